@@ -1,0 +1,39 @@
+"""Denizen: one agent engine for the places an agent can live in."""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from denizen.config import Config, load_config
+    from denizen.engine import Agent, run_agent, run_agent_sync, stream_agent
+    from denizen.events import RunResult
+    from denizen.tools import tool
+
+__version__ = "0.1.0"
+__all__ = [
+    "Agent",
+    "Config",
+    "RunResult",
+    "load_config",
+    "run_agent",
+    "run_agent_sync",
+    "stream_agent",
+    "tool",
+]
+
+_HOMES = {
+    "Agent": "denizen.engine",
+    "Config": "denizen.config",
+    "RunResult": "denizen.events",
+    "load_config": "denizen.config",
+    "run_agent": "denizen.engine",
+    "run_agent_sync": "denizen.engine",
+    "stream_agent": "denizen.engine",
+    "tool": "denizen.tools",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'denizen' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)

@@ -1,0 +1,38 @@
+"""Time, passed in: what the engine reads and waits on, so that a test drives a day in milliseconds."""
+
+import asyncio
+import time
+from datetime import UTC, datetime
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """The time of day, a stopwatch, and a way to wait."""
+
+    def now(self) -> datetime:
+        """The time of day, aware, in UTC."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds of a stopwatch that never goes back."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait that long."""
+        ...
+
+
+class SystemClock:
+    """The machine's clock."""
+
+    def now(self) -> datetime:
+        """The time of day, aware, in UTC."""
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        """Seconds since some moment."""
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait that long."""
+        await asyncio.sleep(seconds)

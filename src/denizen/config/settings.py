@@ -1,0 +1,156 @@
+"""Every setting of `denizen.toml`, with its default."""
+
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+
+class _Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A table of the file: immutable, and strict about its keys."""
+
+
+class AuthProfile(_Table, frozen=True, kw_only=True):
+    """A key to a provider; several are tried in turn."""
+
+    id: str
+    """How events and the usage line name it."""
+    api_key: str = ""
+    """The key, best as a reference: `"${ANTHROPIC_API_KEY}"`."""
+
+
+class ProviderSettings(_Table, frozen=True, kw_only=True):
+    """How to reach a provider: `[providers.NAME]`."""
+
+    base_url: str = ""
+    """Where it listens; empty: the provider's own address."""
+    api: Literal["", "anthropic", "openai"] = ""
+    """The wire format; empty: `anthropic` for the provider of that name, `openai` for every other."""
+    auth_profiles: list[AuthProfile] = []
+    """The keys; empty: the provider's usual environment variable."""
+    headers: dict[str, str] = {}
+    """Sent with every request."""
+    context_window: int = 0
+    """Tokens a model of this provider sees; 0: as the catalogue says, else 200,000."""
+
+
+class AgentSettings(_Table, frozen=True, kw_only=True):
+    """How the agent works: `[agent]`."""
+
+    workspace_dir: Path = Path("~/.denizen/workspace")
+    """Where it works outside a git repository, and where its bootstrap files are."""
+    restrict_to_workspace: bool = True
+    """Files outside the workspace are refused."""
+    max_iterations: int = 25
+    """Model calls in one turn."""
+    max_tokens: int = 8192
+    """Tokens of one answer."""
+    max_retries: int = 3
+    """Retries of one model call, over all auth profiles."""
+    max_tool_result_chars: int = 50_000
+    """Characters of a tool's result that the model gets."""
+    max_cost_usd: float = 5.0
+    """US dollars of one turn."""
+    temperature: float | None = None
+    """Sent to the provider as it is, like the next six."""
+    top_p: float | None = None
+    top_k: int | None = None
+    frequency_penalty: float | None = None
+    presence_penalty: float | None = None
+    seed: int | None = None
+    stop: list[str] | None = None
+    extra_body: dict[str, Any] = {}
+    """Further fields of the provider's request, sent as they are."""
+
+
+class BudgetSettings(_Table, frozen=True, kw_only=True):
+    """What may be spent, over all processes of the home: `[budget]`."""
+
+    session_usd: float = 20.0
+    """US dollars of one session."""
+    day_usd: float = 50.0
+    """US dollars of one day (UTC)."""
+
+
+class Rule(_Table, frozen=True, kw_only=True):
+    """What to do with a tool's calls: one element of `policy.rules`; the last that matches wins."""
+
+    tool: str
+    """The tool's name, or `*`."""
+    match: str = "*"
+    """A shell pattern over the call's main argument (the command, the path, the address)."""
+    decide: Literal["allow", "ask", "deny"]
+    """What happens."""
+    examples: list[str] = []
+    """Arguments that must match; checked when the file is read."""
+    not_examples: list[str] = []
+    """Arguments that must not."""
+
+
+class PolicySettings(_Table, frozen=True, kw_only=True):
+    """What may run: `[policy]`."""
+
+    rules: list[Rule] = []
+    """The user's own rules, over the default policy."""
+    park_hours: float = 24.0
+    """How long a parked turn waits for an answer before it goes on without."""
+
+
+class SandboxSettings(_Table, frozen=True, kw_only=True):
+    """Where commands run: `[sandbox]`."""
+
+    network: bool = False
+    """Commands may use the network."""
+    toolchains: list[str] = [
+        ".pyenv",
+        ".local/bin",
+        ".local/share/uv",
+        ".cargo",
+        ".rustup",
+        ".nvm",
+        ".volta",
+        ".bun",
+        ".deno",
+        "go",
+        ".sdkman",
+        ".rbenv",
+        ".asdf",
+        ".local/share/mise",
+    ]
+    """Folders of the home that commands may read; the rest of the home is hidden."""
+    environment: list[str] = []
+    """Further environment variables that commands see."""
+
+
+class WebSettings(_Table, frozen=True, kw_only=True):
+    """What `web_fetch` may do: `[web]`."""
+
+    allow_private: list[str] = []
+    """Host names or networks (`10.0.0.0/8`) that it may fetch although they are private."""
+    max_bytes: int = 5_000_000
+    """Bytes of one page."""
+    timeout: float = 30.0
+    """Seconds for one page."""
+
+
+class Config(_Table, frozen=True, kw_only=True):
+    """The whole of `denizen.toml`.
+
+    `home` and `workspace` are not settings of the file: `load_config` finds them (None: `$DENIZEN_HOME` or `~/.denizen`;
+    `agent.workspace_dir`).
+    """
+
+    model: str = ""
+    """Who thinks: `provider:model`; empty: a key in the environment, else a local server, else `offline`."""
+    fallback_models: list[str] = []
+    """Who thinks when that one can't."""
+    providers: dict[str, ProviderSettings] = {}
+    """How to reach them."""
+    agent: AgentSettings = AgentSettings()
+    budget: BudgetSettings = BudgetSettings()
+    policy: PolicySettings = PolicySettings()
+    sandbox: SandboxSettings = SandboxSettings()
+    web: WebSettings = WebSettings()
+
+    home: Path | None = None
+    workspace: Path | None = None

@@ -1,0 +1,151 @@
+"""The lines of a transcript: what lasts of a session.
+
+Each entry names its parent, so that a transcript is a tree; the head is where the conversation stands
+(design, "Data that lasts"). A session gives an entry its `id`, `parent` and `at` when it is appended.
+"""
+
+from datetime import datetime
+from typing import Any, Literal
+
+import msgspec
+
+from denizen.events import TurnStop
+from denizen.messages import AssistantMessage, ToolResult, Usage, UserMessage
+
+
+class Entry(msgspec.Struct, frozen=True, tag_field="type", kw_only=True, omit_defaults=True):
+    """What every entry has: its `id` in the session, the entry it follows, and when it was written (aware, UTC)."""
+
+    id: str = ""
+    parent: str = ""
+    at: datetime | None = None
+
+
+class SessionEntry(Entry, frozen=True, kw_only=True, tag="session", omit_defaults=False):
+    """The first line: which session this is, the format's version, and where it works."""
+
+    version: int = 1
+    key: str
+    workspace: str = ""
+    profile: str = ""
+    forked_from: str = ""
+
+
+class UserEntry(Entry, frozen=True, kw_only=True, tag="user"):
+    """A message to the agent."""
+
+    message: UserMessage
+
+
+class AssistantEntry(Entry, frozen=True, kw_only=True, tag="assistant"):
+    """A model's whole answer."""
+
+    message: AssistantMessage
+
+
+class StartedEntry(Entry, frozen=True, kw_only=True, tag="started"):
+    """A call whose effect can't be repeated is about to run."""
+
+    call_id: str
+    name: str
+
+
+class ToolEntry(Entry, frozen=True, kw_only=True, tag="tool"):
+    """The result of a call."""
+
+    message: ToolResult
+
+
+class CompactionEntry(Entry, frozen=True, kw_only=True, tag="compaction"):
+    """The context was made smaller.
+
+    The entries from `first` to `last`, both included, are stood for by `summary` (empty: they were cut without one).
+    `truncate_over`: tool results longer than this many characters, up to here, are shortened to it.
+    It counts only while `last` is an ancestor of the head.
+    """
+
+    first: str = ""
+    last: str = ""
+    summary: str = ""
+    truncate_over: int = 0
+    old_count: int = 0
+    new_count: int = 0
+
+
+class NoteEntry(Entry, frozen=True, kw_only=True, tag="note"):
+    """Something the agent wants to keep in mind."""
+
+    text: str
+
+
+class CheckpointEntry(Entry, frozen=True, kw_only=True, tag="checkpoint"):
+    """A snapshot of the workspace."""
+
+    snapshot: str
+    label: str = ""
+
+
+class StateEntry(Entry, frozen=True, kw_only=True, tag="state"):
+    """A named value that the session carries: a goal, a plan, an approval, the auth profile in use."""
+
+    name: str
+    value: Any
+
+
+class SystemEntry(Entry, frozen=True, kw_only=True, tag="system"):
+    """A message from the system (a subagent's result), which the model sees in its next turn."""
+
+    text: str
+
+
+class ParkedEntry(Entry, frozen=True, kw_only=True, tag="parked"):
+    """A call waits for a person's answer, until `until` at most."""
+
+    call_id: str
+    question: str
+    until: datetime | None = None
+
+
+class AnswerEntry(Entry, frozen=True, kw_only=True, tag="answer"):
+    """A person's answer to a parked call."""
+
+    call_id: str
+    allow: bool
+    text: str = ""
+    scope: Literal["once", "session", "always"] = "once"
+
+
+class HeadEntry(Entry, frozen=True, kw_only=True, tag="head"):
+    """The head was moved: what follows continues from entry `to`."""
+
+    to: str
+
+
+class EndEntry(Entry, frozen=True, kw_only=True, tag="end"):
+    """A turn is over, and why."""
+
+    stop_reason: TurnStop
+    usage: Usage = Usage()
+    last_call_usage: Usage = Usage()
+    iterations: int = 0
+    retries: int = 0
+    model: str = ""
+    error: str = ""
+
+
+AnyEntry = (
+    SessionEntry
+    | UserEntry
+    | AssistantEntry
+    | StartedEntry
+    | ToolEntry
+    | CompactionEntry
+    | NoteEntry
+    | CheckpointEntry
+    | StateEntry
+    | SystemEntry
+    | ParkedEntry
+    | AnswerEntry
+    | HeadEntry
+    | EndEntry
+)

@@ -1,0 +1,59 @@
+"""What can go wrong, grouped by who must act. Every message says what happened, to what, and what to do."""
+
+from typing import Literal
+
+ErrorKind = Literal["auth", "rate_limit", "billing", "timeout", "context_overflow", "quota", "unknown"]
+"""Categories of a provider's failure (seed 003, "Error classification")."""
+
+RETRIABLE: frozenset[ErrorKind] = frozenset({"auth", "rate_limit", "billing", "timeout"})
+
+
+class DenizenError(Exception):
+    """Any failure of ours; its text is one sentence or two for the person who must act."""
+
+
+class ConfigError(DenizenError):
+    """The configuration or the command line is wrong: the user mends it."""
+
+
+class SessionError(DenizenError):
+    """A session can't be opened, read or written: it is held by another process, unknown, or the disk refuses."""
+
+
+class ToolRefused(DenizenError):
+    """A call can't be carried out as asked; its text is told to the model, which may correct itself."""
+
+
+class OutputError(DenizenError):
+    """The model's final answer isn't of the type that the caller asked for."""
+
+
+class ModelError(DenizenError):
+    """A provider's failure, whether it came as a status, inside a stream, or as a lost connection.
+
+    `kind` decides what happens next; `status` is the HTTP status (0: none came); `retry_after` is in seconds;
+    `profile_id` names the auth profile that was used.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        kind: ErrorKind = "unknown",
+        status: int = 0,
+        retry_after: float | None = None,
+        provider: str = "",
+        profile_id: str = "",
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.kind: ErrorKind = kind
+        self.status = status
+        self.retry_after = retry_after
+        self.provider = provider
+        self.profile_id = profile_id
+
+    @property
+    def retriable(self) -> bool:
+        """Whether another try, or another auth profile, may help."""
+        return self.kind in RETRIABLE

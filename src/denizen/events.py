@@ -1,0 +1,207 @@
+"""What happens during a turn: the events that `on_event` receives, and what the stream of a model is made of.
+
+Events are a side channel for screens and logs; the transcript is the record. Names are seed 003's.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from denizen.errors import ErrorKind, ModelError
+from denizen.messages import AssistantMessage, Message, ToolCall, Usage
+
+TurnStop = Literal["answered", "iteration_limit", "loop", "budget", "cancelled", "parked", "error"]
+"""Why a turn ended."""
+
+
+class TextDelta(msgspec.Struct, frozen=True, tag_field="type", tag="text_delta"):
+    """Some more of the reply."""
+
+    delta: str
+
+
+class TextEnd(msgspec.Struct, frozen=True, tag_field="type", tag="text_end"):
+    """A text part is complete."""
+
+    text: str
+
+
+class ThinkingDelta(msgspec.Struct, frozen=True, tag_field="type", tag="thinking_delta"):
+    """Some more of the model's thoughts."""
+
+    delta: str
+
+
+class ThinkingEnd(msgspec.Struct, frozen=True, tag_field="type", tag="thinking_end"):
+    """A thinking part is complete."""
+
+    text: str
+
+
+class ToolCallDelta(msgspec.Struct, frozen=True, tag_field="type", tag="toolcall_delta"):
+    """Some more of a tool call's arguments, as JSON text."""
+
+    id: str
+    name: str
+    delta: str
+
+
+class ToolCallEnd(msgspec.Struct, frozen=True, tag_field="type", tag="toolcall_end"):
+    """A tool call is complete."""
+
+    call: ToolCall
+
+
+class Retrying(msgspec.Struct, frozen=True, tag_field="type", tag="retrying"):
+    """The call failed and is made again after `delay` seconds; `withdrawn` is the text that had streamed before."""
+
+    attempt: int
+    reason: ErrorKind
+    profile_id: str
+    delay: float = 0.0
+    withdrawn: str = ""
+    model: str = ""
+
+
+class Finished(msgspec.Struct, frozen=True, tag_field="type", tag="done"):
+    """The last event of a stream that went well."""
+
+    message: AssistantMessage
+
+
+class Failed(msgspec.Struct, frozen=True, tag_field="type", tag="error"):
+    """The last event of a stream that did not; the failure is data, never raised."""
+
+    error: ModelError
+
+
+Delta = TextDelta | TextEnd | ThinkingDelta | ThinkingEnd | ToolCallDelta | ToolCallEnd
+StreamEvent = Delta | Retrying | Finished | Failed
+
+
+class RunResult(msgspec.Struct, frozen=True):
+    """One finished turn.
+
+    `messages` are the ones this turn added, the user's first. `usage` sums all calls, `last_call_usage` is the last
+    call's alone: the size of the context. `output` is the typed answer where one was asked for. `retries` counts
+    model calls that had to be made again. `error` says what went wrong where `stop_reason` is `error`.
+    """
+
+    reply: str
+    output: Any = None
+    iterations: int = 0
+    usage: Usage = Usage()
+    last_call_usage: Usage = Usage()
+    retries: int = 0
+    stop_reason: TurnStop = "answered"
+    messages: Sequence[Message] = ()
+    session_key: str = ""
+    error: str = ""
+
+
+class LlmStart(msgspec.Struct, frozen=True, tag_field="type", tag="llm_start"):
+    """A model call begins; `iteration` counts from 1."""
+
+    iteration: int
+    model: str = ""
+
+
+class LlmStream(msgspec.Struct, frozen=True, tag_field="type", tag="llm_stream"):
+    """A piece of the model's answer arrived."""
+
+    event: Delta
+
+
+class LlmEnd(msgspec.Struct, frozen=True, tag_field="type", tag="llm_end"):
+    """The model's answer is complete."""
+
+    message: AssistantMessage
+
+
+class ToolStart(msgspec.Struct, frozen=True, tag_field="type", tag="tool_start"):
+    """A tool begins."""
+
+    tool_name: str
+    tool_call_id: str
+    args: dict[str, Any] = {}
+
+
+class ToolUpdate(msgspec.Struct, frozen=True, tag_field="type", tag="tool_update"):
+    """A running tool printed something."""
+
+    tool_name: str
+    tool_call_id: str
+    text: str
+
+
+class ToolEnd(msgspec.Struct, frozen=True, tag_field="type", tag="tool_end"):
+    """A tool ended after `duration_ms` milliseconds. `summary` is one line for the screen."""
+
+    tool_name: str
+    tool_call_id: str
+    duration_ms: float
+    is_error: bool
+    summary: str = ""
+    for_user: str | None = None
+    details: Any = None
+
+
+class Retry(msgspec.Struct, frozen=True, tag_field="type", tag="retry"):
+    """A model call is made again: the how-manieth time, why, with which auth profile, after how many seconds."""
+
+    attempt: int
+    reason: ErrorKind
+    profile_id: str
+    delay: float = 0.0
+    model: str = ""
+
+
+class Compacted(msgspec.Struct, frozen=True, tag_field="type", tag="compaction"):
+    """The context was made smaller: messages before and after."""
+
+    old_count: int
+    new_count: int
+
+
+class Withdrawn(msgspec.Struct, frozen=True, tag_field="type", tag="withdrawn"):
+    """The stream died: this text, already shown, doesn't count."""
+
+    text: str
+
+
+class TurnParked(msgspec.Struct, frozen=True, tag_field="type", tag="parked"):
+    """The turn waits for a person; it goes on when the question is answered."""
+
+    session_key: str
+    tool_call_id: str
+    question: str
+
+
+class Notice(msgspec.Struct, frozen=True, tag_field="type", tag="notice"):
+    """Something the user should know."""
+
+    text: str
+    level: Literal["info", "warning", "error"] = "info"
+
+
+class Done(msgspec.Struct, frozen=True, tag_field="type", tag="done"):
+    """The turn is over; always the last event."""
+
+    result: RunResult
+
+
+RunEvent = (
+    LlmStart
+    | LlmStream
+    | LlmEnd
+    | ToolStart
+    | ToolUpdate
+    | ToolEnd
+    | Retry
+    | Compacted
+    | Withdrawn
+    | TurnParked
+    | Notice
+    | Done
+)

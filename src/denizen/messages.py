@@ -1,0 +1,161 @@
+"""What is said in a session: messages, their parts, and what they cost.
+
+Every struct is immutable and encodes to JSON with a `type` field that tells it apart.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Literal, TypeVar
+
+import msgspec
+
+
+_Number = TypeVar("_Number", int, float)
+
+
+class Text(msgspec.Struct, frozen=True, tag_field="type", tag="text", weakref=True):
+    """Words."""
+
+    text: str
+
+
+class Thinking(msgspec.Struct, frozen=True, tag_field="type", tag="thinking"):
+    """What a model thought before it spoke; `signature` goes back to its provider unchanged."""
+
+    text: str
+    signature: str = ""
+
+
+class Image(msgspec.Struct, frozen=True, tag_field="type", tag="image"):
+    """A picture: its raw bytes and their media type (`image/png`)."""
+
+    media_type: str
+    data: bytes
+
+
+class ToolCall(msgspec.Struct, frozen=True, tag_field="type", tag="tool_call"):
+    """A model's wish to run the tool `name`; the result carries the same `id`."""
+
+    id: str
+    name: str
+    args: dict[str, Any]
+
+
+class Opaque(msgspec.Struct, frozen=True, tag_field="type", tag="opaque"):
+    """A block that only its provider understands: kept, and sent back to that provider unchanged."""
+
+    provider: str
+    data: Any
+
+
+UserPart = Text | Image
+AssistantPart = Text | Thinking | ToolCall | Opaque
+StopReason = Literal["end", "tool_calls", "length", "refusal", "error", "aborted"]
+
+
+class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Tokens and US dollars of one call, or of a turn; None where the provider doesn't say.
+
+    `input` excludes the tokens read from and written to the provider's cache. In `RunResult.usage` the cache
+    fields are those of the last call: every call reports about the whole context there (seed 003, "Usage tracking").
+    """
+
+    input: int | None = None
+    output: int | None = None
+    cache_read: int | None = None
+    cache_write: int | None = None
+    cost_usd: float | None = None
+
+    @property
+    def context(self) -> int:
+        """Tokens of the whole context after the call: what was sent, cached or not, and what came back."""
+        return (self.input or 0) + (self.cache_read or 0) + (self.cache_write or 0) + (self.output or 0)
+
+    def plus(self, call: "Usage") -> "Usage":
+        """This sum with one more call: input, output and cost add up, the cache fields are the call's."""
+        return Usage(
+            _add(self.input, call.input),
+            _add(self.output, call.output),
+            call.cache_read,
+            call.cache_write,
+            _add(self.cost_usd, call.cost_usd),
+        )
+
+
+def _add(a: _Number | None, b: _Number | None) -> _Number | None:
+    return b if a is None else a if b is None else a + b
+
+
+def _parts(message: "UserMessage | AssistantMessage | ToolResult") -> None:
+    if isinstance(message.content, str):
+        msgspec.structs.force_setattr(message, "content", [Text(message.content)])
+
+
+def _text(parts: Sequence[Any]) -> str:
+    return "".join([part.text for part in parts if type(part) is Text])
+
+
+class UserMessage(msgspec.Struct, frozen=True, tag_field="type", tag="user", weakref=True, omit_defaults=True):
+    """What a person or a host said. `id` tells a repeated delivery; `at` is when it was said (aware)."""
+
+    content: list[UserPart]
+    id: str = ""
+    at: datetime | None = None
+
+    __post_init__ = _parts
+
+    @property
+    def text(self) -> str:
+        """Its words."""
+        return _text(self.content)
+
+
+class AssistantMessage(
+    msgspec.Struct, frozen=True, tag_field="type", tag="assistant", weakref=True, omit_defaults=True
+):
+    """What a model answered: its parts in the order they came, and why it stopped."""
+
+    content: list[AssistantPart]
+    model: str = ""
+    usage: Usage = Usage()
+    stop_reason: StopReason = "end"
+
+    __post_init__ = _parts
+
+    @property
+    def text(self) -> str:
+        """Its words, without thoughts and calls."""
+        return _text(self.content)
+
+    @property
+    def tool_calls(self) -> list[ToolCall]:
+        """The tools it asks for, in order."""
+        return [part for part in self.content if type(part) is ToolCall]
+
+
+class ToolResult(msgspec.Struct, frozen=True, tag_field="type", tag="tool", weakref=True, omit_defaults=True):
+    """What a tool answered to the call `call_id`.
+
+    `content` is for the model, `for_user` for the person (None: nothing), `details` for the screen.
+    `silent`: nothing is shown; `is_async`: the work goes on and reports later; `ends_turn`: no further model call.
+    """
+
+    call_id: str
+    name: str
+    content: list[UserPart]
+    is_error: bool = False
+    silent: bool = False
+    is_async: bool = False
+    ends_turn: bool = False
+    for_user: str | None = None
+    details: Any = None
+
+    __post_init__ = _parts
+
+    @property
+    def text(self) -> str:
+        """Its words."""
+        return _text(self.content)
+
+
+Message = UserMessage | AssistantMessage | ToolResult

@@ -1,0 +1,387 @@
+"""The seams of the engine: the protocols that models, contexts, actions, tools, sessions and hosts fulfil, and their types."""
+
+import difflib
+import enum
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import msgspec
+
+from denizen.clock import Clock
+from denizen.entries import AnyEntry, CompactionEntry
+from denizen.events import RunEvent, StreamEvent
+from denizen.messages import AssistantMessage, Message, ToolCall, ToolResult, Usage
+
+# Models
+
+
+class Schema(msgspec.Struct, frozen=True):
+    """What a model is told of a tool: its name, what it does, and the JSON schema of its arguments."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+
+
+class ModelRequest(msgspec.Struct, frozen=True):
+    """One model call.
+
+    `options` (temperature, top_p, …; `extra_body`) go to the provider as they are; `stream` asks for deltas;
+    `output_schema` is the JSON schema that the final answer must fulfil, for providers that can be told.
+    """
+
+    messages: Sequence[Message]
+    system: str = ""
+    tools: Sequence[Schema] = ()
+    max_tokens: int = 8192
+    options: Mapping[str, Any] = {}
+    stream: bool = False
+    session_key: str = ""
+    output_schema: dict[str, Any] | None = None
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """What the catalogue knows of a model: tokens it sees, tokens it can answer; `local` ones cost nothing."""
+
+    window: int = 200_000
+    max_output: int = 8192
+    local: bool = False
+    priced: bool = False
+
+
+class Model(Protocol):
+    """Who thinks. `name` is `provider:model`."""
+
+    name: str
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
+        """The answer as it comes; ends with exactly one Finished or Failed; a provider's failure never raises."""
+        ...
+
+    def limits(self) -> Limits:
+        """Context window, longest answer, and whether calls cost money."""
+        ...
+
+    async def close(self) -> None:
+        """Give back connections."""
+        ...
+
+
+AskModel = Callable[[Sequence[Message], str], Awaitable[AssistantMessage]]
+"""Asks the turn's model for something on the side (messages, system prompt); raises ModelError."""
+
+
+# Tools
+
+
+class Traits(enum.Flag):
+    """What a tool does to the world. They decide parallelism, checkpoint, resume and approval (design)."""
+
+    NONE = 0
+    READS = enum.auto()
+    WRITES = enum.auto()
+    EXECUTES = enum.auto()
+    NETWORK = enum.auto()
+    SENDS = enum.auto()
+    PRIVATE = enum.auto()
+    UNTRUSTED = enum.auto()
+    REPEATABLE = enum.auto()
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """A person's answer to a question: to `call_id`, whether it may run, words, and for how long it holds."""
+
+    call_id: str
+    allow: bool
+    text: str = ""
+    scope: Literal["once", "session", "always"] = "once"
+
+
+class Parked(msgspec.Struct, frozen=True):
+    """Nobody is there to answer: the turn waits, durably."""
+
+
+class Ask(msgspec.Struct, frozen=True):
+    """A question to the person: may this call run (`tool_name`, `args`), or any other (`tool_name` empty)."""
+
+    call_id: str
+    question: str
+    tool_name: str = ""
+    args: dict[str, Any] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """What a running tool is lent by its turn.
+
+    `call_id` is unique to the call: an idempotency key. `restricted`: paths outside the workspace are refused.
+    `emit` shows a line of progress; `ask` asks the person.
+    """
+
+    session_key: str
+    call_id: str
+    workspace: Path
+    clock: Clock
+    emit: Callable[[str], None]
+    ask: Callable[[str], Awaitable[Answer]]
+    channel: str = ""
+    chat: str = ""
+    restricted: bool = True
+
+
+class Tool(Protocol):
+    """Something the model can do. `shell_names` are its other names in `$(…)`."""
+
+    name: str
+    shell_names: Sequence[str]
+    traits: Traits
+    schema: Schema
+
+    async def run(self, args: dict[str, Any], turn: ToolContext) -> ToolResult:
+        """Do it. Wrong arguments, or a thing that can't be done, raise ToolRefused with words for the model."""
+        ...
+
+
+class Toolset:
+    """The tools of a turn, by name."""
+
+    def __init__(self, tools: Iterable[Tool] = ()) -> None:
+        self._tools = {tool.name: tool for tool in tools}
+        self.schemas: tuple[Schema, ...] = tuple(tool.schema for tool in self._tools.values())
+
+    def __iter__(self) -> Iterator[Tool]:
+        return iter(self._tools.values())
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._tools
+
+    def get(self, name: str) -> Tool | None:
+        """The tool of that name."""
+        return self._tools.get(name)
+
+    def nearest(self, name: str) -> str:
+        """The name most like a wrong one; empty where none is."""
+        return next(iter(difflib.get_close_matches(name, self._tools, 1, 0.5)), "")
+
+
+class Memory(Protocol):
+    """What the agent keeps beyond the session."""
+
+    def remember(self, text: str) -> str:
+        """Keep a fact; says where it went."""
+        ...
+
+    def recall(self, query: str, limit: int = 10) -> Sequence[str]:
+        """The kept facts that fit best, best first."""
+        ...
+
+
+class Sandboxed(msgspec.Struct, frozen=True):
+    """A command ready to start: its arguments and its whole environment."""
+
+    argv: Sequence[str]
+    environ: Mapping[str, str]
+
+
+class Sandbox(Protocol):
+    """Where commands run. `promises` says what it holds, in a sentence; `confines` is False where it holds nothing."""
+
+    name: str
+    promises: str
+    confines: bool
+
+    def wrap(self, argv: Sequence[str], *, workspace: Path, network: bool = False) -> Sandboxed:
+        """The command that runs `argv` inside, with `workspace` writable."""
+        ...
+
+
+# Actions
+
+
+class Directive(msgspec.Struct, frozen=True):
+    """Something the model said about itself: a goal, a plan, a note."""
+
+    name: str
+    value: Any
+
+
+class Intent(msgspec.Struct, frozen=True):
+    """What a reply means: calls to run, the text for the person, thoughts, and directives."""
+
+    calls: Sequence[ToolCall] = ()
+    reply: str = ""
+    thoughts: str = ""
+    directives: Sequence[Directive] = ()
+
+
+class ActionFormat(Protocol):
+    """How a model acts: the way it is told of tools, and the way its reply is read."""
+
+    def prepare(self, request: ModelRequest, tools: Toolset) -> ModelRequest:
+        """The request with the tools in it: as schemas, or as a grammar in the prompt."""
+        ...
+
+    def read(self, message: AssistantMessage, tools: Toolset) -> Intent:
+        """What the reply asks for."""
+        ...
+
+    def report(self, results: Sequence[ToolResult]) -> Sequence[Message]:
+        """The results of one iteration, as the messages that the model gets."""
+        ...
+
+
+# Sessions
+
+
+class Session(Protocol):
+    """One conversation, open for writing by this process alone.
+
+    `entries` are those from the first to the head, oldest first; `head` is the last one's id ("" when empty).
+    """
+
+    key: str
+    head: str
+    entries: Sequence[AnyEntry]
+    warnings: Sequence[str]
+
+    async def append(self, entry: AnyEntry, *, expect_head: str | None = None) -> str:
+        """Write the entry behind the head and return its id; on disk on return.
+
+        Messages of the user, `started`, `parked` and `answer` are synced, too: they survive the machine's death.
+        Raises SessionError when the head isn't `expect_head`, the lock was lost, or the disk refuses.
+        """
+        ...
+
+    async def move_head(self, to: str) -> None:
+        """Continue from entry `to`; nothing is deleted."""
+        ...
+
+    async def sync(self) -> None:
+        """All that was written survives the machine's death."""
+        ...
+
+    async def close(self) -> None:
+        """Give the lock back."""
+        ...
+
+
+class SessionInfo(msgspec.Struct, frozen=True):
+    """A line of the index. `updated` is seconds since the epoch; `tokens` is the context after the last call."""
+
+    key: str
+    title: str = ""
+    workspace: str = ""
+    updated: float = 0.0
+    bytes: int = 0
+    model: str = ""
+    tokens: int = 0
+    stop_reason: str = ""
+    cost_usd: float = 0.0
+
+
+class SessionStore(Protocol):
+    """Where sessions last."""
+
+    async def open(self, key: str, *, workspace: str = "", profile: str = "") -> Session:
+        """The session, open for writing; made if new. Raises SessionError when another process has it."""
+        ...
+
+    async def read(self, key: str) -> Sequence[AnyEntry]:
+        """The entries from the first to the head, without a lock. Raises SessionError for an unknown key."""
+        ...
+
+    async def fork(self, key: str, to: str, *, at: str = "") -> None:
+        """A new session `to` that begins with all of `key` up to entry `at` (default: its head)."""
+        ...
+
+    async def list(self) -> Sequence[SessionInfo]:
+        """All sessions, the latest first."""
+        ...
+
+    async def remove(self, key: str) -> None:
+        """Delete a session for good. Raises SessionError while a process has it open."""
+        ...
+
+
+# Contexts
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a context policy may look at: the session, the model's window (tokens), the tokens that the answer and the
+    prompt need, and what the last call really used."""
+
+    session: Session
+    window: int
+    reserve: int
+    usage: Usage | None
+    clock: Clock
+
+
+class ContextPolicy(Protocol):
+    """What the model sees."""
+
+    def observe(self, item: AnyEntry) -> None:
+        """Take in one more entry; costs what is new, not what is old."""
+        ...
+
+    def assemble(self, view: View) -> Sequence[Message]:
+        """The messages of the next call."""
+        ...
+
+    def overfull(self, view: View) -> bool:
+        """Whether the next call would not fit, as far as can be told before it is made."""
+        ...
+
+    async def relieve(self, view: View, level: int, ask: AskModel) -> CompactionEntry | None:
+        """The entry that makes the context smaller (seed 003: level 1 summarises, level 2 truncates); None: it can't."""
+        ...
+
+
+# Hosts
+
+
+class Steer(msgspec.Struct, frozen=True):
+    """Say something to the agent while it works; heard before its next model call."""
+
+    text: str
+
+
+class FollowUp(msgspec.Struct, frozen=True):
+    """Say something when the agent is done; the turn then goes on with it."""
+
+    text: str
+
+
+class Interrupt(msgspec.Struct, frozen=True):
+    """Drop the calls that haven't run and go on with this instead."""
+
+    text: str
+
+
+class Stop(msgspec.Struct, frozen=True):
+    """End the turn."""
+
+
+Control = Steer | FollowUp | Interrupt | Stop | Answer
+
+
+class TurnIO(Protocol):
+    """What a host lends to a turn."""
+
+    def emit(self, event: RunEvent) -> None:
+        """Something happened."""
+        ...
+
+    def controls(self) -> Sequence[Control]:
+        """What the person did since the last look."""
+        ...
+
+    async def ask(self, request: Ask) -> Answer | Parked:
+        """Ask the person."""
+        ...
