@@ -1,0 +1,40 @@
+"""What every test stands on: nothing of the developer's environment, and programs that must be there on CI."""
+
+import functools
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import settings
+
+settings.register_profile("patient", settings.default, deadline=None)
+settings.load_profile("patient")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def no_outside_configuration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A developer's keys and home stay out of the tests, also out of the programs that they start."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.endswith("_API_KEY")]:
+            patch.delenv(name)
+        patch.setenv("DENIZEN_HOME", str(tmp_path_factory.mktemp("home")))
+        yield
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """`@pytest.mark.needs("bwrap")` skips where that program doesn't work; with CI=true it fails instead."""
+    for program in [name for mark in item.iter_markers("needs") for name in mark.args]:
+        if not _works(program):
+            give_up = pytest.fail if os.environ.get("CI") == "true" else pytest.skip
+            give_up(f"{program} is missing or doesn't work here")
+
+
+@functools.cache
+def _works(program: str) -> bool:
+    if shutil.which(program) is None:
+        return False
+    # bwrap may be installed and yet forbidden by the kernel
+    trial = [program, "--unshare-all", "--ro-bind", "/", "/", "true"] if program == "bwrap" else ["true"]
+    return subprocess.run(trial, check=False, capture_output=True).returncode == 0
