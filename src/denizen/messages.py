@@ -9,7 +9,6 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
-
 _Number = TypeVar("_Number", int, float)
 
 

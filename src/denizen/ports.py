@@ -1,11 +1,11 @@
-"""The seams of the engine: the protocols that models, contexts, actions, tools, sessions and hosts fulfil, and their types."""
+"""The seams: the protocols that models, contexts, actions, tools, sessions and hosts fulfil, and their types."""
 
 import difflib
 import enum
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import msgspec
 
@@ -43,25 +43,32 @@ class ModelRequest(msgspec.Struct, frozen=True):
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """What the catalogue knows of a model: tokens it sees, tokens it can answer; `local` ones cost nothing."""
+    """What the catalogue knows of a model: tokens it sees, tokens it can answer."""
 
     window: int = 200_000
     max_output: int = 8192
-    local: bool = False
-    priced: bool = False
 
 
 class Model(Protocol):
-    """Who thinks. `name` is `provider:model`."""
-
-    name: str
+    """Who thinks."""
 
     def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
         """The answer as it comes; ends with exactly one Finished or Failed; a provider's failure never raises."""
         ...
 
+
+@runtime_checkable
+class KnownModel(Model, Protocol):
+    """A model that can tell about itself.
+
+    `name` is `provider:model`; `local` ones run on this machine, cost nothing, and may see little.
+    """
+
+    name: str
+    local: bool
+
     def limits(self) -> Limits:
-        """Context window, longest answer, and whether calls cost money."""
+        """Its context window and longest answer; may load the catalogue."""
         ...
 
     async def close(self) -> None:
@@ -310,17 +317,36 @@ class SessionStore(Protocol):
 
 # Contexts
 
+SURELY_HELD = 4_000
+"""Tokens that every hosted model sees: the catalogue needn't be loaded to know."""
+
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a context policy may look at: the session, the model's window (tokens), the tokens that the answer and the
-    prompt need, and what the last call really used."""
+    """What a context policy may look at.
+
+    `answer` and `prompt` are the tokens that the longest answer and the system prompt with its tools take;
+    `usage` is what the last call really used (None: there was none, or the context has changed since).
+    """
 
     session: Session
-    window: int
-    reserve: int
+    model: KnownModel
+    answer: int
+    prompt: int
     usage: Usage | None
     clock: Clock
+
+    @property
+    def window(self) -> int:
+        """Tokens that the model sees."""
+        return self.model.limits().window
+
+    def holds(self, tokens: int) -> bool:
+        """Whether the model sees that many and has room for its answer; hosted models hold few without a look-up."""
+        if tokens <= SURELY_HELD and not self.model.local:
+            return True
+        window = self.window
+        return tokens + min(self.answer, window // 4) <= window
 
 
 class ContextPolicy(Protocol):
@@ -339,7 +365,7 @@ class ContextPolicy(Protocol):
         ...
 
     async def relieve(self, view: View, level: int, ask: AskModel) -> CompactionEntry | None:
-        """The entry that makes the context smaller (seed 003: level 1 summarises, level 2 truncates); None: it can't."""
+        """The entry that makes the context smaller; None: it can't (seed 003: level 1 summarises, 2 truncates)."""
         ...
 
 

@@ -1,0 +1,38 @@
+"""How many tokens a message may cost, before a provider has counted them."""
+
+from denizen.messages import AssistantMessage, Image, Message, Opaque, Text, Thinking, ToolCall
+
+BYTES_PER_TOKEN = 3.5
+IMAGE_TOKENS = 1600
+MESSAGE_TOKENS = 8
+
+
+def estimate_text(text: str) -> int:
+    """Tokens of a text: one for every 3.5 bytes of UTF-8, on the safe side for prose and code."""
+    return int(len(text.encode("utf-8", "replace")) / BYTES_PER_TOKEN) + 1
+
+
+def estimate_message(message: Message) -> int:
+    """Tokens of a message with its framing."""
+    return MESSAGE_TOKENS + sum(_part(part) for part in message.content)
+
+
+def added_after(message: Message) -> int:
+    """Tokens that a message adds to what the provider counted last: an answer was counted when it was given."""
+    if isinstance(message, AssistantMessage) and message.usage.output:
+        return 0
+    return estimate_message(message)
+
+
+def _part(part: object) -> int:
+    match part:
+        case Text(text) | Thinking(text):
+            return estimate_text(text)
+        case Image():
+            return IMAGE_TOKENS
+        case ToolCall(args=args):
+            return estimate_text(str(args))
+        case Opaque(data=data):
+            return estimate_text(str(data))
+        case _:
+            return 0

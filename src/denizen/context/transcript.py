@@ -1,0 +1,162 @@
+"""The `Transcript` context policy: the model sees the history, compacted when it gets too long."""
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from denizen.context.estimate import added_after, estimate_message
+from denizen.context.summary import SUMMARY_HEADING, summarise
+from denizen.entries import AnyEntry, AssistantEntry, CompactionEntry, SystemEntry, ToolEntry, UserEntry
+from denizen.errors import ModelError
+from denizen.messages import Message, Text, ToolResult, UserMessage, UserPart
+from denizen.ports import AskModel, View
+
+KEEP = 10
+"""Messages that a compaction leaves (seed 003, "Level 1")."""
+
+TRUNCATE_OVER = 20_000
+"""Characters of a tool result that level 2 leaves (seed 003, "Level 2")."""
+
+Report = Callable[[Sequence[ToolResult]], Sequence[Message]]
+
+
+class Transcript:
+    """The history as it was said.
+
+    The list that `assemble` returns is only ever appended to, and replaced by another when the context is made
+    smaller: a call costs what is new, and a provider's cache of the beginning stays warm. `report` is the action
+    format's way to tell results.
+    """
+
+    def __init__(self, report: Report, *, keep: int = KEEP) -> None:
+        self._report = report
+        self._keep = keep
+        self._messages: list[Message] = []
+        self._ids: list[str] = []
+        self._results: list[ToolResult] = []
+        self._results_id = ""
+        self._uncounted = 0  # tokens, estimated, that the provider hasn't counted yet
+        self._counted = False  # whether the last call's usage still describes the messages before those
+
+    def observe(self, item: AnyEntry) -> None:
+        """Take in one more entry."""
+        if type(item) is ToolEntry:
+            self._results.append(item.message)
+            self._results_id = item.id
+            return
+        self._flush()
+        match item:
+            case UserEntry(message=message):
+                self._add(_stamped(message), item.id)
+            case AssistantEntry(message=message):
+                self._heard(message, item.id)
+            case SystemEntry(text=text):
+                self._add(UserMessage([Text(f"[system] {text}")]), item.id)
+            case CompactionEntry():
+                self._shrink(item)
+            case _:
+                pass
+
+    def assemble(self, view: View) -> Sequence[Message]:
+        """All of it: valid until the next compaction."""
+        self._flush()
+        return self._messages
+
+    def overfull(self, view: View) -> bool:
+        """Whether the last call's real usage and what was added since leave no room for an answer."""
+        self._flush()
+        counted = view.usage.context if view.usage and self._counted else view.prompt
+        return not view.holds(counted + self._uncounted)
+
+    async def relieve(self, view: View, level: int, ask: AskModel) -> CompactionEntry | None:
+        """Level 1: a summary for all but the last messages. Level 2: long tool results are shortened."""
+        self._flush()
+        return await self._summarised(view, ask) if level == 1 else self._truncated()
+
+    def _heard(self, message: Message, entry_id: str) -> None:
+        if not message.content:
+            return
+        if not added_after(message):
+            self._uncounted, self._counted = 0, True
+        self._add(message, entry_id)
+
+    def _add(self, message: Message, entry_id: str) -> None:
+        self._messages.append(message)
+        self._ids.append(entry_id)
+        self._uncounted += added_after(message)
+
+    def _flush(self) -> None:
+        if not self._results:
+            return
+        for message in self._report(self._results):
+            self._add(message, self._results_id)
+        self._results = []
+
+    def _safe_cut(self) -> int:
+        """Where the kept messages begin: never between a call and its result."""
+        cut = max(len(self._messages) - self._keep, 0)
+        while cut > 0 and isinstance(self._messages[cut], ToolResult):
+            cut -= 1
+        return cut
+
+    async def _summarised(self, view: View, ask: AskModel) -> CompactionEntry | None:
+        cut = self._safe_cut()
+        if cut < 2:  # one message, or an earlier summary alone, can't be made smaller
+            return None
+        try:
+            summary = await summarise(self._messages[:cut], view.window, ask)
+        except ModelError:
+            summary = ""
+        return CompactionEntry(
+            first=self._ids[0],
+            last=self._ids[cut - 1],
+            summary=summary,
+            old_count=len(self._messages),
+            new_count=len(self._messages) - cut + 1,
+        )
+
+    def _truncated(self) -> CompactionEntry | None:
+        if not any(isinstance(m, ToolResult) and len(m.text) > TRUNCATE_OVER for m in self._messages):
+            return None
+        count = len(self._messages)
+        return CompactionEntry(last=self._ids[-1], truncate_over=TRUNCATE_OVER, old_count=count, new_count=count)
+
+    def _shrink(self, entry: CompactionEntry) -> None:
+        if entry.last not in self._ids:
+            return  # what it stands for is no longer behind the head
+        end = len(self._ids) - self._ids[::-1].index(entry.last)
+        old, ids = self._messages[:end], self._ids[:end]
+        if entry.truncate_over:
+            old = [_shortened(message, entry.truncate_over) for message in old]
+        else:
+            old, ids = [UserMessage([Text(_summary_text(entry.summary))])], [entry.last]
+        self._messages = old + self._messages[end:]
+        self._ids = ids + self._ids[end:]
+        self._uncounted, self._counted = sum(map(estimate_message, self._messages)), False
+
+
+def _summary_text(summary: str) -> str:
+    return f"{SUMMARY_HEADING}\n{summary or 'The earlier messages were cut off; no summary of them could be made.'}"
+
+
+def _stamped(message: UserMessage) -> UserMessage:
+    """The message with the time it was said at, which the prompt can't hold without changing at each call."""
+    if message.at is None:
+        return message
+    stamp = Text(f"<time>{message.at:%A %Y-%m-%d %H:%M %Z}</time>")
+    return msgspec.structs.replace(message, content=[*message.content, stamp])
+
+
+def _shortened(message: Message, limit: int) -> Message:
+    if not isinstance(message, ToolResult) or len(message.text) <= limit:
+        return message
+    kept: list[UserPart] = []
+    room = limit
+    for part in message.content:
+        if isinstance(part, Text):
+            kept.append(Text(part.text[:room]))
+            room -= len(kept[-1].text)
+        else:
+            kept.append(part)
+    marker = Text(f"\n[truncated {len(message.text) - limit} chars]")
+    return msgspec.structs.replace(message, content=[part for part in kept if part != Text("")] + [marker])
