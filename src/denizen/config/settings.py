@@ -1,9 +1,14 @@
 """Every setting of `denizen.toml`, with its default."""
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
+
+_Count = Annotated[int, msgspec.Meta(ge=1)]
+_CountOrNone = Annotated[int, msgspec.Meta(ge=0)]
+_Amount = Annotated[float, msgspec.Meta(ge=0)]
+_Positive = Annotated[float, msgspec.Meta(gt=0)]
 
 
 class _Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -27,10 +32,10 @@ class ProviderSettings(_Table, frozen=True, kw_only=True):
     api: Literal["", "anthropic", "openai"] = ""
     """The wire format; empty: `anthropic` for the provider of that name, `openai` for every other."""
     auth_profiles: list[AuthProfile] = []
-    """The keys; empty: the provider's usual environment variable."""
+    """The keys, tried in turn: `[{ id = "primary", api_key = "${KEY_1}" }]`; empty: the provider's usual variable."""
     headers: dict[str, str] = {}
     """Sent with every request."""
-    context_window: int = 0
+    context_window: _CountOrNone = 0
     """Tokens a model of this provider sees; 0: as the catalogue says, else 200,000."""
 
 
@@ -38,27 +43,33 @@ class AgentSettings(_Table, frozen=True, kw_only=True):
     """How the agent works: `[agent]`."""
 
     workspace_dir: Path = Path("~/.denizen/workspace")
-    """Where it works outside a git repository, and where its bootstrap files are."""
+    """Where it works outside a git repository, and where its bootstrap files are; the default moves with the home."""
     restrict_to_workspace: bool = True
     """Files outside the workspace are refused."""
-    max_iterations: int = 25
+    max_iterations: _Count = 25
     """Model calls in one turn."""
-    max_tokens: int = 8192
+    max_tokens: _Count = 8192
     """Tokens of one answer."""
-    max_retries: int = 3
+    max_retries: _CountOrNone = 3
     """Retries of one model call, over all auth profiles."""
-    max_tool_result_chars: int = 50_000
+    max_tool_result_chars: _Count = 50_000
     """Characters of a tool's result that the model gets."""
-    max_cost_usd: float = 5.0
+    max_cost_usd: _Amount = 5.0
     """US dollars of one turn."""
     temperature: float | None = None
-    """Sent to the provider as it is, like the next six."""
+    """Sent to the provider as it is, like the next six; not sent unless set."""
     top_p: float | None = None
+    """Probability mass that tokens are drawn from."""
     top_k: int | None = None
+    """How many of the likeliest tokens are drawn from."""
     frequency_penalty: float | None = None
+    """Against tokens that were used often."""
     presence_penalty: float | None = None
+    """Against tokens that were used at all."""
     seed: int | None = None
+    """For answers that can be repeated, where the provider offers it."""
     stop: list[str] | None = None
+    """Texts that end an answer."""
     extra_body: dict[str, Any] = {}
     """Further fields of the provider's request, sent as they are."""
 
@@ -66,9 +77,9 @@ class AgentSettings(_Table, frozen=True, kw_only=True):
 class BudgetSettings(_Table, frozen=True, kw_only=True):
     """What may be spent, over all processes of the home: `[budget]`."""
 
-    session_usd: float = 20.0
+    session_usd: _Amount = 20.0
     """US dollars of one session."""
-    day_usd: float = 50.0
+    day_usd: _Amount = 50.0
     """US dollars of one day (UTC)."""
 
 
@@ -91,9 +102,27 @@ class PolicySettings(_Table, frozen=True, kw_only=True):
     """What may run: `[policy]`."""
 
     rules: list[Rule] = []
-    """The user's own rules, over the default policy."""
-    park_hours: float = 24.0
+    """Your own rules, over the default policy: `[{ tool = "bash", match = "git status*", decide = "allow" }]`."""
+    park_hours: _Amount = 24.0
     """How long a parked turn waits for an answer before it goes on without."""
+
+
+_TOOLCHAINS = (
+    ".pyenv",
+    ".local/bin",
+    ".local/share/uv",
+    ".cargo",
+    ".rustup",
+    ".nvm",
+    ".volta",
+    ".bun",
+    ".deno",
+    "go",
+    ".sdkman",
+    ".rbenv",
+    ".asdf",
+    ".local/share/mise",
+)
 
 
 class SandboxSettings(_Table, frozen=True, kw_only=True):
@@ -101,23 +130,8 @@ class SandboxSettings(_Table, frozen=True, kw_only=True):
 
     network: bool = False
     """Commands may use the network."""
-    toolchains: list[str] = [
-        ".pyenv",
-        ".local/bin",
-        ".local/share/uv",
-        ".cargo",
-        ".rustup",
-        ".nvm",
-        ".volta",
-        ".bun",
-        ".deno",
-        "go",
-        ".sdkman",
-        ".rbenv",
-        ".asdf",
-        ".local/share/mise",
-    ]
-    """Folders of the home that commands may read; the rest of the home is hidden."""
+    toolchains: list[str] = msgspec.field(default_factory=lambda: [*_TOOLCHAINS])
+    """Folders of your home directory that commands may read; the rest of it is hidden."""
     environment: list[str] = []
     """Further environment variables that commands see."""
 
@@ -127,17 +141,17 @@ class WebSettings(_Table, frozen=True, kw_only=True):
 
     allow_private: list[str] = []
     """Host names or networks (`10.0.0.0/8`) that it may fetch although they are private."""
-    max_bytes: int = 5_000_000
+    max_bytes: _Count = 5_000_000
     """Bytes of one page."""
-    timeout: float = 30.0
+    timeout: _Positive = 30.0
     """Seconds for one page."""
 
 
 class Config(_Table, frozen=True, kw_only=True):
     """The whole of `denizen.toml`.
 
-    `home` and `workspace` are not settings of the file: `load_config` finds them (None: `$DENIZEN_HOME` or `~/.denizen`;
-    `agent.workspace_dir`).
+    `home` and `workspace` are not settings of the file: `load_config` finds them (None: `$DENIZEN_HOME` or
+    `~/.denizen`; `agent.workspace_dir`).
     """
 
     model: str = ""

@@ -1,0 +1,78 @@
+"""Which folders the user trusts: only there are files read that could run something (`denizen.toml`, skills)."""
+
+import hashlib
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from denizen.config.home import places, read_settings, sole_writer, write_private
+from denizen.config.settings import Config
+from denizen.errors import ConfigError
+
+SKILL_FOLDERS = (".denizen/skills", ".claude/skills", "skills")
+
+
+class _Decision(msgspec.Struct, frozen=True):
+    """What the user said of a folder, and the SHA-256 of the `denizen.toml` it then had ("": none)."""
+
+    trusted: bool
+    settings: str = ""
+
+
+def is_trusted(home: Path, folder: Path) -> bool:
+    """Whether the user trusts this very folder, not those above or in it, with the `denizen.toml` it has now.
+
+    A file that came or changed since needs the user's word again. Raises ConfigError when the record can't be read.
+    """
+    return decided(home, folder, project_settings(folder)) == "trusted"
+
+
+def decided(home: Path, folder: Path, settings: bytes | None) -> Literal["trusted", "refused", ""]:
+    """What the user said of a folder with those bytes as its `denizen.toml`; empty: nothing yet."""
+    decision = _decisions(home).get(str(folder.resolve()))
+    if decision is None or decision.settings != _digest(settings):
+        return ""
+    return "trusted" if decision.trusted else "refused"
+
+
+def trust(home: Path, folder: Path, *, trusted: bool = True) -> None:
+    """Record that the user trusts a folder as it is now, or doesn't. Raises ConfigError when it isn't a folder."""
+    folder = folder.resolve()
+    if not folder.is_dir():
+        raise ConfigError(f"{folder} is not a folder, so it can't be trusted.")
+    with sole_writer(home):
+        decision = _Decision(trusted, _digest(project_settings(folder)))
+        record = _decisions(home) | {str(folder): decision}
+        write_private(_record(home), msgspec.json.format(msgspec.json.encode(record)))
+
+
+def awaiting_trust(config: Config) -> list[str]:
+    """What the workspace holds that is read only once the user trusts it, while the user hasn't said yet."""
+    home, folder = places(config)
+    settings = project_settings(folder)
+    found = [] if settings is None else ["denizen.toml"]
+    if folder != config.agent.workspace_dir:
+        found += [name for name in SKILL_FOLDERS if next((folder / name).glob("*/SKILL.md"), None)]
+    return [] if decided(home, folder, settings) else found
+
+
+def project_settings(folder: Path) -> bytes | None:
+    """The bytes of the `denizen.toml` in a folder; None: it has none. Raises ConfigError when they can't be read."""
+    return read_settings(folder / "denizen.toml")
+
+
+def _decisions(home: Path) -> dict[str, _Decision]:
+    path = _record(home)
+    try:
+        return msgspec.json.decode(read_settings(path) or b"{}", type=dict[str, _Decision])
+    except msgspec.DecodeError as error:
+        raise ConfigError(f"{path} is damaged: {error}. Remove it to be asked again about every folder.") from error
+
+
+def _record(home: Path) -> Path:
+    return home / "trust.json"
+
+
+def _digest(settings: bytes | None) -> str:
+    return "" if settings is None else hashlib.sha256(settings).hexdigest()
