@@ -155,7 +155,7 @@ def _shortened(message: Message, limit: int) -> Message:
     for part in message.content:
         if isinstance(part, Text):
             kept.append(Text(part.text[:room]))
-            room -= len(kept[-1].text)
+            room -= min(len(part.text), room)
         else:
             kept.append(part)
     marker = Text(f"\n[truncated {len(message.text) - limit} chars]")

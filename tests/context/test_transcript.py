@@ -1,0 +1,239 @@
+"""The `Transcript` policy: the history as it was said, and how it gets smaller."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from denizen.clock import SystemClock
+from denizen.context import Transcript
+from denizen.entries import AnyEntry, AssistantEntry, CompactionEntry, SystemEntry, ToolEntry, UserEntry
+from denizen.errors import ModelError
+from denizen.messages import AssistantMessage, Image, Message, Text, ToolCall, ToolResult, Usage, UserMessage
+from denizen.ports import Limits, View
+
+
+class Window:
+    """A model of which only the window matters here."""
+
+    name = "test:window"
+
+    def __init__(self, window: int = 200_000, *, local: bool = True) -> None:
+        self.local = local
+        self.asked = 0
+        self._window = window
+
+    def limits(self) -> Limits:
+        self.asked += 1
+        return Limits(self._window)
+
+    def stream(self, request: object) -> object:
+        raise AssertionError("a context policy calls no model by itself")
+
+    async def close(self) -> None:
+        pass
+
+
+class NoSession:
+    key, head, entries, warnings = "k", "", (), ()
+
+
+def view(window: int = 200_000, usage: Usage | None = None, *, local: bool = True) -> View:
+    return View(NoSession(), Window(window, local=local), 1000, 500, usage, SystemClock())  # pyrefly: ignore
+
+
+def policy_of(entries: Sequence[AnyEntry], *, keep: int = 10) -> Transcript:
+    policy = Transcript(lambda results: results, keep=keep)
+    for entry in entries:
+        policy.observe(entry)
+    return policy
+
+
+def user(n: int, text: str = "") -> UserEntry:
+    return UserEntry(id=f"u{n}", message=UserMessage([Text(text or f"question {n}")]))
+
+
+def answer(n: int, usage: Usage | None = None) -> AssistantEntry:
+    return AssistantEntry(id=f"a{n}", message=AssistantMessage([Text(f"answer {n}")], usage=usage or Usage()))
+
+
+def calls(n: int, count: int = 1) -> list[AnyEntry]:
+    asked = [ToolCall(f"c{n}.{i}", "read", {"path": "x"}) for i in range(count)]
+    results = [ToolEntry(id=f"t{n}.{i}", message=ToolResult(f"c{n}.{i}", "read", [Text("x")])) for i in range(count)]
+    return [AssistantEntry(id=f"a{n}", message=AssistantMessage(asked, stop_reason="tool_calls")), *results]
+
+
+def history(turns: int) -> list[AnyEntry]:
+    entries: list[AnyEntry] = []
+    for n in range(turns):
+        entries += [user(n), *calls(n), answer(n)]
+    return entries
+
+
+async def summary_of(messages: Sequence[Message], system: str) -> AssistantMessage:
+    return AssistantMessage([Text("they talked")])
+
+
+async def unreachable(messages: Sequence[Message], system: str) -> AssistantMessage:
+    raise ModelError("down", kind="timeout")
+
+
+def test_shows_the_history_as_it_was_said() -> None:
+    messages = policy_of([*history(2), user(9)]).assemble(view())
+    assert [type(m).__name__ for m in messages] == [
+        *["UserMessage", "AssistantMessage", "ToolResult", "AssistantMessage"] * 2,
+        "UserMessage",
+    ]
+
+
+def test_a_user_message_carries_the_time_it_was_said_at() -> None:
+    at = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
+    messages = policy_of([UserEntry(id="1", message=UserMessage([Text("hello")], at=at))]).assemble(view())
+    assert messages[0].content == [Text("hello"), Text("<time>Saturday 2026-11-21 09:30 UTC</time>")]
+
+
+def test_a_system_message_reaches_the_model_as_one_of_the_user() -> None:
+    messages = policy_of([SystemEntry(id="1", text="the subagent is done")]).assemble(view())
+    assert messages == [UserMessage([Text("[system] the subagent is done")])]
+
+
+def test_the_beginning_stays_the_same_object_while_the_history_grows() -> None:
+    policy = policy_of(history(3))
+    before = list(policy.assemble(view()))
+    policy.observe(user(7))
+    after = policy.assemble(view())
+    assert all(a is b for a, b in zip(before, after, strict=False))
+    assert len(after) == len(before) + 1
+
+
+async def test_level_one_leaves_a_summary_and_the_last_ten_messages() -> None:
+    policy = policy_of(history(10))
+    old = list(policy.assemble(view()))
+    entry = await policy.relieve(view(), 1, summary_of)
+    assert entry is not None
+    policy.observe(entry)
+    new = policy.assemble(view())
+    assert new[0] == UserMessage([Text("[Conversation summary]\nthey talked")])
+    assert list(new[1:]) == old[-(len(new) - 1) :]
+    assert (entry.old_count, entry.new_count) == (40, len(new))
+    assert 10 <= len(new) - 1 <= 11
+
+
+async def test_a_second_summary_folds_in_the_first() -> None:
+    policy = policy_of(history(10))
+    first = await policy.relieve(view(), 1, summary_of)
+    assert first is not None
+    policy.observe(first)
+    for entry in history(5):
+        policy.observe(entry)
+    seen: list[str] = []
+
+    async def record(messages: Sequence[Message], system: str) -> AssistantMessage:
+        seen.append(messages[0].text)
+        return AssistantMessage([Text("both")])
+
+    second = await policy.relieve(view(), 1, record)
+    assert second is not None
+    policy.observe(second)
+    assert "they talked" in seen[0]
+    texts = [message.text for message in policy.assemble(view())]
+    assert texts[0].endswith("both")
+    assert not any("they talked" in text for text in texts)
+
+
+async def test_without_a_summary_the_old_messages_are_cut_and_the_model_is_told() -> None:
+    policy = policy_of(history(10))
+    entry = await policy.relieve(view(), 1, unreachable)
+    assert entry is not None
+    assert entry.summary == ""
+    policy.observe(entry)
+    assert "cut off" in policy.assemble(view())[0].text
+
+
+async def test_what_can_not_be_made_smaller_is_left_alone() -> None:
+    policy = policy_of(history(1))
+    assert await policy.relieve(view(), 1, summary_of) is None
+    assert await policy.relieve(view(), 2, summary_of) is None
+
+
+async def test_level_two_shortens_long_tool_results_and_says_by_how_much() -> None:
+    long = ToolEntry(id="t", message=ToolResult("c0.0", "read", [Text("x" * 25_000), Image("image/png", b"p")]))
+    policy = policy_of([user(0), calls(0)[0], long])
+    entry = await policy.relieve(view(), 2, summary_of)
+    assert entry is not None
+    policy.observe(entry)
+    result = policy.assemble(view())[-1]
+    assert result.content == [Text("x" * 20_000), Image("image/png", b"p"), Text("\n[truncated 5000 chars]")]
+
+
+def test_a_compaction_of_entries_that_are_no_longer_behind_the_head_is_ignored() -> None:
+    policy = policy_of([*history(3), CompactionEntry(id="z", first="x1", last="x9", summary="of another branch")])
+    assert len(policy.assemble(view())) == 12
+
+
+async def test_a_compacted_history_reads_the_same_after_a_restart() -> None:
+    entries = history(10)
+    policy = policy_of(entries)
+    entry = await policy.relieve(view(), 1, summary_of)
+    assert entry is not None
+    policy.observe(entry)
+    assert policy_of([*entries, entry]).assemble(view()) == policy.assemble(view())
+
+
+def test_overfull_counts_the_last_calls_usage_and_what_was_added_since() -> None:
+    usage = Usage(input=7_000, cache_read=1_000, output=500)
+    policy = policy_of([user(0), answer(0, usage)])
+    assert not policy.overfull(view(10_000, usage))
+    policy.observe(user(1, "x" * 2_500))
+    assert policy.overfull(view(10_000, usage))
+
+
+async def test_a_relieved_context_is_judged_by_estimate_until_the_next_call() -> None:
+    usage = Usage(input=9_900, output=5)
+    policy = policy_of([*history(10), user(10), answer(10, usage)])
+    assert policy.overfull(view(10_000, usage))
+    entry = await policy.relieve(view(10_000, usage), 1, summary_of)
+    assert entry is not None
+    policy.observe(entry)
+    assert not policy.overfull(view(10_000, usage))
+
+
+def test_a_short_context_of_a_hosted_model_is_judged_without_looking_the_model_up() -> None:
+    hosted = view(local=False)
+    assert not policy_of(history(2)).overfull(hosted)
+    assert hosted.model.asked == 0  # pyrefly: ignore
+
+
+@pytest.mark.parametrize("count", [1, 3, 15])
+async def test_a_cut_moves_before_calls_whose_results_would_be_parted(count: int) -> None:
+    policy = policy_of([*history(6), user(99), *calls(99, count)])
+    entry = await policy.relieve(view(), 1, summary_of)
+    assert entry is not None
+    policy.observe(entry)
+    assert _pairs_hold(policy.assemble(view()))
+
+
+@given(st.lists(st.one_of(st.just("user"), st.just("answer"), st.integers(1, 6)), max_size=40), st.integers(1, 12))
+async def test_a_compaction_never_parts_a_call_from_its_result(shape: list[str | int], keep: int) -> None:
+    entries: list[AnyEntry] = []
+    for n, kind in enumerate(shape):
+        entries += [user(n)] if kind == "user" else [answer(n)] if kind == "answer" else calls(n, int(kind))
+    policy = policy_of(entries, keep=keep)
+    for _ in range(2):
+        entry = await policy.relieve(view(), 1, summary_of)
+        if entry:
+            policy.observe(entry)
+        assert _pairs_hold(policy.assemble(view()))
+
+
+def _pairs_hold(messages: Sequence[Message]) -> bool:
+    asked: set[str] = set()
+    for message in messages:
+        if isinstance(message, AssistantMessage):
+            asked |= {call.id for call in message.tool_calls}
+        elif isinstance(message, ToolResult) and message.call_id not in asked:
+            return False
+    answered = {message.call_id for message in messages if isinstance(message, ToolResult)}
+    return asked == answered
