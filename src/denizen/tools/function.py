@@ -1,0 +1,88 @@
+"""`@tool`: a typed, documented function becomes something that the model can do."""
+
+import asyncio
+import inspect
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, overload
+
+import msgspec
+
+from denizen.messages import Image, Text, ToolResult, UserPart
+from denizen.ports import Schema, ToolContext, Traits
+from denizen.tools.schema import Signature, read_signature
+
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionTool:
+    """A tool made of `function`, which can still be called by itself."""
+
+    function: Callable[..., Any]
+    signature: Signature
+    name: str
+    shell_names: Sequence[str]
+    traits: Traits
+    schema: Schema
+
+    async def run(self, args: dict[str, Any], turn: ToolContext) -> ToolResult:
+        """Call the function with the checked arguments; a plain one runs in a thread. Raises ToolRefused."""
+        checked = self.signature.check(self.name, args)
+        if self.signature.context:
+            checked[self.signature.context] = turn
+        if inspect.iscoroutinefunction(self.function):
+            value = await self.function(**checked)
+        else:
+            value = await asyncio.to_thread(self.function, **checked)
+        if isinstance(value, ToolResult):
+            return msgspec.structs.replace(value, call_id=turn.call_id, name=self.name)
+        return ToolResult(turn.call_id, self.name, _content(value))
+
+
+def result(text: str, **details: Any) -> ToolResult:
+    """What a tool function answers: words for the model, and details for the screen."""
+    return ToolResult("", "", [Text(text)], details=details or None)
+
+
+@overload
+def tool(function: Callable[..., Any], /) -> FunctionTool: ...
+@overload
+def tool(
+    *, traits: Traits = Traits.NONE, name: str = "", shell_names: Sequence[str] = ()
+) -> Callable[[Callable[..., Any]], FunctionTool]: ...
+def tool(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    traits: Traits = Traits.NONE,
+    name: str = "",
+    shell_names: Sequence[str] = (),
+) -> FunctionTool | Callable[[Callable[..., Any]], FunctionTool]:
+    """Let the model call a function: `@tool`, or `@tool(traits=Traits.READS)`.
+
+    The model is told the docstring's first paragraph and, of each parameter, its type and its line in the docstring's
+    `Args:` section. A parameter annotated `ToolContext` is filled in and not told. The function may be async; a plain
+    one runs in a thread, which a cancelled turn leaves behind. It returns a string, a list of parts (Text, Image),
+    a ToolResult, or anything that has a JSON form, and raises ToolRefused for what can't be done. Without `traits`
+    its calls run one at a time, never again after a crash, and as the policy says.
+
+    Raises TypeError for a function without a docstring, or with a parameter that can't be given by name and type.
+    """
+
+    def made(function: Callable[..., Any]) -> FunctionTool:
+        signature = read_signature(function)
+        called = name or function.__name__
+        if not _NAME.fullmatch(called):
+            raise TypeError(f"{called!r} can't name a tool: small letters, digits and _ (at most 64), a letter first")
+        schema = Schema(called, signature.description, signature.schema())
+        return FunctionTool(function, signature, called, shell_names, traits, schema)
+
+    return made(function) if function else made
+
+
+def _content(value: Any) -> list[UserPart]:
+    if isinstance(value, list) and value and all(isinstance(part, (Text, Image)) for part in value):
+        return value
+    return [Text(value if isinstance(value, str) else msgspec.json.encode(value).decode())]

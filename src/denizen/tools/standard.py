@@ -1,0 +1,31 @@
+"""The tools that every agent has, and those that other packages add."""
+
+from collections.abc import Mapping
+from importlib.metadata import entry_points
+
+from denizen.config.settings import Config
+from denizen.errors import ConfigError
+from denizen.ports import Memory, Sandbox, Tool
+
+
+def default_tools(config: Config, *, sandbox: Sandbox, memory: Memory, environ: Mapping[str, str]) -> list[Tool]:
+    """All of them, ready for an agent; what is installed (`rg`) is looked for on the PATH of `environ`."""
+    return plugin_tools()
+
+
+def plugin_tools() -> list[Tool]:
+    """The tools of installed packages: each entry point of the group `denizen.tools` is a tool or a list of them.
+
+    Raises ConfigError for one that can't be loaded.
+    """
+    found: list[Tool] = []
+    for entry in entry_points(group="denizen.tools"):
+        try:
+            loaded = entry.load()
+        except Exception as broken:  # the boundary to other packages: whatever they raise, the user must act
+            package = entry.dist.name if entry.dist else entry.value
+            raise ConfigError(
+                f"the tools {entry.name!r} of {package} can't be loaded: {broken}; update or remove it"
+            ) from broken
+        found += loaded if isinstance(loaded, list) else [loaded]
+    return found
