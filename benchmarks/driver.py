@@ -1,0 +1,156 @@
+"""What runs inside a contender's process: it plays the scene when told to and measures itself.
+
+Commands come as JSON lines on standard input, one reply each on standard output. Only the standard library is used,
+since this runs in every contender's own environment.
+"""
+
+import asyncio
+import gc
+import json
+import os
+import sys
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol, TextIO, TypeVar
+
+from benchmarks.scene import ANSWER, QUESTION, Weather, WrongAnswer
+
+Turn = Callable[[str], Awaitable[str]]  # a session that is open: a message in, the reply out
+Figures = Mapping[str, object]
+Command = Callable[..., Awaitable[Figures]]
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What a contender is given to play on."""
+
+    base_url: str  # up to and including `/v1`
+    home: Path  # an empty directory for whatever it keeps
+    weather: Weather
+
+
+class Contender(Protocol):
+    """An engine whose agent was built once; `stores` says where it can keep a session."""
+
+    stores: Sequence[str]
+
+    def open(self, key: str, store: str) -> Turn:
+        """A new session named `key`, kept in one of `stores`."""
+        ...
+
+
+T = TypeVar("T")
+C = TypeVar("C", bound=Contender)
+
+
+@dataclass(slots=True)
+class Player:
+    """Plays turns, checks that each was real, and says what they cost."""
+
+    contender: Contender
+    weather: Weather
+    _opened: int = 0
+    _long: dict[str, tuple[Turn, int]] = field(default_factory=dict)
+
+    def _open(self, store: str) -> Turn:
+        self._opened += 1
+        return self.contender.open(f"bench-{self._opened}", store)
+
+    async def _play(self, turn: Turn) -> None:
+        before = self.weather.calls
+        reply = await turn(QUESTION)
+        if ANSWER not in reply or self.weather.calls == before:
+            raise WrongAnswer(f"{self.weather.calls - before} tool calls, then {reply!r}")
+
+    async def turns(self, count: int, store: str) -> Figures:
+        """CPU and wall milliseconds of one turn: the mean of `count` turns, each in a session opened beforehand."""
+        sessions = [self._open(store) for _ in range(count)]
+        gc.collect()
+        wall, cpu = time.perf_counter(), time.process_time()
+        for turn in sessions:
+            await self._play(turn)
+        return {
+            "cpu_ms": (time.process_time() - cpu) * 1e3 / count,
+            "wall_ms": (time.perf_counter() - wall) * 1e3 / count,
+        }
+
+    async def session(self, count: int, store: str) -> Figures:
+        """CPU milliseconds of each of `count` turns of one session."""
+        gc.collect()
+        turn = self._open(store)
+        return {"cpu_ms": [await self._cost(turn) for _ in range(count)]}
+
+    async def history(self, turns: int, count: int, store: str) -> Figures:
+        """CPU milliseconds of each of `count` turns of one session that has `turns` behind it when they begin."""
+        turn, played = self._long.pop(store, None) or (self._open(store), 0)
+        for _ in range(turns - played):
+            await self._play(turn)
+        gc.collect()
+        costs = [await self._cost(turn) for _ in range(count)]
+        self._long[store] = turn, max(turns, played) + count
+        return {"cpu_ms": costs}
+
+    async def _cost(self, turn: Turn) -> float:
+        cpu = time.process_time()
+        await self._play(turn)
+        return (time.process_time() - cpu) * 1e3
+
+    async def crowd(self, sessions: int, count: int, store: str) -> Figures:
+        """`sessions` sessions at once, `count` turns each: turns per second, and what each session holds in memory."""
+        gc.collect()
+        before = resident()
+        turns = [self._open(store) for _ in range(sessions)]
+        wall, cpu = time.perf_counter(), time.process_time()
+        await asyncio.gather(*(self._play_on(turn, count) for turn in turns))
+        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        gc.collect()
+        return {
+            "turns_per_second": sessions * count / wall,
+            "cpu_ms": cpu * 1e3 / (sessions * count),
+            "kb_per_session": (resident() - before) / 1024 / sessions,
+        }
+
+    async def _play_on(self, turn: Turn, count: int) -> None:
+        for _ in range(count):
+            await self._play(turn)
+
+
+def resident() -> int:
+    """Bytes of this process in memory now."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+
+def own_stdout() -> TextIO:
+    """Keep standard output for the replies: whatever an engine prints goes to standard error."""
+    replies = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+    return replies
+
+
+def main(
+    build: Callable[[Stage], Awaitable[C]],
+    extra: Callable[[C], Mapping[str, Command]] = lambda _: {},
+) -> None:
+    """Build the contender from the command line (`BASE_URL HOME`) and obey until standard input closes."""
+    replies = own_stdout()
+    stage = Stage(sys.argv[1], Path(sys.argv[2]), Weather())
+    with asyncio.Runner() as runner:
+        contender = runner.run(_awaited(build(stage)))
+        player = Player(contender, stage.weather)
+        commands: dict[str, Command] = {
+            "turns": player.turns,
+            "session": player.session,
+            "history": player.history,
+            "crowd": player.crowd,
+            **extra(contender),
+        }
+        print(json.dumps({"stores": list(contender.stores), "rss_mb": resident() / 2**20}), file=replies)
+        for line in sys.stdin:
+            command = json.loads(line)
+            print(json.dumps(runner.run(_awaited(commands[command.pop("do")](**command)))), file=replies)
+
+
+async def _awaited(work: Awaitable[T]) -> T:
+    return await work

@@ -1,0 +1,1 @@
+"""One small driver per engine that Denizen is measured against."""

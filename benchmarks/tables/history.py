@@ -1,0 +1,107 @@
+"""What a turn costs when there is a history behind it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+
+from benchmarks.contenders import Entry, Process
+from benchmarks.hall import Figures, Hall, Plan, hall
+from benchmarks.report import Goal, Samples, Table
+from benchmarks.roster import DENIZEN, FLOOR, KEPT
+
+OURS_NOTE = """\
+Denizen's turn (one tool call, transcript written) in one open session with so many turns behind it. CPU ms per turn,
+median (least–most). *Scripted*: the model is in the process, so this is the engine alone; `× first` is over the
+shortest history. *Over HTTP* is over the two columns after it: *same bytes*, the very bodies that Denizen sent, posted
+by hand with the reply decoded and the tool run; *encoded by hand*, the bare loop at the same history, which encodes
+its messages anew for every request."""
+OURS = (
+    *("turns behind", "scripted", "× first", "over HTTP", "same bytes", "× same bytes"),
+    *("encoded by hand", "× encoded by hand", "bytes of the last request pair"),
+)
+GROWTH_NOTE = """\
+One session of {turns} turns, each with one tool call, kept where the engine can keep it longest, its whole history
+sent each time. CPU ms per turn, median of ten turns; growth is the last ten over the first ten. What grows in the
+floor is the encoding of ever longer requests."""
+AT_ONCE = 5  # turns per measurement: few, since each makes the history longer
+
+
+def table(plan: Plan, peers: Sequence[Entry]) -> Table:
+    """Denizen's own turns at several lengths of history."""
+    result = Table("A turn with a history behind it", OURS_NOTE, OURS)
+    with hall([FLOOR, DENIZEN]) as meeting:
+        first: Samples | None = None
+        for turns in plan.history if DENIZEN.name in meeting.processes else ():
+            if (taken := _level(meeting, turns, plan)) is None:
+                break
+            first = first or taken.scripted
+            _add(result, turns, taken, first)
+        meeting.report(result)
+    return result
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """The four ways of a turn at one length of history."""
+
+    scripted: Samples
+    ours: Samples
+    replayed: Samples
+    encoded: Samples
+    bytes: int
+
+
+def _level(meeting: Hall, turns: int, plan: Plan) -> Level | None:
+    """The four ways, taken in turn; the replay comes right after Denizen, whose bodies the server then still has."""
+    taken = meeting.interleave(
+        {
+            "scripted": partial(meeting.ask, DENIZEN.name, "history", turns=turns, count=AT_ONCE, store="scripted"),
+            "encoded": partial(meeting.ask, FLOOR.name, "history", turns=turns, count=AT_ONCE, store="memory"),
+            "ours": partial(meeting.ask, DENIZEN.name, "history", turns=turns, count=AT_ONCE, store="disk"),
+            "replayed": partial(meeting.ask, FLOOR.name, "replay", count=AT_ONCE),
+        },
+        plan.repeats,
+    )
+    if meeting.failed:
+        return None
+    return Level(**{way: _turns(figures) for way, figures in taken.items()}, bytes=taken["replayed"][-1]["bytes"])
+
+
+def _turns(figures: Sequence[Figures]) -> Samples:
+    return Samples([*chain.from_iterable(figure["cpu_ms"] for figure in figures)])
+
+
+def _add(result: Table, turns: int, taken: Level, first: Samples) -> None:
+    alone = taken.scripted, taken.scripted.over(first)
+    sent = taken.ours, taken.replayed, taken.ours.over(taken.replayed), taken.encoded, taken.ours.over(taken.encoded)
+    result.add(turns, *alone, *sent, taken.bytes)
+    flat, over_http = taken.scripted.median / first.median, taken.ours.median / taken.replayed.median
+    result.goals.append(Goal(f"a turn after {turns} turns, scripted, over the shortest history", 1.2, flat))
+    result.goals.append(Goal(f"a turn after {turns} turns, over HTTP, over sending the same bytes", 1.5, over_http))
+
+
+def growth(plan: Plan, peers: Sequence[Entry]) -> Table:
+    """How the cost of a turn grows over one session, for everyone."""
+    columns = ("engine", "session", "first ten", "last ten", "growth")
+    result = Table("Growth over one session", GROWTH_NOTE.format(turns=plan.growth), columns)
+    with hall([FLOOR, DENIZEN, *peers]) as meeting:
+        lanes = {name: _one_session(process, plan) for name, process in meeting.processes.items()}
+        for name, figures in meeting.interleave(lanes, 1).items():
+            costs = figures[0]["cpu_ms"]
+            first, last = Samples(costs[:10]), Samples(costs[-10:])
+            result.add(name, KEPT[_best_store(meeting.processes[name])], first, last, last.over(first))
+        meeting.report(result)
+    return result
+
+
+def _one_session(process: Process, plan: Plan) -> Callable[[], Figures]:
+    def play() -> Figures:
+        process.ask("turns", count=5, store=_best_store(process))
+        return process.ask("session", count=plan.growth, store=_best_store(process))
+
+    return play
+
+
+def _best_store(process: Process) -> str:
+    return "disk" if "disk" in process.stores else "memory"

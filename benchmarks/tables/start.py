@@ -1,0 +1,139 @@
+"""What it costs to import an engine, and to get from nothing to the first request."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
+from functools import partial
+from pathlib import Path
+
+from benchmarks.contenders import Broken, Entry, Process, Server, environment, loopback, scratch
+from benchmarks.hall import Figures, Hall, Plan, samples
+from benchmarks.report import Goal, Table
+from benchmarks.roster import DENIZEN, FLOOR
+from benchmarks.scene import KEY, MODEL, QUESTION
+
+NOTE = """\
+Whole processes, the interpreter included, modules compiled and the disk warm; medians (least–most) of {starts}.
+*Import* runs the import statement of a user of the library. *First request* is everything from the start of the
+process to the arrival of its first request at a server that leaves it waiting: the agent built, a session opened;
+`denizen ask` is the whole command line. CPU is that of the process and its children, memory the most that the
+process itself held."""
+COLUMNS = ("engine", "import CPU ms", "import MB", "first request CPU ms", "first request MB")
+NOTHING = "python alone"
+ASK = "denizen ask"
+PATIENCE = 60.0  # seconds until a first request is given up
+TICK_MS = 1000 / os.sysconf("SC_CLK_TCK")
+IMPORT = """
+import {modules}
+import json, time
+cpu = time.process_time()
+with open("/proc/self/status") as status:
+    peak = next(line for line in status if line.startswith("VmHWM"))
+print(json.dumps({{"cpu_ms": cpu * 1e3, "mb": int(peak.split()[1]) / 1024}}))
+"""
+CONFIG = """
+model = "openai:{model}"
+
+[providers.openai]
+base_url = "{url}"
+auth_profiles = [{{ id = "bench", api_key = "{key}" }}]
+"""
+
+
+def table(plan: Plan, peers: Sequence[Entry]) -> Table:
+    result = Table("Starting", NOTE.format(starts=plan.starts), COLUMNS)
+    entries = [FLOOR, DENIZEN, *peers]
+    with loopback() as server:
+        meeting = Hall(server)
+        imports = {entry.name: partial(_import, entry.python(), entry.imports) for entry in entries}
+        imports[NOTHING] = partial(_import, Path(sys.executable), "sys")
+        firsts: dict[str, Callable[[], Figures]] = {entry.name: partial(_built, server, entry) for entry in entries}
+        firsts[ASK] = partial(_asked, server)
+        imported = _measure(meeting, imports, plan)
+        begun = _measure(meeting, firsts, plan)
+    for name in (NOTHING, FLOOR.name, DENIZEN.name, ASK, *(peer.name for peer in peers)):
+        cells = [*_cells(imported.get(name, ())), *_cells(begun.get(name, ()))]
+        if any(cells):
+            result.add(name, *cells)
+    result.goals += _goals("import denizen", imported.get(DENIZEN.name, ()), 100, 30)
+    result.goals += _goals("denizen ask to its first request", begun.get(ASK, ()), 500, 60)
+    meeting.report(result)
+    return result
+
+
+def _measure(meeting: Hall, lanes: dict[str, Callable[[], Figures]], plan: Plan) -> dict[str, list[Figures]]:
+    """All but the first round, which warms the disk."""
+    return {name: taken[1:] for name, taken in meeting.interleave(lanes, plan.starts + 1).items()}
+
+
+def _cells(figures: Sequence[Figures]) -> tuple[object, object]:
+    return (samples(figures, "cpu_ms"), samples(figures, "mb")) if figures else ("", "")
+
+
+def _goals(what: str, figures: Sequence[Figures], cpu_ms: float, mb: float) -> Iterator[Goal]:
+    if figures:
+        yield Goal(f"{what}, CPU", cpu_ms, samples(figures, "cpu_ms").median, "ms")
+        yield Goal(f"{what}, memory", mb, samples(figures, "mb").median, "MB")
+
+
+def _import(python: Path, modules: str) -> Figures:
+    with scratch() as home:
+        command = [python, "-c", IMPORT.format(modules=modules)]
+        done = subprocess.run(command, cwd=home, env=environment(home), capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise Broken(done.stderr.strip().splitlines()[-1])
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def _built(server: Server, entry: Entry) -> Figures:
+    """An engine's driver, told to play one turn as soon as its agent is built."""
+    server.stats()
+    with scratch() as home, closing(Process(entry, server.url("hold"), home)) as process:
+        process.tell("turns", count=1, store="memory" if entry.name == FLOOR.name else "disk")
+        return _at_first_request(server, process.pid)
+
+
+def _asked(server: Server) -> Figures:
+    """`denizen ask`, with a configuration file and an empty home."""
+    server.stats()
+    with scratch() as home, _asking(server, home) as pid:
+        return _at_first_request(server, pid)
+
+
+@contextmanager
+def _asking(server: Server, home: Path) -> Generator[int]:
+    config, workspace = home / "denizen.toml", home / "workspace"
+    config.write_text(CONFIG.format(model=MODEL, url=server.url("hold"), key=KEY))
+    workspace.mkdir()
+    program = Path(sys.executable).with_name("denizen")
+    if not program.exists():
+        raise Broken("the command `denizen` is not installed")
+    command = [program, "ask", "--config", config, "--workspace", workspace, QUESTION]
+    quiet = subprocess.DEVNULL
+    with subprocess.Popen(command, env=environment(home), stdin=quiet, stdout=quiet, stderr=quiet) as child:
+        yield child.pid
+        child.kill()
+
+
+def _at_first_request(server: Server, pid: int) -> Figures:
+    """CPU and peak memory of a process when its request has come."""
+    give_up = time.monotonic() + PATIENCE
+    while not server.stats()["requests"]:
+        if time.monotonic() > give_up or _state(pid) == "Z":
+            raise Broken("no request came")
+        time.sleep(0.005)
+    peak = next(line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmHWM"))
+    return {"cpu_ms": sum(map(int, _stat(pid)[11:15])) * TICK_MS, "mb": int(peak.split()[1]) / 1024}
+
+
+def _state(pid: int) -> str:
+    return _stat(pid)[0]
+
+
+def _stat(pid: int) -> Sequence[str]:
+    """The fields of the process's `stat` from its state on, the third."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

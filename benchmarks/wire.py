@@ -1,0 +1,142 @@
+"""The replies of the loopback server as bytes made once, in both wire formats, buffered and streamed."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import count
+
+from benchmarks.scene import ANSWER, CHUNKS, CITY, MODEL, TOOL_NAME
+
+SERIAL = "00000000"  # stands in the prebuilt bytes where the number of the reply goes
+_ARGUMENTS = json.dumps({"city": CITY})
+_WORDS = [f"word{n % 100:02d} " for n in range(CHUNKS)]
+_NUMBERS = count(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One HTTP response, cut where its serial number goes: engines merge messages that share an id."""
+
+    pieces: Sequence[bytes]
+
+    def fresh(self) -> bytes:
+        """The response with an id nobody had before."""
+        return (b"%08d" % next(_NUMBERS)).join(self.pieces)
+
+
+def _buffered(body: object) -> Reply:
+    data = json.dumps(body).encode()
+    head = f"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {len(data)}\r\n\r\n"
+    return Reply((head.encode() + data).split(SERIAL.encode()))
+
+
+def _streamed(events: Iterable[str]) -> Reply:
+    """Every event is an HTTP chunk of its own, as providers send them."""
+    head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+    chunks = (b"%x\r\n%s\r\n" % (len(data), data) for data in (event.encode() for event in events))
+    return Reply((head + b"".join(chunks) + b"0\r\n\r\n").split(SERIAL.encode()))
+
+
+def _openai_call(name: str, arguments: str) -> dict[str, object]:
+    return {"id": f"call_{SERIAL}", "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+_OPENAI_USAGE = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
+_OPENAI_HEAD = {"id": f"chatcmpl-{SERIAL}", "created": 1760000000, "model": MODEL}
+
+
+def _openai(message: dict[str, object], finish: str) -> Reply:
+    choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": finish}
+    return _buffered({**_OPENAI_HEAD, "object": "chat.completion", "choices": [choice], "usage": _OPENAI_USAGE})
+
+
+def _openai_event(delta: dict[str, object], finish: str | None = None) -> str:
+    choice = {"index": 0, "delta": delta, "finish_reason": finish}
+    return f"data: {json.dumps({**_OPENAI_HEAD, 'object': 'chat.completion.chunk', 'choices': [choice]})}\n\n"
+
+
+def _openai_stream(deltas: Iterable[dict[str, object]], finish: str) -> Reply:
+    usage = {**_OPENAI_HEAD, "object": "chat.completion.chunk", "choices": [], "usage": _OPENAI_USAGE}
+    last = [_openai_event({}, finish), f"data: {json.dumps(usage)}\n\n", "data: [DONE]\n\n"]
+    return _streamed([_openai_event({"role": "assistant", "content": ""}), *map(_openai_event, deltas), *last])
+
+
+def _openai_call_deltas(name: str, arguments: str) -> list[dict[str, object]]:
+    return [{"tool_calls": [{"index": 0, **_openai_call(name, arguments)}]}]
+
+
+def _text_deltas(words: Iterable[str]) -> list[dict[str, object]]:
+    return [{"content": word} for word in words]
+
+
+_ANTHROPIC_MESSAGE = {"id": f"msg_{SERIAL}", "type": "message", "role": "assistant", "model": MODEL}
+_ANTHROPIC_USAGE = {"input_tokens": 100, "output_tokens": 10}
+
+
+def _anthropic_call(arguments: dict[str, str]) -> dict[str, object]:
+    return {"type": "tool_use", "id": f"toolu_{SERIAL}", "name": TOOL_NAME, "input": arguments}
+
+
+def _anthropic(block: dict[str, object], stop: str) -> Reply:
+    tail = {"stop_reason": stop, "stop_sequence": None, "usage": _ANTHROPIC_USAGE}
+    return _buffered({**_ANTHROPIC_MESSAGE, "content": [block], **tail})
+
+
+def _event(kind: str, **fields: object) -> str:
+    return f"event: {kind}\ndata: {json.dumps({'type': kind, **fields})}\n\n"
+
+
+def _anthropic_stream(block: dict[str, object], deltas: Iterable[dict[str, str]], stop: str) -> Reply:
+    start = {**_ANTHROPIC_MESSAGE, "content": [], "stop_reason": None, "usage": _ANTHROPIC_USAGE}
+    return _streamed(
+        [
+            _event("message_start", message=start),
+            _event("content_block_start", index=0, content_block=block),
+            *(_event("content_block_delta", index=0, delta=delta) for delta in deltas),
+            _event("content_block_stop", index=0),
+            _event("message_delta", delta={"stop_reason": stop, "stop_sequence": None}, usage={"output_tokens": 10}),
+            _event("message_stop"),
+        ]
+    )
+
+
+def _anthropic_words(words: Iterable[str]) -> Reply:
+    deltas = ({"type": "text_delta", "text": word} for word in words)
+    return _anthropic_stream({"type": "text", "text": ""}, deltas, "end_turn")
+
+
+@dataclass(frozen=True, slots=True)
+class Replies:
+    """What the server can say in one wire format; `finish` is for engines that answer by calling a tool."""
+
+    call: Reply
+    answer: Reply
+    finish: Reply
+    words: Reply
+
+
+_FINISH = json.dumps({"answer": ANSWER})
+OPENAI = Replies(
+    call=_openai({"content": None, "tool_calls": [_openai_call(TOOL_NAME, _ARGUMENTS)]}, "tool_calls"),
+    answer=_openai({"content": ANSWER}, "stop"),
+    finish=_openai({"content": None, "tool_calls": [_openai_call("final_answer", _FINISH)]}, "tool_calls"),
+    words=_openai({"content": "".join(_WORDS)}, "stop"),
+)
+OPENAI_STREAMED = Replies(
+    call=_openai_stream(_openai_call_deltas(TOOL_NAME, _ARGUMENTS), "tool_calls"),
+    answer=_openai_stream(_text_deltas([ANSWER]), "stop"),
+    finish=_openai_stream(_openai_call_deltas("final_answer", _FINISH), "tool_calls"),
+    words=_openai_stream(_text_deltas(_WORDS), "stop"),
+)
+ANTHROPIC = Replies(
+    call=_anthropic(_anthropic_call({"city": CITY}), "tool_use"),
+    answer=_anthropic({"type": "text", "text": ANSWER}, "end_turn"),
+    finish=_anthropic({"type": "text", "text": ANSWER}, "end_turn"),
+    words=_anthropic({"type": "text", "text": "".join(_WORDS)}, "end_turn"),
+)
+ANTHROPIC_STREAMED = Replies(
+    call=_anthropic_stream(_anthropic_call({}), [{"type": "input_json_delta", "partial_json": _ARGUMENTS}], "tool_use"),
+    answer=_anthropic_words([ANSWER]),
+    finish=_anthropic_words([ANSWER]),
+    words=_anthropic_words(_WORDS),
+)
