@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
+from denizen.config.home import as_text, read_settings
 from denizen.errors import ConfigError
 
 _ASSIGNMENT = re.compile(
@@ -15,6 +17,17 @@ _ASSIGNMENT = re.compile(
 _ESCAPE = re.compile(r"\\(.)")
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
 _REFERENCE = re.compile(r"\$\$\{|\$\{(?:([A-Za-z_]\w*)\})?", re.ASCII)
+
+
+def environment(home: Path, process: Mapping[str, str]) -> dict[str, str]:
+    """The variables of the process, and beneath them those of the home's `.env`. Raises ConfigError."""
+    return {**read_dotenv(home), **process}
+
+
+def read_dotenv(home: Path) -> dict[str, str]:
+    """The variables of the home's `.env`; none when there is no such file. Raises ConfigError."""
+    path = home / ".env"
+    return parse_dotenv(as_text(read_settings(path) or b"", path), str(path))
 
 
 def parse_dotenv(text: str, name: str) -> dict[str, str]:

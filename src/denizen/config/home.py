@@ -130,6 +130,15 @@ def read_settings(path: Path) -> bytes | None:
     return data
 
 
+def as_text(data: bytes, path: Path) -> str:
+    """The text that a file's bytes are. Raises ConfigError with the first line that isn't UTF-8."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ConfigError(f"{path}:{line} is not UTF-8 text.") from error
+
+
 def write_private(path: Path, data: bytes) -> None:
     """Write a file whole or not at all, for the user alone (0600); where `path` is a link, the file that it names.
 

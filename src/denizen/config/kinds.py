@@ -48,6 +48,8 @@ def describe(kind: Any) -> str:
         return f"{', '.join(quoted[:-1])} or {quoted[-1]}"
     if origin is list:
         return "a list of tables" if is_table(args[0]) else "a list of strings"
+    if origin is dict and args[1] is str:
+        return "a table of strings"
     return _WORDS.get(kind, "a table")
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from denizen.config.check import Source, convert, dotted, parse
-from denizen.config.env import fill_in, parse_dotenv
-from denizen.config.home import expand, find_home, located, places, read_settings
-from denizen.config.secrets import open_to_others, secret_notices, secret_values
+from denizen.config.env import fill_in, read_dotenv
+from denizen.config.home import as_text, expand, find_home, located, places, read_settings
+from denizen.config.secrets import open_to_others, secret_notices, secrets_of
 from denizen.config.settings import Config
 from denizen.config.trust import decided, project_settings
 from denizen.errors import ConfigError
@@ -31,7 +31,7 @@ class Loaded:
     """The configuration, and what a host needs beside it.
 
     `environ` is the process's environment over the home's `.env`; `secrets` is for the redactor; `sources` are the
-    files that were read; `notices` are lines for the user.
+    files of settings that were read; `notices` are lines for the user.
     """
 
     config: Config
@@ -72,7 +72,9 @@ def load(
     """
     process, cwd = os.environ if environ is None else environ, cwd or Path.cwd()
     root = find_home(process, cwd, Path(home) if home else None)
-    reading = _Reading(root / ".env", process)
+    dotenv = read_dotenv(root)
+    reading = _Reading({**dotenv, **process})
+    reading.notices.extend(open_to_others(root / ".env") if dotenv else ())
     file = cwd / expand(path, process) if path else root / "denizen.toml"
     own = reading.own(file, required=path is not None)
     options = reading.checked(Source("The options", "", overrides or {}))
@@ -83,24 +85,17 @@ def load(
     project = reading.project(config, besides=file)
     if project:
         config = place(convert(_merged(_over(own, project), options)))
-    return Loaded(config, reading.environ, frozenset(reading.secrets), tuple(reading.sources), tuple(reading.notices))
+    secrets = secrets_of(config, dotenv)
+    return Loaded(config, reading.environ, secrets, tuple(reading.sources), tuple(reading.notices))
 
 
 class _Reading:
     """Files as they are read, and what was learnt on the way."""
 
-    def __init__(self, dotenv: Path, process: Mapping[str, str]) -> None:
-        self.environ: Mapping[str, str] = process
-        self.secrets: set[str] = set()
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self.environ = environ
         self.sources: list[Path] = []
         self.notices: list[str] = []
-        data = read_settings(dotenv)
-        if data is not None:
-            variables = parse_dotenv(_text(data, dotenv), str(dotenv))
-            self.environ = variables | dict(process)
-            self.secrets.update(filter(None, variables.values()))
-            self.sources.append(dotenv)
-            self.notices.extend(open_to_others(dotenv))
 
     def own(self, path: Path, *, required: bool) -> dict[str, Any]:
         """The settings of the user's own file."""
@@ -109,7 +104,7 @@ class _Reading:
             if required:
                 raise ConfigError(f"There is no file {path}. Make one with: denizen config init")
             return {}
-        source = parse(_text(data, path), str(path))
+        source = parse(as_text(data, path), str(path))
         settings = self.checked(source)
         self.sources.append(path)
         self.notices.extend(secret_notices(source, path))
@@ -125,7 +120,7 @@ class _Reading:
         if decided(home, folder, data) != "trusted":
             self.notices.append(f"{path} is not read. If you trust this folder: denizen trust {folder}")
             return {}
-        source = parse(_text(data, path), str(path))
+        source = parse(as_text(data, path), str(path))
         settings = self.checked(source)
         self.sources.append(path)
         self._drop_home_only(settings, source)
@@ -134,7 +129,6 @@ class _Reading:
     def checked(self, source: Source) -> dict[str, Any]:
         """The settings of a source with their variables filled in. Raises ConfigError for what is wrong in it."""
         source.check(self.environ)
-        self.secrets.update(secret_values(source, self.environ))
         return fill_in(dict(source.data), self.environ)
 
     def _drop_home_only(self, settings: dict[str, Any], source: Source) -> None:
@@ -157,11 +151,3 @@ def _over(own: Mapping[str, Any], project: Mapping[str, Any]) -> dict[str, Any]:
     """A project's settings over the user's own, its rules beneath them: of the rules that match, the last decides."""
     rules = [rule for settings in (project, own) for rule in settings.get("policy", {}).get("rules", [])]
     return _merged(_merged(own, project), {"policy": {"rules": rules}})
-
-
-def _text(data: bytes, path: Path) -> str:
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise ConfigError(f"{path}:{line} is not UTF-8 text.") from error

@@ -6,23 +6,26 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from denizen.config.check import KeyPath, Source, dotted, strings
-from denizen.config.env import fill_in, references
+from denizen.config.env import references
+from denizen.config.settings import Config
 
 _SECRET_HEADER = re.compile("auth|cookie|key|secret|token", re.IGNORECASE)
 
 
-def secret_values(source: Source, environ: Mapping[str, str]) -> Iterator[str]:
-    """What must never be shown: the keys and header values of a file, and the variables that they refer to."""
-    for path, text in strings(source.data):
-        if _is_key(path) or _is_header(path):
-            yield from (environ[name] for name in references(text))
-        if _is_plain_secret(path, text):
-            yield fill_in(text, environ)
+def secrets_of(config: Config, dotenv: Mapping[str, str]) -> frozenset[str]:
+    """What must never be shown: the keys, what headers like `Authorization` hold, and all of the home's `.env`."""
+    found = {*dotenv.values()}
+    for provider in config.providers.values():
+        found.update(profile.api_key for profile in provider.auth_profiles)
+        for name, value in provider.headers.items():
+            if _SECRET_HEADER.search(name):
+                found.update((value, value.rpartition(" ")[2]))  # the token of `Bearer …` also alone
+    return frozenset(found - {""})
 
 
 def secret_notices(source: Source, path: Path) -> Iterator[str]:
     """Advice on the keys that stand in a file as they are."""
-    plain = [place for place, text in strings(source.data) if _is_plain_secret(place, text)]
+    plain = [place for place, text in strings(source.data) if _is_secret(place) and text and not any(references(text))]
     for place in plain:
         yield (
             f"{source.place(place)}: {dotted(place)} holds a key. "
@@ -38,14 +41,5 @@ def open_to_others(path: Path) -> Iterator[str]:
         yield f"{path} holds keys, and other users can read it. Close it to them: chmod 600 {path}"
 
 
-def _is_plain_secret(path: KeyPath, text: str) -> bool:
-    kept = _is_key(path) or (_is_header(path) and _SECRET_HEADER.search(str(path[-1])) is not None)
-    return kept and bool(text) and not any(references(text))
-
-
-def _is_key(path: KeyPath) -> bool:
-    return path[-1] == "api_key"
-
-
-def _is_header(path: KeyPath) -> bool:
-    return path[-2:-1] == ("headers",)
+def _is_secret(path: KeyPath) -> bool:
+    return path[-1] == "api_key" or (path[-2:-1] == ("headers",) and bool(_SECRET_HEADER.search(str(path[-1]))))

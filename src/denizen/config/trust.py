@@ -1,6 +1,5 @@
 """Which folders the user trusts: only there are files read that could run something (`denizen.toml`, skills)."""
 
-import hashlib
 from pathlib import Path
 from typing import Literal
 
@@ -75,4 +74,6 @@ def _record(home: Path) -> Path:
 
 
 def _digest(settings: bytes | None) -> str:
+    import hashlib
+
     return "" if settings is None else hashlib.sha256(settings).hexdigest()

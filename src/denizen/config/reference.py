@@ -1,0 +1,80 @@
+"""What every setting means: for `denizen config init` and the reference in the documentation."""
+
+import ast
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import get_args, get_origin
+
+import msgspec
+
+from denizen.config import settings
+from denizen.config.kinds import describe, fields, is_table
+from denizen.config.write import to_toml
+
+_HEAD = """\
+# Denizen's settings. Lines without a space after the # show the defaults: take the # away to change them.
+# `${NAME}` stands for a variable of the environment, or of the file .env beside this one: the place for keys.
+
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A setting or a table: its dotted name, what it takes, its default as TOML ("": none), and what it means."""
+
+    name: str
+    type: str
+    default: str
+    doc: str
+
+
+def all_settings() -> Iterator[Setting]:
+    """Every setting and table of `denizen.toml`, in order: `agent`, `agent.workspace_dir`, `providers.NAME.base_url`.
+
+    Those of the tables in a list follow it as `policy.rules[].tool`.
+    """
+    return _settings(settings.Config, "")
+
+
+def starter_file() -> str:
+    """A first `denizen.toml`: every setting with its meaning and default, commented out."""
+    return _HEAD + "".join(_lines(setting) for setting in all_settings() if "[]" not in setting.name)
+
+
+def _settings(table: type[msgspec.Struct], prefix: str) -> Iterator[Setting]:
+    for name, field in fields(table).items():
+        inner = (get_args(field.type) or [field.type])[-1]
+        full = prefix + name + (".NAME" if get_origin(field.type) is dict and is_table(inner) else "")
+        if get_origin(field.type) is list or not is_table(inner):
+            yield Setting(full, describe(field.type), _default(field), _docs()[table.__name__, name])
+        else:
+            yield Setting(full, "a table", "", _docs()[inner.__name__, ""])
+        if is_table(inner):
+            yield from _settings(inner, f"{full}[]." if get_origin(field.type) is list else f"{full}.")
+
+
+def _default(field: msgspec.structs.FieldInfo) -> str:
+    default = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
+    return "" if default in (None, msgspec.NODEFAULT) else to_toml(default)
+
+
+@functools.cache
+def _docs() -> dict[tuple[str, str], str]:
+    """The words under each setting in `settings.py`, by class and name; those of the class under the name ""."""
+    docs: dict[tuple[str, str], str] = {}
+    for table in ast.parse(Path(settings.__file__).read_text("utf-8")).body:
+        if isinstance(table, ast.ClassDef):
+            docs[table.name, ""] = ast.get_docstring(table) or ""
+            for field, words in zip(table.body, table.body[1:], strict=False):
+                match field, words:
+                    case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                        docs[table.name, name] = " ".join(text.split())
+    return docs
+
+
+def _lines(setting: Setting) -> str:
+    if setting.type == "a table" and not setting.default:
+        return f"\n# {setting.doc}\n{'#' * setting.name.endswith('NAME')}[{setting.name}]\n"
+    return f"# {setting.doc}\n#{setting.name.rpartition('.')[2]} = {setting.default or '…'}\n"
