@@ -11,7 +11,7 @@ from denizen.config.check import Source, convert, dotted, parse
 from denizen.config.env import fill_in, read_dotenv
 from denizen.config.home import as_text, expand, find_home, located, places, read_settings
 from denizen.config.secrets import open_to_others, secret_notices, secrets_of
-from denizen.config.settings import Config
+from denizen.config.settings import Config, Rule
 from denizen.config.trust import decided, project_settings
 from denizen.errors import ConfigError
 
@@ -129,13 +129,25 @@ class _Reading:
     def checked(self, source: Source) -> dict[str, Any]:
         """The settings of a source with their variables filled in. Raises ConfigError for what is wrong in it."""
         source.check(self.environ)
-        return fill_in(dict(source.data), self.environ)
+        settings = fill_in(dict(source.data), self.environ)
+        _check_rules(convert(settings).policy.rules, source)
+        return settings
 
     def _drop_home_only(self, settings: dict[str, Any], source: Source) -> None:
         for path in _HOME_ONLY:
             table = settings.get(path[0], {}) if len(path) > 1 else settings
             if table.pop(path[-1], None) is not None:
                 self.notices.append(f"{source.place(path)}: {dotted(path)} is left out: a project can't set it.")
+
+
+def _check_rules(rules: list[Rule], source: Source) -> None:
+    from denizen.config.rules import check_examples
+
+    for number, rule in enumerate(rules):
+        try:
+            check_examples(rule)
+        except ConfigError as error:
+            raise ConfigError(f"{source.place(('policy', 'rules', number))}: {error}") from error
 
 
 def _merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

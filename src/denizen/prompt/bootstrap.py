@@ -1,0 +1,91 @@
+"""The files that make an agent its user's own, and those in which a project says how to work in it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from denizen.config.home import private_folder, read_file, write_private
+from denizen.prompt import words
+
+NAMES = (
+    "AGENTS.md",
+    "SOUL.md",
+    "USER.md",
+    "TOOLS.md",
+    "IDENTITY.md",
+    "MEMORY.md",
+    "HEARTBEAT.md",
+    "BOOTSTRAP.md",
+)
+"""Read from `agent.workspace_dir`, in this order (seed 003, "Bootstrap files")."""
+
+PROJECT_NAMES = ("AGENTS.md", "CLAUDE.md")
+"""Read from the root of a workspace that is a project."""
+
+MOST_CHARS = 50_000
+"""Characters of one file."""
+
+MOST_CHARS_TOGETHER = 200_000
+"""Characters of all."""
+
+
+@dataclass(frozen=True, slots=True)
+class PromptFile:
+    """A file's text as it stands in the prompt, and the path it is called by; `from_project`: others wrote it."""
+
+    path: str
+    text: str
+    from_project: bool = False
+
+
+def scaffold(workspace_dir: Path) -> None:
+    """Write a starter AGENTS.md where there is none yet; never into a git repository. Raises ConfigError."""
+    private_folder(workspace_dir)
+    path = workspace_dir / "AGENTS.md"
+    if not (path.exists() or path.is_symlink() or (workspace_dir / ".git").exists()):
+        write_private(path, words.STARTER.encode())
+
+
+def read_bootstrap(
+    workspace_dir: Path, workspace: Path, *, heartbeat: bool = False
+) -> tuple[list[PromptFile], list[str]]:
+    """The user's files and the project's, within the limits, and notices of what couldn't be read or left no room.
+
+    Files that are missing or empty are left out silently, as is a project's file that says what another said.
+    `heartbeat` adds HEARTBEAT.md, which only such turns need.
+    """
+    files: list[PromptFile] = []
+    notices: list[str] = []
+    left = MOST_CHARS_TOGETHER
+    for path, from_project in _paths(workspace_dir, workspace, heartbeat=heartbeat):
+        try:
+            text = _read(path, min(MOST_CHARS, left), workspace if from_project else None)
+        except OSError as error:
+            notices.append(f"{path} is not read: {error.strerror or error}.")
+            continue
+        if text and not (from_project and any(text == file.text for file in files)):
+            files.append(PromptFile(str(path) if from_project else path.name, text, from_project))
+            left -= len(text)
+    return files, notices
+
+
+def _paths(workspace_dir: Path, workspace: Path, *, heartbeat: bool) -> Iterator[tuple[Path, bool]]:
+    for name in NAMES:
+        if heartbeat or name != "HEARTBEAT.md":
+            yield workspace_dir / name, False
+    for name in PROJECT_NAMES if workspace != workspace_dir else ():
+        yield workspace / name, True
+
+
+def _read(path: Path, limit: int, inside: Path | None) -> str:
+    """The text of a file, cut to `limit` characters; empty when there is none. Raises OSError."""
+    if inside and not path.resolve().is_relative_to(inside.resolve()):
+        raise OSError(0, "it is a link to a file outside the project")
+    data = read_file(path, 4 * MOST_CHARS + 4)  # no character takes more than 4 bytes
+    text = (data or b"").decode("utf-8-sig", errors="replace").replace("\0", "\ufffd").strip()
+    if len(text) <= limit:
+        return text
+    marker = f"\n[cut: the file has {path.stat().st_size:,} bytes; of its characters at most {MOST_CHARS:,} are shown]"
+    if limit < 2 * len(marker):
+        raise OSError(0, f"the other files take up the {MOST_CHARS_TOGETHER:,} characters there are for all")
+    return text[: limit - len(marker)] + marker

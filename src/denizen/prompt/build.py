@@ -1,0 +1,78 @@
+"""The system prompt: five sections, in order, from explicit inputs (seed 003, "System prompt composition")."""
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from denizen.prompt import words
+from denizen.prompt.bootstrap import PromptFile
+from denizen.prompt.skills import Skill
+
+_OUR_TAGS = re.compile(r"<(?=\s*/?\s*(?:identity|bootstrap-files|file|tools|safety|runtime)\b)", re.IGNORECASE)
+
+
+def build_prompt(
+    *,
+    files: Sequence[PromptFile],
+    skills: Sequence[Skill],
+    tools: Sequence[str],
+    started: datetime,
+    platform: str,
+    workspace: Path,
+    model: str,
+) -> str:
+    """The prompt of a session: the same inputs give the same bytes, so that providers can cache it.
+
+    `started` is when the session began, `tools` the tools' names, `platform` the system and machine (`linux x86_64`).
+    The current time has no place in it: it goes with the user's messages.
+    """
+    runtime = {
+        "Session started": f"{started.astimezone(UTC):%Y-%m-%d %H:%M} UTC",
+        "Platform": platform,
+        "Working directory": str(workspace),
+        "Model": model,
+    }
+    sections = {
+        "identity": words.IDENTITY,
+        "bootstrap-files": "\n\n".join(_files(files)),
+        "tools": "\n\n".join(_tools(tools, skills, workspace)),
+        "safety": words.SAFETY,
+        "runtime": "\n".join(f"- {name}: {_line(value)}" for name, value in runtime.items()),
+    }
+    return "\n\n".join("\n".join(filter(None, [f"<{name}>", text, f"</{name}>"])) for name, text in sections.items())
+
+
+def _files(files: Sequence[PromptFile]) -> Iterator[str]:
+    if any(file.from_project for file in files):
+        yield words.PROJECT
+    for file in files:
+        source = ' from="project"' if file.from_project else ""
+        yield f'<file path="{_attribute(file.path)}"{source}>\n{_quoted(file.text)}\n</file>'
+
+
+def _tools(tools: Sequence[str], skills: Sequence[Skill], workspace: Path) -> Iterator[str]:
+    if tools:
+        yield "\n".join(["You have access to the following tools:", *(f"- {_line(name)}" for name in tools)])
+        yield words.TOOLS
+    if skills:
+        yield "\n".join([words.SKILLS, *(_skill(skill, workspace) for skill in skills)])
+
+
+def _skill(skill: Skill, workspace: Path) -> str:
+    path = skill.path.relative_to(workspace) if skill.path.is_relative_to(workspace) else skill.path
+    return f"- {skill.name}: {_line(skill.description)} ({_line(str(path))})"
+
+
+def _quoted(text: str) -> str:
+    """Text that can't end its section, or begin another."""
+    return _OUR_TAGS.sub("&lt;", text)
+
+
+def _line(text: str) -> str:
+    """Text that stays on its line."""
+    return _quoted(" ".join("".join(c if c.isprintable() else " " for c in text).split()))
+
+
+def _attribute(text: str) -> str:
+    return _line(text).replace('"', "&quot;")
