@@ -1,0 +1,161 @@
+"""What the user's policy rules match: the parts of a command, paths, addresses, else the arguments as JSON.
+
+A rule that allows must cover all that a call would do, so what isn't understood is never allowed by a pattern; a rule
+that asks or denies needs to meet but one part of it. A rule is a wish, not a boundary: the sandbox is the boundary.
+"""
+
+import os
+import posixpath
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from denizen.config.commands import fragments, is_compound, simple_commands, without_prefixes
+from denizen.config.settings import Rule
+from denizen.errors import ConfigError
+
+_STRICTEST_FIRST = ("deny", "ask", "allow")
+_VERBS = {"allow": "allows", "ask": "asks about", "deny": "denies"}
+_PATCHED = re.compile(
+    r"^(?:(?:\+\+\+|---) (?:[ab]/)?|rename (?:from|to) |\*\*\* (?:(?:Add|Update|Delete) File|Move to): )([^\t\n]+)",
+    re.MULTILINE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One thing that a call would do.
+
+    A rule that allows must match all of `surely` (empty: only the exact `whole` will do); one that asks or denies needs
+    to match only one of `perhaps`.
+    """
+
+    whole: str
+    surely: tuple[str, ...]
+    perhaps: tuple[str, ...]
+
+
+def deciding_rule(
+    rules: Sequence[Rule], tool: str, args: Mapping[str, Any], workspace: Path | None = None
+) -> Rule | None:
+    """The rule that decides a call: the last that matches; of a call with several parts, the strictest of theirs.
+
+    None: no rule matches, or not every part is allowed by one, and the default policy decides. Relative paths are
+    those of `workspace`.
+    """
+    concerned = [rule for rule in reversed(rules) if rule.tool in {tool, "*"}]
+    found = [_last_match(concerned, part) for part in _parts(args, workspace)]
+    decided = [rule for rule in found if rule and (rule.decide != "allow" or None not in found)]
+    return min(decided, key=lambda rule: _STRICTEST_FIRST.index(rule.decide), default=None)
+
+
+def check_examples(rule: Rule) -> None:
+    """Raise ConfigError when one of the rule's examples isn't matched by it, or one of `not_examples` is."""
+    for wanted, examples in ((True, rule.examples), (False, rule.not_examples)):
+        for example in examples:
+            if _matches_example(rule, example) != wanted:
+                raise ConfigError(
+                    f"The rule that {_VERBS[rule.decide]} {rule.tool} {rule.match!r} "
+                    f"{'does not match its example' if wanted else 'matches what it must not'}: {example!r}. "
+                    "Change the pattern or the example."
+                )
+
+
+def main_argument(args: Mapping[str, Any]) -> str:
+    """What a call is about, in one line of text: its command, path or address, else its arguments as JSON."""
+    for name in ("command", "path", "url"):
+        if isinstance(args.get(name), str):
+            return args[name]
+    return msgspec.json.encode(args, order="sorted").decode()
+
+
+def literally(text: str) -> str:
+    """The pattern that matches this very text."""
+    return re.sub(r"([*?[])", r"[\1]", text)
+
+
+def plain_url(url: str) -> str:
+    """The address as rules see it: scheme and host in small letters, and a path; empty when it isn't an address."""
+    try:
+        pieces = urlsplit(url)
+    except ValueError:
+        return ""
+    plain = pieces._replace(scheme=pieces.scheme.lower(), netloc=pieces.netloc.lower(), path=pieces.path or "/")
+    return plain.geturl() if pieces.netloc else ""
+
+
+def _parts(args: Mapping[str, Any], workspace: Path | None) -> list[Part]:
+    if isinstance(args.get("command"), str):
+        return _command_parts(args["command"])
+    paths = list(_paths(args))
+    if paths:
+        return [_path_part(path, workspace) for path in paths]
+    whole = main_argument(args)
+    return [_url_part(whole) if isinstance(args.get("url"), str) else Part(whole, (whole,), (whole,))]
+
+
+def _command_parts(command: str) -> list[Part]:
+    simple = simple_commands(command)
+    if not simple:
+        pieces = fragments(command) or [command]
+        return [Part(command, (), (piece, without_prefixes(piece))) for piece in pieces]
+    return [
+        Part(command, (part.text,), (part.text, part.unquoted, without_prefixes(part.unquoted))) for part in simple
+    ]
+
+
+def _paths(args: Mapping[str, Any]) -> Iterator[str]:
+    if isinstance(args.get("path"), str):
+        yield args["path"]
+    if isinstance(args.get("paths"), list):
+        yield from filter(lambda path: isinstance(path, str), args["paths"])
+    if isinstance(args.get("patch"), str):
+        yield from dict.fromkeys(path.strip() for path in _PATCHED.findall(args["patch"]) if path != "/dev/null")
+
+
+def _path_part(path: str, workspace: Path | None) -> Part:
+    """A path as it is written, without its detours, and as the file system has it: `docs/link` may be `secrets`."""
+    if "\0" in path:
+        return Part(path, (), (path,))
+    plain = posixpath.normpath(path)
+    surely = {plain}
+    if workspace:
+        place = workspace / path
+        surely = {_within(posixpath.normpath(place), workspace), _within(os.path.realpath(place), workspace.resolve())}
+    perhaps = {path, plain, *surely}
+    return Part(path, tuple(surely), (*perhaps, *(f"{place}/" for place in perhaps)))
+
+
+def _within(place: str, folder: Path) -> str:
+    return str(Path(place).relative_to(folder)) if Path(place).is_relative_to(folder) else place
+
+
+def _url_part(url: str) -> Part:
+    plain = plain_url(url)
+    return Part(url, (plain,) if plain else (), (url, plain))
+
+
+def _last_match(latest_first: Iterable[Rule], part: Part) -> Rule | None:
+    return next((rule for rule in latest_first if _matches(rule, part)), None)
+
+
+def _matches(rule: Rule, part: Part) -> bool:
+    if rule.match == "*":
+        return True
+    if rule.decide != "allow":
+        texts = (part.whole,) if is_compound(rule.match) else part.perhaps
+        return any(fnmatchcase(text, rule.match) for text in texts)
+    if rule.match == literally(part.whole):
+        return True
+    return bool(part.surely) and all(fnmatchcase(text, rule.match) for text in part.surely)
+
+
+def _matches_example(rule: Rule, example: str) -> bool:
+    parts = _command_parts(example) if rule.tool == "bash" else [Part(example, (example,), (example,))]
+    return (all if rule.decide == "allow" else any)(_matches(rule, part) for part in parts)

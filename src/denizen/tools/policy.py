@@ -1,0 +1,103 @@
+"""What may run: the user's rules, else the default policy, and over both the rule of two and `--read-only`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from denizen.config.rules import deciding_rule, literally, main_argument, plain_url
+from denizen.config.settings import PolicySettings, Rule
+from denizen.messages import ToolCall
+from denizen.ports import Tool, Traits
+
+Verdict = Literal["allow", "ask", "deny"]
+
+_MOST_SHOWN = 200
+"""Characters of a call's argument that a reason shows."""
+_CHANGES = Traits.WRITES | Traits.EXECUTES | Traits.SENDS
+_REACHES_OUT = Traits.NETWORK | Traits.SENDS
+_BOTH = Traits.UNTRUSTED | Traits.PRIVATE
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Whether a call may run, and why: a sentence for the person who is asked, or for the model that is refused."""
+
+    verdict: Verdict
+    reason: str
+
+
+class Policy:
+    """Decides about calls, one by one.
+
+    `confined`: commands run in a sandbox; `network`: there they may use the network. `read_only` refuses everything
+    but reads. `approved` are the rules that the person approved for this session, over those of the settings. Paths in
+    rules are those of `workspace`.
+    """
+
+    def __init__(
+        self,
+        settings: PolicySettings,
+        *,
+        confined: bool,
+        network: bool = False,
+        read_only: bool = False,
+        approved: Sequence[Rule] = (),
+        workspace: Path | None = None,
+    ) -> None:
+        self._rules = (*settings.rules, *approved)
+        self._confined = confined
+        self._network = network
+        self._read_only = read_only
+        self._workspace = workspace
+
+    def decide(self, call: ToolCall, tool: Tool, seen: Traits) -> Decision:
+        """Whether the call may run in a turn that has `seen` results of those traits."""
+        if self._read_only and (Traits.READS not in tool.traits or tool.traits & _CHANGES):
+            return Decision("deny", f"This run is read-only, and {tool.name} is more than a read.")
+        rule = deciding_rule(self._rules, call.name, call.args, self._workspace)
+        decision = _by_rule(rule, call) if rule else self._by_default(call, tool)
+        if decision.verdict == "allow" and _BOTH in seen and self._reaches_out(tool):
+            return Decision(
+                "ask",
+                "This turn has read private data, and text that others wrote, which may want the data passed on: "
+                f"may {_shown(call)} run?",
+            )
+        return decision
+
+    def _by_default(self, call: ToolCall, tool: Tool) -> Decision:
+        if tool.traits & Traits.EXECUTES and not self._confined:
+            return Decision("ask", f"There is no sandbox here: may {_shown(call)} run with all your rights?")
+        if tool.traits & Traits.SENDS:
+            return Decision("ask", f"May {_shown(call)} send this to others?")
+        if tool.traits & Traits.NETWORK:
+            return Decision("ask", f"May {_shown(call)} use the network?")
+        return Decision("allow", f"The default policy allows {tool.name}.")
+
+    def _reaches_out(self, tool: Tool) -> bool:
+        commands_reach_out = self._network or not self._confined
+        return bool(tool.traits & _REACHES_OUT or (commands_reach_out and tool.traits & Traits.EXECUTES))
+
+
+def rule_for(call: ToolCall, tool: Tool) -> Rule:
+    """The narrow rule that allows this call always: the very command or path, or the pages of the very site."""
+    argument = main_argument(call.args)
+    url = plain_url(argument) if "url" in call.args else ""
+    pattern = "/".join([*literally(url).split("/")[:3], "*"]) if url else literally(argument)
+    return Rule(tool=tool.name, match=pattern, decide="allow")
+
+
+def _by_rule(rule: Rule, call: ToolCall) -> Decision:
+    name = f"{rule.decide} {rule.tool} {rule.match!r}"
+    match rule.decide:
+        case "allow":
+            return Decision("allow", f"Your rule allows it: {name}.")
+        case "ask":
+            return Decision("ask", f"Your rule ({name}) asks: may {_shown(call)} run?")
+        case "deny":
+            return Decision("deny", f"The user's policy denies it ({name}): do it another way, or say what you need.")
+
+
+def _shown(call: ToolCall) -> str:
+    argument = " ".join(main_argument(call.args).split())
+    return f"{call.name} ({argument if len(argument) <= _MOST_SHOWN else argument[: _MOST_SHOWN - 1] + '…'})"

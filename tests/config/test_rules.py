@@ -1,0 +1,178 @@
+"""Which of the user's rules decides a call."""
+
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+
+from denizen.config.rules import check_examples, deciding_rule, literally
+from denizen.config.settings import Rule
+from denizen.errors import ConfigError
+
+
+def rule(decide: Literal["allow", "ask", "deny"], match: str, tool: str = "bash", **examples: list[str]) -> Rule:
+    return Rule(tool=tool, match=match, decide=decide, **examples)
+
+
+def verdict(rules: list[Rule], tool: str, workspace: Path | None = None, **args: Any) -> str:
+    found = deciding_rule(rules, tool, args, workspace)
+    return found.decide if found else ""
+
+
+GIT_STATUS = rule("allow", "git status*")
+
+
+@pytest.mark.parametrize("command", ["git status", "git status -s", "git status --short 2>/dev/null"])
+def test_a_pattern_allows_the_commands_that_it_describes(command: str) -> None:
+    assert verdict([GIT_STATUS], "bash", command=command) == "allow"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git push",
+        "git status; rm -rf x",
+        "git status && rm -rf x",
+        "git status || rm -rf x",
+        "git status | sh",
+        "git status & rm -rf x",
+        "git status\nrm -rf x",
+        "git status $(rm -rf x)",
+        "git status `rm -rf x`",
+        "git status > ~/.bashrc",
+        "git status >| x",
+        "git status <(rm x)",
+        "git status $HOME",
+        "git status {a,b}",
+        "git status 'x",
+        "GIT_EXTERNAL_DIFF=evil git status",
+        '"git status" x',
+        "GIT STATUS",
+    ],
+)
+def test_nothing_rides_along_with_an_allowed_command(command: str) -> None:
+    assert verdict([GIT_STATUS], "bash", command=command) == ""
+
+
+def test_a_compound_command_is_allowed_when_all_of_it_is() -> None:
+    rules = [GIT_STATUS, rule("allow", "ls*")]
+    assert verdict(rules, "bash", command="git status && ls -l | ls") == "allow"
+    assert verdict(rules, "bash", command="git status && cat x") == ""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git push",
+        "ls && git push origin",
+        "ls;git push",
+        "echo $(git push)",
+        "if true; then git push; fi",
+        "(git push)",
+        "sudo git push",
+        "GIT_DIR=x git push",
+        "g'it' push",
+        "git push > log",
+    ],
+)
+def test_any_part_that_is_denied_denies_the_command(command: str) -> None:
+    assert verdict([rule("allow", "*"), rule("deny", "git push*")], "bash", command=command) == "deny"
+
+
+def test_the_last_rule_that_matches_wins() -> None:
+    rules = [rule("deny", "*"), rule("ask", "git *"), rule("allow", "git log*")]
+    assert verdict(rules, "bash", command="git log") == "allow"
+    assert verdict(rules, "bash", command="git push") == "ask"
+    assert verdict(rules, "bash", command="rm x") == "deny"
+    assert verdict(rules, "bash", command="git log && git push && rm x") == "deny"
+
+
+def test_a_later_rule_for_one_part_does_not_soften_another() -> None:
+    rules = [rule("deny", "rm *"), rule("ask", "git *")]
+    assert verdict(rules, "bash", command="git log $(rm x)") == "deny"
+
+
+def test_a_pattern_with_a_pipe_in_it_is_about_the_whole_command() -> None:
+    assert verdict([rule("deny", "curl * | sh")], "bash", command="curl https://example.com | sh") == "deny"
+
+
+def test_the_exact_command_is_allowed_whatever_it_holds() -> None:
+    command = "cd 'a b' && for i in *; do echo $i > [x]; done"
+    assert verdict([rule("allow", literally(command))], "bash", command=command) == "allow"
+    assert verdict([rule("allow", literally(command))], "bash", command=f"{command} ") == ""
+
+
+def test_a_star_alone_allows_what_is_not_understood_too() -> None:
+    assert verdict([rule("allow", "*")], "bash", command="echo $(date) > x") == "allow"
+
+
+def test_a_rule_is_for_its_tool_or_for_every_tool() -> None:
+    assert verdict([rule("deny", "*", tool="*")], "write", path="x") == "deny"
+    assert verdict([rule("deny", "*", tool="bash")], "write", path="x") == ""
+
+
+@pytest.mark.parametrize("path", ["secrets/key", "./secrets/key", "a/../secrets/key", "secrets", "secrets//key"])
+def test_a_denied_folder_is_denied_however_it_is_written(path: str) -> None:
+    assert verdict([rule("deny", "secrets/*", tool="read")], "read", path=path) == "deny"
+
+
+def test_a_denied_folder_is_denied_as_an_absolute_path_and_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "secrets").mkdir()
+    (tmp_path / "link").symlink_to("secrets")
+    rules = [rule("deny", "secrets/*", tool="read")]
+    assert verdict(rules, "read", tmp_path, path=str(tmp_path / "secrets/key")) == "deny"
+    assert verdict(rules, "read", tmp_path, path="link/key") == "deny"
+
+
+def test_an_allowed_folder_does_not_allow_what_a_link_in_it_leads_to(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/out").symlink_to("/etc")
+    rules = [rule("allow", "docs/*", tool="write")]
+    assert verdict(rules, "write", tmp_path, path="docs/a.md") == "allow"
+    assert verdict(rules, "write", tmp_path, path=str(tmp_path / "docs/a.md")) == "allow"
+    assert verdict(rules, "write", tmp_path, path="docs/out/passwd") == ""
+    assert verdict(rules, "write", tmp_path, path="docs/../x") == ""
+
+
+PATCH = "--- a/docs/a.md\n+++ b/docs/a.md\n@@ -1 +1 @@\n-x\n+y\n"
+
+
+def test_every_file_of_a_patch_counts() -> None:
+    rules = [rule("allow", "docs/*", tool="apply_patch"), rule("deny", "secrets/*", tool="*")]
+    assert verdict(rules, "apply_patch", patch=PATCH) == "allow"
+    assert verdict(rules, "apply_patch", patch=f"{PATCH}--- /dev/null\n+++ b/src/a\n") == ""
+    assert verdict(rules, "apply_patch", patch="*** Begin Patch\n*** Delete File: secrets/a\n") == "deny"
+    assert verdict(rules, "apply_patch", patch="rename from docs/a\nrename to secrets/a\n") == "deny"
+
+
+def test_hosts_are_compared_in_small_letters() -> None:
+    rules = [rule("allow", "https://docs.python.org/*", tool="web_fetch")]
+    assert verdict(rules, "web_fetch", url="HTTPS://Docs.Python.org/3/") == "allow"
+    assert verdict(rules, "web_fetch", url="https://docs.python.org") == "allow"
+    assert verdict(rules, "web_fetch", url="https://docs.python.org@evil.example/") == ""
+    assert verdict(rules, "web_fetch", url="https://[x/") == ""
+
+
+def test_other_arguments_are_matched_as_json() -> None:
+    assert verdict([rule("allow", '*"level":1*', tool="dim")], "dim", lamp="b", level=1) == "allow"
+
+
+def test_a_path_that_is_none_is_never_allowed_by_a_pattern(tmp_path: Path) -> None:
+    assert verdict([rule("allow", "a*", tool="read")], "read", tmp_path, path="a\0b") == ""
+
+
+def test_examples_that_hold_are_accepted() -> None:
+    check_examples(
+        rule("allow", "git status*", examples=["git status -s"], not_examples=["git push", "git status; ls"])
+    )
+    check_examples(rule("deny", "*.env", tool="read", examples=["a/.env"], not_examples=["a/env"]))
+
+
+def test_an_example_that_is_not_matched_is_told() -> None:
+    with pytest.raises(ConfigError, match=r"allows bash 'git status\*' does not match its example: 'git push'"):
+        check_examples(rule("allow", "git status*", examples=["git push"]))
+
+
+def test_a_counter_example_that_is_matched_is_told() -> None:
+    with pytest.raises(ConfigError, match=r"denies bash 'git \*' matches what it must not: 'git log'"):
+        check_examples(rule("deny", "git *", not_examples=["git log"]))

@@ -1,0 +1,160 @@
+"""What may run."""
+
+from typing import Any
+
+import pytest
+
+from denizen.config.rules import deciding_rule
+from denizen.config.settings import PolicySettings, Rule
+from denizen.messages import ToolCall
+from denizen.ports import Traits
+from denizen.tools import FunctionTool, tool
+from denizen.tools.policy import Decision, Policy, rule_for
+
+READS = Traits.READS | Traits.REPEATABLE
+BOTH = Traits.UNTRUSTED | Traits.PRIVATE
+
+
+def made(name: str, traits: Traits = Traits.NONE) -> FunctionTool:
+    @tool(name=name, traits=traits)
+    def function() -> str:
+        """Do something."""
+        return ""
+
+    return function
+
+
+TOOLS = {
+    made.name: made
+    for made in (
+        made("bash", Traits.EXECUTES),
+        made("read", READS),
+        made("write", Traits.WRITES),
+        made("remember", Traits.WRITES),
+        made("recall", READS | Traits.PRIVATE),
+        made("web_fetch", READS | Traits.NETWORK | Traits.UNTRUSTED),
+        made("message", Traits.SENDS),
+        made("dim"),
+    )
+}
+
+
+def policy(*rules: Rule, confined: bool = True, **options: Any) -> Policy:
+    return Policy(PolicySettings(rules=list(rules)), confined=confined, **options)
+
+
+def decide(policy: Policy, name: str, seen: Traits = Traits.NONE, **args: Any) -> Decision:
+    return policy.decide(ToolCall("1", name, args), TOOLS[name], seen)
+
+
+def verdict(policy: Policy, name: str, seen: Traits = Traits.NONE, **args: Any) -> str:
+    return decide(policy, name, seen, **args).verdict
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("read", "allow"),
+        ("write", "allow"),
+        ("recall", "allow"),
+        ("remember", "allow"),
+        ("bash", "allow"),
+        ("dim", "allow"),
+        ("web_fetch", "ask"),
+        ("message", "ask"),
+    ],
+)
+def test_the_default_policy(name: str, expected: str) -> None:
+    assert verdict(policy(), name) == expected
+
+
+def test_commands_outside_a_sandbox_are_asked_about() -> None:
+    decision = decide(policy(confined=False), "bash", command="make  test\n")
+    assert decision == Decision("ask", "There is no sandbox here: may bash (make test) run with all your rights?")
+
+
+def test_a_rule_of_the_user_decides_over_the_default() -> None:
+    rules = [
+        Rule(tool="bash", match="git status*", decide="allow"),
+        Rule(tool="write", match="*.lock", decide="deny"),
+        Rule(tool="read", match="*.env", decide="ask"),
+    ]
+    assert verdict(policy(*rules, confined=False), "bash", command="git status -s") == "allow"
+    assert verdict(policy(*rules, confined=False), "bash", command="git status; rm -rf x") == "ask"
+    assert verdict(policy(*rules), "write", path="uv.lock") == "deny"
+    assert verdict(policy(*rules), "read", path=".env") == "ask"
+
+
+def test_a_refusal_names_the_rule() -> None:
+    denied = decide(policy(Rule(tool="*", match="rm *", decide="deny")), "bash", command="rm x")
+    assert denied.reason == "The user's policy denies it (deny * 'rm *'): do it another way, or say what you need."
+
+
+def test_an_approval_of_the_session_counts_like_the_users_last_rule() -> None:
+    denied = Rule(tool="bash", match="*", decide="ask")
+    approved = Rule(tool="bash", match="make test", decide="allow")
+    assert verdict(policy(denied, approved=[approved]), "bash", command="make test") == "allow"
+    assert verdict(policy(denied, approved=[approved]), "bash", command="make install") == "ask"
+
+
+ALLOW_ALL = Rule(tool="*", decide="allow")
+
+
+@pytest.mark.parametrize("name", ["web_fetch", "message"])
+def test_the_rule_of_two_asks_even_where_a_rule_allows(name: str) -> None:
+    assert verdict(policy(ALLOW_ALL), name) == "allow"
+    assert verdict(policy(ALLOW_ALL), name, Traits.UNTRUSTED) == "allow"
+    assert verdict(policy(ALLOW_ALL), name, Traits.PRIVATE) == "allow"
+    assert verdict(policy(approved=[ALLOW_ALL]), name, BOTH) == "ask"
+    assert verdict(policy(Rule(tool="*", decide="deny")), name, BOTH) == "deny"
+
+
+def test_the_rule_of_two_is_about_commands_that_can_reach_the_network() -> None:
+    assert verdict(policy(), "bash", BOTH, command="ls") == "allow"
+    assert verdict(policy(network=True), "bash", BOTH, command="ls") == "ask"
+    assert verdict(policy(ALLOW_ALL, confined=False), "bash", BOTH, command="ls") == "ask"
+
+
+def test_the_rule_of_two_leaves_reads_and_writes_alone() -> None:
+    assert verdict(policy(), "read", BOTH) == "allow"
+    assert verdict(policy(), "write", BOTH) == "allow"
+
+
+@pytest.mark.parametrize("name", ["write", "bash", "remember", "message", "dim"])
+def test_read_only_refuses_everything_but_reads(name: str) -> None:
+    assert verdict(policy(ALLOW_ALL, read_only=True), name) == "deny"
+
+
+def test_read_only_leaves_reads_to_the_policy() -> None:
+    assert verdict(policy(read_only=True), "read") == "allow"
+    assert verdict(policy(read_only=True), "recall") == "allow"
+    assert verdict(policy(read_only=True), "web_fetch") == "ask"
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "others"),
+    [
+        ("bash", {"command": "ls *.py | wc -l > [n]"}, [{"command": "ls a.py | wc -l > n"}, {"command": "ls"}]),
+        ("write", {"path": "a/b?.md"}, [{"path": "a/bc.md"}, {"path": "a"}]),
+        ("web_fetch", {"url": "HTTPS://Docs.Example.org"}, [{"url": "https://example.org/"}]),
+        ("dim", {"lamp": 1, "level": [2]}, [{"lamp": 1, "level": [3]}]),
+    ],
+)
+def test_always_is_about_this_call_and_no_other(name: str, args: dict[str, Any], others: list[dict[str, Any]]) -> None:
+    always = rule_for(ToolCall("1", name, args), TOOLS[name])
+    assert deciding_rule([always], name, args) == always
+    assert not any(deciding_rule([always], name, other) for other in others)
+    assert deciding_rule([always], "another", args) is None
+
+
+def test_always_is_about_the_site_of_a_page() -> None:
+    url = "https://docs.example.org/a?b"
+    assert rule_for(ToolCall("1", "web_fetch", {"url": url}), TOOLS["web_fetch"]).match == "https://docs.example.org/*"
+
+
+def test_always_for_an_address_that_is_none_is_about_that_text() -> None:
+    assert rule_for(ToolCall("1", "web_fetch", {"url": "https://[x"}), TOOLS["web_fetch"]).match == "https://[[]x"
+
+
+def test_a_reason_shows_a_long_argument_in_part() -> None:
+    assert len(decide(policy(confined=False), "bash", command="x" * 10_000).reason) < 300
