@@ -1,0 +1,44 @@
+"""Files on a disk that may refuse: what is said then, and whether a file is still the same."""
+
+import contextlib
+import errno
+import os
+from collections.abc import Generator
+from pathlib import Path
+
+from denizen.errors import SessionError
+
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+_FORBIDDEN = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+
+
+def explain(doing: str, path: Path, error: OSError) -> str:
+    """What the disk refused, and what to do, in a sentence or two."""
+    text = f"Can't {doing} {path}: {error.strerror or error}."
+    if error.errno in _FULL:
+        return f"{text} Free some space, or raise the quota, and try again; what was written before is safe."
+    if error.errno in _FORBIDDEN:
+        return f"{text} Make it yours to read and write, or move the home with $DENIZEN_HOME."
+    return text
+
+
+@contextlib.contextmanager
+def told(doing: str, path: Path) -> Generator[None]:
+    """Turns the disk's refusal into a SessionError that says what was being done to `path`."""
+    try:
+        yield
+    except OSError as error:
+        raise SessionError(explain(doing, path, error)) from error
+
+
+def identity(stat: os.stat_result) -> tuple[int, int]:
+    """What makes a file the same file, whatever its name."""
+    return stat.st_ino, stat.st_dev
+
+
+def is_at(path: Path, file: tuple[int, int]) -> bool:
+    """Whether `path` still leads to that file."""
+    try:
+        return identity(os.stat(path)) == file  # noqa: PTH116 - every append pays for this, and Path.stat costs twice as much
+    except OSError:
+        return False

@@ -1,0 +1,102 @@
+"""The file of a session that is open for writing: whole lines, at its end, and by nobody else."""
+
+import errno
+import os
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+from denizen.errors import SessionError
+from denizen.sessions.disk import explain, identity, is_at, told
+from denizen.sessions.flush import Flusher
+from denizen.sessions.load import extent
+from denizen.sessions.lock import Lock
+
+
+class TranscriptFile:
+    """A file that is locked, private to the user (0600), and only grows; made where it is missing.
+
+    Every method raises SessionError when the disk refuses, the first also when another process has the session.
+    """
+
+    def __init__(self, path: Path, now: datetime, session: str) -> None:
+        self._path = path
+        self._session = session
+        self._lost = ""  # why nothing more can be written
+        self._unsynced: Sequence[Path] = ()  # folders whose entry for a new file isn't synced
+        self._lock = Lock(path, now, session)
+        try:
+            self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            self._lock.release()
+            raise SessionError(explain("open", path, error)) from error
+        self._is = identity(os.fstat(self._fd))
+
+    def read(self) -> bytes:
+        """All that it holds. A torn last line is then cut off, and one that lacks its end gets it."""
+        with told("read", self._path), open(self._fd, "rb", closefd=False) as file:
+            data = file.read()
+            os.fchmod(self._fd, 0o600)
+            self._repair(data)
+        self._unsynced = () if data else self._path.parents[:2]
+        return data
+
+    def append(self, line: bytes) -> None:
+        """Write the line whole, or nothing of it."""
+        self._guard()
+        written = 0
+        try:
+            written = os.write(self._fd, line)
+            if written < len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        except OSError as error:
+            self._take_back(written)
+            raise SessionError(explain("write to", self._path, error)) from error
+
+    async def sync(self, flusher: Flusher) -> None:
+        """Return when all that was written survives the machine's death."""
+        self._guard()
+        try:
+            await flusher.sync(os.dup(self._fd), self._unsynced)
+        except OSError as error:
+            # The kernel may forget what it failed to write: a second try would succeed and mean nothing.
+            self._lost = explain("sync", self._path, error)
+            raise SessionError(self._lost) from error
+        self._unsynced = ()
+
+    def close(self) -> None:
+        """Give the lock back; nothing can be written then. Closing twice is closing once."""
+        if self._fd >= 0:
+            self._lock.release()
+            os.close(self._fd)
+            self._fd = -1
+            self._lost = f"Session {self._session} is closed. Open it again to go on."
+
+    def _repair(self, data: bytes) -> None:
+        reach = extent(data)
+        if reach.torn:
+            os.ftruncate(self._fd, reach.size)
+        elif reach.unfinished:
+            os.ftruncate(self._fd, reach.size)
+            os.write(self._fd, b"\n")
+
+    def _guard(self) -> None:
+        if not self._lost and not self._lock.held():
+            self._lost = (
+                f"The lock of session {self._session} was deleted or replaced, so another process may be writing it. "
+                "Open the session again to go on."
+            )
+        elif not self._lost and not is_at(self._path, self._is):
+            self._lost = (
+                f"The file of session {self._session}, {self._path}, was deleted or replaced while it was in use. "
+                "Put it back, or open the session again to begin with what is there."
+            )
+        if self._lost:
+            raise SessionError(self._lost)
+
+    def _take_back(self, written: int) -> None:
+        try:
+            if written:
+                os.ftruncate(self._fd, os.fstat(self._fd).st_size - written)
+        except OSError as error:
+            self._lost = explain("take half a line back from", self._path, error) + " Open the session again to go on."

@@ -1,0 +1,137 @@
+"""Keeps sessions as JSON lines: one file per session, one entry per line, and nothing is ever changed in it."""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+from denizen.clock import Clock
+from denizen.config.home import private_folder
+from denizen.config.redact import Redactor
+from denizen.entries import AnyEntry, SessionEntry
+from denizen.errors import ConfigError, SessionError
+from denizen.ports import Session, SessionInfo
+from denizen.sessions.disk import explain, told
+from denizen.sessions.file import TranscriptFile
+from denizen.sessions.flush import Flusher
+from denizen.sessions.fork import create, forked
+from denizen.sessions.key import SessionKey, key_of, session_key, transcript_path
+from denizen.sessions.line import encode
+from denizen.sessions.load import VERSION, load
+from denizen.sessions.lock import Lock
+from denizen.sessions.session import JsonlSession
+from denizen.sessions.summary import summarise
+from denizen.sessions.transcript import Transcript
+
+_log = logging.getLogger(__name__)
+
+
+class JsonlStore:
+    """Sessions in folders per agent under `root`, private to the user.
+
+    Keys may be short names; they are normalised. No secret that `redactor` knows reaches a file. With `sync=False`
+    nothing is synced: entries survive the death of the process, but not the machine's.
+    """
+
+    def __init__(self, root: Path, *, clock: Clock, redactor: Redactor | None = None, sync: bool = True) -> None:
+        self._root = root
+        self._clock = clock
+        self._redactor = redactor or Redactor()
+        self._flusher = Flusher() if sync else None
+
+    def path(self, key: str) -> Path:
+        """The file of a session, whether it exists or not."""
+        return transcript_path(self._root, SessionKey.parse(session_key(key)))
+
+    async def open(self, key: str, *, workspace: str = "", profile: str = "") -> Session:
+        """The session, open for writing; made if new. Raises SessionError when it is open already."""
+        key = session_key(key)
+        file = TranscriptFile(self._place(key), self._clock.now(), key)
+        try:
+            transcript = load(file.read(), key)
+            session = JsonlSession(
+                key, file, transcript, clock=self._clock, redactor=self._redactor, flusher=self._flusher
+            )
+            if not session.head:
+                session.begin(workspace, profile)
+        except BaseException:
+            file.close()
+            raise
+        return session
+
+    async def read(self, key: str) -> Sequence[AnyEntry]:
+        """The entries from the first to the head, without a lock. Raises SessionError for an unknown key."""
+        transcript = self._load(session_key(key))
+        return transcript.path(transcript.head)
+
+    async def fork(self, key: str, to: str, *, at: str = "") -> None:
+        """A new session `to` that begins with all of `key` up to entry `at` (default: its head); `key` stays as it is.
+
+        Raises SessionError where there is no such entry, and when `to` exists.
+        """
+        key, to, path = session_key(key), session_key(to), self._place(to)
+        source = self._load(key)
+        if at and at not in source:
+            raise SessionError(f"Session {key} has no entry {at!r} to fork from.")
+        header = SessionEntry(version=VERSION, key=to, forked_from=key, at=self._clock.now())
+        lines = [encode(entry, self._redactor)[0] for entry in forked(source, at or source.head, header)]
+        with Lock(path, self._clock.now(), to):
+            if path.exists():
+                raise SessionError(f"Session {to} exists already. Give the fork another name, or remove that one.")
+            await create(path, b"".join(lines), self._flusher)
+
+    async def list(self) -> Sequence[SessionInfo]:
+        """All sessions, the latest first."""
+        return await asyncio.to_thread(self._list)
+
+    async def remove(self, key: str) -> None:
+        """Delete a session for good. Raises SessionError while it is open, and for an unknown key."""
+        path = self.path(key)
+        if not path.exists():
+            raise _unknown(session_key(key))
+        with Lock(path, self._clock.now(), session_key(key)), told("delete", path):
+            path.unlink()
+
+    def _place(self, key: str) -> Path:
+        path = self.path(key)
+        try:
+            private_folder(path.parent)
+        except ConfigError as error:
+            raise SessionError(str(error)) from error
+        return path
+
+    def _load(self, key: str) -> Transcript:
+        path = self.path(key)
+        if not path.exists():
+            raise _unknown(key)
+        with told("read", path):
+            transcript = load(path.read_bytes(), key)
+        for warning in transcript.warnings:
+            _log.warning("Session %s: %s", key, warning)
+        return transcript
+
+    def _list(self) -> Sequence[SessionInfo]:
+        files = sorted(self._root.glob("*/*.jsonl"), key=_modified, reverse=True)
+        found = [info for file in files if (info := _summary(file))]
+        return sorted(found, key=lambda info: info.updated, reverse=True)
+
+
+def _summary(path: Path) -> SessionInfo | None:
+    try:
+        return summarise(path)
+    except FileNotFoundError:
+        return None  # removed meanwhile
+    except OSError as error:
+        _log.warning("%s", explain("read", path, error))
+        return SessionInfo(key=key_of(path) or path.stem)
+
+
+def _modified(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _unknown(key: str) -> SessionError:
+    return SessionError(f"There is no session {key}. `denizen sessions list` shows those that there are.")

@@ -1,0 +1,94 @@
+"""Session keys: which conversation a message belongs to, and which file keeps it."""
+
+import hashlib
+import re
+import unicodedata
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, cast
+from urllib.parse import quote, unquote
+
+from denizen.errors import SessionError
+
+PeerKind = Literal["direct", "group", "channel"]
+
+_FORM = "agent:ID:channel:NAME:account:ID:peer:direct|group|channel:ID"
+_KEY = re.compile(
+    r"agent:([^:]+):channel:([^:]+):account:([^:]+):peer:(direct|group|channel):(.+)", re.DOTALL | re.IGNORECASE
+)
+_LONGEST = 160  # characters of a file's name; file systems allow 255 bytes, lock and temporary files need some of them
+
+
+@dataclass(frozen=True, slots=True)
+class SessionKey:
+    """Who talks with which agent, and where. Parts are the same in upper and lower case, and lower-cased.
+
+    As text, `agent:<id>:channel:<name>:account:<id>:peer:<direct|group|channel>:<id>`, what isn't a letter, a digit or
+    one of `_.-~@` is percent-escaped. Raises SessionError for an empty part.
+    """
+
+    peer: str
+    kind: PeerKind = "direct"
+    channel: str = "cli"
+    account: str = "default"
+    agent: str = "main"
+
+    def __post_init__(self) -> None:
+        for name in ("peer", "channel", "account", "agent"):
+            if not (plain := _plain(getattr(self, name))):
+                raise SessionError(f"A session key needs a {name} that isn't empty. Its form is {_FORM}.")
+            object.__setattr__(self, name, plain)
+
+    @classmethod
+    def parse(cls, text: str) -> "SessionKey":
+        """The key that `text` spells, in any case, escaped or not. Raises SessionError when it spells none."""
+        if not (key := _KEY.fullmatch(text.strip())):
+            raise SessionError(f"{text!r} is not a session key. Give a short name, or the form {_FORM}.")
+        agent, channel, account, kind, peer = map(unquote, key.groups())
+        return cls(peer, cast(PeerKind, kind.lower()), channel, account, agent)
+
+    def __str__(self) -> str:
+        agent, channel, account, peer = map(_quoted, (self.agent, self.channel, self.account, self.peer))
+        return f"agent:{agent}:channel:{channel}:account:{account}:peer:{self.kind}:{peer}"
+
+
+def session_key(name: str, *, agent: str = "main") -> str:
+    """The normal spelling of a whole key, or the key of the terminal's session called `name`.
+
+    Normal spellings stay as they are. Raises SessionError for an empty name and a malformed key.
+    """
+    whole = name.strip().lower().startswith("agent:")
+    return str(SessionKey.parse(name) if whole else SessionKey(name, agent=agent))
+
+
+def transcript_path(root: Path, key: SessionKey) -> Path:
+    """The file of a session: a folder per agent, and a name that no other key has, whatever the file system."""
+    name = "+".join(map(_quoted, (key.channel, key.account, key.kind, key.peer)))
+    return root / _bounded(_quoted(key.agent)) / f"{_bounded(name)}.jsonl"
+
+
+def key_of(path: Path) -> str:
+    """The key of a session's file; empty where its name was too long to hold the key."""
+    agent, parts = path.parent.name, path.stem.split("+")
+    if len(parts) != 4 or "=" in agent + path.stem:
+        return ""
+    channel, account, kind, peer = parts
+    try:
+        return session_key(f"agent:{agent}:channel:{channel}:account:{account}:peer:{kind}:{peer}")
+    except SessionError:
+        return ""  # somebody else's file
+
+
+def _plain(part: str) -> str:
+    sound = part.encode(errors="replace").decode()
+    return unicodedata.normalize("NFC", sound.lower()).strip()
+
+
+def _quoted(part: str) -> str:
+    quoted = quote(part, safe="@").lower()
+    return "%2e" + quoted[1:] if quoted.startswith(".") else quoted  # never "..", never a hidden file
+
+
+def _bounded(name: str) -> str:
+    digest = hashlib.sha256(name.encode()).hexdigest()
+    return name if len(name) <= _LONGEST else f"{name[:80]}={digest}"

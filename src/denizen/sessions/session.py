@@ -1,0 +1,92 @@
+"""A session that is open for writing: its entries in memory, each of them in the file before it is there."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from denizen.clock import Clock
+from denizen.config.redact import Redactor
+from denizen.entries import AnswerEntry, AnyEntry, HeadEntry, ParkedEntry, SessionEntry, StartedEntry, UserEntry
+from denizen.errors import SessionError
+from denizen.sessions.file import TranscriptFile
+from denizen.sessions.flush import Flusher
+from denizen.sessions.line import encode
+from denizen.sessions.transcript import Transcript
+
+_SYNCED = UserEntry | StartedEntry | ParkedEntry | AnswerEntry
+
+
+class JsonlSession:
+    """A session of a `JsonlStore`. An append costs the same however long the session is."""
+
+    def __init__(
+        self,
+        key: str,
+        file: TranscriptFile,
+        transcript: Transcript,
+        *,
+        clock: Clock,
+        redactor: Redactor,
+        flusher: Flusher | None,
+    ) -> None:
+        self.key = key
+        self.head = transcript.head
+        self.entries: Sequence[AnyEntry] = ()
+        self.warnings: Sequence[str] = transcript.warnings
+        self._file = file
+        self._transcript = transcript
+        self._clock = clock
+        self._redactor = redactor
+        self._flusher = flusher
+        self._follow_head()
+
+    def begin(self, workspace: str, profile: str) -> None:
+        """Write the header of a new session."""
+        self._write(SessionEntry(key=self.key, workspace=workspace, profile=profile))
+
+    async def append(self, entry: AnyEntry, *, expect_head: str | None = None) -> str:
+        """Write the entry behind the head and return its id; `SessionStore` says what that promises."""
+        if expect_head is not None and expect_head != self.head:
+            raise SessionError(
+                f"Session {self.key} stands at entry {self.head!r}, not at {expect_head!r}: it has gone on. Look again."
+            )
+        self._check(entry)
+        written = self._write(entry)
+        if isinstance(entry, _SYNCED):
+            await self.sync()
+        return written
+
+    async def move_head(self, to: str) -> None:
+        """Continue from entry `to`; nothing is deleted."""
+        await self.append(HeadEntry(to=to))
+
+    async def sync(self) -> None:
+        """All that was written survives the machine's death."""
+        if self._flusher:
+            await self._file.sync(self._flusher)
+
+    async def close(self) -> None:
+        """Give the lock back."""
+        self._file.close()
+
+    def _check(self, entry: AnyEntry) -> None:
+        if isinstance(entry, SessionEntry):
+            raise SessionError(f"Session {self.key} has its header; there can't be a second one.")
+        if isinstance(entry, HeadEntry) and entry.to not in self._transcript:
+            raise SessionError(f"Session {self.key} has no entry {entry.to!r} to continue from.")
+
+    def _write(self, entry: AnyEntry) -> str:
+        name = self._transcript.next_id()
+        entry = msgspec.structs.replace(entry, id=name, parent=self.head, at=self._clock.now())
+        line, entry = encode(entry, self._redactor)
+        self._file.append(line)
+        self._transcript.add(entry)
+        self.head = self._transcript.head
+        if isinstance(entry, HeadEntry):
+            self._follow_head()
+        else:
+            self._path.append(entry)
+        return name
+
+    def _follow_head(self) -> None:
+        self.entries = self._path = self._transcript.path(self.head)

@@ -1,0 +1,111 @@
+"""A session's entries in memory: a tree, and the head that says where the conversation stands."""
+
+import msgspec
+
+from denizen.entries import AnyEntry, HeadEntry, SessionEntry
+
+_MOST_WARNINGS = 100
+
+
+class Transcript:
+    """The tree of a session's entries, and its head.
+
+    `add` takes entries as they are written, `restore` those that were read: it mends ids and parents that make no tree,
+    so that every parent is an entry that came before ("" for the first), and says so in `warnings`.
+    """
+
+    def __init__(self) -> None:
+        self.head = ""
+        self.warnings: list[str] = []
+        self._entries: dict[str, AnyEntry] = {}
+        self._left_out: dict[str, str] = {}  # the id of a line that is no entry, and the entry that takes its place
+        self._renamed: dict[str, str] = {}  # an entry's id, and the one it had in the file
+        self._line = 0
+        self._damaged = False
+
+    def __contains__(self, entry_id: str) -> bool:
+        return entry_id in self._entries
+
+    def next_id(self) -> str:
+        """An id that no entry has: the number of the next line in hexadecimal, or of one further on."""
+        self._line += 1
+        while f"{self._line:x}" in self._entries:
+            self._line += 1
+        return f"{self._line:x}"
+
+    def path(self, to: str) -> list[AnyEntry]:
+        """The entries from the first to `to`, oldest first."""
+        found: list[AnyEntry] = []
+        while to:
+            entry = self._entries[to]
+            found.append(entry)
+            to = entry.parent
+        return found[::-1]
+
+    def add(self, entry: AnyEntry) -> None:
+        """Take in an entry that follows the head: it becomes the head, or moves it."""
+        if type(entry) is HeadEntry:
+            self.head = entry.to
+        else:
+            self._entries[entry.id] = entry
+            self.head = entry.id
+
+    def restore(self, line: int, entry: AnyEntry) -> None:
+        """Take in the entry that was read from this line."""
+        self._line = line
+        if type(entry) is HeadEntry:
+            self._restore_head(entry)
+        elif entry.parent == self.head and entry.id and entry.id not in self._entries:
+            self.add(entry)
+        elif self._repeated(entry):
+            self.warn("it repeats what came before, and is left out")
+        else:
+            self._mend(entry)
+
+    def skip(self, line: int, why: str, entry_id: str = "", parent: str = "") -> None:
+        """Leave out a line that can't be read; what follows it is attached to its parent, or to the last good entry."""
+        self._line = line
+        self.warn(why)
+        if entry_id:
+            self.head = self._left_out[entry_id] = self._find(parent)
+        else:
+            self._damaged = True
+
+    def warn(self, what: str) -> None:
+        """Note what was wrong with the line that was read last."""
+        if len(self.warnings) < _MOST_WARNINGS:
+            self.warnings.append(f"line {self._line}: {what}")
+        elif len(self.warnings) == _MOST_WARNINGS:
+            self.warnings.append("there is more of this")
+
+    def _repeated(self, entry: AnyEntry) -> bool:
+        return self._entries.get(entry.id) == entry or (type(entry) is SessionEntry and bool(self._entries))
+
+    def _restore_head(self, entry: HeadEntry) -> None:
+        if to := self._meant(entry.to):
+            self.head = to
+        else:
+            self.warn(f"it moves the head to {entry.to!r:.80}, which isn't there; the head stays where it was")
+        self._left_out[entry.id] = self.head
+
+    def _mend(self, entry: AnyEntry) -> None:
+        parent, name = self._find(entry.parent), entry.id or f"{self._line:x}"
+        while name in self._entries:
+            name += f".{self._line:x}"
+        if name != entry.id:
+            self.warn(f"its id {entry.id!r:.80} is taken or missing; it is {name:.80} now")
+            self._renamed[name] = entry.id
+        self.add(msgspec.structs.replace(entry, id=name, parent=parent))
+
+    def _find(self, parent: str) -> str:
+        """The entry to attach to: the one that `parent` means, else the last good one before this line."""
+        if parent == self._renamed.get(self.head):
+            return self.head
+        if found := self._meant(parent):
+            return found
+        if self._entries and not self._damaged:  # behind a damaged line it is no news
+            self.warn(f"it follows {parent!r:.80}, which isn't there; it is attached to what came before")
+        return self.head
+
+    def _meant(self, entry_id: str) -> str:
+        return entry_id if entry_id in self._entries else self._left_out.get(entry_id, "")

@@ -1,0 +1,391 @@
+"""What every session store must hold, as tests to subclass."""
+# ruff: noqa: S101 - tests assert
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+
+import msgspec
+import pytest
+
+from denizen.entries import (
+    AnswerEntry,
+    AnyEntry,
+    AssistantEntry,
+    CheckpointEntry,
+    CompactionEntry,
+    EndEntry,
+    HeadEntry,
+    NoteEntry,
+    ParkedEntry,
+    SessionEntry,
+    StartedEntry,
+    StateEntry,
+    SystemEntry,
+    ToolEntry,
+    UserEntry,
+)
+from denizen.errors import SessionError
+from denizen.messages import AssistantMessage, Image, Opaque, Text, Thinking, ToolCall, ToolResult, Usage, UserMessage
+from denizen.ports import Session, SessionStore
+
+WORK = "agent:main:channel:cli:account:default:peer:direct:work"
+_NOON = datetime(2026, 2, 3, 12, tzinfo=UTC)
+
+ONE_OF_EACH: Sequence[AnyEntry] = (
+    UserEntry(message=UserMessage([Text("Hi\n\x00\u2028 ✓"), Image("image/png", b"\x89\x00\xff")], "m1", _NOON)),
+    AssistantEntry(
+        message=AssistantMessage(
+            [
+                Thinking("hm", "sig"),
+                Opaque("x", {"a": [1, None]}),
+                Text("Yes"),
+                ToolCall("c1", "read", {"path": "ä/b"}),
+            ],
+            "test:model",
+            Usage(1, 2, 3, 4, 0.5),
+            "tool_calls",
+        )
+    ),
+    StartedEntry(call_id="c1", name="read"),
+    ToolEntry(message=ToolResult("c1", "read", [Text("…")], is_error=True, for_user="…", details={"exit": 1})),
+    CompactionEntry(first="2", last="3", summary="So far", truncate_over=9, old_count=5, new_count=1),
+    NoteEntry(text="Mind the gap"),
+    CheckpointEntry(snapshot="0f3c", label="before"),
+    StateEntry(name="goal", value={"text": "done", "steps": [1, 2.5, True, None]}),
+    SystemEntry(text="The task is done"),
+    ParkedEntry(call_id="c2", question="May I?", until=_NOON),
+    AnswerEntry(call_id="c2", allow=True, text="Yes", scope="session"),
+    EndEntry(stop_reason="answered", usage=Usage(5), last_call_usage=Usage(1, 2), iterations=2, model="test:model"),
+)
+"""An entry of every type that a turn appends."""
+
+
+@asynccontextmanager
+async def opened(store: SessionStore, key: str = "work") -> AsyncGenerator[Session]:
+    """The session, open for writing until the end of the block."""
+    session = await store.open(key, workspace="/home/ann/shop", profile="coder")
+    try:
+        yield session
+    finally:
+        await session.close()
+
+
+def said(text: str) -> UserEntry:
+    """A message of the user."""
+    return UserEntry(message=UserMessage([Text(text)]))
+
+
+def content(entries: Sequence[AnyEntry]) -> list[AnyEntry]:
+    """The entries without the header, and without what the session gave them."""
+    plain = [msgspec.structs.replace(entry, id="", parent="", at=None) for entry in entries]
+    return [entry for entry in plain if not isinstance(entry, SessionEntry)]
+
+
+class SessionStoreConformance:
+    """Subclass it as `Test…` and fill in the fixture `new_store`; tests are `async`, for pytest-asyncio's auto mode."""
+
+    @pytest.fixture
+    def new_store(self) -> Callable[[], SessionStore]:
+        """Makes a store whose clock goes on; all those of one test keep their sessions in one place, empty at first."""
+        raise NotImplementedError
+
+    @pytest.fixture
+    def store(self, new_store: Callable[[], SessionStore]) -> SessionStore:
+        """The first of them."""
+        return new_store()
+
+    # Appending and reading
+
+    async def test_new_session_begins_with_its_header(self, store: SessionStore) -> None:
+        async with opened(store) as session:
+            [header] = session.entries
+            assert isinstance(header, SessionEntry)
+            assert (header.key, header.version) == (session.key, 1)
+            assert (header.workspace, header.profile) == ("/home/ann/shop", "coder")
+            assert session.head == header.id != ""
+            assert not session.warnings
+
+    async def test_append_makes_the_entry_the_head(self, store: SessionStore) -> None:
+        async with opened(store) as session:
+            before = session.head
+            written = await session.append(said("Hi"))
+            assert session.head == written != before
+            assert session.entries[-1].id == written
+            assert session.entries[-1].parent == before
+            assert session.entries[-1].at is not None
+            assert session.entries[-1].at.utcoffset() is not None
+
+    async def test_session_gives_id_parent_and_time_whatever_the_entry_says(self, store: SessionStore) -> None:
+        async with opened(store) as session:
+            written = await session.append(NoteEntry(id="mine", parent="nobody", at=_NOON, text="x"))
+            entry = session.entries[-1]
+            assert (entry.id, entry.parent) == (written, session.entries[0].id)
+            assert written != "mine"
+            assert entry.at != _NOON
+
+    async def test_every_type_of_entry_comes_back_as_it_was(self, new_store: Callable[[], SessionStore]) -> None:
+        async with opened(new_store()) as session:
+            for entry in ONE_OF_EACH:
+                await session.append(entry)
+            assert content(session.entries) == [*ONE_OF_EACH]
+            kept = [*session.entries]
+        assert [*await new_store().read("work")] == kept
+        async with opened(new_store()) as session:
+            assert [*session.entries] == kept
+
+    async def test_ids_are_unique_also_after_reopening(self, store: SessionStore) -> None:
+        async with opened(store) as session:
+            first = [await session.append(said(str(number))) for number in range(20)]
+            await session.move_head(first[3])
+        async with opened(store) as session:
+            second = [await session.append(said(str(number))) for number in range(20)]
+        assert len({*first, *second}) == 40
+
+    async def test_others_read_while_it_is_open(self, new_store: Callable[[], SessionStore]) -> None:
+        async with opened(new_store()) as session:
+            await session.append(said("Hi"))
+            assert [*await new_store().read("work")] == [*session.entries]
+
+    async def test_appends_at_the_same_time_are_all_kept_one_behind_the_other(self, store: SessionStore) -> None:
+        async with opened(store) as session:
+            await asyncio.gather(*(session.append(said(str(number))) for number in range(30)))
+            await session.sync()
+        entries = await store.read("work")
+        assert {entry.message.text for entry in entries if isinstance(entry, UserEntry)} == set(map(str, range(30)))
+        assert [entry.parent for entry in entries[1:]] == [entry.id for entry in entries[:-1]]
+
+    async def test_half_a_character_is_no_obstacle(self, store: SessionStore) -> None:
+        async with opened(store) as session:
+            await session.append(said("a name that isn't UTF-8: \udcff"))
+            await session.append(said("and on"))
+        first, second = content(await store.read("work"))
+        assert isinstance(first, UserEntry)
+        assert first.message.text.startswith("a name that isn't UTF-8: ")
+        assert second == said("and on")
+
+    async def test_second_header_is_refused(self, store: SessionStore) -> None:
+        async with opened(store) as session:
+            with pytest.raises(SessionError):
+                await session.append(SessionEntry(key="other"))
+            assert len(session.entries) == 1
+
+    # The head
+
+    async def test_moving_the_head_leaves_the_path_to_it(self, store: SessionStore) -> None:
+        async with opened(store) as session:
+            first = await session.append(said("1"))
+            await session.append(said("2"))
+            await session.move_head(first)
+            assert session.head == first
+            assert content(session.entries) == [said("1")]
+            await session.append(said("3"))
+            assert content(session.entries) == [said("1"), said("3")]
+            assert session.entries[-1].parent == first
+
+    async def test_moving_the_head_deletes_nothing(self, store: SessionStore) -> None:
+        async with opened(store) as session:
+            first, second = await session.append(said("1")), await session.append(said("2"))
+            await session.move_head(first)
+            await session.append(said("3"))
+            await session.move_head(second)
+            assert content(session.entries) == [said("1"), said("2")]
+
+    async def test_head_lasts(self, store: SessionStore) -> None:
+        async with opened(store) as session:
+            first = await session.append(said("1"))
+            await session.append(said("2"))
+            await session.move_head(first)
+        assert content(await store.read("work")) == [said("1")]
+        async with opened(store) as session:
+            assert session.head == first
+            assert content(session.entries) == [said("1")]
+
+    async def test_appended_head_entry_moves_the_head(self, store: SessionStore) -> None:
+        async with opened(store) as session:
+            first = await session.append(said("1"))
+            await session.append(said("2"))
+            await session.append(HeadEntry(to=first))
+            assert session.head == first
+
+    async def test_head_is_not_moved_to_what_is_not_there(self, store: SessionStore) -> None:
+        async with opened(store) as session:
+            head = await session.append(said("1"))
+            with pytest.raises(SessionError, match="nowhere"):
+                await session.move_head("nowhere")
+            assert session.head == head
+        assert content(await store.read("work")) == [said("1")]
+
+    async def test_append_is_refused_when_the_head_is_not_the_expected_one(self, store: SessionStore) -> None:
+        async with opened(store) as session:
+            first = await session.append(said("1"))
+            await session.append(said("2"), expect_head=first)
+            with pytest.raises(SessionError):
+                await session.append(said("3"), expect_head=first)
+        assert content(await store.read("work")) == [said("1"), said("2")]
+
+    async def test_of_two_that_expect_the_same_head_one_is_refused(self, store: SessionStore) -> None:
+        async with opened(store) as session:
+            both = [session.append(said(text), expect_head=session.head) for text in ("1", "2")]
+            outcomes = await asyncio.gather(*both, return_exceptions=True)
+            assert sorted(isinstance(outcome, SessionError) for outcome in outcomes) == [False, True]
+            assert len(session.entries) == 2
+
+    # One writer
+
+    async def test_open_session_is_not_opened_again(self, new_store: Callable[[], SessionStore]) -> None:
+        store = new_store()
+        async with opened(store):
+            for other in (store, new_store()):
+                with pytest.raises(SessionError, match="work"):
+                    await other.open("work")
+        async with opened(new_store()) as session:
+            assert session.entries
+
+    async def test_closed_session_is_not_written(self, store: SessionStore) -> None:
+        async with opened(store) as session:
+            await session.append(said("1"))
+        await session.close()  # again
+        with pytest.raises(SessionError):
+            await session.append(said("2"))
+        assert content(await store.read("work")) == [said("1")]
+
+    # Keys
+
+    async def test_session_is_the_same_however_its_key_is_written(self, store: SessionStore) -> None:
+        async with opened(store, "Work") as session:
+            assert session.key == WORK
+            await session.append(said("1"))
+        for name in ("work", WORK, WORK.upper()):
+            assert content(await store.read(name)) == [said("1")], name
+
+    async def test_any_name_is_a_session_of_its_own(self, store: SessionStore) -> None:
+        long = "x" * 1000
+        names = [
+            "..",
+            "../work",
+            "/etc/passwd",
+            "a:b",
+            "a+b",
+            "a%3ab",
+            "ä",
+            "a b",
+            "a\nb",
+            "\x00",
+            "=",
+            long,
+            f"{long}y",
+        ]
+        for name in names:
+            async with opened(store, name) as session:
+                await session.append(said(name))
+        assert [content(await store.read(name)) for name in names] == [[said(name)] for name in names]
+        assert len(await store.list()) == len(names)
+
+    async def test_unknown_session_is_told(self, store: SessionStore) -> None:
+        for attempt in (store.read("work"), store.remove("work"), store.fork("work", "other")):
+            with pytest.raises(SessionError, match="work"):
+                await attempt
+        assert not await store.list()
+
+    # Forks
+
+    async def test_fork_begins_with_all_of_its_source_and_goes_its_own_way(self, store: SessionStore) -> None:
+        async with opened(store) as session:
+            await session.append(said("1"))
+            await session.append(said("2"))
+            await store.fork("work", "other")
+        async with opened(store, "other") as fork:
+            assert content(fork.entries) == [said("1"), said("2")]
+            await fork.append(said("3"))
+        assert content(await store.read("work")) == [said("1"), said("2")]
+        assert content(await store.read("other")) == [said("1"), said("2"), said("3")]
+
+    async def test_fork_says_what_it_was_forked_from_and_works_in_the_same_place(self, store: SessionStore) -> None:
+        async with opened(store) as session:
+            await session.append(said("1"))
+        await store.fork("work", "other")
+        header = (await store.read("other"))[0]
+        assert isinstance(header, SessionEntry)
+        assert (header.forked_from, header.key) == (WORK, WORK.replace("work", "other"))
+        assert (header.workspace, header.profile) == ("/home/ann/shop", "coder")
+
+    async def test_fork_may_begin_at_any_entry_also_on_a_branch_that_was_left(self, store: SessionStore) -> None:
+        async with opened(store) as session:
+            first, left = await session.append(said("1")), await session.append(said("2"))
+            await session.move_head(first)
+            await session.append(said("3"))
+        await store.fork("work", "early", at=first)
+        await store.fork("work", "left", at=left)
+        assert content(await store.read("early")) == [said("1")]
+        assert content(await store.read("left")) == [said("1"), said("2")]
+
+    async def test_fork_keeps_the_ids_of_entries_and_gives_none_twice(self, store: SessionStore) -> None:
+        async with opened(store) as session:
+            first = await session.append(said("1"))
+            await session.append(said("2"))
+            await session.move_head(first)
+            third = await session.append(said("3"))
+        await store.fork("work", "other")
+        async with opened(store, "other") as fork:
+            assert [entry.id for entry in fork.entries[1:]] == [first, third]
+            later = [await fork.append(said(str(number))) for number in range(10)]
+        assert len({first, third, *later}) == 12
+
+    async def test_fork_replaces_no_session_and_needs_an_entry(self, store: SessionStore) -> None:
+        for name in ("work", "other"):
+            async with opened(store, name) as session:
+                await session.append(said(name))
+        with pytest.raises(SessionError, match="other"):
+            await store.fork("work", "other")
+        with pytest.raises(SessionError, match="nowhere"):
+            await store.fork("work", "third", at="nowhere")
+        assert content(await store.read("other")) == [said("other")]
+        assert len(await store.list()) == 2
+
+    # The index
+
+    async def test_index_shows_how_each_session_began_and_ended(self, store: SessionStore) -> None:
+        async with opened(store) as session:
+            await session.append(said("  What is\nthis?  "))
+            await session.append(said("And that?"))
+            await session.append(EndEntry(stop_reason="loop", model="old"))
+            last = Usage(10, 20, 30, None, None)
+            await session.append(
+                EndEntry(stop_reason="answered", model="m", usage=Usage(cost_usd=0.25), last_call_usage=last)
+            )
+        [info] = await store.list()
+        assert (info.key, info.title, info.workspace) == (WORK, "What is this?", "/home/ann/shop")
+        assert (info.model, info.tokens, info.stop_reason, info.cost_usd) == ("m", 60, "answered", 0.25)
+        assert info.bytes > 0
+        assert info.updated > 0
+
+    async def test_index_begins_with_the_latest(self, store: SessionStore) -> None:
+        for name in ("a", "b", "c", "a"):
+            async with opened(store, name) as session:
+                await session.append(said("Hi"))
+        assert [info.key[-1] for info in await store.list()] == ["a", "c", "b"]
+
+    async def test_session_without_a_turn_is_in_the_index_too(self, store: SessionStore) -> None:
+        async with opened(store):
+            [info] = await store.list()
+        assert (info.key, info.title, info.stop_reason) == (WORK, "", "")
+
+    async def test_removed_session_is_gone_and_its_name_free(self, store: SessionStore) -> None:
+        async with opened(store) as session:
+            await session.append(said("1"))
+        await store.remove("work")
+        assert not await store.list()
+        with pytest.raises(SessionError):
+            await store.read("work")
+        async with opened(store) as session:
+            assert len(session.entries) == 1
+
+    async def test_open_session_is_not_removed(self, new_store: Callable[[], SessionStore]) -> None:
+        store = new_store()
+        async with opened(store) as session:
+            with pytest.raises(SessionError, match="work"):
+                await new_store().remove("work")
+            await session.append(said("1"))
+        assert content(await store.read("work")) == [said("1")]

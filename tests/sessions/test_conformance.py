@@ -1,0 +1,23 @@
+"""The JSONL store is a session store, synced and not."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from denizen.clock import SystemClock
+from denizen.ports import SessionStore
+from denizen.sessions import JsonlStore
+from denizen.testing.conformance_store import SessionStoreConformance
+
+
+class TestJsonlStore(SessionStoreConformance):
+    @pytest.fixture
+    def new_store(self, tmp_path: Path) -> Callable[[], SessionStore]:
+        return lambda: JsonlStore(tmp_path / "sessions", clock=SystemClock())
+
+
+class TestUnsyncedJsonlStore(SessionStoreConformance):
+    @pytest.fixture
+    def new_store(self, tmp_path: Path) -> Callable[[], SessionStore]:
+        return lambda: JsonlStore(tmp_path / "sessions", clock=SystemClock(), sync=False)
