@@ -17,6 +17,7 @@ KeyPath = tuple[str | int, ...]
 Problem = tuple[KeyPath, str]
 
 _LINES_SEARCHED = 1000
+_MOST_NESTED = 50
 _DOTENV = ".env in the home"
 
 
@@ -43,11 +44,14 @@ class Source:
 def parse(text: str, name: str) -> Source:
     """The settings in a file's text. Raises ConfigError that names line and column of what isn't TOML."""
     try:
-        return Source(name, text, tomllib.loads(text))
+        data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{name} is not valid TOML: {error}.") from error
     except RecursionError as error:
         raise ConfigError(f"{name} is nested too deeply.") from error
+    if _is_deeper(data, _MOST_NESTED):
+        raise ConfigError(f"{name} is nested too deeply.")
+    return Source(name, text, data)
 
 
 def strings(value: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
@@ -100,6 +104,13 @@ def _fits(value: Any, kind: Any) -> bool:
     except msgspec.ValidationError:
         return False
     return True
+
+
+def _is_deeper(value: Any, most: int) -> bool:
+    level = [value]
+    for _ in range(most):
+        level = [item for container in level for _, item in _items(container)]
+    return bool(level)
 
 
 def _items(value: Any) -> Iterable[tuple[str | int, Any]]:

@@ -80,15 +80,14 @@ def places(config: Config) -> tuple[Path, Path]:
 def workspace_for(cwd: Path, config: Config, flag: Path | None = None, *, border: Path | None = None) -> Path:
     """Where the agent works: `flag`; else the git repository that `cwd` is in; else `agent.workspace_dir`.
 
-    The user's home directory (`border`) and the home are never taken for a repository, nor is a folder above them.
+    The search ends at the user's home directory (`border`) and at the home, which are never taken for a repository.
     Raises ConfigError when `flag` isn't a folder, or is the home.
     """
+    own = config.agent.workspace_dir
     if flag is None:
-        return (
-            _repository(cwd.resolve(), {config.home, (border or Path.home()).resolve()}) or config.agent.workspace_dir
-        )
+        return _repository(cwd.resolve(), {config.home, (border or Path.home()).resolve()}) or own
     folder = (cwd / flag).resolve()
-    if not folder.is_dir():
+    if not folder.is_dir() and folder != own:  # its own is made when it is needed
         raise ConfigError(f"The workspace {folder} is not a folder. Make it, or name another with --workspace.")
     if folder == config.home:
         raise ConfigError(f"The workspace can't be {folder}: that is the home, with its keys and settings.")

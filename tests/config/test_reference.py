@@ -1,0 +1,36 @@
+"""Every setting is documented, and the file to start from says what holds without it."""
+
+import re
+import tomllib
+from pathlib import Path
+
+from denizen.config.load import load
+from denizen.config.reference import all_settings, starter_file
+
+
+def test_every_setting_says_what_it_means() -> None:
+    settings = {setting.name: setting for setting in all_settings()}
+    assert all(setting.doc and setting.type for setting in settings.values())
+    assert settings["agent.max_iterations"].default == "25"
+    assert settings["agent.max_iterations"].type == "an integer of at least 1"
+    assert settings["agent.max_iterations"].doc == "Model calls in one turn."
+    assert {"model", "providers.NAME.auth_profiles[].api_key", "policy.rules[].decide"} < settings.keys()
+    assert not {"home", "workspace"} & settings.keys()
+
+
+def test_the_starter_file_changes_nothing(tmp_path: Path) -> None:
+    plain = load(home=tmp_path, environ={}, cwd=tmp_path)
+    (tmp_path / "denizen.toml").write_text(starter_file())
+    loaded = load(home=tmp_path, environ={}, cwd=tmp_path)
+    assert loaded.sources == (tmp_path / "denizen.toml",)
+    assert loaded.config == plain.config
+
+
+def test_its_lines_are_the_defaults_when_their_mark_is_taken_away(tmp_path: Path) -> None:
+    lines = [line for line in starter_file().splitlines() if not line.endswith("…")]
+    text = "\n".join(re.sub(r"^#(?! )", "", line) for line in lines)
+    assert tomllib.loads(text)["agent"]["max_cost_usd"] == 5.0
+    plain = load(home=tmp_path, environ={}, cwd=tmp_path).config
+    (tmp_path / "denizen.toml").write_text(text)
+    config = load(home=tmp_path, environ={}, cwd=tmp_path).config
+    assert (config.agent, config.sandbox, config.policy) == (plain.agent, plain.sandbox, plain.policy)
