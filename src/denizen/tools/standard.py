@@ -10,7 +10,11 @@ from denizen.ports import Memory, Sandbox, Tool
 
 def default_tools(config: Config, *, sandbox: Sandbox, memory: Memory, environ: Mapping[str, str]) -> list[Tool]:
     """All of them, ready for an agent; what is installed (`rg`) is looked for on the PATH of `environ`."""
-    return plugin_tools()
+    from denizen.tools.edit import edit
+    from denizen.tools.read import read
+    from denizen.tools.write import write
+
+    return [read, write, edit, *plugin_tools()]
 
 
 def plugin_tools() -> list[Tool]:

@@ -1,0 +1,116 @@
+"""`edit`: an old text of a file becomes a new one."""
+
+import re
+from collections.abc import Sequence
+
+from denizen.errors import ToolRefused
+from denizen.messages import ToolResult
+from denizen.ports import ToolContext, Traits
+from denizen.tools.changes import change
+from denizen.tools.diff import difference
+from denizen.tools.function import result, tool
+from denizen.tools.linebreaks import Flat, Span
+from denizen.tools.nearest import show_nearest
+from denizen.tools.source import Source, load
+from denizen.tools.thread import in_thread
+from denizen.tools.whitespace import Indents, find_loosely
+from denizen.tools.workspace import Workspace
+
+MOST_NAMED = 10
+"""Line numbers in a message."""
+
+_NUMBER = re.compile(r"\s*\d+\t")
+
+
+@tool(traits=Traits.WRITES)
+async def edit(turn: ToolContext, path: str, old: str, new: str, all: bool = False) -> ToolResult:
+    """Replace a text of a file that occurs once. Where it isn't found exactly, white space may differ.
+
+    Args:
+        old: With enough around it to be unique
+        all: Replace every occurrence
+    """
+    return await in_thread(None, _edit, Workspace.of(turn), path, (old, new), everywhere=all)
+
+
+def _edit(workspace: Workspace, path: str, texts: tuple[str, str], *, everywhere: bool) -> ToolResult:
+    old, new = (text.replace("\r\n", "\n") for text in texts)
+    if not old:
+        raise ToolRefused("`old` is empty; to insert, give the line beside the place; to make a file, use write")
+    if old == new:
+        raise ToolRefused("`old` and `new` are the same, so there is nothing to do")
+    source = load(workspace, path)
+    flat = Flat(source.text)
+    spans = _occurrences(flat.text, old, apart=everywhere)
+    if not spans:
+        return _edit_loosely(workspace, source, flat, old, new)
+    lines = [flat.text.count("\n", 0, begin) + 1 for begin, _ in spans[:MOST_NAMED]]
+    if len(spans) > 1 and not everywhere:
+        raise _ambiguous(source.path, len(spans), lines, "; or set `all`")
+    places = f"{len(spans)} places: lines" if len(spans) > 1 else "line"
+    return _save(workspace, source, flat.replace(spans, new), f"{places} {_named(len(spans), lines)}")
+
+
+def _occurrences(text: str, old: str, *, apart: bool) -> list[Span]:
+    found: list[Span] = []
+    at = text.find(old)
+    while at >= 0:
+        found.append((at, at + len(old)))
+        at = text.find(old, at + (len(old) if apart else 1))
+    return found
+
+
+def _edit_loosely(workspace: Workspace, source: Source, flat: Flat, old: str, new: str) -> ToolResult:
+    lines, wanted = flat.text.split("\n"), old.split("\n")
+    found = find_loosely(lines, wanted)
+    if not found:
+        raise _not_found(source.path, lines, wanted)
+    if len(found) > 1:
+        raise _ambiguous(source.path, len(found), [first + 1 for first, _ in found[:MOST_NAMED]], ", exactly")
+    first, last = found[0]
+    adapted = _adapted(lines[first:last], wanted, new.split("\n"))
+    begin = sum(len(line) + 1 for line in lines[:first])
+    end = begin + sum(len(line) + 1 for line in lines[first:last])
+    span = begin, min(end if not adapted else end - 1, len(flat.text))
+    edited = flat.replace([span], "\n".join(adapted))
+    if edited == source.text:
+        raise ToolRefused(f"lines {first + 1}–{last} of {source.path} are like `new` already, but for white space")
+    return _save(workspace, source, edited, f"lines {first + 1}–{last}, found by ignoring white space:", show=True)
+
+
+def _adapted(there: Sequence[str], wanted: Sequence[str], new: Sequence[str]) -> list[str]:
+    """The new lines as they would be indented there, without the blank lines that `wanted` too has around it."""
+    indents = Indents(zip(filter(str.strip, wanted), filter(str.strip, there), strict=True))
+    before = min(_blank(wanted), _blank(new))
+    after = min(_blank(wanted[::-1]), _blank(new[::-1]))
+    return [indents.adapt(line) for line in new[before : max(len(new) - after, before)]]
+
+
+def _blank(lines: Sequence[str]) -> int:
+    return next((number for number, line in enumerate(lines) if line.strip()), len(lines))
+
+
+def _save(workspace: Workspace, source: Source, text: str, where: str, *, show: bool = False) -> ToolResult:
+    change(workspace, {source.path: source.replaced(text)})
+    was = difference(source.text, text)
+    said = f"Edited {source.path}, {where}" + (f"\n{was.diff}" if show else "")
+    return result(said, path=source.path, **was.details())
+
+
+def _named(count: int, lines: Sequence[int]) -> str:
+    return ", ".join(map(str, lines)) + (", …" if count > len(lines) else "")
+
+
+def _ambiguous(path: str, count: int, lines: Sequence[int], how: str) -> ToolRefused:
+    named = _named(count, lines)
+    return ToolRefused(
+        f"{path} has this text {count} times, at lines {named}: give more of what is around the one meant{how}"
+    )
+
+
+def _not_found(path: str, lines: Sequence[str], wanted: Sequence[str]) -> ToolRefused:
+    near = show_nearest(lines, wanted)
+    hint = "\nThe nearest, with line numbers that are not part of it:\n" + near if near else ""
+    if all(_NUMBER.match(line) for line in wanted if line.strip()):
+        hint = "; leave out the line numbers of `read`" + hint
+    return ToolRefused(f"{path} doesn't contain this text{hint}")

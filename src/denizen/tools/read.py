@@ -1,0 +1,130 @@
+"""`read`: a text file by lines, or an image."""
+
+import codecs
+import io
+import os
+import re
+import threading
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from denizen.errors import ToolRefused
+from denizen.messages import Image, Text, ToolResult
+from denizen.ports import ToolContext, Traits
+from denizen.tools.function import result, tool
+from denizen.tools.text import readable, size
+from denizen.tools.thread import in_thread
+from denizen.tools.workspace import Workspace
+
+MOST_LINES = 2000
+MOST_CHARS = 40_000
+"""What one call shows at most; below the engine's own limit, so that the marker at the end survives."""
+LONGEST_LINE = 2000
+"""Characters of a line that are shown."""
+LARGEST_IMAGE = 3_750_000
+"""Bytes; five million when written in base64, which is what providers take."""
+
+_IMAGES = {
+    "image/png": re.compile(rb"\x89PNG\r\n\x1a\n"),
+    "image/jpeg": re.compile(rb"\xff\xd8\xff"),
+    "image/gif": re.compile(rb"GIF8[79]a"),
+    "image/webp": re.compile(rb"RIFF....WEBP", re.DOTALL),
+}
+_BINARY = {
+    b"%PDF-": "a PDF document",
+    b"PK\x03\x04": "a zip archive",
+    b"\x1f\x8b": "gzip data",
+    b"\x7fELF": "a program or library (ELF)",
+    b"SQLite format 3\0": "an SQLite database",
+}
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+Line = Annotated[int, Meta(ge=1)]
+
+
+@tool(traits=Traits.READS | Traits.REPEATABLE)
+async def read(turn: ToolContext, path: str, start: Line = 1, end: Line | None = None) -> ToolResult:
+    """Read a text file with line numbers (not part of it), or see an image. A long file ends with how to go on.
+
+    Args:
+        start: First line
+        end: Last line
+    """
+    # Numbers as Claude Code, Codex and SWE-agent show them: the model cites, pages and patches by them, and they are
+    # those of grep. `edit` goes by text alone, so that a wrong number can't change the wrong line.
+    stop = threading.Event()
+    return await in_thread(stop, _read, Workspace.of(turn), path, (start, end), stop)
+
+
+def _read(workspace: Workspace, path: str, asked: tuple[int, int | None], stop: threading.Event) -> ToolResult:
+    with workspace.at(path) as place, place.open() as file:
+        head = file.peek(8192)[:8192]
+        length = os.fstat(file.fileno()).st_size
+        for media_type, magic in _IMAGES.items():
+            if magic.match(head):
+                return _image(file, place.path, media_type, length)
+        _require_text(head, place.path, length)
+        return _show(_open_text(file, head), place.path, asked, length, stop)
+
+
+def _image(file: io.BufferedReader, path: str, media_type: str, length: int) -> ToolResult:
+    if length > LARGEST_IMAGE:
+        raise ToolRefused(
+            f"{path} is an image of {size(length)}; at most {size(LARGEST_IMAGE)} can be seen: scale it down"
+        )
+    parts = [Text(f"{path}: {media_type}, {size(length)}"), Image(media_type, file.read(LARGEST_IMAGE))]
+    return ToolResult("", "", parts, details={"path": path, "bytes": length, "media_type": media_type})
+
+
+def _require_text(head: bytes, path: str, length: int) -> None:
+    known = next((kind for magic, kind in _BINARY.items() if head.startswith(magic)), "")
+    if known or (b"\0" in head and not head.startswith(_UTF16)):
+        raise ToolRefused(f"{path} is {known or 'binary data'} ({size(length)}), not text; it isn't shown")
+
+
+def _open_text(file: io.BufferedReader, head: bytes) -> io.TextIOWrapper:
+    if head.startswith(_UTF16):
+        return io.TextIOWrapper(file, "utf-16", errors="replace", newline="\n")
+    return io.TextIOWrapper(file, "utf-8-sig", errors="surrogateescape", newline="\n")
+
+
+def _show(
+    text: io.TextIOWrapper, path: str, asked: tuple[int, int | None], length: int, stop: threading.Event
+) -> ToolResult:
+    start, end = asked
+    if end and end < start:
+        raise ToolRefused(f"`end` ({end}) is before `start` ({start})")
+    shown: list[str] = []
+    number = chars = 0
+    note = ""
+    for number, line in enumerate(_lines(text), 1):
+        if stop.is_set() or (end and number > end):
+            break
+        if number < start:
+            continue
+        if len(shown) == MOST_LINES or chars > MOST_CHARS:
+            note = f"\n[{size(length)} in all, this was up to line {number - 1}; to go on: read {path} start={number}]"
+            break
+        shown.append(f"{number}\t{line}")
+        chars += len(line)
+    if not shown and (number or start > 1):
+        raise ToolRefused(f"{path} has {number} lines; there is none from {start} to {end or 'the end'}")
+    return _result(shown, note, path=path, start=start, lines=len(shown), bytes=length)
+
+
+def _lines(text: io.TextIOWrapper) -> Iterator[str]:
+    """The lines, each cut where it is long; never more than a piece of one is held."""
+    while line := text.readline(LONGEST_LINE):
+        cut, piece = 0, line
+        while not piece.endswith("\n") and (piece := text.readline(1 << 16)):
+            cut += len(piece.rstrip("\n"))
+        yield line.rstrip("\r\n") + (f"… [{cut} more characters]" if cut else "")
+
+
+def _result(shown: list[str], note: str, **details: Any) -> ToolResult:
+    text, broken = readable("\n".join(shown))
+    if broken:
+        note = f"\n[not valid UTF-8; unreadable bytes, shown as \ufffd: {broken}]{note}"
+    return result((text or "[the file is empty]") + note, **details)

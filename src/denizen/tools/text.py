@@ -1,0 +1,66 @@
+"""Text of files as it is: its encoding, byte order mark and line endings are found, kept and put back."""
+
+import codecs
+import re
+from dataclasses import dataclass
+
+from denizen.errors import ToolRefused
+
+_MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+_BROKEN = re.compile("[\udc80-\udcff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """How a file's text is written. Bytes that don't fit in come back as they were.
+
+    `latin-1` stands for any encoding with one byte for each sign.
+    """
+
+    name: str = "utf-8"
+    mark: bytes = b""
+    broken: bool = False
+
+    def encode(self, text: str, path: str) -> bytes:
+        """The bytes of the text. Raises ToolRefused for signs that the encoding doesn't have."""
+        try:
+            return self.mark + text.encode(self.name, "surrogateescape" if self.broken else "strict")
+        except UnicodeEncodeError as error:
+            sign = ascii(error.object[error.start])
+            raise ToolRefused(f"{path} is written in {self.name}, which has no {sign}") from error
+
+
+def decode(data: bytes) -> tuple[str, Encoding] | None:
+    """The text of a whole file and its encoding; None for binary data."""
+    mark = next((mark for mark in _MARKS if data.startswith(mark)), b"")
+    encoding = Encoding(_MARKS.get(mark, "utf-8"), mark)
+    try:
+        text = data[len(mark) :].decode(encoding.name)
+    except UnicodeDecodeError:
+        text, encoding = _decode_broken(data)
+    return None if "\0" in text else (text, encoding)
+
+
+def _decode_broken(data: bytes) -> tuple[str, Encoding]:
+    text = data.decode("utf-8", "surrogateescape")
+    if any(sign > "\x7f" for sign in _BROKEN.sub("", text)):  # other encodings almost never look like UTF-8
+        return text, Encoding(broken=True)
+    return data.decode("latin-1"), Encoding("latin-1")
+
+
+def readable(text: str) -> tuple[str, int]:
+    """The text with a replacement sign for each byte that couldn't be decoded, and their number."""
+    return _BROKEN.subn("\ufffd", text)
+
+
+def printable(name: str) -> str:
+    """A file name that may be shown: what can't be is replaced."""
+    return "".join(sign if sign.isprintable() else "\ufffd" for sign in name)
+
+
+def size(count: int) -> str:
+    """A number of bytes for people: `340 bytes`, `1.2 MB`."""
+    for factor, unit in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
+        if count >= factor:
+            return f"{count / factor:.1f} {unit}"
+    return "1 byte" if count == 1 else f"{count} bytes"

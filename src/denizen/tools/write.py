@@ -1,0 +1,41 @@
+"""`write`: a whole file."""
+
+from contextlib import suppress
+
+from denizen.errors import ToolRefused
+from denizen.messages import ToolResult
+from denizen.ports import ToolContext, Traits
+from denizen.tools.changes import NewContent, change
+from denizen.tools.diff import difference
+from denizen.tools.function import result, tool
+from denizen.tools.text import Encoding, decode, size
+from denizen.tools.thread import in_thread
+from denizen.tools.workspace import Workspace
+
+MOST_COMPARED = 1_000_000
+"""Bytes of an old content up to which the screen is shown what changed."""
+
+
+@tool(traits=Traits.WRITES)
+async def write(turn: ToolContext, path: str, content: str) -> ToolResult:
+    """Create a file or replace all of it; missing folders are made. To change a part use edit."""
+    return await in_thread(None, _write, Workspace.of(turn), path, content)
+
+
+def _write(workspace: Workspace, path: str, content: str) -> ToolResult:
+    data = Encoding("utf-8").encode(content, path)
+    was = difference(_old(workspace, path), content)
+    (changed,) = change(workspace, {path: NewContent(data)})
+    did = "Created" if changed.created else "Replaced"
+    lines = len(content.splitlines())
+    text = f"{did} {changed.path}: {lines} {'line' if lines == 1 else 'lines'}, {size(len(data))}."
+    return result(text, path=changed.path, created=changed.created, bytes=len(data), **was.details())
+
+
+def _old(workspace: Workspace, path: str) -> str:
+    """What the file holds, for the screen; nothing where there is none or it can't be shown: `change` will say why."""
+    with suppress(ToolRefused), workspace.at(path) as place, place.open() as file:
+        data = file.read(MOST_COMPARED + 1)
+        text = decode(data) if len(data) <= MOST_COMPARED else None
+        return text[0] if text else ""
+    return ""
