@@ -141,6 +141,7 @@ def test_options_are_checked_like_the_file(machine: Machine) -> None:
             '[[policy.rules]]\ntool = "a"\ndecide = "ask"\n[[policy.rules]]\ntool = "b"',
             ':4: policy.rules[1] lacks `decide`: "allow", "ask" or "deny".',
         ),
+        ("[agent]\r\n\r\nmax = 1\r\n", ":3: agent.max is not a setting."),
         ('model = """\nmax = 1\n"""\nmax = 1', ":4: max is not a setting."),
     ],
 )

@@ -1,5 +1,6 @@
 """Strictness: what in a file of settings is unknown, mistyped or missing, and the place where it stands."""
 
+import bisect
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
@@ -157,19 +158,24 @@ def _nearest(name: str, names: Iterable[str]) -> str:
 
 
 def _line(text: str, path: KeyPath) -> int:
-    """The line of a setting: in the first statement after which the settings have it; 0 when that can't be told."""
-    lines = text.splitlines()
-    first = 1
-    for number in range(1, len(lines) + 1 if len(lines) <= _LINES_SEARCHED else 0):
+    """The line of a setting, in the first statement with which the file has it; 0 when that can't be told."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    if len(lines) > _LINES_SEARCHED:
+        return 0
+    first = 1 + bisect.bisect_left(range(1, len(lines) + 1), True, key=lambda line: _has(_begun(lines, line)[1], path))
+    last, _ = _begun(lines, first)
+    word = re.compile(rf"\b{re.escape(str(path[-1]))}\b")
+    return next((line for line in range(first, last + 1) if word.search(lines[line - 1])), first if last else 0)
+
+
+def _begun(lines: list[str], number: int) -> tuple[int, dict[str, Any]]:
+    """The line in which the statement of line `number` ends, and all that the file says up to there."""
+    for end in range(number, len(lines) + 1):
         try:
-            data = tomllib.loads("\n".join(lines[:number]))
+            return end, tomllib.loads("\n".join(lines[:end]))
         except tomllib.TOMLDecodeError:
             continue
-        if _has(data, path):
-            word = re.compile(rf"\b{re.escape(str(path[-1]))}\b")
-            return next((n for n in range(first, number + 1) if word.search(lines[n - 1])), first)
-        first = number + 1
-    return 0
+    return 0, {}
 
 
 def _has(data: Any, path: KeyPath) -> bool:
