@@ -53,6 +53,11 @@ class ModelError(DenizenError):
         self.provider = provider
         self.profile_id = profile_id
 
+    def reword(self, message: str) -> None:
+        """Say it otherwise: without a secret, or with what to do."""
+        self.message = message
+        self.args = (message,)
+
     @property
     def retriable(self) -> bool:
         """Whether another try, or another auth profile, may help."""

@@ -1,0 +1,127 @@
+"""An agent: everything that its turns share."""
+
+import os
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import msgspec
+
+from denizen.clock import Clock, SystemClock
+from denizen.config import Config
+from denizen.config.env import read_dotenv
+from denizen.config.home import ensure_home, located, places
+from denizen.config.redact import Redactor
+from denizen.config.secrets import secrets_of
+from denizen.config.settings import Rule
+from denizen.config.write import add_rule
+from denizen.context.estimate import estimate_text
+from denizen.engine.budget import Budget
+from denizen.engine.feed import Feed
+from denizen.engine.known import known
+from denizen.engine.profiles import find_profile
+from denizen.memory import Notes
+from denizen.models import open_model
+from denizen.ports import Model, Session, SessionStore, Tool, Toolset
+from denizen.sessions import JsonlStore, session_key
+from denizen.tools import default_tools
+from denizen.tools.policy import Policy
+from denizen.tools.sandbox import choose_sandbox
+
+OPTIONS = ("temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "seed", "stop")
+"""Settings of `[agent]` that go to the provider as they are."""
+
+
+class Agent:
+    """A model, tools, a policy and a store to run turns with: `async with Agent(config) as agent`.
+
+    `model`, `tools` and `store` stand in for what the configuration names; `tools=()` is an agent without any.
+    `environ` holds the keys (default: the process's, with the home's `.env`). `read_only` refuses everything but reads.
+    """
+
+    def __init__(
+        self,
+        config: Config | None = None,
+        *,
+        profile: str = "assistant",
+        model: Model | None = None,
+        tools: Sequence[Tool] | None = None,
+        store: SessionStore | None = None,
+        clock: Clock | None = None,
+        environ: Mapping[str, str] | None = None,
+        read_only: bool = False,
+    ) -> None:
+        environ = os.environ if environ is None else environ
+        self.config = located(config or Config(), environ=environ, cwd=Path.cwd())
+        self.home, self.workspace = places(self.config)
+        dotenv = read_dotenv(self.home)
+        environ = {**dotenv, **environ}
+        self.profile = find_profile(profile)
+        self.actions = self.profile.actions
+        self.clock = clock or SystemClock()
+        self.redactor = Redactor.from_environ(environ, secrets_of(self.config, dotenv))
+        self.model = known(model or open_model(self.config, environ=environ, clock=self.clock))
+        self.store = store or JsonlStore(self.home / "sessions", clock=self.clock, redactor=self.redactor)
+        self.sandbox = choose_sandbox(self.config.sandbox, environ=environ, home=self.home)
+        self.memory = Notes(self.config.agent.workspace_dir, self.clock)
+        standard = default_tools(self.config, sandbox=self.sandbox, memory=self.memory, environ=environ)
+        self.tools = Toolset(standard if tools is None else tools)
+        self.tool_tokens = estimate_text(msgspec.json.encode(self.tools.schemas).decode())
+        self.budget = Budget(self.config, self.home)
+        self.park_time = timedelta(hours=self.config.policy.park_hours)
+        self.options = _options(self.config)
+        self._read_only = read_only
+        self._feeds: WeakKeyDictionary[Session, Feed] = WeakKeyDictionary()
+
+    async def __aenter__(self) -> "Agent":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Give back connections and files."""
+        await self.model.close()
+        self.budget.close()
+
+    async def open(self, key: str) -> Session:
+        """The session of that key or short name, open for writing. Raises SessionError when another process has it."""
+        ensure_home(self.home)
+        return await self.store.open(session_key(key), workspace=str(self.workspace), profile=self.profile.name)
+
+    def feed(self, session: Session) -> Feed:
+        """What this agent knows of an open session, up to its head."""
+        if session not in self._feeds:
+            self._feeds[session] = Feed(lambda: self.profile.context(self.actions))
+        feed = self._feeds[session]
+        feed.read_on(session.entries)
+        return feed
+
+    def policy(self, approved: Sequence[Any]) -> Policy:
+        """What may run, with the rules that the user approved for the session."""
+        return Policy(
+            self.config.policy,
+            confined=self.sandbox.confines,
+            network=self.config.sandbox.network,
+            read_only=self._read_only,
+            approved=[msgspec.convert(rule, Rule) for rule in approved],
+            workspace=self.workspace,
+        )
+
+    def keep_rule(self, rule: Rule) -> None:
+        """Write an approval that holds for always into the home's configuration. Raises ConfigError."""
+        add_rule(self.home, rule)
+        policy = msgspec.structs.replace(self.config.policy, rules=[*self.config.policy.rules, rule])
+        self.config = msgspec.structs.replace(self.config, policy=policy)
+
+    def redact(self, text: str) -> str:
+        """The text without the secrets that the configuration and the environment hold."""
+        return self.redactor.text(text)
+
+
+def _options(config: Config) -> dict[str, Any]:
+    options = {name: getattr(config.agent, name) for name in OPTIONS}
+    options["extra_body"] = config.agent.extra_body or None
+    return {name: value for name, value in options.items() if value is not None}

@@ -1,0 +1,63 @@
+"""Whether a call may run: the policy, and the person where the policy asks."""
+
+import msgspec
+
+from denizen.engine.feed import APPROVED
+from denizen.engine.turn import Turn, TurnOver
+from denizen.entries import AnswerEntry, ParkedEntry, StateEntry
+from denizen.events import TurnParked
+from denizen.messages import ToolCall
+from denizen.ports import Answer, Ask, Parked, Tool
+from denizen.tools.policy import Decision, rule_for
+
+
+async def permit(turn: Turn, call: ToolCall) -> str:
+    """Why the call may not run, told to the model; empty: it may.
+
+    Ends the turn as parked when a person must answer and nobody is there.
+    """
+    tools = turn.agent.tools
+    tool = tools.get(call.name)
+    if tool is None:
+        nearest = tools.nearest(call.name)
+        return f"there is no tool {call.name!r}" + (f"; did you mean {nearest!r}?" if nearest else "")
+    decision = turn.agent.policy(turn.feed.approved).decide(call, tool, turn.seen)
+    if decision.verdict == "allow":
+        return ""
+    if decision.verdict == "deny":
+        return f"not run: {decision.reason}"
+    answer = turn.feed.answers.get(call.id) or await _ask(turn, call, decision)
+    if not answer.allow:
+        return "not run: the user said no" + (f": {answer.text}" if answer.text else "")
+    await _keep(turn, call, tool, answer)
+    return ""
+
+
+async def _ask(turn: Turn, call: ToolCall, decision: Decision) -> AnswerEntry:
+    parked = turn.feed.parked.get(call.id)
+    if parked and parked.until and turn.agent.clock.now() >= parked.until:
+        return AnswerEntry(call_id=call.id, allow=False, text="nobody answered in time")
+    answer = await turn.io.ask(Ask(call.id, decision.reason, call.name, call.args))
+    if isinstance(answer, Parked):
+        if parked is None:
+            await turn.append(_park(turn, call, decision))
+        turn.emit(TurnParked(turn.session.key, call.id, decision.reason))
+        raise TurnOver("parked", decision.reason)
+    entry = AnswerEntry(call_id=call.id, allow=answer.allow, text=answer.text, scope=answer.scope)
+    await turn.append(entry)
+    return entry
+
+
+def _park(turn: Turn, call: ToolCall, decision: Decision) -> ParkedEntry:
+    until = turn.agent.clock.now() + turn.agent.park_time
+    return ParkedEntry(call_id=call.id, question=decision.reason, until=until)
+
+
+async def _keep(turn: Turn, call: ToolCall, tool: Tool, answer: AnswerEntry | Answer) -> None:
+    """Keep an approval that holds longer than this call."""
+    if answer.scope == "once":
+        return
+    rule = rule_for(call, tool)
+    await turn.append(StateEntry(name=APPROVED, value=msgspec.to_builtins(rule)))
+    if answer.scope == "always":
+        turn.agent.keep_rule(rule)

@@ -1,0 +1,30 @@
+"""What differs between agents: the context policy and the action format (design, "The idea in one picture")."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from denizen.actions import Native
+from denizen.context import Transcript
+from denizen.errors import ConfigError
+from denizen.ports import ActionFormat, ContextPolicy
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A name for one choice of the two: `context` makes the policy, given the action format."""
+
+    name: str
+    actions: ActionFormat
+    context: Callable[[ActionFormat], ContextPolicy]
+
+
+PROFILES = {
+    profile.name: profile for profile in (Profile("assistant", Native(), lambda actions: Transcript(actions.report)),)
+}
+
+
+def find_profile(name: str) -> Profile:
+    """The profile of that name. Raises ConfigError naming those there are."""
+    if name not in PROFILES:
+        raise ConfigError(f"there is no profile {name!r}; there is: {', '.join(PROFILES)}")
+    return PROFILES[name]

@@ -1,0 +1,43 @@
+"""The system prompt of a session: made once, kept in its transcript, so that it stays the same byte by byte."""
+
+import platform
+from datetime import datetime
+
+from denizen.config.trust import is_trusted
+from denizen.engine.feed import PROMPT
+from denizen.engine.turn import Turn
+from denizen.entries import SessionEntry, StateEntry
+from denizen.prompt import build_prompt, find_skills, read_bootstrap, scaffold
+
+
+async def prompt_for(turn: Turn) -> None:
+    """Make the session's prompt where it has none, the day is another, or the context was compacted."""
+    day = f"{turn.agent.clock.now():%Y-%m-%d}"
+    if turn.feed.prompt_day == day:
+        return
+    text = turn.agent.redact(_compose(turn, _began(turn)))
+    await turn.append(StateEntry(name=PROMPT, value={"text": text, "day": day}))
+
+
+def _compose(turn: Turn, began: datetime) -> str:
+    agent = turn.agent
+    own = agent.config.agent.workspace_dir
+    scaffold(own)
+    files, unread = read_bootstrap(own, agent.workspace)
+    skills, left_out = find_skills(own, agent.workspace, trusted=is_trusted(agent.home, agent.workspace))
+    for notice in (*unread, *left_out):
+        turn.notice(notice, warning=True)
+    return build_prompt(
+        files=files,
+        skills=skills,
+        tools=[tool.name for tool in agent.tools],
+        started=began,
+        platform=f"{platform.system().lower()} {platform.machine()}",
+        workspace=agent.workspace,
+        model=agent.model.name,
+    )
+
+
+def _began(turn: Turn) -> datetime:
+    header = turn.session.entries[0] if turn.session.entries else None
+    return header.at if isinstance(header, SessionEntry) and header.at else turn.agent.clock.now()

@@ -1,0 +1,84 @@
+"""A model that plays a script."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable
+
+import msgspec
+
+from denizen.errors import ModelError
+from denizen.events import (
+    Failed,
+    Finished,
+    StreamEvent,
+    TextDelta,
+    TextEnd,
+    ThinkingDelta,
+    ThinkingEnd,
+    ToolCallDelta,
+    ToolCallEnd,
+)
+from denizen.messages import AssistantMessage, Text, Thinking, ToolCall
+from denizen.ports import Limits, ModelRequest
+
+Reply = AssistantMessage | ModelError | str
+Line = Reply | Callable[[ModelRequest], Reply]
+
+
+class ScriptedModel:
+    """Plays `script` in order: messages, texts, failures, or functions of the request that give one of these.
+
+    `requests` are the ones it got, each with the messages that it had then. Past the script's end it fails.
+    """
+
+    def __init__(
+        self, script: Iterable[Line] = (), *, limits: Limits | None = None, name: str = "test:scripted"
+    ) -> None:
+        self.name = name
+        self.local = False
+        self.requests: list[ModelRequest] = []
+        self._script = iter(script)
+        self._limits = limits or Limits()
+
+    def limits(self) -> Limits:
+        """What it was given."""
+        return self._limits
+
+    async def close(self) -> None:
+        """Nothing to give back."""
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
+        """The next reply, in pieces where the request asks for them."""
+        self.requests.append(msgspec.structs.replace(request, messages=[*request.messages]))
+        line = next(self._script, None)
+        reply = line(request) if callable(line) else line
+        if isinstance(reply, str):
+            reply = AssistantMessage([Text(reply)], self.name)
+        if isinstance(reply, AssistantMessage):
+            if request.stream:
+                for event in pieces(reply):
+                    yield event
+                    await asyncio.sleep(0)
+            yield Finished(reply)
+        else:
+            yield Failed(reply or ModelError(f"the script of {self.name} is over after {len(self.requests) - 1} calls"))
+
+
+def pieces(message: AssistantMessage) -> Iterable[StreamEvent]:
+    """A message as it would stream, word by word."""
+    for part in message.content:
+        match part:
+            case Text(text):
+                yield from (TextDelta(word) for word in _words(text))
+                yield TextEnd(text)
+            case Thinking(text=text):
+                yield from (ThinkingDelta(word) for word in _words(text))
+                yield ThinkingEnd(text)
+            case ToolCall(id=id_, name=name, args=args):
+                yield ToolCallDelta(id_, name, msgspec.json.encode(args).decode())
+                yield ToolCallEnd(part)
+            case _:
+                pass
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in text.replace(" ", " \0").split("\0") if word]

@@ -1,0 +1,75 @@
+"""Budgets: per turn, per session, per day; what was in flight may overspend, nothing after it."""
+
+import asyncio
+
+import pytest
+from tests.engine.conftest import MakeAgent
+from tests.engine.scene import Host, call, requests_of, say
+
+from denizen import Config, run_agent, tool
+from denizen.config.settings import AgentSettings, BudgetSettings
+from denizen.events import Notice
+from denizen.ports import Traits
+from denizen.testing import FakeClock
+
+
+@tool(traits=Traits.READS | Traits.REPEATABLE)
+def look() -> str:
+    """Look."""
+    return "seen"
+
+
+def dear(usd: float) -> object:
+    return call(("look", {}), cost_usd=usd)
+
+
+async def test_a_turn_stops_before_the_call_after_its_budget_is_spent(agent_of: MakeAgent) -> None:
+    config = Config(agent=AgentSettings(max_cost_usd=1.0))
+    agent = agent_of(dear(0.6), dear(0.6), dear(0.6), say("never"), tools=[look], config=config)
+    result = await run_agent("go", agent=agent)
+    assert (result.stop_reason, result.usage.cost_usd) == ("budget", pytest.approx(1.2))
+    assert "agent.max_cost_usd" in result.error
+    assert len(requests_of(agent)) == 2
+
+
+async def test_a_session_stops_when_its_turns_have_spent_its_budget(agent_of: MakeAgent) -> None:
+    config = Config(budget=BudgetSettings(session_usd=1.0))
+    agent = agent_of(say("a", cost_usd=0.7), say("b", cost_usd=0.7), say("c", cost_usd=0.1), config=config)
+    stops = [(await run_agent("go", agent=agent)).stop_reason for _ in range(3)]
+    assert stops == ["answered", "answered", "budget"]
+    other = await run_agent("go", agent=agent, session_key="other")
+    assert other.stop_reason == "answered"
+
+
+async def test_a_day_stops_all_sessions_of_the_home_until_the_next(agent_of: MakeAgent, clock: FakeClock) -> None:
+    config = Config(budget=BudgetSettings(day_usd=1.0))
+    first = agent_of(say("a", cost_usd=1.5), config=config)
+    await run_agent("go", agent=first, session_key="one")
+    second = agent_of(say("b", cost_usd=0.1), config=config)
+    result = await run_agent("go", agent=second, session_key="two")
+    assert (result.stop_reason, "budget.day_usd" in result.error) == ("budget", True)
+    await clock.sleep(86_400)
+    assert (await run_agent("go", agent=second, session_key="two")).stop_reason == "answered"
+
+
+async def test_turns_at_once_overspend_by_what_is_in_flight_at_most(agent_of: MakeAgent) -> None:
+    config = Config(budget=BudgetSettings(day_usd=1.0))
+    agent = agent_of(*[dear(0.4)] * 40, tools=[look], config=config)
+    async with asyncio.TaskGroup() as group:
+        turns = [group.create_task(run_agent("go", agent=agent, session_key=f"s{n}")) for n in range(4)]
+    spent = sum(turn.result().usage.cost_usd or 0 for turn in turns)
+    assert {turn.result().stop_reason for turn in turns} == {"budget"}
+    assert spent <= 1.0 + 4 * 0.4
+
+
+async def test_a_price_that_nobody_knows_is_said_once(agent_of: MakeAgent, host: Host) -> None:
+    agent = agent_of(say("a", cost_usd=None), say("b", cost_usd=None))
+    await run_agent("one", agent=agent, io=host)
+    await run_agent("two", agent=agent, io=host)
+    assert len([notice for notice in host.of(Notice) if "price" in notice.text]) == 1
+
+
+async def test_a_budget_of_nothing_makes_no_call(agent_of: MakeAgent) -> None:
+    config = Config(agent=AgentSettings(max_cost_usd=0.0))
+    agent = agent_of(say("never"), config=config)
+    assert (await run_agent("go", agent=agent)).stop_reason == "budget"

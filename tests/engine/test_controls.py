@@ -1,0 +1,129 @@
+"""What a person can do while the agent works: steer, follow up, interrupt, stop, cancel."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+from tests.engine.conftest import MakeAgent
+from tests.engine.scene import Host, call, requests_of, results, say
+
+from denizen import Agent, run_agent, stream_agent, tool
+from denizen.entries import AnyEntry, AssistantEntry, EndEntry
+from denizen.events import LlmEnd, LlmStart, LlmStream, RunEvent
+from denizen.messages import Text, UserMessage
+from denizen.ports import FollowUp, Interrupt, Steer, Stop, ToolContext, Traits
+
+Entries = Callable[[Agent], Awaitable[list[AnyEntry]]]
+
+
+@tool(traits=Traits.WRITES)
+def step(name: str) -> str:
+    """One step."""
+    return f"did {name}"
+
+
+class Chatty(Host):
+    """Says something as soon as a model call ends."""
+
+    def __init__(self, *controls: object) -> None:
+        super().__init__()
+        self._controls = [*controls]
+
+    def emit(self, event: RunEvent) -> None:
+        super().emit(event)
+        if isinstance(event, LlmEnd) and self._controls:
+            self.waiting.append(self._controls.pop(0))  # pyrefly: ignore
+
+
+def words(request_messages: object) -> list[str]:
+    return [m.content[0].text for m in request_messages if isinstance(m, UserMessage)]  # pyrefly: ignore
+
+
+async def test_steering_is_heard_before_the_next_model_call(agent_of: MakeAgent) -> None:
+    agent = agent_of(call(("step", {"name": "a"})), say("as you wish"), tools=[step])
+    result = await run_agent("go", agent=agent, io=Chatty(Steer("quietly, please")))
+    assert results(result)[0].text == "did a"
+    assert words(requests_of(agent)[1].messages) == ["go", "quietly, please"]
+    assert result.reply == "as you wish"
+
+
+async def test_a_follow_up_is_heard_when_the_agent_is_done(agent_of: MakeAgent) -> None:
+    agent = agent_of(call(("step", {"name": "a"})), say("done"), say("and that, too"), tools=[step])
+    result = await run_agent("go", agent=agent, io=Chatty(FollowUp("and then?")))
+    assert words(requests_of(agent)[1].messages) == ["go"]
+    assert words(requests_of(agent)[2].messages) == ["go", "and then?"]
+    assert result.reply == "and that, too"
+
+
+async def test_an_interruption_drops_the_calls_that_have_not_run(agent_of: MakeAgent) -> None:
+    agent = agent_of(call(("step", {"name": "a"}), ("step", {"name": "b"})), say("other then"), tools=[step])
+    result = await run_agent("go", agent=agent, io=Chatty(Interrupt("no, something else")))
+    assert [each.is_error for each in results(result)] == [True, True]
+    assert words(requests_of(agent)[1].messages) == ["go", "no, something else"]
+
+
+async def test_a_stop_ends_the_turn_and_closes_its_calls(agent_of: MakeAgent, entries_of: Entries) -> None:
+    agent = agent_of(call(("step", {"name": "a"})), tools=[step])
+    result = await run_agent("go", agent=agent, io=Chatty(Stop()))
+    assert result.stop_reason == "cancelled"
+    assert results(result)[0].text == "not run: cancelled"
+    assert isinstance((await entries_of(agent))[-1], EndEntry)
+
+
+async def test_cancelling_stops_a_running_tool_and_the_session_goes_on(
+    agent_of: MakeAgent, entries_of: Entries
+) -> None:
+    began, ended = asyncio.Event(), asyncio.Event()
+
+    @tool
+    async def wait(turn: ToolContext) -> str:
+        """Wait for ever."""
+        began.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+        return ""
+
+    agent = agent_of(call(("wait", {}), ("wait", {})), say("there you are"), tools=[wait])
+    turn = asyncio.create_task(run_agent("go", agent=agent))
+    await began.wait()
+    turn.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await turn
+    assert ended.is_set()
+    last = (await entries_of(agent))[-1]
+    assert isinstance(last, EndEntry)
+    assert last.stop_reason == "cancelled"
+    assert (await run_agent("hello?", agent=agent)).reply == "there you are"
+    told = [m.text for m in requests_of(agent)[1].messages if getattr(m, "name", "") == "wait"]
+    assert told == ["cancelled while it ran: its effect may be there in part", "not run: cancelled"]
+
+
+async def test_cancelling_keeps_what_had_streamed(agent_of: MakeAgent, entries_of: Entries) -> None:
+    agent = agent_of(say("a long story about a fox"))
+    turn: asyncio.Task[object] | None = None
+
+    def listen(event: RunEvent) -> None:
+        if isinstance(event, LlmStream) and turn:
+            turn.cancel()
+
+    turn = asyncio.create_task(run_agent("tell", agent=agent, on_event=listen))
+    with pytest.raises(asyncio.CancelledError):
+        await turn
+    kept = [entry.message for entry in await entries_of(agent) if isinstance(entry, AssistantEntry)]
+    assert [message.stop_reason for message in kept] == ["aborted"]
+    assert "a long story about a fox".startswith(kept[0].text)
+    assert kept[0].content != [Text("")]
+
+
+async def test_leaving_a_stream_of_events_cancels_the_turn(agent_of: MakeAgent, entries_of: Entries) -> None:
+    agent = agent_of(call(("step", {"name": "a"})), say("unheard"), tools=[step])
+    events = stream_agent("go", agent=agent)
+    async for event in events:
+        if isinstance(event, LlmStart):
+            break
+    await events.aclose()
+    last = (await entries_of(agent))[-1]
+    assert isinstance(last, EndEntry)
+    assert last.stop_reason == "cancelled"

@@ -1,0 +1,108 @@
+"""Contexts that grow too long: before the call, and when the provider refuses."""
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+from tests.engine.conftest import MakeAgent
+from tests.engine.scene import Host, call, requests_of, say
+
+from denizen import Agent, run_agent, tool
+from denizen.entries import AnyEntry, CompactionEntry
+from denizen.errors import ModelError
+from denizen.events import Compacted, Notice
+from denizen.messages import Text, ToolResult
+from denizen.ports import Limits, Traits
+from denizen.testing import ScriptedModel
+
+Entries = Callable[[Agent], Awaitable[list[AnyEntry]]]
+
+TOO_LONG = ModelError("prompt is too long", kind="context_overflow", status=400)
+
+
+@tool(traits=Traits.READS | Traits.REPEATABLE)
+def look(size: int = 10) -> str:
+    """Look."""
+    return "x" * size
+
+
+async def _talk(agent: Agent, turns: int) -> None:
+    for number in range(turns):
+        await run_agent(f"question {number}", agent=agent)
+
+
+async def test_a_refused_context_is_summarised_and_the_call_made_again(
+    agent_of: MakeAgent, host: Host, entries_of: Entries
+) -> None:
+    talk = [say(f"answer {number}") for number in range(8)]
+    agent = agent_of(*talk, TOO_LONG, say("they talked about numbers"), say("answer 8"))
+    await _talk(agent, 8)
+    result = await run_agent("question 8", agent=agent, io=host)
+    assert result.reply == "answer 8"
+    assert host.of(Compacted) == [Compacted(17, 11)]
+    first = requests_of(agent)[-1].messages[0]
+    assert first.text == "[Conversation summary]\nthey talked about numbers"
+    assert any(isinstance(entry, CompactionEntry) for entry in await entries_of(agent))
+
+
+async def test_the_summary_is_there_after_a_restart(agent_of: MakeAgent) -> None:
+    talk = [say(f"answer {number}") for number in range(8)]
+    agent = agent_of(*talk, TOO_LONG, say("they talked about numbers"), say("answer 8"))
+    await _talk(agent, 9)
+    again = agent_of(say("still here"))
+    await run_agent("and now?", agent=again)
+    texts = [message.text for message in requests_of(again)[0].messages]
+    assert texts[0].endswith("they talked about numbers")
+    assert not any("question 0" in text for text in texts)
+
+
+async def test_long_results_are_truncated_where_a_summary_is_not_enough(agent_of: MakeAgent) -> None:
+    agent = agent_of(call(("look", {"size": 30_000})), TOO_LONG, say("seen"), tools=[look])
+    result = await run_agent("look", agent=agent)
+    assert result.reply == "seen"
+    told = [m for m in requests_of(agent)[-1].messages if isinstance(m, ToolResult)]
+    assert told[0].content == [Text("x" * 20_000), Text("\n[truncated 10000 chars]")]
+
+
+async def test_what_overflows_all_the_same_is_given_up(agent_of: MakeAgent) -> None:
+    agent = agent_of(call(("look", {"size": 30_000})), TOO_LONG, TOO_LONG, tools=[look])
+    with pytest.raises(ModelError, match="too long"):
+        await run_agent("look", agent=agent)
+
+
+async def test_without_a_summary_the_old_messages_are_cut_and_the_user_is_told(agent_of: MakeAgent, host: Host) -> None:
+    talk = [say(f"answer {number}") for number in range(8)]
+    agent = agent_of(*talk, TOO_LONG, ModelError("down", kind="timeout"), say("answer 8"))
+    await _talk(agent, 8)
+    result = await run_agent("question 8", agent=agent, io=host)
+    assert result.reply == "answer 8"
+    assert any("no summary" in notice.text for notice in host.of(Notice))
+
+
+async def test_each_iteration_may_relieve_the_context_anew(agent_of: MakeAgent, host: Host) -> None:
+    talk = [say(f"answer {number}") for number in range(8)]
+    more = call(*[("look", {})] * 12)
+    agent = agent_of(*talk, TOO_LONG, say("first"), more, TOO_LONG, say("second"), say("end"), tools=[look])
+    await _talk(agent, 8)
+    result = await run_agent("question 8", agent=agent, io=host)
+    assert result.reply == "end"
+    assert len(host.of(Compacted)) == 2
+
+
+async def test_a_call_that_would_not_fit_is_relieved_before_it_is_made(agent_of: MakeAgent, host: Host) -> None:
+    talk = [say(f"answer {number}", input=100, output=10) for number in range(7)]
+    script = [*talk, say("full", input=9_000, output=10), say("they talked"), say("fits", input=500, output=5)]
+    agent = agent_of(model=ScriptedModel(script, limits=Limits(window=10_000)))
+    await _talk(agent, 8)
+    result = await run_agent("one more", agent=agent, io=host)
+    assert result.reply == "fits"
+    assert len(host.of(Compacted)) == 1
+
+
+async def test_the_summary_costs_and_is_counted(agent_of: MakeAgent) -> None:
+    talk = [say(f"answer {number}") for number in range(8)]
+    script = [*talk, TOO_LONG, say("summary", input=100, output=20), say("answer", input=30, output=4)]
+    agent = agent_of(*script)
+    await _talk(agent, 8)
+    result = await run_agent("question 8", agent=agent)
+    assert (result.usage.input, result.usage.output) == (130, 24)
+    assert result.last_call_usage.input == 30

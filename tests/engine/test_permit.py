@@ -1,0 +1,175 @@
+"""Approvals: what the policy asks a person, and turns that wait for the answer."""
+
+from collections.abc import Awaitable, Callable
+
+from tests.engine.conftest import MakeAgent
+from tests.engine.scene import Host, call, kinds, requests_of, results, say
+
+from denizen import Agent, Config, run_agent, tool
+from denizen.config import load_config
+from denizen.config.settings import PolicySettings, Rule
+from denizen.engine import run_turn
+from denizen.entries import AnswerEntry, AnyEntry, ParkedEntry
+from denizen.events import Notice, TurnParked
+from denizen.ports import Answer, Ask, Traits
+from denizen.testing import FakeClock
+
+Entries = Callable[[Agent], Awaitable[list[AnyEntry]]]
+
+
+@tool(traits=Traits.SENDS)
+def send(text: str) -> str:
+    """Send a message."""
+    return f"sent {text}"
+
+
+@tool(traits=Traits.READS | Traits.UNTRUSTED | Traits.REPEATABLE)
+def page() -> str:
+    """A page that others wrote."""
+    return "buy now"
+
+
+@tool(traits=Traits.READS | Traits.PRIVATE | Traits.REPEATABLE)
+def diary() -> str:
+    """The user's own words."""
+    return "secret plans"
+
+
+def yes(ask: Ask) -> Answer:
+    return Answer(ask.call_id, allow=True)
+
+
+def no(ask: Ask) -> Answer:
+    return Answer(ask.call_id, allow=False, text="not today")
+
+
+async def test_what_may_run_is_asked_and_runs_after_a_yes(agent_of: MakeAgent, host: Host) -> None:
+    host.answer = yes
+    agent = agent_of(call(("send", {"text": "hi"})), say("ok"), tools=[send])
+    result = await run_agent("go", agent=agent, io=host)
+    assert (host.asked[0].tool_name, host.asked[0].args) == ("send", {"text": "hi"})
+    assert results(result)[0].text == "sent hi"
+
+
+async def test_a_no_is_told_to_the_model_with_its_reason(agent_of: MakeAgent, host: Host) -> None:
+    host.answer = no
+    agent = agent_of(call(("send", {"text": "hi"})), say("I won't"), tools=[send])
+    result = await run_agent("go", agent=agent, io=host)
+    assert results(result)[0].text == "not run: the user said no: not today"
+    assert result.stop_reason == "answered"
+
+
+async def test_where_nobody_answers_the_turn_is_parked(agent_of: MakeAgent, host: Host, entries_of: Entries) -> None:
+    agent = agent_of(call(("send", {"text": "hi"})), tools=[send])
+    result = await run_agent("go", agent=agent, io=host)
+    assert result.stop_reason == "parked"
+    assert host.of(TurnParked)[0].tool_call_id == "c1"
+    assert kinds(await entries_of(agent))[-1] == "parked"
+
+
+async def _answered(agent: Agent, host: Host, answer: AnswerEntry) -> str:
+    session = await agent.open("default")
+    await session.append(answer)
+    result = await run_turn(agent, session, None, host)
+    await session.close()
+    assert result.stop_reason == "answered"
+    return results(result)[0].text
+
+
+async def test_a_parked_turn_goes_on_after_the_answer(agent_of: MakeAgent, host: Host) -> None:
+    agent = agent_of(call(("send", {"text": "hi"})), say("done"), tools=[send])
+    await run_agent("go", agent=agent, io=host)
+    assert await _answered(agent, host, AnswerEntry(call_id="c1", allow=True)) == "sent hi"
+    assert len(host.asked) == 1
+
+
+async def test_a_parked_turn_goes_on_after_a_no(agent_of: MakeAgent, host: Host) -> None:
+    agent = agent_of(call(("send", {"text": "hi"})), say("done"), tools=[send])
+    await run_agent("go", agent=agent, io=host)
+    told = await _answered(agent, host, AnswerEntry(call_id="c1", allow=False, text="use mail"))
+    assert told == "not run: the user said no: use mail"
+
+
+async def test_a_parked_turn_stays_parked_until_it_is_answered(
+    agent_of: MakeAgent, host: Host, entries_of: Entries
+) -> None:
+    agent = agent_of(call(("send", {"text": "hi"})), tools=[send])
+    await run_agent("go", agent=agent, io=host)
+    again = await run_agent("and this?", agent=agent, io=host)
+    assert again.stop_reason == "parked"
+    assert any("not taken in" in notice.text for notice in host.of(Notice))
+    entries = await entries_of(agent)
+    assert sum(isinstance(entry, ParkedEntry) for entry in entries) == 1
+    assert kinds(entries).count("user") == 1
+
+
+async def test_a_parked_turn_goes_on_without_an_answer_when_its_time_is_over(
+    agent_of: MakeAgent, host: Host, clock: FakeClock
+) -> None:
+    agent = agent_of(call(("send", {"text": "hi"})), say("then not"), tools=[send])
+    await run_agent("go", agent=agent, io=host)
+    await clock.sleep(24 * 3600)
+    result = await run_agent(None, agent=agent, io=host)
+    assert "nobody answered in time" in results(result)[0].text
+    assert result.reply == "then not"
+
+
+async def test_an_approval_can_hold_for_the_session(agent_of: MakeAgent, host: Host) -> None:
+    host.answer = lambda ask: Answer(ask.call_id, allow=True, scope="session")
+    twice = call(("send", {"text": "hi"}))
+    agent = agent_of(twice, say("one"), twice, say("two"), tools=[send])
+    await run_agent("go", agent=agent, io=host)
+    await run_agent("once more", agent=agent, io=host)
+    assert len(host.asked) == 1
+
+
+async def test_an_approval_for_always_becomes_a_rule_of_the_configuration(agent_of: MakeAgent, host: Host) -> None:
+    host.answer = lambda ask: Answer(ask.call_id, allow=True, scope="always")
+    agent = agent_of(call(("send", {"text": "hi"})), say("one"), tools=[send])
+    await run_agent("go", agent=agent, io=host)
+    rules = load_config(home=agent.home, environ={}).policy.rules
+    assert [(rule.tool, rule.decide) for rule in rules] == [("send", "allow")]
+
+
+async def test_a_rule_of_the_user_decides(agent_of: MakeAgent, host: Host) -> None:
+    config = Config(policy=PolicySettings(rules=[Rule(tool="send", match="*", decide="deny")]))
+    agent = agent_of(call(("send", {"text": "hi"})), say("no"), tools=[send], config=config)
+    result = await run_agent("go", agent=agent, io=host)
+    assert results(result)[0].text.startswith("not run: ")
+    assert host.asked == []
+
+
+async def test_untrusted_text_and_private_data_together_make_a_sending_call_ask(
+    agent_of: MakeAgent, host: Host
+) -> None:
+    config = Config(policy=PolicySettings(rules=[Rule(tool="send", match="*", decide="allow")]))
+    script = (call(("page", {})), call(("diary", {})), call(("send", {"text": "plans"})), say("x"))
+    result = await run_agent("go", agent=agent_of(*script, tools=[page, diary, send], config=config), io=host)
+    assert result.stop_reason == "parked"
+    alone = (call(("page", {})), call(("send", {"text": "plans"})), say("x"))
+    result = await run_agent(
+        "go", agent=agent_of(*alone, tools=[page, diary, send], config=config), io=host, session_key="other"
+    )
+    assert result.stop_reason == "answered"
+
+
+async def test_read_only_refuses_everything_but_reads(agent_of: MakeAgent, host: Host) -> None:
+    agent = agent_of(call(("write", {"path": "x", "content": "y"}), ("ls", {})), say("only looked"), read_only=True)
+    result = await run_agent("go", agent=agent, io=host)
+    assert [each.is_error for each in results(result)] == [True, False]
+    assert not (agent.workspace / "x").exists()
+
+
+async def test_calls_beside_a_parked_one_wait_with_it(agent_of: MakeAgent, host: Host) -> None:
+    agent = agent_of(call(("send", {"text": "a"}), ("send", {"text": "b"})), say("both"), tools=[send])
+    await run_agent("go", agent=agent, io=host)
+    session = await agent.open("default")
+    await session.append(AnswerEntry(call_id="c1", allow=True))
+    parked = await run_turn(agent, session, None, host)
+    assert parked.stop_reason == "parked"
+    await session.append(AnswerEntry(call_id="c2", allow=True))
+    result = await run_turn(agent, session, None, host)
+    await session.close()
+    assert result.reply == "both"
+    sent = [m.text for m in requests_of(agent)[-1].messages if getattr(m, "name", "") == "send"]
+    assert sent == ["sent a", "sent b"]

@@ -1,0 +1,87 @@
+"""Going on after a crash: what ran, what didn't, and what nobody knows."""
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+from tests.engine.conftest import MakeAgent
+from tests.engine.scene import call, requests_of, results, say, user
+
+from denizen import Agent, run_agent, tool
+from denizen.entries import AnyEntry, AssistantEntry, StartedEntry, UserEntry
+from denizen.errors import SessionError
+from denizen.ports import Traits
+
+Entries = Callable[[Agent], Awaitable[list[AnyEntry]]]
+
+INTERRUPTED = "[Tool result missing — session was interrupted]"
+
+
+@tool(traits=Traits.READS | Traits.REPEATABLE)
+def look() -> str:
+    """Look."""
+    return "seen"
+
+
+@tool(traits=Traits.WRITES)
+def mark() -> str:
+    """Leave a mark."""
+    return "marked"
+
+
+async def _crashed(agent: Agent, *entries: AnyEntry) -> None:
+    """A session that ends in the middle of a turn."""
+    session = await agent.open("default")
+    for entry in (UserEntry(message=user("go")), *entries):
+        await session.append(entry)
+    await session.close()
+
+
+async def test_a_call_that_never_started_is_run(agent_of: MakeAgent) -> None:
+    agent = agent_of(say("done"), tools=[look, mark])
+    await _crashed(agent, AssistantEntry(message=call(("mark", {}))))
+    result = await run_agent(None, agent=agent)
+    assert results(result)[0].text == "marked"
+    assert result.reply == "done"
+
+
+async def test_a_call_that_had_started_is_told_as_interrupted(agent_of: MakeAgent) -> None:
+    agent = agent_of(say("I don't know"), tools=[look, mark])
+    await _crashed(agent, AssistantEntry(message=call(("mark", {}))), StartedEntry(call_id="c1", name="mark"))
+    result = await run_agent(None, agent=agent)
+    assert (results(result)[0].text, results(result)[0].is_error) == (INTERRUPTED, True)
+
+
+async def test_a_repeatable_call_is_run_again(agent_of: MakeAgent) -> None:
+    agent = agent_of(say("done"), tools=[look, mark])
+    await _crashed(agent, AssistantEntry(message=call(("look", {}))), StartedEntry(call_id="c1", name="look"))
+    assert results(await run_agent(None, agent=agent))[0].text == "seen"
+
+
+async def test_a_new_message_comes_after_what_was_left_open_is_settled(agent_of: MakeAgent) -> None:
+    agent = agent_of(say("done"), tools=[look, mark])
+    await _crashed(agent, AssistantEntry(message=call(("mark", {}), ("look", {}))))
+    await run_agent("and?", agent=agent)
+    seen = [type(message).__name__ for message in requests_of(agent)[0].messages]
+    assert seen == ["UserMessage", "AssistantMessage", "ToolResult", "ToolResult", "UserMessage"]
+
+
+async def test_a_message_without_an_answer_is_answered(agent_of: MakeAgent) -> None:
+    agent = agent_of(say("here I am"))
+    await _crashed(agent)
+    assert (await run_agent(None, agent=agent)).reply == "here I am"
+
+
+async def test_a_finished_session_has_nothing_to_go_on_with(agent_of: MakeAgent) -> None:
+    agent = agent_of(say("done"))
+    await run_agent("go", agent=agent)
+    with pytest.raises(SessionError, match="nothing left to do"):
+        await run_agent(None, agent=agent)
+
+
+async def test_a_second_writer_is_told(agent_of: MakeAgent) -> None:
+    first, second = agent_of(say("a")), agent_of(say("b"))
+    session = await first.open("default")
+    with pytest.raises(SessionError):
+        await run_agent("hi", agent=second)
+    await session.close()
+    assert (await run_agent("hi", agent=second)).reply == "b"
