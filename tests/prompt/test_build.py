@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from denizen.prompt import PromptFile, Skill, build_prompt
 
 SECTIONS = ["identity", "bootstrap-files", "tools", "safety", "runtime"]
-TOOLS = "read write edit apply_patch ls find grep bash git web_fetch remember recall".split()
+TOOLS = ["read", "write", "edit", "apply_patch", "ls", "find", "grep", "bash", "git", "web_fetch", "remember", "recall"]
 STARTED = datetime(2026, 2, 27, 14, 0, 30, tzinfo=UTC)
 
 
@@ -59,7 +59,10 @@ def test_runtime_tells_where_the_session_began_and_nothing_of_now() -> None:
 
 
 def test_only_runtime_differs_between_sessions() -> None:
-    one, other = prompt(), prompt(started=STARTED + timedelta(days=1), workspace=Path("/w"), model="a:b", platform="mac")
+    one, other = (
+        prompt(),
+        prompt(started=STARTED + timedelta(days=1), workspace=Path("/w"), model="a:b", platform="mac"),
+    )
     assert section(one, "runtime") != section(other, "runtime")
     assert one.partition("<runtime>")[0] == other.partition("<runtime>")[0]
 
@@ -126,7 +129,9 @@ def test_no_input_adds_or_ends_a_section(text: str, name: str) -> None:
         model=text,
         workspace=Path("/w") / name.replace("\0", ""),
     )
-    assert len(re.findall(rf"<\s*/?\s*(?:{'|'.join(SECTIONS)})\b", built)) == 2 * len(SECTIONS) + 1  # identity names runtime
+    assert (
+        len(re.findall(rf"<\s*/?\s*(?:{'|'.join(SECTIONS)})\b", built)) == 2 * len(SECTIONS) + 1
+    )  # identity names runtime
     assert len(re.findall(r"<\s*/?\s*file\b", built)) == 2
 
 

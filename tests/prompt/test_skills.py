@@ -119,7 +119,10 @@ def test_what_a_skill_lacks_is_told(tmp_path: Path, text: str, why: str) -> None
         ("description: |\n  Puts it\n    online.", "Puts it online."),
         ("description: Puts it\n  online.", "Puts it online."),
         ('description:\n  "Puts it\n  online."', "Puts it online."),
-        ("# a comment\ndescription: Puts it online.\nmetadata:\n  description: other\n  tags: [a, b]", "Puts it online."),
+        (
+            "# a comment\ndescription: Puts it online.\nmetadata:\n  description: other\n  tags: [a, b]",
+            "Puts it online.",
+        ),
         ("license: MIT\r\ndescription: Puts it online.\r", "Puts it online."),
     ],
 )

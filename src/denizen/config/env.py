@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from denizen.config.home import as_text, read_settings
+from denizen.config.files import as_text, read_settings
 from denizen.errors import ConfigError
 
 _ASSIGNMENT = re.compile(

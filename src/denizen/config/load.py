@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from denizen.config.check import Source, convert, dotted, parse
+from denizen.config.check import check, convert
 from denizen.config.env import fill_in, read_dotenv
-from denizen.config.home import as_text, expand, find_home, located, places, read_settings
+from denizen.config.files import as_text, read_settings
+from denizen.config.home import expand, find_home, located, places
 from denizen.config.secrets import open_to_others, secret_notices, secrets_of
 from denizen.config.settings import Config, Rule
+from denizen.config.source import Source, dotted, parse
 from denizen.config.trust import decided, project_settings
 from denizen.errors import ConfigError
 
@@ -128,7 +130,7 @@ class _Reading:
 
     def checked(self, source: Source) -> dict[str, Any]:
         """The settings of a source with their variables filled in. Raises ConfigError for what is wrong in it."""
-        source.check(self.environ)
+        check(source, self.environ)
         settings = fill_in(dict(source.data), self.environ)
         _check_rules(convert(settings).policy.rules, source)
         return settings

@@ -5,9 +5,9 @@ import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from denizen.config.check import KeyPath, Source, dotted, strings
 from denizen.config.env import references
 from denizen.config.settings import Config
+from denizen.config.source import KeyPath, Source, dotted, strings
 
 _SECRET_HEADER = re.compile("auth|cookie|key|secret|token", re.IGNORECASE)
 

@@ -5,7 +5,8 @@ from typing import Literal
 
 import msgspec
 
-from denizen.config.home import places, read_settings, sole_writer, write_private
+from denizen.config.files import read_settings, write_private
+from denizen.config.home import places, sole_writer
 from denizen.config.settings import Config
 from denizen.errors import ConfigError
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import msgspec
 
-from denizen.config.check import parse
 from denizen.config.env import escape
-from denizen.config.home import as_text, read_settings, sole_writer, write_private
+from denizen.config.files import as_text, read_settings, write_private
+from denizen.config.home import sole_writer
 from denizen.config.settings import Rule
+from denizen.config.source import parse
 from denizen.errors import ConfigError
 
 

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from denizen.config.home import private_folder, read_file, write_private
+from denizen.config.files import read_file, write_private
+from denizen.config.home import private_folder
 from denizen.prompt import words
 
 NAMES = (

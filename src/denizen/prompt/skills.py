@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from denizen.config.home import read_file
+from denizen.config.files import read_file
 from denizen.config.trust import SKILL_FOLDERS
 
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")

@@ -1,0 +1,99 @@
+"""The text and data of a file of settings, and the line on which each stands."""
+
+import bisect
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from denizen.errors import ConfigError
+
+KeyPath = tuple[str | int, ...]
+"""The keys and indices that lead to a setting."""
+
+_LINES_SEARCHED = 1000
+_MOST_NESTED = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file of settings, or the options of a command line (`text` empty): its name, text and data."""
+
+    name: str
+    text: str
+    data: Mapping[str, Any]
+
+    def place(self, path: KeyPath) -> str:
+        """Where a setting stands, as `file:line`."""
+        line = _line(self.text, path)
+        return f"{self.name}:{line}" if line else self.name
+
+
+def parse(text: str, name: str) -> Source:
+    """The settings in a file's text. Raises ConfigError that names line and column of what isn't TOML."""
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{name} is not valid TOML: {error}.") from error
+    except RecursionError as error:
+        raise ConfigError(f"{name} is nested too deeply.") from error
+    if _is_deeper(data, _MOST_NESTED):
+        raise ConfigError(f"{name} is nested too deeply.")
+    return Source(name, text, data)
+
+
+def strings(value: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
+    """Every string in a table or a list, with the keys and indices that lead to it."""
+    if isinstance(value, str):
+        yield path, value
+    for key, item in items(value):
+        yield from strings(item, (*path, key))
+
+
+def dotted(path: KeyPath) -> str:
+    """The name of a setting: `policy.rules[0].tool`."""
+    return "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in path).removeprefix(".")
+
+
+def items(value: Any) -> Iterable[tuple[str | int, Any]]:
+    """The parts of a table or a list with their keys or indices; of anything else, none."""
+    if isinstance(value, dict):
+        return value.items()
+    return enumerate(value) if isinstance(value, list) else ()
+
+
+def _is_deeper(value: Any, most: int) -> bool:
+    level = [value]
+    for _ in range(most):
+        level = [item for container in level for _, item in items(container)]
+    return bool(level)
+
+
+def _line(text: str, path: KeyPath) -> int:
+    """The line of a setting, in the first statement with which the file has it; 0 when that can't be told."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    if len(lines) > _LINES_SEARCHED:
+        return 0
+    first = 1 + bisect.bisect_left(range(1, len(lines) + 1), True, key=lambda line: _has(_begun(lines, line)[1], path))
+    last, _ = _begun(lines, first)
+    word = re.compile(rf"\b{re.escape(str(path[-1]))}\b")
+    return next((line for line in range(first, last + 1) if word.search(lines[line - 1])), first if last else 0)
+
+
+def _begun(lines: list[str], number: int) -> tuple[int, dict[str, Any]]:
+    """The line in which the statement of line `number` ends, and all that the file says up to there."""
+    for end in range(number, len(lines) + 1):
+        try:
+            return end, tomllib.loads("\n".join(lines[:end]))
+        except tomllib.TOMLDecodeError:
+            continue
+    return 0, {}
+
+
+def _has(data: Any, path: KeyPath) -> bool:
+    for key in path:
+        if not (key in data if isinstance(data, dict) else isinstance(data, list) and int(key) < len(data)):
+            return False
+        data = data[key]
+    return True
