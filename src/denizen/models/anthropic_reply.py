@@ -1,0 +1,166 @@
+"""An answer of Anthropic Messages, put together from a stream or read in one piece.
+
+https://platform.claude.com/docs/en/build-with-claude/streaming
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from denizen.events import Retrying, StreamEvent
+from denizen.messages import AssistantMessage, AssistantPart, StopReason, ToolCall, Usage
+from denizen.models.anthropic_block import Block, Delta
+from denizen.models.complaint import Origin
+from denizen.models.parsing import decode
+from denizen.models.sse import EventStream
+
+_STOPS: Final[Mapping[str, StopReason]] = {
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "tool_use": "tool_calls",
+    "refusal": "refusal",
+}
+
+
+class _Usage(msgspec.Struct):
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_read_input_tokens: int | None = None
+    cache_creation_input_tokens: int | None = None
+
+
+class _Message(msgspec.Struct):
+    id: str = ""
+    content: list[dict[str, Any]] | None = None
+    stop_reason: str | None = None
+    usage: _Usage | None = None
+    error: Any = None
+
+
+class _Event(msgspec.Struct):
+    type: str = ""
+    index: int = 0
+    delta: Delta | None = None
+    content_block: dict[str, Any] | None = None
+    message: _Message | None = None
+    usage: _Usage | None = None
+    error: Any = None
+
+
+_EVENT: Final = msgspec.json.Decoder(_Event)
+_MESSAGE: Final = msgspec.json.Decoder(_Message)
+
+
+class AnthropicReply:
+    """The answer: `complete` once it is known why it stopped, `done` when nothing more is to come."""
+
+    def __init__(self, origin: Origin) -> None:
+        self.done = False
+        self._origin = origin
+        self._events = EventStream()
+        self._blocks: dict[int, Block] = {}
+        self._id = ""
+        self._stop: str | None = None
+        self._usage = _Usage()
+
+    def feed(self, data: bytes) -> list[StreamEvent]:
+        """What the next bytes of the stream bring."""
+        news: list[StreamEvent] = []
+        for payload in self._events.feed(data):
+            self._take(payload, news)
+        return news
+
+    def close(self) -> list[StreamEvent]:
+        """What an unfinished last event brings."""
+        news: list[StreamEvent] = []
+        for payload in self._events.close():
+            self._take(payload, news)
+        return news
+
+    @property
+    def complete(self) -> bool:
+        """Whether it is whole."""
+        return self._stop is not None
+
+    def read(self, body: bytes) -> None:
+        """The whole answer, when it came in one piece."""
+        try:
+            message = decode(_MESSAGE, body)
+        except ValueError as error:
+            raise self._origin.failure("its answer is not a message in Anthropic's format") from error
+        if message.error is not None:
+            raise self._origin.complained(message.error)
+        self._begin(message, [])
+
+    def message(self) -> AssistantMessage:
+        """The answer so far."""
+        content = [part for block in self._blocks.values() for part in block.parts(self._origin.provider)]
+        return AssistantMessage(content, self._origin.model, self._counted(), self._reason(content))
+
+    def _take(self, payload: bytes, news: list[StreamEvent]) -> None:
+        if self.done:
+            return
+        try:
+            event = decode(_EVENT, payload)
+        except ValueError as error:
+            raise self._origin.failure("its stream is damaged", "timeout") from error
+        if event.type == "content_block_delta" and event.delta:
+            self._block(event.index, event.delta).extend(event.delta, payload, news)
+        elif event.error is not None:
+            raise self._origin.complained(event.error)
+        else:
+            self._turn(event, news)
+
+    def _turn(self, event: _Event, news: list[StreamEvent]) -> None:
+        match event.type:
+            case "content_block_start" if event.content_block:
+                self._blocks[event.index] = Block(event.content_block)
+            case "content_block_stop" if event.index in self._blocks:
+                news.extend(self._blocks[event.index].ended())
+            case "message_start" if event.message:
+                self._begin(event.message, news)
+            case "message_delta":
+                self._progress(event.delta.stop_reason if event.delta else None, event.usage)
+            case "message_stop":
+                self.done = True
+
+    def _block(self, index: int, delta: Delta) -> Block:
+        """The block that is meant; a server that doesn't announce its blocks is forgiven."""
+        if index not in self._blocks:
+            self._blocks[index] = Block({"type": delta.type.removesuffix("_delta")})
+        return self._blocks[index]
+
+    def _begin(self, message: _Message, news: list[StreamEvent]) -> None:
+        """A message starts, maybe with blocks. A gateway that lost its provider may start another one in its place."""
+        if self._id and message.id != self._id and self._blocks:
+            withdrawn = "".join(block.text for block in self._blocks.values() if block.kind == "text")
+            news.append(Retrying(1, "timeout", self._origin.profile_id, withdrawn=withdrawn, model=self._origin.model))
+            self._blocks.clear()
+            self._stop = None
+        self._id = message.id
+        for index, start in enumerate(message.content or ()):
+            self._blocks[index] = Block(start)
+            news.extend(self._blocks[index].ended())
+        self._progress(message.stop_reason, message.usage)
+
+    def _progress(self, stop: str | None, usage: _Usage | None) -> None:
+        """The counts are totals, and a later event need not repeat them all."""
+        self._stop = stop or self._stop
+        for name in _Usage.__struct_fields__ if usage else ():
+            if (count := getattr(usage, name)) is not None:
+                setattr(self._usage, name, count)
+
+    def _counted(self) -> Usage:
+        counted = self._usage
+        return Usage(
+            counted.input_tokens,
+            counted.output_tokens,
+            counted.cache_read_input_tokens,
+            counted.cache_creation_input_tokens,
+        )
+
+    def _reason(self, content: Sequence[AssistantPart]) -> StopReason:
+        reason = _STOPS.get(self._stop or "", "end")
+        called = any(isinstance(part, ToolCall) for part in content)
+        return "tool_calls" if called and reason == "end" else reason

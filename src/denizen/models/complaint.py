@@ -1,0 +1,137 @@
+"""What a provider says when it refuses: read from the body of a failed response, or from an error inside a stream."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from typing import Any, Final
+
+import msgspec
+
+from denizen.errors import ErrorKind, ModelError
+from denizen.models.classify import STATUS_OF_CODE, classify
+
+LONGEST: Final = 600
+"""Characters of a provider's sentence that are kept: enough for any, too little for a page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    """What a provider says went wrong: its sentence, its own code for it, and the HTTP status (0: unknown)."""
+
+    text: str = ""
+    code: str = ""
+    status: int = 0
+
+    @property
+    def kind(self) -> ErrorKind:
+        """Its category."""
+        return classify(self.status, self.code, self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Who answers: named in its messages and in its failures. `secret` is its key, which no failure shows."""
+
+    model: str
+    """`provider:model`"""
+    provider: str
+    profile_id: str = ""
+    secret: str = ""
+
+    def complained(self, body: Any, status: int = 0) -> ModelError:
+        """The failure that a provider's own words tell of: a response's body (bytes), or an error in a stream."""
+        complaint = read_complaint(status, body)
+        told = complaint.text + (f" (HTTP {complaint.status})" if complaint.status else "")
+        return self.failure(told, complaint.kind, complaint.status)
+
+    def failure(self, what: str, kind: ErrorKind = "unknown", status: int = 0) -> ModelError:
+        """Any other failure."""
+        what = what.replace(self.secret, "***") if self.secret else what
+        who, profile = self.provider, self.profile_id
+        return ModelError(f"{self.model}: {what}", kind=kind, status=status, provider=who, profile_id=profile)
+
+
+def read_complaint(status: int, body: Any) -> Complaint:
+    """What is said by the body of a failed response (bytes), or by the error in a 200 stream (parsed)."""
+    complaint = _read(_parsed(body) if isinstance(body, bytes) else body)
+    status = complaint.status if status in {0, HTTPStatus.OK} else status
+    return replace(complaint, text=complaint.text[:LONGEST] or _phrase(status), status=status)
+
+
+def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
+    """Seconds to wait, from `retry-after-ms` or `Retry-After` (seconds or a date); None: the provider doesn't say."""
+    milliseconds = _number(headers.get("retry-after-ms"))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    wish = headers.get("retry-after")
+    seconds = _number(wish)
+    return _until(wish, headers.get("date"), now) if wish and seconds is None else seconds
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        number = float(text or "")
+    except ValueError:
+        return None
+    return number if 0 <= number < float("inf") else None
+
+
+def _until(date: str, server_date: str | None, now: datetime) -> float | None:
+    try:
+        since = parsedate_to_datetime(server_date) if server_date else now
+        return max(0.0, (parsedate_to_datetime(date) - since).total_seconds())
+    except (ValueError, TypeError):  # not a date, or one without a zone
+        return None
+
+
+def _parsed(body: bytes) -> Any:
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        text = body.decode("utf-8", "replace").strip()
+        return "" if text.startswith("<") else text  # a web page says nothing
+
+
+def _read(body: Any) -> Complaint:
+    """The shapes of all providers; an error may lie in an error, and a single one in a list."""
+    match body:
+        case str(text):
+            return Complaint(text)
+        case [inner, *_] | {"error": dict() | list() as inner}:
+            return _read(inner)
+        case {"error": str(text)} | {"message": str(text)} | {"detail": str(text)} | {"msg": str(text)}:
+            return Complaint(_with_cause(text, body), _code(body), _status(body))
+        case {"detail": dict() | list() as inner} | {"message": dict() | list() as inner}:
+            return _read(inner)
+        case dict():
+            return Complaint("", _code(body), _status(body))
+    return Complaint()
+
+
+def _code(body: Mapping[str, Any]) -> str:
+    return " ".join(body[key] for key in ("code", "type", "status") if isinstance(body.get(key), str))
+
+
+def _status(body: Mapping[str, Any]) -> int:
+    code = str(body.get("code", ""))
+    if code.isdecimal() and 400 <= int(code) < 600:
+        return int(code)
+    return next((STATUS_OF_CODE[word] for word in _code(body).lower().split() if word in STATUS_OF_CODE), 0)
+
+
+def _with_cause(text: str, body: Mapping[str, Any]) -> str:
+    """A router's sentence and, behind it, that of the provider it asked."""
+    match body:
+        case {"metadata": {"raw": str(raw)}}:
+            cause = _read(_parsed(raw.encode())).text
+            return f"{text}: {cause}" if cause and cause not in text else text
+    return text
+
+
+def _phrase(status: int) -> str:
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return "no reason given"

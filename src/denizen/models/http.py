@@ -1,0 +1,98 @@
+"""The connections to the providers: one pool for all models of a process, opened at the first request."""
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager, suppress
+from typing import Final
+
+import aiohttp
+from aiohttp.abc import AbstractStreamWriter
+from multidict import CIMultiDict
+from yarl import URL
+
+from denizen.errors import ConfigError
+
+BLOCK: Final = 256 * 1024
+"""Bytes of a large body that are written at once: other tasks run in between."""
+
+
+class Http:
+    """Sends requests; keeps connections open between them.
+
+    `connect`: seconds until a connection stands. `silence`: seconds without a byte after which a stream has died;
+    `patience`: the same for an answer in one piece, where nothing comes until the model has thought it to its end.
+    Environment variables don't change where requests go, and a redirect is never followed with the key.
+    """
+
+    def __init__(self, *, connect: float = 10.0, silence: float = 120.0, patience: float = 600.0) -> None:
+        self._streaming = aiohttp.ClientTimeout(total=None, connect=connect, sock_read=silence)
+        self._buffered = aiohttp.ClientTimeout(total=None, connect=connect, sock_read=patience)
+        self._session: aiohttp.ClientSession | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def post(
+        self, url: URL, body: bytes, headers: CIMultiDict[str], *, stream: bool
+    ) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
+        """POST `body`; the response's body is still to be read. Raises aiohttp's errors and TimeoutError."""
+        return self._opened().post(
+            url,
+            data=body if len(body) <= BLOCK else _Large(body),
+            headers=headers,
+            timeout=self._streaming if stream else self._buffered,
+            allow_redirects=False,
+        )
+
+    def _opened(self) -> aiohttp.ClientSession:
+        """The pool of this event loop: one made in a loop that has ended is of no use."""
+        loop = asyncio.get_running_loop()
+        if self._session is None or self._session.closed or self._loop is not loop:
+            connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=30)
+            self._session = aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
+            self._loop = loop
+        return self._session
+
+    async def close(self) -> None:
+        """Give the connections back; the next request opens new ones."""
+        session, self._session = self._session, None
+        if session is not None and self._loop is asyncio.get_running_loop():
+            await session.close()
+
+
+class _Large(aiohttp.Payload):
+    """A body of some size, written in blocks."""
+
+    def __init__(self, body: bytes) -> None:
+        super().__init__(body, content_type="application/json")
+        self._size = len(body)
+
+    def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
+        return self._value.decode(encoding, errors)
+
+    async def write(self, writer: AbstractStreamWriter) -> None:
+        view = memoryview(self._value)
+        for start in range(0, len(view), BLOCK):
+            await writer.write(view[start : start + BLOCK])
+
+
+async def finish(response: aiohttp.ClientResponse, seconds: float = 1.0) -> None:
+    """Read what follows a complete answer, so that its connection can be used again; don't wait long for it."""
+    if not response.content.at_eof():
+        with suppress(aiohttp.ClientError, TimeoutError):
+            async with asyncio.timeout(seconds):
+                await response.content.read()
+
+
+def endpoint(base_url: str, path: str) -> URL:
+    """The address of `path` (`/messages`) below `base_url`. Raises ConfigError where that isn't an http address."""
+    url = URL(base_url.rstrip("/") + path)
+    if url.scheme not in {"http", "https"} or not url.host:
+        raise ConfigError(f'The base_url "{base_url}" is not an http or https address')
+    return url
+
+
+def header_fields(*sources: Mapping[str, str]) -> CIMultiDict[str]:
+    """Header fields, the later sources' over the earlier ones'."""
+    fields = CIMultiDict({"Content-Type": "application/json"})
+    for source in sources:
+        fields.update(source)
+    return fields

@@ -1,0 +1,138 @@
+"""OpenAI Chat Completions, as many providers speak it.
+
+https://platform.openai.com/docs/api-reference/chat
+"""
+
+import base64
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from denizen.messages import AssistantMessage, Image, Message, Opaque, Text, Thinking, ToolCall, ToolResult, UserMessage
+from denizen.models.encoding import encode_json
+from denizen.models.openai_reply import OpenAIReply
+from denizen.models.providers import PROVIDERS
+from denizen.models.schema import closed
+from denizen.models.wire import WireModel, with_options
+from denizen.ports import ModelRequest, Schema
+
+_SHORT_ID: Final = re.compile(r"[a-zA-Z0-9]{9}")
+
+Json = dict[str, Any]
+
+
+class OpenAIModel(WireModel):
+    """A model behind OpenAI's Chat Completions API, or behind one of the many servers that speak it.
+
+    What sets a provider apart is in its `Provider`.
+    """
+
+    path = "/chat/completions"
+    usual = PROVIDERS["openai"]
+
+    def _credentials(self, api_key: str) -> Mapping[str, str]:
+        return {"Authorization": f"Bearer {api_key}"} if api_key else {}
+
+    def _reply(self) -> OpenAIReply:
+        return OpenAIReply(self._origin, thoughts_extra=self.provider.thoughts_extra)
+
+    def _head(self, request: ModelRequest) -> bytes:
+        fields: Json = {"model": self.model, self.provider.max_tokens: request.max_tokens, "stream": request.stream}
+        if request.stream and self.provider.stream_usage:
+            fields["stream_options"] = {"include_usage": True}
+        if request.tools:
+            fields["tools"] = [*map(_tool, request.tools)]
+        if request.output_schema and self._takes_schema(request):
+            fields["response_format"] = {"type": "json_schema", "json_schema": _answer(request.output_schema)}
+        if self.provider.cache_on_request and self.model.startswith(self.provider.cache_on_request):
+            fields["cache_control"] = {"type": "ephemeral"}
+        head = encode_json(with_options(fields, request.options))[:-1] + b',"messages":['
+        return head + encode_json({"role": "system", "content": request.system}) if request.system.strip() else head
+
+    def _takes_schema(self, request: ModelRequest) -> bool:
+        return self.provider.json_schema == "always" or (self.provider.json_schema == "alone" and not request.tools)
+
+    def _run(self, run: Sequence[Message]) -> bytes:
+        if isinstance(run[0], AssistantMessage):
+            messages = [self._answered(message) for message in run if isinstance(message, AssistantMessage)]
+        else:
+            results = [message for message in run if isinstance(message, ToolResult)]
+            said = [message.content for message in run if isinstance(message, UserMessage)]
+            messages = [*map(self._result, results), *map(_said, [_pictures(results), *said])]
+        return b",".join([encode_json(message) for message in messages if message])
+
+    def _answered(self, message: AssistantMessage) -> Json | None:
+        """Its words and calls, with what this provider had added to them or to the message as a whole."""
+        calls: list[Json] = []
+        rest: Json = {}
+        after_call = False
+        for part in message.content:
+            if isinstance(part, ToolCall):
+                calls.append(self._call(part))
+            elif isinstance(part, Opaque) and part.provider == self.provider.name:
+                (calls[-1] if after_call else rest).update(part.data)
+            after_call = isinstance(part, ToolCall)
+        if calls:
+            rest |= {"tool_calls": calls} | self._thoughts(message)
+        return {"role": "assistant", "content": message.text or None, **rest} if message.text or calls else None
+
+    def _thoughts(self, message: AssistantMessage) -> Json:
+        ours = message.model.partition(":")[0] == self.provider.name
+        thoughts = "".join(part.text for part in message.content if isinstance(part, Thinking))
+        return {self.provider.thoughts_back: thoughts} if ours and self.provider.thoughts_back and thoughts else {}
+
+    def _call(self, call: ToolCall) -> Json:
+        function = {"name": call.name, "arguments": encode_json(call.args).decode()}
+        return {"id": self._id(call.id), "type": "function", "function": function}
+
+    def _result(self, result: ToolResult) -> Json:
+        """Only words fit in; pictures follow behind the results."""
+        shown = any(isinstance(part, Image) for part in result.content)
+        text = result.text or ("(the picture is below)" if shown else "(nothing)")
+        return {"role": "tool", "tool_call_id": self._id(result.call_id), "content": text}
+
+    def _id(self, id: str) -> str:
+        """An id that another provider may have made, as this one takes it."""
+        if not self.provider.short_ids or _SHORT_ID.fullmatch(id):
+            return id
+        return hashlib.sha256(id.encode()).hexdigest()[:9]
+
+
+def _pictures(results: Sequence[ToolResult]) -> list[Text | Image]:
+    """The pictures of some results, each said to be whose."""
+    return [
+        part
+        for result in results
+        for image in result.content
+        if isinstance(image, Image)
+        for part in (Text(f"The picture from {result.name}:"), image)
+    ]
+
+
+def _said(content: Sequence[Text | Image]) -> Json | None:
+    parts = [_part(part) for part in content if isinstance(part, Image) or part.text.strip()]
+    match parts:
+        case []:
+            return None
+        case [{"text": text}]:
+            return {"role": "user", "content": text}
+    return {"role": "user", "content": parts}
+
+
+def _part(part: Text | Image) -> Json:
+    if isinstance(part, Text):
+        return {"type": "text", "text": part.text}
+    data = base64.b64encode(part.data).decode()
+    return {"type": "image_url", "image_url": {"url": f"data:{part.media_type};base64,{data}"}}
+
+
+def _tool(schema: Schema) -> Json:
+    function = {"name": schema.name, "description": schema.description, "parameters": schema.parameters}
+    return {"type": "function", "function": function}
+
+
+def _answer(schema: Json) -> Json:
+    """Held to strictly where that is possible: every object closed, every field required."""
+    strict = closed(schema, all_required=True)
+    return {"name": "answer", "schema": strict or schema, "strict": strict is not None}

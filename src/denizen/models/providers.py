@@ -1,0 +1,82 @@
+"""The providers we know: where each one listens, where its key is, and how it differs from the format that it speaks.
+
+A new one is one line in `PROVIDERS`. A provider that isn't here works too, by its `base_url`, as plain OpenAI format.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """One provider, and its quirks as data. Each default is what most of them do."""
+
+    name: str
+    base_url: str = ""
+    key_variable: str = ""
+    """The environment variable that usually holds the key; empty: it needs none."""
+    local: bool = False
+    """It runs on the user's machine: its calls cost nothing."""
+    api: Literal["anthropic", "openai"] = "openai"
+    """The wire format."""
+    max_tokens: str = "max_tokens"
+    """What the field is called that limits the answer."""
+    stream_usage: bool = True
+    """A stream tells its usage only when asked to by `stream_options`."""
+    json_schema: Literal["never", "alone", "always"] = "never"
+    """When the schema of the answer may be sent: never, in requests without tools, in all."""
+    thoughts_back: str = ""
+    """The field in which it wants the thoughts back that led to a tool call; empty: it doesn't."""
+    short_ids: bool = False
+    """Ids of tool calls must be nine letters and digits."""
+    thoughts_extra: bool = False
+    """The tokens of thoughts aren't part of the tokens of the answer in its usage."""
+    cache_on_request: str = ""
+    """Models, by the beginning of their names, whose prompts are cached only if the request asks for it."""
+
+
+PROVIDERS: Mapping[str, Provider] = {
+    provider.name: provider
+    for provider in (
+        Provider("anthropic", "https://api.anthropic.com", "ANTHROPIC_API_KEY", api="anthropic"),
+        Provider(
+            "openai",
+            "https://api.openai.com/v1",
+            "OPENAI_API_KEY",
+            max_tokens="max_completion_tokens",
+            json_schema="always",
+        ),
+        Provider(
+            "openrouter",
+            "https://openrouter.ai/api/v1",
+            "OPENROUTER_API_KEY",
+            json_schema="alone",
+            cache_on_request="anthropic/",
+        ),
+        Provider("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY", max_tokens="max_completion_tokens"),
+        Provider("deepseek", "https://api.deepseek.com", "DEEPSEEK_API_KEY", thoughts_back="reasoning_content"),
+        Provider(
+            "mistral",
+            "https://api.mistral.ai/v1",
+            "MISTRAL_API_KEY",
+            stream_usage=False,
+            json_schema="alone",
+            short_ids=True,
+        ),
+        Provider(
+            "gemini", "https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY", json_schema="alone"
+        ),
+        Provider("together", "https://api.together.xyz/v1", "TOGETHER_API_KEY"),
+        Provider("xai", "https://api.x.ai/v1", "XAI_API_KEY", json_schema="always", thoughts_extra=True),
+        Provider("ollama", "http://127.0.0.1:11434/v1", local=True, json_schema="alone"),
+        Provider("lmstudio", "http://127.0.0.1:1234/v1", local=True, json_schema="alone"),
+        Provider("vllm", "http://127.0.0.1:8000/v1", local=True, json_schema="alone"),
+        Provider("llamacpp", "http://127.0.0.1:8080/v1", local=True, json_schema="alone"),
+    )
+}
+
+
+def provider_named(name: str) -> Provider:
+    """The provider of that name; an unknown one speaks plain OpenAI format. `llama.cpp` is `llamacpp`."""
+    return PROVIDERS.get(name.replace(".", "")) or Provider(name)

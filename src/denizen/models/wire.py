@@ -1,0 +1,180 @@
+"""What the wire clients share: one request, one answer, and every failure as a `Failed` at its end."""
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+import aiohttp
+import msgspec
+
+from denizen.clock import Clock, SystemClock
+from denizen.errors import ModelError
+from denizen.events import Failed, Finished, StreamEvent
+from denizen.messages import AssistantMessage, Message
+from denizen.models.complaint import Origin, retry_after
+from denizen.models.encoding import Encoded, Encodings
+from denizen.models.http import Http, endpoint, finish, header_fields
+from denizen.models.providers import Provider
+from denizen.ports import Limits, ModelRequest
+
+
+class Reply(Protocol):
+    """An answer as it is put together."""
+
+    done: bool
+    """Nothing more is to come."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether it is whole."""
+        ...
+
+    def feed(self, data: bytes) -> Sequence[StreamEvent]:
+        """What the next bytes of the stream bring. Raises ModelError where they tell of a failure or make no sense."""
+        ...
+
+    def close(self) -> Sequence[StreamEvent]:
+        """What the stream held back until its end."""
+        ...
+
+    def read(self, body: bytes) -> None:
+        """The whole answer, when it came in one piece."""
+        ...
+
+    def message(self) -> AssistantMessage:
+        """The answer."""
+        ...
+
+
+class WireModel(ABC):
+    """A model behind HTTP. `name` is `provider:model`; an empty `base_url` is the provider's own.
+
+    Several models may share one `http`; closing any of them closes its connections.
+    """
+
+    path: str
+    usual: Provider
+
+    def __init__(
+        self,
+        model: str,
+        provider: Provider | None = None,
+        *,
+        api_key: str = "",
+        base_url: str = "",
+        headers: Mapping[str, str] | None = None,
+        profile_id: str = "",
+        limits: Callable[[], Limits] = Limits,
+        http: Http | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self.model = model
+        self.provider = provider or self.usual
+        self.name = f"{self.provider.name}:{model}"
+        self._origin = Origin(self.name, self.provider.name, profile_id, key := api_key.strip())
+        self._url = endpoint(self._base(base_url or self.provider.base_url), self.path)
+        self._headers = header_fields(self._credentials(key), headers or {})
+        self._limits = limits
+        self.local = self.provider.local
+        self._http = http or Http()
+        self._clock = clock or SystemClock()
+        self._encodings = Encodings(self._run)
+
+    @abstractmethod
+    def _credentials(self, api_key: str) -> Mapping[str, str]:
+        """The header fields that hold the key."""
+
+    @abstractmethod
+    def _head(self, request: ModelRequest) -> bytes:
+        """The request as JSON, up to the bracket that opens its messages, or to a first message of its own."""
+
+    @abstractmethod
+    def _run(self, run: Sequence[Message]) -> bytes:
+        """Its wire messages; see `EncodeRun`."""
+
+    @abstractmethod
+    def _reply(self) -> Reply:
+        """An empty answer."""
+
+    def _base(self, base_url: str) -> str:
+        return base_url
+
+    def _messages(self, encoded: Encoded) -> Iterable[bytes | bytearray | memoryview]:
+        return [encoded.text]
+
+    def limits(self) -> Limits:
+        """Its context window and longest answer; what was passed as `limits` is asked now, not before."""
+        return self._limits()
+
+    async def close(self) -> None:
+        """Give back connections; a later request opens new ones."""
+        await self._http.close()
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent]:
+        """The answer as it comes, or in one piece (`request.stream`); see `Model.stream`."""
+        reply = self._reply()
+        try:
+            async with self._http.post(
+                self._url, self._body(request), self._headers, stream=request.stream
+            ) as response:
+                if await self._in_one_piece(response, request):
+                    reply.read(await response.read())
+                else:
+                    async for data in response.content.iter_any():
+                        for event in reply.feed(data):
+                            yield event
+                        if reply.done:
+                            break
+                    for event in reply.close():
+                        yield event
+                    await finish(response)
+            last = self._last(reply)
+        except ModelError as error:
+            last = Failed(error)
+        except (aiohttp.ClientError, OSError) as error:  # OSError: TimeoutError is one
+            last = Finished(reply.message()) if reply.complete else Failed(self._cut_off(error))
+        yield last
+
+    def _body(self, request: ModelRequest) -> bytes:
+        encoded = self._encodings.of(request.messages, request.session_key)
+        settings = msgspec.structs.replace(request, messages=())
+        if encoded.settings != settings:
+            encoded.settings, encoded.head = settings, self._head(request)
+        comma = b"," if encoded.text and not encoded.head.endswith(b"[") else b""
+        return b"".join((encoded.head, comma, *self._messages(encoded), b"]}"))
+
+    async def _in_one_piece(self, response: aiohttp.ClientResponse, request: ModelRequest) -> bool:
+        """Whether the answer isn't a stream. Raises ModelError where it is a refusal."""
+        if response.status != 200:
+            raise self._refused(response.status, await response.read(), response.headers)
+        media_type = response.content_type
+        if media_type == "text/html":
+            raise self._origin.failure("answered with a web page: is its base_url right?")
+        return media_type == "application/json" if request.stream else media_type != "text/event-stream"
+
+    def _refused(self, status: int, body: bytes, headers: Mapping[str, str]) -> ModelError:
+        error = self._origin.complained(body, status)
+        error.retry_after = retry_after(headers, self._clock.now())
+        return error
+
+    def _last(self, reply: Reply) -> Finished | Failed:
+        if reply.complete:
+            return Finished(reply.message())
+        return Failed(self._origin.failure("the stream ended before the answer did", "timeout"))
+
+    def _cut_off(self, error: Exception) -> ModelError:
+        if isinstance(error, aiohttp.InvalidURL | aiohttp.ClientConnectorCertificateError):
+            return self._origin.failure(f"can't be reached: {error}")
+        if isinstance(error, TimeoutError):
+            return self._origin.failure(f"no answer in time ({error or 'it was too slow'})", "timeout")
+        return self._origin.failure(f"the connection failed: {error or type(error).__name__}", "timeout")
+
+
+def with_options(fields: dict[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a request with the user's own over them; tools in `extra_body` are added to the agent's."""
+    extra = options.get("extra_body") or {}
+    chosen = {name: value for name, value in options.items() if value is not None and name != "extra_body"}
+    merged = {**fields, **chosen, **extra}
+    if "tools" in fields and "tools" in extra:
+        merged["tools"] = [*fields["tools"], *extra["tools"]]
+    return merged
