@@ -60,6 +60,11 @@ class Process:
         self.stores: list[str] = []
         self.resident_mb = 0.0
 
+    @property
+    def best_store(self) -> str:
+        """Where it keeps a session that goes on: a driver names that one last."""
+        return self.stores[-1]
+
     def wait_until_built(self) -> None:
         """Learn where it can keep sessions, and its size once its agent is built; raises `Broken`."""
         ready = self._read()

@@ -32,9 +32,9 @@ class Stage:
 
 
 class Contender(Protocol):
-    """An engine whose agent was built once; `stores` says where it can keep a session."""
+    """An engine whose agent was built once."""
 
-    stores: Sequence[str]
+    stores: Sequence[str]  # the last is where it keeps a session that goes on
 
     def open(self, key: str, store: str) -> Turn:
         """A new session named `key`, kept in one of `stores`."""

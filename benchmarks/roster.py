@@ -14,4 +14,9 @@ PEERS = (
     Entry("nanobot", "nanobot-ai", "benchmarks.peers.nanobot", "nanobot, nanobot.nanobot"),
 )
 
-KEPT = {"memory": "in memory", "disk": "on disk", "synced": "synced to disk"}  # where a session is, by a store's name
+KEPT = {  # where a session is, by a store's name
+    "memory": "in memory",
+    "disk": "on disk",
+    "open": "on disk, held open",
+    "synced": "synced to disk",
+}

@@ -7,8 +7,9 @@ TOOL_TEXT = "Look up the weather of a city."
 CITY = "Berlin"
 RESULT = "Sunny with 21 degrees and a light wind"
 ANSWER = "It is sunny in Berlin."
-MODEL = "gpt-bench"
+MODEL = "gpt-4o-mini"  # a model with a known price, so that its cost is counted
 KEY = "sk-loopback"
+PER_TURN = 4  # messages of a turn: question, call, result, answer
 CHUNKS = 2000  # text deltas of one streamed reply
 
 

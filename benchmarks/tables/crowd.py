@@ -7,15 +7,16 @@ from benchmarks.contenders import Entry, Process
 from benchmarks.hall import Figures, Plan, hall, samples
 from benchmarks.report import Table
 from benchmarks.roster import DENIZEN, FLOOR, KEPT
+from benchmarks.scene import PER_TURN
 
 CROWD_NOTE = """\
 {sessions} sessions at once in one process, {turns} turns each with one tool call: turns per second by the clock, CPU ms
 per turn, and what the process grew by for each open session. One run in a fresh process."""
 CROWD = ("engine", "session", "turns/s", "× floor", "CPU ms per turn", "KB per session")
 OPEN_NOTE = """\
-Opening a session for writing, up to its first request's messages, in a process that has opened others: CPU ms, median
-(least–most) of {repeats}. *By hand* reads the same file and decodes each line with msgspec. MB is what an open session
-of that length holds."""
+Opening a session for writing, up to its first request's messages, its file in the disk's cache: CPU
+ms, median (least–most) of {repeats}. *By hand* reads the same file and decodes each line with msgspec. MB is what the
+session holds once it is open."""
 OPEN = ("messages", "file KB", "CPU ms", "by hand", "× by hand", "MB held")
 TURNS = 3
 
@@ -27,7 +28,7 @@ def table(plan: Plan, peers: Sequence[Entry]) -> Table:
         lanes = {
             (name, store): _crowd(process, store, plan)
             for name, process in meeting.processes.items()
-            for store in process.stores[-1:]
+            for store in ([process.best_store, "synced"] if name == DENIZEN.name else [process.best_store])
         }
         taken = meeting.interleave(lanes, 1)
         floor = samples(taken[FLOOR.name, "disk"], "turns_per_second")
@@ -50,7 +51,7 @@ def opening(plan: Plan, peers: Sequence[Entry]) -> Table:
     """Sessions of several lengths, opened again."""
     result = Table("Opening a session", OPEN_NOTE.format(repeats=plan.repeats), OPEN)
     with hall([DENIZEN]) as meeting:
-        for messages in (*(turns * 4 for turns in plan.history), plan.messages):
+        for messages in (*(turns * PER_TURN for turns in plan.history), plan.messages):
             lane = {DENIZEN.name: partial(meeting.ask, DENIZEN.name, "reopen", messages=messages)}
             figures = meeting.interleave(lane, plan.repeats).get(DENIZEN.name)
             if not figures:

@@ -58,7 +58,7 @@ def _level(meeting: Hall, turns: int, plan: Plan) -> Level | None:
         {
             "scripted": partial(meeting.ask, DENIZEN.name, "history", turns=turns, count=AT_ONCE, store="scripted"),
             "encoded": partial(meeting.ask, FLOOR.name, "history", turns=turns, count=AT_ONCE, store="memory"),
-            "ours": partial(meeting.ask, DENIZEN.name, "history", turns=turns, count=AT_ONCE, store="disk"),
+            "ours": partial(meeting.ask, DENIZEN.name, "history", turns=turns, count=AT_ONCE, store="open"),
             "replayed": partial(meeting.ask, FLOOR.name, "replay", count=AT_ONCE),
         },
         plan.repeats,
@@ -90,18 +90,14 @@ def growth(plan: Plan, peers: Sequence[Entry]) -> Table:
         for name, figures in meeting.interleave(lanes, 1).items():
             costs = figures[0]["cpu_ms"]
             first, last = Samples(costs[:10]), Samples(costs[-10:])
-            result.add(name, KEPT[_best_store(meeting.processes[name])], first, last, last.over(first))
+            result.add(name, KEPT[meeting.processes[name].best_store], first, last, last.over(first))
         meeting.report(result)
     return result
 
 
 def _one_session(process: Process, plan: Plan) -> Callable[[], Figures]:
     def play() -> Figures:
-        process.ask("turns", count=5, store=_best_store(process))
-        return process.ask("session", count=plan.growth, store=_best_store(process))
+        process.ask("turns", count=5, store=process.best_store)
+        return process.ask("session", count=plan.growth, store=process.best_store)
 
     return play
-
-
-def _best_store(process: Process) -> str:
-    return "disk" if "disk" in process.stores else "memory"

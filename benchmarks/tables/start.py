@@ -93,7 +93,7 @@ def _built(server: Server, entry: Entry) -> Figures:
     """An engine's driver, told to play one turn as soon as its agent is built."""
     server.stats()
     with scratch() as home, closing(Process(entry, server.url("hold"), home)) as process:
-        process.tell("turns", count=1, store="memory" if entry.name == FLOOR.name else "disk")
+        process.tell("turns", count=1, store="disk")
         return _at_first_request(server, process.pid)
 
 

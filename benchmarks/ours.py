@@ -1,0 +1,204 @@
+"""Denizen's own driver: the library as a program uses it, one agent for all sessions."""
+
+import gc
+import os
+import stat
+import time
+import tracemalloc
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from itertools import count as counter
+from itertools import cycle
+from pathlib import Path
+
+import msgspec
+
+from benchmarks.driver import Command, Figures, Stage, Turn, main
+from benchmarks.scene import ANSWER, CHUNKS, CITY, KEY, MODEL, PER_TURN, QUESTION, TOOL_NAME
+from denizen import Agent, Config, run_agent, tool
+from denizen.config.settings import AuthProfile, ProviderSettings
+from denizen.engine.loop import run_turn
+from denizen.engine.run import Listener
+from denizen.events import Finished, RunEvent, StreamEvent
+from denizen.messages import AssistantMessage, Text, ToolCall, UserMessage
+from denizen.ports import Limits, Model, ModelRequest, Session, Traits
+from denizen.sessions import JsonlStore
+
+WIRES = {"/chat/completions": "openai", "/messages": "anthropic"}
+
+
+class Scripted:
+    """A model in the process: a call of the tool, the answer, and again."""
+
+    name = "test:scripted"
+
+    def __init__(self) -> None:
+        call = AssistantMessage([ToolCall("call-1", TOOL_NAME, {"city": CITY})], self.name, stop_reason="tool_calls")
+        self._lines = cycle([call, AssistantMessage([Text(ANSWER)], self.name)])
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
+        yield Finished(next(self._lines))
+
+    def limits(self) -> Limits:
+        return Limits(window=10**9, local=True)
+
+    async def close(self) -> None:
+        pass
+
+
+class Denizen:
+    """`disk` and `synced` are `run_agent` with an agent made once: it opens and closes the session in every turn.
+
+    `open` keeps the session open, as hosts do, and so does `scripted`, whose model is in the process. Only `synced`
+    syncs; it is the agent as it comes.
+    """
+
+    stores: Sequence[str] = ("synced", "disk", "open")
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+        self._agents = {
+            "synced": self._agent("synced"),
+            "disk": self._unsynced("disk"),
+            "open": self._unsynced("open"),
+            "scripted": self._unsynced("scripted", model=Scripted()),
+        }
+        self._numbers = counter()
+        self._long: dict[int, Path] = {}
+
+    def _unsynced(self, name: str, *, provider: str = "openai", model: Model | None = None) -> Agent:
+        agent = self._agent(name, provider=provider, model=model)
+        sessions = agent.home / "sessions"
+        agent.store = JsonlStore(sessions, clock=agent.clock, redactor=agent.redactor, sync=False)
+        return agent
+
+    def _agent(self, name: str, *, provider: str = "openai", model: Model | None = None) -> Agent:
+        @tool(traits=Traits.READS | Traits.REPEATABLE)
+        async def weather(city: str) -> str:
+            """Look up the weather of a city."""
+            return self._stage.weather.look_up(city)
+
+        return Agent(self._config(name, provider), tools=[weather], model=model)
+
+    def _config(self, name: str, provider: str) -> Config:
+        home, url = self._stage.home / name, self._stage.base_url
+        settings = ProviderSettings(
+            base_url=url.replace("/scene/", "/words/") if name.startswith("words") else url,
+            auth_profiles=[AuthProfile(id="bench", api_key=KEY)],
+        )
+        return Config(model=f"{provider}:{MODEL}", providers={provider: settings}, home=home, workspace=home / "work")
+
+    def open(self, key: str, store: str) -> Turn:
+        agent = self._agents[store]
+        session: Session | None = None
+        host = Listener()
+
+        async def turn_by_call(text: str) -> str:
+            return (await run_agent(text, session_key=key, agent=agent)).reply
+
+        async def turn_by_host(text: str) -> str:
+            nonlocal session
+            session = session or await agent.open(key)
+            return (await run_turn(agent, session, UserMessage([Text(text)]), host, stream=False)).reply
+
+        return turn_by_host if store in {"open", "scripted"} else turn_by_call
+
+    async def syncs(self) -> Figures:
+        """How often one turn of `synced` brings a file (not a folder) to the disk."""
+        files: list[int] = []
+        fsync = os.fsync
+
+        def counting(fd: int) -> None:
+            if stat.S_ISREG(os.fstat(fd).st_mode):
+                files.append(fd)
+            fsync(fd)
+
+        os.fsync = counting
+        await self.open("synced-once", "synced")(QUESTION)
+        os.fsync = fsync
+        return {"syncs": len(files)}
+
+    async def words(self, path: str, count: int) -> Figures:
+        """CPU microseconds per chunk of a streamed reply, every event of the model taken."""
+        model = self._wordy(path).model
+        request = ModelRequest([UserMessage([Text(QUESTION)])], stream=True)
+
+        async def stream() -> int:
+            return len([event async for event in model.stream(request)])
+
+        return await _per_chunk(stream, count)
+
+    async def turn_of_words(self, path: str, count: int) -> Figures:
+        """CPU microseconds per chunk of a turn that only streams one reply, its transcript written."""
+        agent = self._wordy(path)
+
+        async def turn() -> int:
+            events: list[RunEvent] = []
+            await run_agent(QUESTION, session_key=f"words-{next(self._numbers)}", agent=agent, on_event=events.append)
+            return len(events)
+
+        return await _per_chunk(turn, count)
+
+    def _wordy(self, path: str) -> Agent:
+        if path not in self._agents:
+            self._agents[path] = self._unsynced(f"words-{WIRES[path]}", provider=WIRES[path])
+        return self._agents[path]
+
+    async def reopen(self, messages: int) -> Figures:
+        """CPU milliseconds of opening a session of so many messages, up to what its first request will say."""
+        path = self._long.get(messages) or await self._written(messages)
+        self._long[messages] = path
+        cpu_ms, _ = await self._opening(messages)
+        tracemalloc.start()
+        _, held = await self._opening(messages)
+        tracemalloc.stop()
+        by_hand_ms = _decoding_ms(path)
+        return {"cpu_ms": cpu_ms, "by_hand_ms": by_hand_ms, "mb": held / 2**20, "bytes": path.stat().st_size}
+
+    async def _written(self, messages: int) -> Path:
+        agent, key = self._agents["scripted"], f"long-{messages}"
+        session = await agent.open(key)
+        for _ in range(messages // PER_TURN):
+            await run_turn(agent, session, UserMessage([Text(QUESTION)]), Listener(), stream=False)
+        await session.close()
+        [path] = agent.home.rglob(f"*{key}.jsonl")
+        return path
+
+    async def _opening(self, messages: int) -> tuple[float, int]:
+        """CPU milliseconds, and the bytes that the open session holds where memory is traced."""
+        gc.collect()
+        cpu, (memory, _) = time.process_time(), tracemalloc.get_traced_memory()
+        session = await self._agents["scripted"].open(f"long-{messages}")
+        self._agents["scripted"].feed(session)
+        cpu_ms = (time.process_time() - cpu) * 1e3
+        held = tracemalloc.get_traced_memory()[0] - memory
+        await session.close()
+        return cpu_ms, held
+
+
+def _decoding_ms(path: Path) -> float:
+    """CPU milliseconds of reading a transcript by hand."""
+    gc.collect()
+    cpu = time.process_time()
+    lines = msgspec.json.Decoder().decode_lines(path.read_bytes())
+    assert lines
+    return (time.process_time() - cpu) * 1e3
+
+
+async def _per_chunk(stream: Callable[[], Awaitable[int]], count: int) -> Figures:
+    cpu = time.process_time()
+    for _ in range(count):
+        assert await stream() >= CHUNKS
+    return {"cpu_us": (time.process_time() - cpu) * 1e6 / count / CHUNKS}
+
+
+async def build(stage: Stage) -> Denizen:
+    return Denizen(stage)
+
+
+def extra(denizen: Denizen) -> Mapping[str, Command]:
+    commands = (denizen.syncs, denizen.words, denizen.turn_of_words, denizen.reopen)
+    return {command.__name__: command for command in commands}
+
+
+if __name__ == "__main__":
+    main(build, extra)
