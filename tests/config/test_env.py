@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from denizen.config.env import environment, fill_in, parse_dotenv, read_dotenv
+from denizen.config.env import fill_in, parse_dotenv, read_dotenv
 from denizen.errors import ConfigError
 
 
@@ -45,7 +45,6 @@ def test_a_line_that_says_nothing_is_told_by_its_number_and_not_shown(line: str)
 
 def test_a_home_without_dotenv_adds_nothing(tmp_path: Path) -> None:
     assert read_dotenv(tmp_path) == {}
-    assert environment(tmp_path, {"A": "1"}) == {"A": "1"}
 
 
 def test_settings_are_filled_in_at_every_depth() -> None:

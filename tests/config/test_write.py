@@ -86,23 +86,28 @@ def test_where_it_cannot_be_added_the_rule_is_handed_to_the_user(tmp_path: Path)
     assert (tmp_path / "denizen.toml").read_text() == before
 
 
+def test_a_rule_that_would_be_refused_when_read_is_not_written(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="git push"):
+        written(tmp_path, "# mine", Rule(tool="bash", match="make *", decide="allow", examples=["git push"]))
+    assert (tmp_path / "denizen.toml").read_text() == "# mine"
+
+
 def test_a_file_that_is_not_valid_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="not valid TOML"):
         written(tmp_path, "[policy")
     assert (tmp_path / "denizen.toml").read_text() == "[policy"
 
 
-text = st.text(st.characters(exclude_categories=["Cs"]))
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
+LISTS = st.sampled_from(["", "[policy]\nrules = []\n", f"[policy]\nrules = [\n  {INLINE}, # c\n]\n"])
 
 
-@given(
-    pattern=text, before=st.sampled_from(["", "[policy]\nrules = []\n", f"[policy]\nrules = [\n  {INLINE}, # c\n]\n"])
-)
+@given(pattern=TEXTS | TEXTS.map("${HOME} $${ \x7f".__add__), before=LISTS)
 def test_whatever_a_rule_says_it_is_read_back_as_it_was(
     tmp_path_factory: pytest.TempPathFactory, pattern: str, before: str
 ) -> None:
     home = tmp_path_factory.mktemp("home")
-    rule = Rule(tool="web_fetch", match=pattern, decide="deny", not_examples=["${HOME} \x7f"])
+    rule = Rule(tool="web_fetch", match=pattern, decide="deny")
     (home / "denizen.toml").write_text(before)
     add_rule(home, rule)
     assert tomllib.loads((home / "denizen.toml").read_text())["policy"]["rules"][-1]["tool"] == "web_fetch"

@@ -19,11 +19,6 @@ _ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
 _REFERENCE = re.compile(r"\$\$\{|\$\{(?:([A-Za-z_]\w*)\})?", re.ASCII)
 
 
-def environment(home: Path, process: Mapping[str, str]) -> dict[str, str]:
-    """The variables of the process, and beneath them those of the home's `.env`. Raises ConfigError."""
-    return {**read_dotenv(home), **process}
-
-
 def read_dotenv(home: Path) -> dict[str, str]:
     """The variables of the home's `.env`; none when there is no such file. Raises ConfigError."""
     path = home / ".env"

@@ -11,6 +11,7 @@ import msgspec
 from denizen.config.env import escape
 from denizen.config.files import as_text, read_settings, write_private
 from denizen.config.home import sole_writer
+from denizen.config.rules import check_examples
 from denizen.config.settings import Rule
 from denizen.config.source import parse
 from denizen.errors import ConfigError
@@ -19,9 +20,10 @@ from denizen.errors import ConfigError
 def add_rule(home: Path, rule: Rule) -> None:
     """Add a rule behind the others of `policy.rules`, where it decides over them; comments and layout stay.
 
-    Nothing is added when the last rule is that very one. Raises ConfigError when the file isn't valid, or holds its
-    rules in a way that can't be added to; the rule then stands in the message, ready to be pasted.
+    Nothing is added when the last rule is that very one. Raises ConfigError when the rule's examples don't hold, the
+    file isn't valid, or its rules stand in a form that can't be added to; the message then has the rule to paste.
     """
+    check_examples(rule)
     path = home / "denizen.toml"
     with sole_writer(home):
         text = as_text(read_settings(path) or b"", path)
