@@ -106,8 +106,8 @@ class JsonlStore:
             raise _unknown(key)
         with told("read", path):
             transcript = load(path.read_bytes(), key)
-        for warning in transcript.warnings:
-            _log.warning("Session %s: %s", key, warning)
+        if transcript.warnings:
+            _log.warning("Session %s: %s", key, "; ".join(transcript.warnings[:5]))
         return transcript
 
     def _list(self) -> Sequence[SessionInfo]:

@@ -1,0 +1,31 @@
+"""A program that opens the session `work` in a store, appends messages for ever, and prints each when it is kept.
+
+    holder.py ROOT [PAUSE]
+
+With PAUSE it only opens the session, prints `open`, and waits until its standard input ends.
+"""
+
+import asyncio
+import itertools
+import sys
+from pathlib import Path
+
+from denizen.clock import SystemClock
+from denizen.entries import NoteEntry, UserEntry
+from denizen.messages import Text, UserMessage
+from denizen.sessions import JsonlStore
+
+
+async def main() -> None:
+    session = await JsonlStore(Path(sys.argv[1]), clock=SystemClock()).open("work")
+    print("open", flush=True)
+    if len(sys.argv) > 2:
+        sys.stdin.read()
+        return
+    for number in itertools.count():
+        text = f"{number} " + "x" * (number % 3000)
+        await session.append(UserEntry(message=UserMessage([Text(text)])) if number % 5 else NoteEntry(text=text))
+        print(number, flush=True)
+
+
+asyncio.run(main())
