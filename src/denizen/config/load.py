@@ -132,7 +132,9 @@ class _Reading:
         """The settings of a source with their variables filled in. Raises ConfigError for what is wrong in it."""
         check(source, self.environ)
         settings = fill_in(dict(source.data), self.environ)
-        _check_rules(convert(settings).policy.rules, source)
+        rules = convert(settings).policy.rules
+        if rules:
+            _check_rules(rules, source)
         return settings
 
     def _drop_home_only(self, settings: dict[str, Any], source: Source) -> None:
