@@ -1,0 +1,64 @@
+"""`bash`: commands in the workspace, in the sandbox."""
+
+import dataclasses
+import shutil
+import signal
+from typing import Annotated
+
+import msgspec
+
+from denizen.messages import Text, ToolResult
+from denizen.ports import Sandbox, ToolContext, Traits
+from denizen.tools.function import FunctionTool, tool
+from denizen.tools.process import Kept, Lines, run
+
+_MOST_SHOWN = 50_000
+"""Characters of one command's output that are shown as they come."""
+_REFUSALS = (
+    *("Permission denied", "Read-only file system", "Operation not permitted", "PermissionError", "EROFS", "EACCES"),
+    *("Network is unreachable", "Could not resolve", "name resolution", "EAI_AGAIN", "ENETUNREACH"),
+)
+"""What programs say when a sandbox stops them."""
+
+_Seconds = Annotated[float, msgspec.Meta(gt=0, le=3600)]
+
+
+def bash_tool(sandbox: Sandbox, *, network: bool = False, most: int = 40_000) -> FunctionTool:
+    """The tool that runs commands in `sandbox`, there with the network or without; `most` bytes of output are kept."""
+    shell = shutil.which("bash") or "sh"
+
+    @tool(traits=Traits.EXECUTES, shell_names=("run",))
+    async def bash(command: str, turn: ToolContext, timeout: _Seconds = 120) -> ToolResult:
+        """Run a command with bash in the workspace and get its output and exit code.
+
+        Args:
+            command: Without a terminal or input; what it leaves in the background ends with it.
+            timeout: Seconds after which it is ended.
+        """
+        wrapped = sandbox.wrap([shell, "-c", "--", command], workspace=turn.workspace, network=network)
+        kept, lines = Kept(most), Lines(turn.emit, _MOST_SHOWN)
+
+        def take(data: bytes) -> None:
+            kept.add(data)
+            lines.add(data)
+
+        status = await run(wrapped, turn.workspace, seconds=timeout, take=take)
+        lines.add(b"")
+        text = kept.text("to see them, run it again with the output in a file, then grep or cut that")
+        notes = [_ending(status, timeout)]
+        if status and sandbox.confines and any(sign in text for sign in _REFUSALS):
+            notes.append("[the sandbox may have refused something: see what it allows in the description of this tool]")
+        content = "\n".join([*([text.removesuffix("\n")] if text else []), *notes])
+        return ToolResult("", "", [Text(content)], is_error=status != 0, details={"exit_code": status})
+
+    confinement = f" {sandbox.promises}" if sandbox.confines else ""
+    description = f"{bash.schema.description}{confinement}"
+    return dataclasses.replace(bash, schema=msgspec.structs.replace(bash.schema, description=description))
+
+
+def _ending(status: int | None, timeout: float) -> str:
+    if status is None:
+        return f"[ended: it took longer than {timeout:g} s; give it a longer timeout or less to do]"
+    number = -status if status < 0 else status - 128
+    name = f" ({signal.Signals(number).name})" if number in set(signal.Signals) else ""
+    return f"[exit code {status}{name}]"

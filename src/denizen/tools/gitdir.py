@@ -1,0 +1,44 @@
+"""Where a workspace keeps git's data: in `.git`, or where a `.git` file says, as in linked worktrees and submodules."""
+
+import re
+from pathlib import Path
+
+_MOST_BYTES = 10_000
+_WORKTREE = re.compile(r"^\s*worktree\s*=\s*(.+?)\s*$", re.MULTILINE)
+
+
+def git_folder(workspace: Path) -> Path | None:
+    """The git data of the repository whose root `workspace` is; None where it isn't the root of one.
+
+    A `.git` file may name any place; one outside the workspace is believed only if it points back, as git makes it.
+    """
+    entry = workspace / ".git"
+    if entry.is_symlink():
+        return None
+    if entry.is_dir():
+        return entry
+    name = _text(entry).removeprefix("gitdir:").strip()
+    folder = (workspace / name).resolve()
+    if not name or not folder.is_dir():
+        return None
+    return folder if folder.is_relative_to(workspace.resolve()) or _points_back(folder, workspace) else None
+
+
+def shared_git_folder(folder: Path) -> Path:
+    """The data that a linked worktree shares with the others; of any other repository, its folder."""
+    return folder.parent.parent if folder.parent.name == "worktrees" else folder
+
+
+def _points_back(folder: Path, workspace: Path) -> bool:
+    linked = _text(folder / "gitdir").strip()
+    if linked:
+        return (folder / linked).resolve() == (workspace / ".git").resolve()
+    submodule = _WORKTREE.search(_text(folder / "config"))
+    return bool(submodule) and (folder / submodule[1].strip('"')).resolve() == workspace.resolve()
+
+
+def _text(path: Path) -> str:
+    if not path.is_file():
+        return ""
+    with path.open(encoding="utf-8", errors="surrogateescape") as file:
+        return file.read(_MOST_BYTES)

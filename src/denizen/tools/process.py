@@ -1,0 +1,177 @@
+"""Running programs: their output as it comes, bounded, and no process left behind."""
+
+import asyncio
+import codecs
+import contextlib
+import os
+import re
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+from denizen.errors import ToolRefused
+from denizen.ports import Sandboxed
+
+_PIECE = 16_384
+"""Bytes read at once."""
+_GRACE = 5.0
+"""Seconds that a supervisor has to end what it supervises."""
+_LAST_WORDS = 1.0
+"""Seconds in which output still comes after the program has ended: a process that got away may hold on to the pipe."""
+_ESCAPES = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
+)
+
+
+async def run(command: Sandboxed, folder: Path, *, seconds: float, take: Callable[[bytes], None]) -> int | None:
+    """Run a program in `folder`; its exit status (below 0: the signal that ended it), None when its time was over.
+
+    `take` gets what it writes, to standard output and error alike, in the order written; it reads nothing. On return,
+    also when cancelled, it is ended, and so is what it started: its process group here, and beyond that what its
+    sandbox or supervisor ends along with it. Raises ToolRefused when it can't be started.
+    """
+    with _Output(take) as output:
+        process = await _start(command, folder, output.write_end)
+        output.close_write_end()
+        try:
+            async with asyncio.timeout(seconds):
+                return await process.wait()
+        except TimeoutError:
+            return None
+        finally:
+            await _end(process)
+            await output.ended()
+
+
+class Kept:
+    """What is kept of an output of any size: `most` bytes, from its beginning and its end alike."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most // 2
+        self._head = bytearray()
+        self._tail = bytearray()
+        self.total = 0
+
+    def add(self, data: bytes) -> None:
+        """Take in the next bytes."""
+        self.total += len(data)
+        room = self._most - len(self._head)
+        self._head += data[:room]
+        self._tail += data[room:]
+        if len(self._tail) > 2 * self._most:
+            del self._tail[: -self._most]
+
+    def text(self, hint: str) -> str:
+        """The text for people and models; `hint` says how to get at what is left out, if anything is."""
+        if self.total <= 2 * self._most:
+            return plain((self._head + self._tail).decode(errors="replace"))
+        head, tail = _whole_lines(bytes(self._head), bytes(self._tail[-self._most :]))
+        left_out = self.total - len(head) - len(tail)
+        marker = f"\n[… {left_out:,} bytes left out; {hint} …]\n"
+        return plain(head.decode(errors="replace")) + marker + plain(tail.decode(errors="replace"))
+
+
+class Lines:
+    """Hands on an output as it comes, in whole lines where they aren't too long, until `most` characters were shown."""
+
+    def __init__(self, show: Callable[[str], None], most: int) -> None:
+        self._show = show
+        self._room = most
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        self._line = ""
+
+    def add(self, data: bytes) -> None:
+        """Take in the next bytes; none: that was all."""
+        if self._room < 0:
+            return
+        lines, end, rest = (self._line + self._decoder.decode(data, final=not data)).rpartition("\n")
+        self._line = rest
+        if not data or len(rest) > _PIECE:
+            end, self._line = end + rest, ""
+        taken = lines + end
+        if len(taken) > self._room:
+            taken = f"{taken[: self._room]}\n[more is not shown as it comes]"
+        self._room -= len(taken)
+        if text := plain(taken):
+            self._show(text)
+
+
+def plain(text: str) -> str:
+    """The text without colours and other signs for a terminal; of a line that was written over, its last form."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    return _ESCAPES.sub("", "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in lines))
+
+
+class _Output:
+    """A pipe, read while the event loop runs."""
+
+    def __init__(self, take: Callable[[bytes], None]) -> None:
+        self._take = take
+        self._read_end, self.write_end = os.pipe()
+        os.set_blocking(self._read_end, False)
+        self._loop = asyncio.get_running_loop()
+        self._over = asyncio.Event()
+
+    def __enter__(self) -> "_Output":
+        self._loop.add_reader(self._read_end, self._read)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._loop.remove_reader(self._read_end)
+        os.close(self._read_end)
+        self.close_write_end()
+
+    def close_write_end(self) -> None:
+        """From here on only the program can write."""
+        if self.write_end >= 0:
+            os.close(self.write_end)
+            self.write_end = -1
+
+    async def ended(self) -> None:
+        """Wait until nobody can write any more, or hold on to the pipe for too long."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LAST_WORDS):
+                await self._over.wait()
+
+    def _read(self) -> None:
+        data = os.read(self._read_end, _PIECE)
+        if data:
+            self._take(data)
+        else:
+            self._loop.remove_reader(self._read_end)
+            self._over.set()
+
+
+async def _start(command: Sandboxed, folder: Path, output: int) -> asyncio.subprocess.Process:
+    try:
+        return await asyncio.create_subprocess_exec(
+            *command.argv,
+            cwd=folder,
+            env=command.environ,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:  # not there, too long, or with bytes that no program can be given
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise ToolRefused(f"{command.argv[0]} can't be started in {folder}: {reason}") from error
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """End the program: a supervisor or a sandbox ends its own when it is told to, whatever is left is killed."""
+    if process.returncode is None:
+        process.terminate()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_GRACE):
+                await process.wait()
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    await process.wait()
+
+
+def _whole_lines(head: bytes, tail: bytes) -> tuple[bytes, bytes]:
+    """The two without the cut line between them, or at least without a cut sign."""
+    line_end, line_start = head.rfind(b"\n"), tail.find(b"\n") + 1
+    head = head[: line_end if line_end > 0 else codecs.utf_8_decode(head, "replace", False)[1]]
+    return head, tail[line_start:] if line_start else tail.lstrip(bytes(range(0x80, 0xC0)))

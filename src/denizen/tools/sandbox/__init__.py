@@ -1,0 +1,38 @@
+"""Where commands run: the strongest sandbox that works on this machine."""
+
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from denizen.config.settings import SandboxSettings
+from denizen.errors import DenizenError
+from denizen.ports import Sandbox
+from denizen.tools.sandbox.bwrap import Bubblewrap
+from denizen.tools.sandbox.landlock import Landlock
+from denizen.tools.sandbox.unconfined import Unconfined
+
+__all__ = ["Bubblewrap", "Landlock", "Unconfined", "choose_sandbox", "problem_with"]
+
+_PATIENCE = 10.0
+"""Seconds that a sandbox may take to show that it works."""
+
+
+def choose_sandbox(settings: SandboxSettings, environ: Mapping[str, str], home: Path) -> Sandbox:
+    """Bubblewrap where it works, else Landlock, else none; `home` is Denizen's own, which commands never see."""
+    for kind in (Bubblewrap, Landlock):
+        sandbox = kind(settings, environ, home)
+        if not problem_with(sandbox):
+            return sandbox
+    return Unconfined(settings, environ)
+
+
+def problem_with(sandbox: Sandbox) -> str:
+    """Why the sandbox doesn't work on this machine, found by running a command in it; empty: it works."""
+    with tempfile.TemporaryDirectory() as workspace:
+        try:
+            trial = sandbox.wrap(["true"], workspace=Path(workspace))
+            ran = subprocess.run(trial.argv, env=trial.environ, capture_output=True, timeout=_PATIENCE, check=False)
+        except (OSError, subprocess.TimeoutExpired, DenizenError) as error:
+            return str(error)
+    return ran.stderr.decode(errors="replace").strip() or f"exit code {ran.returncode}" if ran.returncode else ""

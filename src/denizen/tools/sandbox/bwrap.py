@@ -1,0 +1,76 @@
+"""Commands in namespaces of their own, by bubblewrap."""
+
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from denizen.config.settings import SandboxSettings
+from denizen.ports import Sandboxed
+from denizen.tools.sandbox.environment import scrubbed
+from denizen.tools.sandbox.layout import Layout, beneath_any, layout
+
+_NAMESPACES = (
+    *("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
+    *("--die-with-parent", "--new-session", "--cap-drop", "ALL"),
+)
+_EMPTY = ("--tmpfs",)
+_NOTHING = ("--ro-bind", "/dev/null")
+_LISTENING = "00010000"
+
+
+class Bubblewrap:
+    """A mount namespace in which only the workspace and a private /tmp can be written, without network.
+
+    `home` is Denizen's own, which commands never see.
+    """
+
+    name = "bubblewrap"
+    promises = (
+        "Commands can write only in the workspace, but for .git and Denizen's configuration there, and in a /tmp of "
+        "their own; of the home they see nothing but toolchains, of other processes nothing; the network is off unless "
+        "the configuration allows it; what they leave in the background ends with them."
+    )
+    confines = True
+
+    def __init__(self, settings: SandboxSettings, environ: Mapping[str, str], home: Path) -> None:
+        self._settings = settings
+        self._environ = environ
+        self._home = home
+        self._program = shutil.which("bwrap", path=f"/usr/bin:/bin:{environ.get('PATH', '')}") or "bwrap"
+
+    def wrap(self, argv: Sequence[str], *, workspace: Path, network: bool = False) -> Sandboxed:
+        """The command in its namespaces. Raises ToolRefused for a workspace that can't be set apart from the home."""
+        places = layout(workspace, self._settings, self._environ, self._home, network=network)
+        mounts = _mounts(places)
+        inner_last = sorted(mounts, key=lambda place: len(place.parts))
+        return Sandboxed(
+            [
+                self._program,
+                *_NAMESPACES,
+                *([] if network else ["--unshare-net"]),
+                *[word for place in inner_last for word in (*mounts[place], str(place))],
+                *("--chdir", str(places.workspace), "--", *argv),
+            ],
+            scrubbed(self._environ, self._settings.environment) | {"TMPDIR": "/tmp"},  # noqa: S108 (a private one)
+        )
+
+
+def _mounts(places: Layout) -> dict[Path, tuple[str, ...]]:
+    """What is to be seen at each place: the option that puts it there."""
+    mounts: dict[Path, tuple[str, ...]] = {Path("/"): ("--ro-bind", "/")}
+    mounts |= {place: _NOTHING for place in _sockets() if not beneath_any(place, (*places.hidden, places.workspace))}
+    mounts |= dict.fromkeys(places.hidden, _EMPTY)
+    mounts |= {Path("/dev"): ("--dev",), Path("/proc"): ("--proc",)}
+    mounts |= {place: ("--ro-bind", str(place.resolve())) for place in places.shown}
+    mounts |= {place: _EMPTY if place.is_dir() else _NOTHING for place in places.secret}
+    mounts[places.workspace] = ("--bind", str(places.workspace))
+    mounts |= {place: ("--ro-bind", str(place)) for place in places.protected}
+    return mounts
+
+
+def _sockets() -> Iterator[Path]:
+    """Where services of this machine listen: a socket takes what is written to it in a read-only file system too."""
+    for line in Path("/proc/net/unix").read_text(errors="surrogateescape").splitlines():
+        _, _, _, flags, _, _, _, *path = line.split(maxsplit=7)
+        if flags == _LISTENING and path and path[0].startswith("/") and Path(path[0]).is_socket():
+            yield Path(path[0]).resolve()

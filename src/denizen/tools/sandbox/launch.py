@@ -1,0 +1,239 @@
+"""Runs a command and ends all that it started when it is over; with grants, confined by Landlock and seccomp.
+
+A program of its own, of the standard library alone so that it starts quickly:
+
+    python -I -S launch.py [--read PATH | --write PATH [--except PATH…]]… [--link NAME TARGET]… [--network] -- COMMAND…
+
+With grants, the command gets a home and a folder for temporary files of its own; links in that home stand for what of
+the real one it may read. It adopts every orphan of the command (PR_SET_CHILD_SUBREAPER), so none escapes by leaving its
+group, its session or its parent, and ends them when the command is over, on SIGTERM, and when its own parent dies. Its
+exit status is the command's, 128 + n after signal n, 126 where the command couldn't be confined or run.
+"""
+
+# pathlib takes its time to import
+# ruff: noqa: PTH102, PTH103, PTH116, PTH120, PTH123, PTH208, PTH211
+
+import contextlib
+import ctypes
+import errno
+import os
+import signal
+import struct
+import sys
+from collections.abc import Generator, Iterator, Sequence
+from typing import Any, NamedTuple, NoReturn
+
+PR_SET_PDEATHSIG, PR_SET_SECCOMP, PR_CAPBSET_DROP, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 22, 24, 36, 38
+CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446  # the same on every architecture
+READ = 1 << 0 | 1 << 2 | 1 << 3  # execute, read a file, list a folder
+OF_FILES = 1 << 0 | 1 << 1 | 1 << 2 | 1 << 14 | 1 << 15  # rights that a file can have
+ALL = (1 << 16) - 1
+DEVICE_CONTROL = 1 << 15  # since ABI 5
+SCOPES = 1 << 0 | 1 << 1  # abstract sockets and signals stay inside, since ABI 6
+LEAST_ABI = 3  # before it, any file could be truncated
+
+# by architecture: its number for audit, then the system calls socket, add_key, request_key, keyctl
+CALLS = {"x86_64": (0xC000003E, 41, 248, 249, 250), "aarch64": (0xC00000B7, 198, 217, 218, 219)}
+IO_URING_SETUP = 425  # what it does isn't seen by seccomp
+LOAD, EQUAL, AT_LEAST, RETURN = 0x20, 0x15, 0x35, 0x06
+NUMBER, ARCHITECTURE, FIRST_ARGUMENT = 0, 4, 16
+ALLOWED, KILLED, REFUSED = 0x7FFF0000, 0x80000000, 0x00050000
+AF_INET, AF_INET6, AF_NETLINK = 2, 10, 16
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+class Grant(NamedTuple):
+    """All beneath `path`, but for what of it is in `without`."""
+
+    access: str
+    path: str
+    without: list[str]
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run the command to its end; its exit status."""
+    grants, links, network, command = _read(argv[1:])
+    libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, _stop)
+    with _scratch(links) if grants else contextlib.nullcontext("") as scratch:
+        child = os.fork()
+        if child == 0:
+            _become(command, grants, scratch, network=network)
+        try:
+            return _exit_status(child)
+        finally:
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            _end_all()
+
+
+def _read(words: Sequence[str]) -> tuple[list[Grant], list[tuple[str, str]], bool, list[str]]:
+    grants: list[Grant] = []
+    links: list[tuple[str, str]] = []
+    rest, network = iter(words), False
+    for word in rest:
+        match word:
+            case "--read" | "--write":
+                grants.append(Grant(word, next(rest), []))
+            case "--except":
+                grants[-1].without.append(next(rest))
+            case "--link":
+                links.append((next(rest), next(rest)))
+            case "--network":
+                network = True
+            case _:
+                break
+    return grants, links, network, list(rest)
+
+
+def abi() -> int:
+    """The version of Landlock that this kernel has; 0: none."""
+    return max(libc.syscall(CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(1)), 0)
+
+
+def _stop(number: int, _frame: object) -> NoReturn:
+    sys.exit(128 + number)
+
+
+def _exit_status(command: int) -> int:
+    while True:
+        pid, status = os.wait()
+        if pid == command:
+            code = os.waitstatus_to_exitcode(status)
+            return code if code >= 0 else 128 - code
+
+
+def _end_all() -> None:
+    """Kill all children until there are none; those of a killed one become ours and come next."""
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            os.waitpid(-1, os.WNOHANG)
+            for child in _children():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(child, signal.SIGKILL)
+            os.wait()
+
+
+def _children() -> Iterator[int]:
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:
+            if int(file.read().rpartition(b")")[2].split()[1]) == os.getpid():
+                yield int(name)
+
+
+@contextlib.contextmanager
+def _scratch(links: Sequence[tuple[str, str]]) -> Generator[str]:
+    """A folder that is the home of a confined command, and holds its temporary files."""
+    import shutil
+
+    folder = f"/tmp/denizen-{os.urandom(8).hex()}"  # noqa: S108 (a name that nobody can guess)
+    os.mkdir(folder, 0o700)
+    try:
+        os.mkdir(f"{folder}/tmp")  # noqa: S108
+        for name, target in links:
+            os.makedirs(os.path.dirname(f"{folder}/{name}"), exist_ok=True)
+            os.symlink(target, f"{folder}/{name}")
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)  # the command may have made it impossible
+
+
+def _become(command: list[str], grants: Sequence[Grant], scratch: str, *, network: bool) -> NoReturn:
+    try:
+        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ):
+            signal.signal(number, signal.SIG_DFL)
+        if grants:
+            os.environ["HOME"] = scratch
+            os.environ["TMPDIR"] = f"{scratch}/tmp"  # noqa: S108
+            _confine([*grants, Grant("--write", scratch, [])], network=network)
+        os.execvp(command[0], command)  # noqa: S606
+    except BaseException as error:  # noqa: BLE001 (nothing of the copied process may run on)
+        os.write(2, f"{command[0] if command else 'the command'} can't be run: {error}\n".encode(errors="replace"))
+    os._exit(126)
+
+
+def _confine(grants: Sequence[Grant], *, network: bool) -> None:
+    version = abi()
+    if version < LEAST_ABI:
+        raise OSError(errno.ENOSYS, f"the kernel's Landlock is too old (ABI {version})")
+    handled = ALL if version >= 5 else ALL & ~DEVICE_CONTROL
+    attributes = struct.pack("QQQ", handled, 0, SCOPES if version >= 6 else 0)
+    rules = _called(CREATE_RULESET, attributes, ctypes.c_size_t(len(attributes)), ctypes.c_uint32(0))
+    for grant in grants:
+        for place in _beneath(grant.path, grant.without):
+            _add(rules, place, READ if grant.access == "--read" else handled)
+    _drop_capabilities()
+    if libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
+        raise OSError(ctypes.get_errno(), "no_new_privs was refused")
+    _called(RESTRICT_SELF, rules, ctypes.c_uint32(0))
+    _filter_calls([AF_INET, AF_INET6, AF_NETLINK] if network else [])
+
+
+def _beneath(path: str, without: Sequence[str]) -> Iterator[str]:
+    """`path`, or the places in it that together are all of it but those of `without` (a grant takes in all beneath)."""
+    inside = [other for other in without if f"{other}/".startswith(f"{path.rstrip('/')}/")]
+    if not inside:
+        yield path
+    elif path not in inside:
+        with contextlib.suppress(OSError), os.scandir(path) as entries:
+            for entry in entries:
+                if not entry.is_symlink():  # a link is no place: where it leads is granted by itself, or hidden
+                    yield from _beneath(entry.path, inside)
+
+
+def _add(rules: int, path: str, rights: int) -> None:
+    try:
+        place = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return  # gone, or not for this user
+    try:
+        folder = os.stat(place).st_mode & 0o170000 == 0o040000
+        attributes = struct.pack("=Qi", rights if folder else rights & OF_FILES, place)
+        _called(ADD_RULE, rules, ctypes.c_int(1), attributes, ctypes.c_uint32(0))
+    finally:
+        os.close(place)
+
+
+def _drop_capabilities() -> None:
+    """Root without its powers; for everybody else there is nothing to drop."""
+    capability = 0
+    while not libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0):
+        capability += 1
+    libc.capset(struct.pack("Ii", 0x20080522, 0), bytes(24))
+
+
+class _Program(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_ushort), ("filter", ctypes.c_char_p)]
+
+
+def _filter_calls(families: Sequence[int]) -> None:
+    """Refuse sockets but of those families, the kernel's key rings, and ways around this."""
+    architecture, socket, *keys = CALLS[os.uname().machine]
+    steps = [
+        *((LOAD, 0, 0, ARCHITECTURE), (EQUAL, 1, 0, architecture), (RETURN, 0, 0, KILLED), (LOAD, 0, 0, NUMBER)),
+        *((AT_LEAST, 0, 1, 1 << 30), (RETURN, 0, 0, REFUSED | errno.ENOSYS)),  # the x32 variants of calls
+    ]
+    for call in (IO_URING_SETUP, *keys):
+        steps += [(EQUAL, 0, 1, call), (RETURN, 0, 0, REFUSED | errno.EPERM)]
+    steps += [(EQUAL, 1, 0, socket), (RETURN, 0, 0, ALLOWED), (LOAD, 0, 0, FIRST_ARGUMENT)]
+    for family in families:
+        steps += [(EQUAL, 0, 1, family), (RETURN, 0, 0, ALLOWED)]
+    steps.append((RETURN, 0, 0, REFUSED | errno.EACCES))
+    program = _Program(len(steps), b"".join(struct.pack("HBBI", *step) for step in steps))
+    if libc.prctl(PR_SET_SECCOMP, 2, ctypes.byref(program), 0, 0):
+        raise OSError(ctypes.get_errno(), "seccomp was refused")
+
+
+def _called(number: int, *args: Any) -> int:
+    result = libc.syscall(number, *args)
+    if result < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+    return result
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))
