@@ -1,6 +1,7 @@
 """Asking the model: the one path for streaming, retries, overflow relief and budgets."""
 
 import asyncio
+import functools
 from collections.abc import AsyncGenerator, Iterator, Sequence
 
 from denizen.engine.prompting import prompt_for
@@ -44,6 +45,14 @@ async def ask_model(turn: Turn) -> AssistantMessage:
     return outcome
 
 
+async def ask_aside(turn: Turn, messages: Sequence[Message], system: str) -> AssistantMessage:
+    """The model's answer to something on the side, as for a summary. Raises ModelError."""
+    outcome = await _call(turn, ModelRequest(messages, system, session_key=f"{turn.session.key}#aside"))
+    if isinstance(outcome, ModelError):
+        raise outcome
+    return outcome
+
+
 def _request(turn: Turn) -> ModelRequest:
     agent = turn.agent
     request = ModelRequest(
@@ -60,15 +69,8 @@ def _request(turn: Turn) -> ModelRequest:
 
 async def _relieve(turn: Turn, levels: Iterator[int]) -> bool:
     """Make the context smaller by the next level that can; whether one could."""
-
-    async def aside(messages: Sequence[Message], system: str) -> AssistantMessage:
-        outcome = await _call(turn, ModelRequest(messages, system, session_key=f"{turn.session.key}#aside"))
-        if isinstance(outcome, ModelError):
-            raise outcome
-        return outcome
-
     for level in levels:
-        entry = await turn.feed.context.relieve(turn.view(), level, aside)
+        entry = await turn.feed.context.relieve(turn.view(), level, functools.partial(ask_aside, turn))
         if entry is None:
             continue
         await turn.append(entry)
