@@ -1,0 +1,5 @@
+"""`python -m denizen` is `denizen`."""
+
+from denizen.cli.main import main
+
+main()

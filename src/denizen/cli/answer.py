@@ -1,0 +1,95 @@
+"""`denizen answer`: what a parked turn waits for."""
+
+import asyncio
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+import click
+import msgspec
+
+from denizen.cli.approval import described, understand
+from denizen.cli.home import short_name, store
+from denizen.cli.json_lines import JsonLines
+from denizen.cli.options import TurnOptions, turn_options
+from denizen.cli.output import write
+from denizen.cli.terminal import Terminal
+from denizen.cli.turns import STATUS, opened, run, settled, workspace_of
+from denizen.engine import run_turn
+from denizen.engine.resume import open_calls, unfinished
+from denizen.entries import AnswerEntry, AnyEntry, ParkedEntry
+from denizen.errors import SessionError
+from denizen.events import Notice, TurnParked
+from denizen.ports import Ask
+from denizen.sessions import session_key
+
+Scope = Literal["once", "session", "always"]
+
+
+@click.command()
+@click.argument("session")
+@click.argument("words", nargs=-1, metavar="[yes|no|TEXT…]")
+@click.option("--for-session", "scope", flag_value="session", help="Say yes to this very call for the whole session.")
+@click.option(
+    "--always", "scope", flag_value="always", help="Say yes for ever: it becomes a rule of the configuration."
+)
+@turn_options(session=False)
+def answer(session: str, words: tuple[str, ...], scope: Scope | None, options: TurnOptions) -> int:
+    """Answer the question that a parked turn waits for, and go on with it.
+
+    Anything but yes or no is said to the agent in place of running the call. Without an answer the question is shown.
+    The turn goes on in the folder where the session began, unless --workspace names another.
+    """
+    with options.host() as host, asyncio.Runner() as runner:
+        entries = runner.run(store().read(session))
+        request = _question(session, entries)
+        if not words:
+            _show(session, request, host)
+            return STATUS["parked"]
+        given = _answer(request, " ".join(words), scope)
+        began = workspace_of(entries)
+        if began and not options.workspace:
+            options = dataclasses.replace(options, workspace=Path(began))
+        return run(runner, _go_on(session, given, options, host))
+
+
+async def _go_on(name: str, given: AnswerEntry, options: TurnOptions, host: Terminal | JsonLines) -> int:
+    loaded = settled(options)
+    for text in loaded.notices:
+        host.emit(Notice(text, "warning"))
+    async with options.agent(loaded) as agent, opened(agent, name, host) as session:
+        if _question(name, session.entries).call_id != given.call_id:
+            raise SessionError(f"Session {name} waits for another answer by now. Look again: denizen answer {name}")
+        await session.append(given)
+        result = await run_turn(agent, session, None, host, stream=not options.no_stream)
+    return STATUS[result.stop_reason]
+
+
+def _question(name: str, entries: Sequence[AnyEntry]) -> Ask:
+    """What the session waits for. Raises SessionError where that is nothing."""
+    _, calls, _ = open_calls(entries)
+    asked = {entry.call_id: entry for entry in entries if isinstance(entry, ParkedEntry)}
+    answered = {entry.call_id for entry in entries if isinstance(entry, AnswerEntry)}
+    for call in calls:
+        if call.id in asked and call.id not in answered:
+            return Ask(call.id, asked[call.id].question, call.name, call.args)
+    hint = f" Its turn is unfinished; go on with it: denizen ask --session {name}" if unfinished(entries) else ""
+    raise SessionError(f"Session {name} waits for no answer.{hint}")
+
+
+def _show(name: str, request: Ask, host: Terminal | JsonLines) -> None:
+    if isinstance(host, JsonLines):
+        host.emit(TurnParked(session_key(name), request.call_id, request.question))
+        return
+    write(f"{described(request)}\n\n")
+    write(f"Answer with: denizen answer {short_name(session_key(name))} yes|no|TEXT [--for-session|--always]\n")
+
+
+def _answer(request: Ask, words: str, scope: Scope | None) -> AnswerEntry:
+    given = understand(request, words)
+    if scope and not given.allow:
+        raise click.UsageError("--for-session and --always go with yes.")
+    if scope:
+        given = msgspec.structs.replace(given, scope=scope)
+    return AnswerEntry(call_id=given.call_id, allow=given.allow, text=given.text, scope=given.scope)

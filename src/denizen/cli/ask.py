@@ -1,0 +1,80 @@
+"""`denizen ask`: one message, one finished turn."""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+
+import click
+
+from denizen.cli.attachments import compose, read_piped
+from denizen.cli.json_lines import JsonLines
+from denizen.cli.options import TurnOptions, turn_options
+from denizen.cli.terminal import Terminal
+from denizen.cli.turns import STATUS, opened, run, settled
+from denizen.config.load import Loaded
+from denizen.engine import run_turn
+from denizen.engine.output import Output
+from denizen.errors import ConfigError
+from denizen.events import Notice
+from denizen.messages import UserMessage
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_EXAMPLES = """\b
+denizen ask "What does @src/app.py do?"
+git diff | denizen ask "Review this change"
+denizen ask --continue "Now write the tests"
+"""
+
+
+@click.command(epilog=_EXAMPLES)
+@click.argument("message", nargs=-1)
+@click.option("--image", "images", multiple=True, type=_FILE, help="Show the agent a picture; may be repeated.")
+@click.option("--output-schema", type=_FILE, help="Print an answer that fulfils this JSON schema.")
+@turn_options()
+def ask(message: tuple[str, ...], images: tuple[Path, ...], output_schema: Path | None, options: TurnOptions) -> int:
+    """Ask one question, or give one task.
+
+    Piped input is added to the message; @path attaches a file. Without a message, --continue or --session goes on with
+    a turn that was left unfinished.
+
+    Standard output gets the reply alone (in a pipe, only once it is final), without control characters; everything else
+    goes to standard error. --json prints events, exact, in place of both.
+    """
+    with options.host() as host, asyncio.Runner() as runner:
+        said = _message(message, images, options)
+        output = Output(_schema(output_schema)) if output_schema else None
+        loaded = settled(options)
+        return run(runner, _ask(said, options, loaded, host, output))
+
+
+async def _ask(
+    said: UserMessage | None,
+    options: TurnOptions,
+    loaded: Loaded,
+    host: Terminal | JsonLines,
+    output: Output | None,
+) -> int:
+    for text in loaded.notices:
+        host.emit(Notice(text, "warning"))
+    async with options.agent(loaded) as agent, opened(agent, await options.session_name(agent), host) as session:
+        stream = not options.no_stream and output is None
+        result = await run_turn(agent, session, said, host, stream=stream, output=output)
+    return STATUS[result.stop_reason]
+
+
+def _message(words: tuple[str, ...], images: tuple[Path, ...], options: TurnOptions) -> UserMessage | None:
+    piped = read_piped(sys.stdin)
+    if words or images or piped.strip() or not (options.continue_ or options.session):
+        return UserMessage(compose(" ".join(words), images, piped))
+    return None
+
+
+def _schema(path: Path) -> dict[str, object]:
+    try:
+        schema = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{path} holds no JSON schema: {error}.") from error
+    if not isinstance(schema, dict):
+        raise ConfigError(f"{path} holds no JSON schema: that is an object.")
+    return schema

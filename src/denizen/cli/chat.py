@@ -1,0 +1,94 @@
+"""`denizen chat`: one message after the other."""
+
+import asyncio
+import sys
+from collections.abc import Callable
+
+import click
+
+from denizen import __version__
+from denizen.cli.conversation import Conversation
+from denizen.cli.home import short_name
+from denizen.cli.options import TurnOptions, turn_options
+from denizen.cli.output import say_error
+from denizen.cli.slash import COMMANDS, obey
+from denizen.cli.turns import run, settled
+from denizen.config.home import ensure_home
+from denizen.errors import DenizenError
+
+CANCELLED, FAILED = 130, 1
+
+
+@click.command()
+@turn_options()
+def chat(options: TurnOptions) -> int:
+    """Talk with the agent, message after message.
+
+    /help lists the commands. Ctrl-C stops the agent, not the program; what you type and enter while it works is said to
+    it. From a pipe every line is a message (a backslash at its end joins the next one), and the exit status is the
+    last turn's.
+    """
+    loaded = settled(options)
+    at_terminal = sys.stdin.isatty()
+    with asyncio.Runner() as runner:
+        conversation = Conversation(options, loaded, steered=at_terminal)
+        try:
+            run(runner, conversation.start())
+            _greet(conversation, loaded.notices)
+            read = _editor(runner, conversation) if at_terminal else _piped
+            status = _converse(runner, conversation, read)
+            return 0 if at_terminal else status
+        finally:
+            runner.run(conversation.close())
+
+
+def _converse(runner: asyncio.Runner, conversation: Conversation, read: Callable[[], str | None]) -> int:
+    status = 0
+    while not conversation.over and (text := read()) is not None:
+        if not text.strip():
+            continue
+        try:
+            status = run(runner, _hear(conversation, text, status))
+        except KeyboardInterrupt:
+            status = CANCELLED
+        except DenizenError as error:
+            say_error(error)
+            status = FAILED
+    return status
+
+
+async def _hear(conversation: Conversation, text: str, status: int) -> int:
+    return status if await obey(conversation, text) else await conversation.say(text)
+
+
+def _editor(runner: asyncio.Runner, conversation: Conversation) -> Callable[[], str | None]:
+    from denizen.cli.editor import Editor
+
+    ensure_home(conversation.agent.home)
+    editor = Editor(conversation.agent.home / "history", [f"/{name}" for name in COMMANDS])
+    return lambda: run(runner, editor.read())
+
+
+def _piped() -> str | None:
+    lines: list[str] = []
+    while line := sys.stdin.readline():
+        lines.append(line.removesuffix("\n"))
+        if not lines[-1].endswith("\\"):
+            break
+        lines[-1] = lines[-1][:-1]
+    return "\n".join(lines) if lines else None
+
+
+def _greet(conversation: Conversation, notices: tuple[str, ...]) -> None:
+    if conversation.options.quiet or conversation.options.json:
+        return
+    agent = conversation.agent
+    about = (
+        f"denizen {__version__}",
+        agent.model.name,
+        str(agent.workspace),
+        f"session {short_name(conversation.name)}",
+    )
+    click.secho(f"  {' · '.join(about)} · /help", dim=True, err=True)
+    for text in notices:
+        click.secho(f"  {text}", fg="yellow", err=True)

@@ -1,0 +1,51 @@
+"""`denizen config`: the file of settings."""
+
+from pathlib import Path
+
+import click
+
+from denizen.cli.home import home
+from denizen.cli.output import write
+from denizen.config.files import write_private
+from denizen.config.home import sole_writer
+from denizen.config.load import load
+from denizen.config.reference import starter_file
+from denizen.engine import Agent
+from denizen.errors import ConfigError
+
+
+@click.group()
+def config() -> None:
+    """The settings: denizen.toml in the home ($DENIZEN_HOME, else ~/.denizen)."""
+
+
+@config.command()
+def path() -> None:
+    """Where the settings are, whether the file exists or not."""
+    write(f"{home() / 'denizen.toml'}\n")
+
+
+@config.command()
+def init() -> None:
+    """Make denizen.toml: every setting with its meaning and its default, commented out."""
+    file = home() / "denizen.toml"
+    with sole_writer(home()):
+        if file.exists():
+            raise ConfigError(f"{file} exists already. Edit it; `denizen config check` tells what is wrong in it.")
+        write_private(file, starter_file().encode())
+    write(f"{file}\n")
+
+
+@config.command()
+@click.option("--config", "file", type=click.Path(path_type=Path), help="Check this file in place of the home's.")
+@click.option("--workspace", type=click.Path(exists=True, file_okay=False, path_type=Path), help="As seen from here.")
+def check(file: Path | None, workspace: Path | None) -> None:
+    """Read the settings as a turn would, and say what is wrong; the exit status is 2 where something is."""
+    loaded = load(file, workspace=workspace)
+    agent = Agent(loaded.config, environ=loaded.environ)
+    for source in loaded.sources:
+        write(f"read       {source}\n")
+    write(f"model      {agent.model.name}\n")
+    write(f"workspace  {agent.workspace}\n")
+    for text in loaded.notices:
+        click.secho(text, fg="yellow", err=True)

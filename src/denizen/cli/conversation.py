@@ -1,0 +1,75 @@
+"""What `denizen chat` holds on to between turns."""
+
+import dataclasses
+from contextlib import AsyncExitStack
+
+import msgspec
+
+from denizen.cli.attachments import compose
+from denizen.cli.options import TurnOptions, new_name
+from denizen.cli.turns import STATUS, opened
+from denizen.config.load import Loaded
+from denizen.engine import run_turn
+from denizen.messages import UserMessage
+from denizen.ports import Session
+
+
+class Conversation:
+    """An agent and one of its sessions, each of which can be changed for another.
+
+    A session is made with its first message.
+    """
+
+    def __init__(self, options: TurnOptions, loaded: Loaded, *, steered: bool) -> None:
+        self.options = options
+        self.agent = options.agent(loaded)
+        self.name = ""
+        self.over = False
+        self._loaded = loaded
+        self._steered = steered
+        self._session: Session | None = None
+        self._open = AsyncExitStack()
+
+    async def start(self) -> None:
+        """Find the session that the options name, or a name for a new one."""
+        self.name = await self.options.session_name(self.agent)
+        if self.options.session or self.options.continue_:
+            await self.session()
+
+    async def say(self, text: str) -> int:
+        """One turn; its exit status."""
+        message = UserMessage(compose(text))
+        session = await self.session()
+        with self.options.host(steered=self._steered) as host:
+            result = await run_turn(self.agent, session, message, host, stream=not self.options.no_stream)
+        return STATUS[result.stop_reason]
+
+    async def session(self) -> Session:
+        """The session, open for writing. Raises SessionError when another process has it."""
+        if self._session is None:
+            with self.options.host() as host:
+                self._session = await self._open.enter_async_context(opened(self.agent, self.name, host))
+        return self._session
+
+    async def change_session(self, name: str = "") -> None:
+        """Go on with another session: the one of that name, or a new one."""
+        await self._leave()
+        self.name = name or new_name(self.agent.clock)
+        if name:
+            await self.session()
+
+    async def change_model(self, name: str) -> None:
+        """Go on with another model. Raises ConfigError, and the old one stays."""
+        config = msgspec.structs.replace(self._loaded.config, model=name)
+        agent = self.options.agent(dataclasses.replace(self._loaded, config=config))
+        await self.close()
+        self.agent = agent
+
+    async def close(self) -> None:
+        """Give the session and the agent's connections back."""
+        await self._leave()
+        await self.agent.close()
+
+    async def _leave(self) -> None:
+        self._session = None
+        await self._open.aclose()

@@ -1,0 +1,92 @@
+"""`denizen`: the commands, each loaded when it is called, and what a failure means for the exit status."""
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from denizen import __version__
+from denizen.cli.output import say_error
+from denizen.errors import ConfigError, DenizenError
+
+FAILED, WRONG_USE, CANCELLED, NOBODY_READS = 1, 2, 130, 141
+
+COMMANDS = {
+    "ask": ("denizen.cli.ask:ask", "Ask one question, or give one task."),
+    "chat": ("denizen.cli.chat:chat", "Talk with the agent."),
+    "answer": ("denizen.cli.answer:answer", "Answer the question that a parked turn waits for."),
+    "sessions": ("denizen.cli.sessions:sessions", "List, show, fork, remove or export conversations."),
+    "models": ("denizen.cli.models:models", "Show the providers and models that can be used."),
+    "config": ("denizen.cli.config:config", "Make, check or find the configuration."),
+    "trust": ("denizen.cli.trust:trust_folder", "Let a folder bring its own settings and skills."),
+    "doctor": ("denizen.cli.doctor:doctor", "Say what works here, and what to do about the rest."),
+}
+
+_FIRST_STEPS = """\b
+First steps:
+  denizen doctor
+  denizen ask "What language is this project?"
+  denizen chat
+"""
+
+
+class _Lazy(click.Group):
+    """Knows its commands' names and one-line helps without importing them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, name = COMMANDS[cmd_name][0].partition(":")
+        return getattr(importlib.import_module(module), name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]}, epilog=_FIRST_STEPS)
+@click.version_option(__version__, prog_name="denizen")
+def cli() -> None:
+    """An agent that answers questions about a folder, and works in it.
+
+    Exit status: 0 answered, 1 failed, 2 wrong use or configuration, 3 stopped without an answer (limit, loop, budget),
+    4 parked: a person must answer first, 130 cancelled.
+    """
+
+
+def main() -> None:
+    """Run the command line and exit with its status."""
+    _fill_streams()
+    sys.exit(run())
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status; what went wrong is said on standard error."""
+    colour = False if os.environ.get("NO_COLOR") else None
+    try:
+        status = cli.main(arguments, prog_name="denizen", standalone_mode=False, color=colour)
+    except click.ClickException as wrong:
+        wrong.show()
+        return wrong.exit_code
+    except DenizenError as error:
+        say_error(error)
+        return WRONG_USE if isinstance(error, ConfigError) else FAILED
+    except (click.Abort, KeyboardInterrupt):
+        return CANCELLED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains at exit
+        return NOBODY_READS
+    return status if isinstance(status, int) else 0
+
+
+def _fill_streams() -> None:
+    """What was closed is nothing to read, or nowhere to write; odd characters never stop the program."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        stream = getattr(sys, name) or open(os.devnull, mode, encoding="utf-8")  # noqa: PTH123, SIM115 - until the end
+        stream.reconfigure(errors="replace")
+        setattr(sys, name, stream)

@@ -1,0 +1,89 @@
+"""`denizen models`: who can think here."""
+
+from collections.abc import Iterator
+
+import click
+import msgspec
+
+from denizen.cli.output import write
+from denizen.cli.table import print_table
+from denizen.config.load import Loaded, load
+from denizen.errors import ConfigError
+from denizen.models.catalogue import known_models
+from denizen.models.local import served_models
+from denizen.models.providers import PROVIDERS
+from denizen.models.reach import Reach, reach
+from denizen.models.resolve import first_there
+
+
+class Offered(msgspec.Struct, frozen=True):
+    """A model: tokens that it sees, US dollars per million tokens (None: not known)."""
+
+    name: str
+    window: int | None = None
+    input_usd: float | None = None
+    output_usd: float | None = None
+
+
+class Offer(msgspec.Struct, frozen=True):
+    """A provider, whether it can be asked, and what that is known by; `models` of those that can."""
+
+    provider: str
+    ready: bool
+    why: str
+    models: list[Offered] = []
+
+
+@click.command()
+@click.argument("provider", required=False)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line: a provider with its models.")
+def models(provider: str | None, as_json: bool) -> None:
+    """The providers, and the models of those that can be asked: a key is there, or a server on this machine answers.
+
+    With PROVIDER, its models, whether it can be asked or not. Prices are US dollars per million tokens.
+    """
+    loaded = load()
+    offers = [_offer(loaded, name, listed=provider is not None) for name in _names(loaded, provider)]
+    if as_json:
+        write("".join(msgspec.json.encode(offer).decode() + "\n" for offer in offers))
+        return
+    if provider is None:
+        print_table(("provider", "ready", "why"), [(o.provider, "yes" if o.ready else "no", o.why) for o in offers])
+        write("\n")
+    rows = [_row(model) for offer in offers for model in offer.models]
+    print_table(("model", "window", "in $", "out $"), rows, right=("window", "in $", "out $"))
+    chosen = loaded.config.model or f"{first_there(loaded.config, loaded.environ)} (the first that is there)"
+    write(f"\nmodel in use: {chosen}\n")
+
+
+def _names(loaded: Loaded, provider: str | None) -> list[str]:
+    names = [*dict.fromkeys((*loaded.config.providers, *PROVIDERS, "offline"))]
+    if provider is None:
+        return names
+    if provider not in names:
+        raise ConfigError(f"No provider is called {provider!r}; there are {', '.join(names)}.")
+    return [provider]
+
+
+def _offer(loaded: Loaded, name: str, *, listed: bool) -> Offer:
+    if name == "offline":
+        return Offer(name, True, "always there: rules, not a language model", [Offered("offline")])
+    way = reach(name, loaded.config, loaded.environ)
+    served = served_models(way.base_url) if way.provider.local else []
+    if way.provider.local:
+        ready, why = bool(served), f"{'a server answers' if served else 'no server answers'} at {way.base_url}"
+    else:
+        ready, why = not way.missing(), way.missing() or f"key from {way.keys[0].source}" if way.keys else way.base_url
+    return Offer(name, ready, why, [*_models(name, way, served)] if ready or listed else [])
+
+
+def _models(name: str, way: Reach, served: list[str]) -> Iterator[Offered]:
+    for model in served:
+        yield Offered(f"{name}:{model}", way.settings.context_window or None, 0.0, 0.0)
+    for known in known_models(name):
+        yield Offered(f"{name}:{known.id}", known.window or None, known.input_price, known.output_price)
+
+
+def _row(model: Offered) -> tuple[str, str, str, str]:
+    prices = ["" if price is None else f"{price:.2f}" for price in (model.input_usd, model.output_usd)]
+    return (model.name, f"{model.window:,}" if model.window else "", prices[0], prices[1])

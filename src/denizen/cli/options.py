@@ -1,0 +1,133 @@
+"""The options that `ask`, `chat` and `answer` share, and the agent and the host that they describe."""
+
+import functools
+import secrets
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import click
+
+from denizen.cli.approval import Person
+from denizen.cli.home import is_ours
+from denizen.cli.json_lines import JsonLines
+from denizen.cli.lines import terminal_lines
+from denizen.cli.terminal import Terminal
+from denizen.clock import Clock, SystemClock
+from denizen.config.load import Loaded, load
+from denizen.engine import Agent
+from denizen.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnOptions:
+    """What the command line said."""
+
+    model: str
+    session: str = ""
+    continue_: bool = False
+    workspace: Path | None
+    config: Path | None
+    profile: str
+    max_iterations: int | None
+    max_cost: float | None
+    json: bool
+    no_stream: bool
+    yes: bool
+    non_interactive: bool
+    read_only: bool
+    quiet: bool
+
+    @property
+    def interactive(self) -> bool:
+        """Whether there is a person who can be asked before the turn."""
+        return not (self.json or self.yes or self.non_interactive) and sys.stdin.isatty() and sys.stderr.isatty()
+
+    def load(self) -> Loaded:
+        """The configuration with these options over it. Raises ConfigError."""
+        limits = {"max_iterations": self.max_iterations, "max_cost_usd": self.max_cost}
+        overrides: dict[str, Any] = {"agent": {name: value for name, value in limits.items() if value is not None}}
+        if self.model:
+            overrides["model"] = self.model
+        return load(self.config, workspace=self.workspace, overrides=overrides)
+
+    def agent(self, loaded: Loaded) -> Agent:
+        """The agent to run turns with. Raises ConfigError."""
+        return Agent(loaded.config, environ=loaded.environ, profile=self.profile, read_only=self.read_only)
+
+    def host(self, *, steered: bool = False) -> Terminal | JsonLines:
+        """Where a turn is shown and who is asked; `steered`: what is typed while the agent works is said to it."""
+        lines = None if self.json else terminal_lines()
+        person = Person(lines, yes=self.yes, refuse=self.non_interactive, steers=steered)
+        return JsonLines(person) if self.json else Terminal(SystemClock(), person, quiet=self.quiet)
+
+    async def session_name(self, agent: Agent) -> str:
+        """The session that `--session` or `--continue` names, else a new one. Raises ConfigError."""
+        if self.session or not self.continue_:
+            return self.session or new_name(agent.clock)
+        for info in await agent.store.list():
+            if info.workspace == str(agent.workspace) and is_ours(info.key):
+                return info.key
+        raise ConfigError(f"There is no session to continue in {agent.workspace}. Begin one without --continue.")
+
+
+def new_name(clock: Clock) -> str:
+    """A session name that nobody uses yet, in the order of time."""
+    return f"{clock.now():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+
+
+_SESSION = (
+    click.option("--session", default="", metavar="NAME", help="The conversation to go on with, or to begin."),
+    click.option(
+        "--continue", "--resume", "continue_", is_flag=True, help="Go on with the last one in this workspace."
+    ),
+)
+_TURN = (
+    click.option("--model", default="", metavar="PROVIDER:MODEL", help="Who thinks; `denizen models` lists them."),
+    click.option(
+        "--workspace",
+        type=click.Path(exists=True, file_okay=False, path_type=Path),
+        help="The folder to work in. Otherwise: this git repository, else the agent's own folder.",
+    ),
+    click.option(
+        "--config",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help="Read this file in place of the home's denizen.toml.",
+    ),
+    click.option("--profile", default="assistant", metavar="NAME", help="What the agent sees and how it acts."),
+    click.option("--max-iterations", "--max-turns", type=click.IntRange(1), help="Model calls at most."),
+    click.option("--max-cost", type=click.FloatRange(0), metavar="USD", help="US dollars at most."),
+    click.option("--json", is_flag=True, help="Print every event as a line of JSON; the last is `done`."),
+    click.option("--no-stream", is_flag=True, help="Wait for whole answers."),
+    click.option("--yes", is_flag=True, help="Answer every question about a tool with yes."),
+    click.option("--non-interactive", is_flag=True, help="Ask nothing: what needs a question is refused."),
+    click.option("--read-only", is_flag=True, help="Refuse everything but reading."),
+    click.option("--quiet", is_flag=True, help="Print the reply alone."),
+)
+
+
+def turn_options(*, session: bool = True) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a command these options, as one argument `options`; `session`: also those that choose a session."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(command)
+        def with_options(**given: Any) -> Any:
+            ours = {field.name: given.pop(field.name) for field in fields(TurnOptions) if field.name in given}
+            options = TurnOptions(**ours)
+            _check(options)
+            return command(options=options, **given)
+
+        for option in reversed((*(_SESSION if session else ()), *_TURN)):
+            with_options = option(with_options)
+        return with_options
+
+    return decorate
+
+
+def _check(options: TurnOptions) -> None:
+    if options.session and options.continue_:
+        raise click.UsageError("--session and --continue both name a session: use one of them.")
+    if options.yes and options.non_interactive:
+        raise click.UsageError("--yes and --non-interactive contradict each other: use one of them.")

@@ -1,0 +1,47 @@
+"""The line at the bottom of the screen that says what is going on now."""
+
+import asyncio
+import os
+import sys
+
+from denizen.cli.text import cut, one_line
+from denizen.clock import Clock
+
+
+class Passing:
+    """A line on standard error that the next one replaces, with the seconds it has been true. Only on a terminal."""
+
+    def __init__(self, clock: Clock, *, wanted: bool) -> None:
+        self._clock = clock
+        self._wanted = wanted and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        self._timer: asyncio.TimerHandle | None = None
+
+    def show(self, text: str, since: float) -> None:
+        """Show what has been going on `since` a time of the clock's stopwatch."""
+        self._stop()
+        if self._wanted:
+            self._draw(one_line(text), since)
+
+    def clear(self) -> None:
+        """Take the line away."""
+        if self._timer:
+            self._stop()
+            _write("")
+
+    def _draw(self, text: str, since: float) -> None:
+        seconds = int(self._clock.monotonic() - since)
+        ending = f" · {seconds} s" if seconds else ""
+        columns = os.get_terminal_size(sys.stderr.fileno()).columns or 80
+        line = cut(text, columns - len(ending) - 1) + ending
+        _write(line if os.environ.get("NO_COLOR") else f"\x1b[2m{line}\x1b[m")
+        self._timer = asyncio.get_running_loop().call_later(1, self._draw, text, since)
+
+    def _stop(self) -> None:
+        if self._timer:
+            self._timer.cancel()
+            self._timer = None
+
+
+def _write(text: str) -> None:
+    sys.stderr.write(f"\r\x1b[K{text}")
+    sys.stderr.flush()

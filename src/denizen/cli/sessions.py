@@ -1,0 +1,115 @@
+"""`denizen sessions`: the conversations that are kept."""
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Literal
+
+import click
+import msgspec
+
+from denizen.cli.home import short_name, store
+from denizen.cli.markdown import markdown
+from denizen.cli.options import new_name
+from denizen.cli.output import write
+from denizen.cli.table import print_table
+from denizen.cli.text import printable
+from denizen.clock import SystemClock
+from denizen.config.files import write_private
+from denizen.entries import AnyEntry
+from denizen.ports import SessionInfo
+
+TITLES = ("name", "title", "when", "model", "tokens", "cost", "ended")
+
+
+@click.group()
+def sessions() -> None:
+    """The conversations that are kept, in the home.
+
+    A session has the name that --session gave it, or one made of the time; one of another channel, its whole key.
+    """
+
+
+@sessions.command("list")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line, with every detail.")
+def list_sessions(as_json: bool) -> None:
+    """All sessions, the latest first."""
+    found = asyncio.run(store().list())
+    if as_json:
+        write("".join(msgspec.json.encode(info).decode() + "\n" for info in found))
+    elif found:
+        print_table(TITLES, [_row(info) for info in found], right=("tokens", "cost"))
+    else:
+        click.echo("There are no sessions yet.", err=True)
+
+
+@sessions.command()
+@click.argument("name")
+@click.option("--all", "whole", is_flag=True, help="Long results too, and what the model thought.")
+def show(name: str, whole: bool) -> None:
+    """A conversation, for reading; long results are shortened."""
+    for paragraph in markdown(_read(name), whole=whole):
+        bold = paragraph.startswith("#") and sys.stdout.isatty()
+        heading, line, rest = printable(paragraph).partition("\n")
+        write(f"{click.style(heading, bold=True) if bold else heading}{line}{rest}\n\n")
+
+
+@sessions.command()
+@click.argument("name")
+@click.argument("to", required=False)
+@click.option("--at", default="", metavar="ENTRY", help="Only up to this entry (`export` shows their ids).")
+def fork(name: str, to: str | None, at: str) -> None:
+    """Begin another session with all of this one; prints its name."""
+    to = to or new_name(SystemClock())
+    asyncio.run(store().fork(name, to, at=at))
+    write(f"{to}\n")
+
+
+@sessions.command()
+@click.argument("names", nargs=-1, required=True, metavar="NAME…")
+@click.option("--yes", is_flag=True, help="Don't ask.")
+def rm(names: tuple[str, ...], yes: bool) -> None:
+    """Delete sessions for good."""
+    if not yes:
+        if not sys.stdin.isatty():
+            raise click.UsageError("Deleting is for good: say --yes where nobody can be asked.")
+        click.confirm(f"Delete {', '.join(names)} for good?", abort=True, err=True)
+    for name in names:
+        asyncio.run(store().remove(name))
+
+
+@sessions.command()
+@click.argument("name")
+@click.option("--format", "kind", type=click.Choice(["jsonl", "markdown"]), default="jsonl", show_default=True)
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file, for you alone.")
+def export(name: str, kind: Literal["jsonl", "markdown"], output: Path | None) -> None:
+    """The whole conversation: its entries as JSON lines, or Markdown."""
+    entries = _read(name)
+    if kind == "jsonl":
+        text = "".join(msgspec.json.encode(entry).decode() + "\n" for entry in entries)
+    else:
+        text = "\n\n".join(markdown(entries, whole=True)) + "\n"
+    if output:
+        write_private(output, text.encode())
+    else:
+        write(text if kind == "jsonl" else printable(text))
+
+
+def _read(name: str) -> Sequence[AnyEntry]:
+    return asyncio.run(store().read(name))
+
+
+def _row(info: SessionInfo) -> tuple[str, ...]:
+    when = f"{datetime.fromtimestamp(info.updated).astimezone():%Y-%m-%d %H:%M}"
+    cost = f"${info.cost_usd:.4f}" if info.cost_usd else ""
+    return (
+        short_name(info.key),
+        info.title,
+        when,
+        info.model,
+        f"{info.tokens:,}" if info.tokens else "",
+        cost,
+        info.stop_reason.replace("_", " "),
+    )

@@ -1,0 +1,103 @@
+"""The slash commands of `denizen chat`."""
+
+import difflib
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+import click
+
+from denizen.cli.conversation import Conversation
+from denizen.cli.home import short_name
+from denizen.cli.text import count, printable
+from denizen.cli.usage import usage_parts
+from denizen.engine.compact import compact
+from denizen.entries import EndEntry
+from denizen.messages import Usage
+
+_COMMAND = re.compile(r"/([a-z]+)(?:\s+(.*))?", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A slash command: how it is written, what it does, and the function that does it with what stands behind it."""
+
+    usage: str
+    does: str
+    run: Callable[[Conversation, str], Awaitable[None]]
+
+
+async def obey(chat: Conversation, text: str) -> bool:
+    """Carry out what begins like a slash command; False where it doesn't, as `/etc/hosts` doesn't."""
+    match = _COMMAND.fullmatch(text.strip())
+    if match is None:
+        return False
+    name, argument = match[1], (match[2] or "").strip()
+    if name in COMMANDS:
+        await COMMANDS[name].run(chat, argument)
+    else:
+        near = difflib.get_close_matches(name, COMMANDS, 1)
+        _tell(f"There is no /{name}." + (f" Did you mean /{near[0]}?" if near else " /help lists what there is."))
+    return True
+
+
+async def _help(_: Conversation, __: str) -> None:
+    for command in COMMANDS.values():
+        _tell(f"{command.usage:18} {command.does}")
+    _tell("Enter sends; Alt-Enter, or a backslash at the end of a line, begins another line; @path attaches a file.")
+    _tell("Ctrl-C stops the agent; what you type and enter while it works is said to it. Ctrl-D leaves.")
+
+
+async def _new(chat: Conversation, name: str) -> None:
+    await chat.change_session(name)
+    _tell(f"session {short_name(chat.name)}")
+
+
+async def _sessions(chat: Conversation, name: str) -> None:
+    if name:
+        await chat.change_session(name)
+        return
+    for info in (await chat.agent.store.list())[:20]:
+        _tell(f"{short_name(info.key):24} {printable(info.title)}")
+
+
+async def _usage(chat: Conversation, _: str) -> None:
+    turns = [entry for entry in (await chat.session()).entries if isinstance(entry, EndEntry)]
+    total = Usage()
+    for entry in turns:
+        total = total.plus(entry.usage)
+    context = turns[-1].last_call_usage.context if turns else 0
+    window = chat.agent.model.limits().window
+    parts = [count(len(turns), "turn"), *usage_parts(total), f"context {context:,} of {window:,} tokens"]
+    _tell(" · ".join(parts))
+
+
+async def _compact(chat: Conversation, _: str) -> None:
+    with chat.options.host() as host:
+        if not await compact(chat.agent, await chat.session(), host):
+            _tell("There is nothing to compact yet.")
+
+
+async def _model(chat: Conversation, name: str) -> None:
+    if name:
+        await chat.change_model(name)
+    _tell(f"model {chat.agent.model.name}")
+
+
+async def _quit(chat: Conversation, _: str) -> None:
+    chat.over = True
+
+
+def _tell(text: str) -> None:
+    click.secho(f"  {text}", fg="cyan", err=True)
+
+
+COMMANDS = {
+    "help": Command("/help", "show this", _help),
+    "new": Command("/new [NAME]", "begin a new session", _new),
+    "sessions": Command("/sessions [NAME]", "list the sessions, or go on with one", _sessions),
+    "usage": Command("/usage", "what this session used", _usage),
+    "compact": Command("/compact", "make the context smaller: a summary in place of what is old", _compact),
+    "model": Command("/model [NAME]", "show the model, or go on with another", _model),
+    "quit": Command("/quit", "leave (also: Ctrl-D)", _quit),
+}

@@ -1,0 +1,186 @@
+"""The terminal as a host: the reply on standard output, everything else on standard error."""
+
+import sys
+from collections.abc import Sequence
+from typing import Any, Self
+
+import click
+import msgspec
+
+from denizen.cli.approval import Person
+from denizen.cli.home import short_name
+from denizen.cli.output import write
+from denizen.cli.passing import Passing
+from denizen.cli.text import cut, one_line, printable
+from denizen.cli.usage import duration, usage_line
+from denizen.clock import Clock
+from denizen.events import (
+    Compacted,
+    Done,
+    LlmEnd,
+    LlmStart,
+    LlmStream,
+    Notice,
+    Retry,
+    RunEvent,
+    RunResult,
+    TextDelta,
+    ToolEnd,
+    ToolStart,
+    ToolUpdate,
+    TurnParked,
+    Withdrawn,
+)
+from denizen.ports import Answer, Ask, Control, Parked
+
+SUBJECTS = ("path", "command", "pattern", "url", "query", "args", "text", "patch")
+"""Arguments that say best what a call is about."""
+
+LONGEST = 120
+"""Cells of a call that a line shows."""
+
+
+class Terminal:
+    """Shows one turn as it happens.
+
+    Where standard output is a terminal the text streams; elsewhere the final reply alone is written to it, so that a
+    pipe gets the reply and nothing else. Whatever a model, a tool or a file said is written without control characters,
+    to pipes too: where they end is often a terminal. `quiet` leaves out all but the reply, questions and errors.
+    """
+
+    def __init__(self, clock: Clock, person: Person, *, quiet: bool = False) -> None:
+        self._clock = clock
+        self._person = person
+        self._quiet = quiet
+        self._began = clock.monotonic()
+        self._live = sys.stdout.isatty()
+        self._passing = Passing(clock, wanted=not quiet)
+        self._streamed = self._mid_line = False
+        self._running: dict[str, tuple[str, float]] = {}
+        self._result: RunResult | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._passing.clear()
+        self._end_line()
+        if self._result:
+            self._conclude(self._result)
+
+    def emit(self, event: RunEvent) -> None:
+        """Show it."""
+        match event:
+            case LlmStart():
+                self._streamed = False
+                self._passing.show("thinking …", self._clock.monotonic())
+            case LlmStream(event=TextDelta(delta=delta)) if self._live:
+                self._stream(printable(delta))
+            case LlmEnd(message=message):
+                self._end_line()
+                if message.tool_calls and not self._streamed and message.text.strip():
+                    self._line(f"  {printable(message.text).strip()}", "bright_black")
+            case ToolStart() | ToolUpdate() | ToolEnd():
+                self._tool(event)
+            case Done(result=result):
+                self._result = result
+            case _:
+                self._tell(event)
+
+    def controls(self) -> Sequence[Control]:
+        """What the person said while the agent worked."""
+        return self._person.said()
+
+    async def ask(self, request: Ask) -> Answer | Parked:
+        """Ask at the terminal."""
+        self._passing.clear()
+        return await self._person.ask(request)
+
+    def _stream(self, text: str) -> None:
+        if text:
+            self._passing.clear()
+            self._streamed = True
+            self._mid_line = not text.endswith("\n")
+            write(text)
+
+    def _end_line(self) -> None:
+        if self._mid_line:
+            self._mid_line = False
+            write("\n")
+
+    def _tool(self, event: ToolStart | ToolUpdate | ToolEnd) -> None:
+        match event:
+            case ToolStart():
+                self._running[event.tool_call_id] = (described_call(event.tool_name, event.args), self._now())
+            case ToolUpdate(text=text):
+                what, since = self._running[event.tool_call_id]
+                last = text.rstrip().splitlines()[-1:]
+                self._passing.show(f"… {what} │ {''.join(last)}", since)
+                return
+            case ToolEnd():
+                self._tool_end(event)
+        if self._running:
+            what, since = next(reversed(self._running.values()))
+            self._passing.show(f"… {what}", since)
+
+    def _tool_end(self, event: ToolEnd) -> None:
+        what, _ = self._running.pop(event.tool_call_id, (event.tool_name, 0.0))
+        failure = f": {one_line(event.summary)}" if event.is_error else ""
+        sign, colour = ("✗", "red") if event.is_error else ("✓", "green")
+        self._line(f"  {sign} {what} · {duration(event.duration_ms / 1000)}{failure}", colour)
+        if event.for_user:
+            self._line(f"    {printable(event.for_user)}", "white")
+
+    def _tell(self, event: RunEvent) -> None:
+        match event:
+            case Withdrawn():
+                self._end_line()
+                if self._streamed:
+                    self._line("  the answer broke off; what was shown of it doesn't count", "yellow")
+                self._streamed = False
+            case Retry():
+                wait = f" in {event.delay:.0f} s" if event.delay >= 1 else ""
+                who = " · ".join(filter(None, (event.model, event.profile_id)))
+                self._line(f"  {event.reason.replace('_', ' ')}: trying {printable(who)}{wait}", "yellow")
+            case Compacted():
+                self._line(f"  context made smaller: {event.old_count} → {event.new_count} messages", "cyan")
+            case Notice(text=text, level=level):
+                colour = {"info": "cyan", "warning": "yellow", "error": "red"}[level]
+                self._line(f"  {printable(text)}", colour, always=level == "error")
+            case TurnParked():
+                self._parked(event)
+            case _:
+                pass
+
+    def _parked(self, event: TurnParked) -> None:
+        name = short_name(event.session_key)
+        self._line(f"  parked: {one_line(event.question)}", "yellow", always=True)
+        self._line(f"  answer with: denizen answer {name} yes|no|TEXT", "yellow", always=True)
+
+    def _conclude(self, result: RunResult) -> None:
+        if result.stop_reason == "answered" and not self._streamed:
+            write(_final(result))
+        if result.error and result.stop_reason in {"iteration_limit", "loop", "budget"}:
+            self._line(f"  {printable(result.error)}", "yellow", always=True)
+        self._line(f"  {usage_line(result, self._now() - self._began)}", "bright_black")
+
+    def _line(self, text: str, colour: str, *, always: bool = False) -> None:
+        if always or not self._quiet:
+            self._passing.clear()
+            self._end_line()
+            click.secho(text, fg=colour, err=True)
+
+    def _now(self) -> float:
+        return self._clock.monotonic()
+
+
+def described_call(name: str, args: dict[str, Any]) -> str:
+    """A call in one short line: its tool and what it is about."""
+    subject = next((str(args[key]) for key in SUBJECTS if args.get(key)), "")
+    return cut(one_line(f"{name} {subject}"), LONGEST)
+
+
+def _final(result: RunResult) -> str:
+    text = result.reply if result.output is None else msgspec.json.encode(result.output).decode()
+    text = printable(text)
+    return text if text.endswith("\n") or not text else f"{text}\n"

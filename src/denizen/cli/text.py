@@ -1,0 +1,58 @@
+"""What models, tools and files say, made fit for a terminal: it can't paint there, and is no wider than it looks."""
+
+import re
+import unicodedata
+from itertools import accumulate
+
+_SEQUENCE = re.compile(
+    r"""
+      (?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]                          # CSI: colours, cursor
+    | (?:\x1b[\]P^_X]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)  # OSC, DCS, …: titles, clipboard
+    | \x1b[ -/]*[0-~]                                           # two characters and a little more
+    """,
+    re.VERBOSE,
+)
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def printable(text: str) -> str:
+    """The text without terminal escape sequences and control characters; tabs and new lines stay."""
+    return _CONTROL.sub("", _SEQUENCE.sub("", text))
+
+
+def one_line(text: str) -> str:
+    """The text, printable, in one line."""
+    return " ".join(printable(text).split())
+
+
+def visible(text: str) -> str:
+    r"""The text with everything that hides or reorders written out (`\x1b`, `\u202e`); tabs and new lines stay.
+
+    For what a person is asked to approve: nothing may look like something else.
+    """
+    return "".join(c if c.isprintable() or c in "\t\n" else c.encode("unicode_escape").decode() for c in text)
+
+
+def cut(text: str, cells: int) -> str:
+    """As much of a line as fits into that many cells of a terminal, with an ellipsis where something is missing."""
+    widths = list(accumulate(map(_cells, text)))
+    if not widths or widths[-1] <= cells:
+        return text
+    return text[: sum(width < cells for width in widths)] + "…"
+
+
+def shorten(text: str, *, lines: int, characters: int, how: str) -> str:
+    """The beginning of a long text, and how much is missing; `how` says what shows the rest."""
+    kept = "\n".join(text.split("\n")[:lines])[:characters]
+    return text if len(kept) == len(text) else f"{kept}\n… {len(text) - len(kept):,} more characters: {how}"
+
+
+def count(number: int, one: str, many: str = "") -> str:
+    """A number of things: `1 retry`, `2 retries`."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def _cells(character: str) -> int:
+    if unicodedata.category(character) in {"Mn", "Me", "Cf"}:
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1

@@ -1,0 +1,83 @@
+"""Running turns for a command, and what their end means for its exit status."""
+
+import asyncio
+import signal
+from collections.abc import AsyncGenerator, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+import click
+
+from denizen.cli.json_lines import JsonLines
+from denizen.cli.options import TurnOptions
+from denizen.cli.terminal import Terminal
+from denizen.config.home import places
+from denizen.config.load import Loaded
+from denizen.config.trust import awaiting_trust, trust
+from denizen.engine import Agent
+from denizen.entries import AnyEntry, SessionEntry
+from denizen.events import Notice
+from denizen.ports import Session
+
+STATUS = {"answered": 0, "iteration_limit": 3, "loop": 3, "budget": 3, "parked": 4, "cancelled": 130, "error": 1}
+"""The exit status for each way a turn can end."""
+
+_Result = TypeVar("_Result")
+
+
+def settled(options: TurnOptions) -> Loaded:
+    """The configuration, once the person has said whether the workspace may bring its own settings and skills.
+
+    Where nobody can be asked they are left out, and a notice says so.
+    """
+    loaded = options.load()
+    found = awaiting_trust(loaded.config)
+    if not found or not options.interactive:
+        return loaded
+    home, folder = places(loaded.config)
+    click.secho(f"{folder} holds files that can change what the agent may do, or run: {', '.join(found)}.", err=True)
+    trust(home, folder, trusted=click.confirm("Do you trust this folder?", err=True))
+    return options.load()
+
+
+@asynccontextmanager
+async def opened(agent: Agent, name: str, host: Terminal | JsonLines) -> AsyncGenerator[Session]:
+    """The session of that name, for as long as it is needed. Raises SessionError."""
+    session = await agent.open(name)
+    try:
+        for warning in session.warnings:
+            host.emit(Notice(warning, "warning"))
+        began = workspace_of(session.entries)
+        if began not in ("", str(agent.workspace)):
+            host.emit(Notice(f"This session began in {began}; it goes on in {agent.workspace}.", "warning"))
+        yield session
+    finally:
+        await session.close()
+
+
+def run(runner: asyncio.Runner, work: Coroutine[Any, Any, _Result]) -> _Result:
+    """Run to the end, or until it is cancelled: what is complete is then written, and processes are ended.
+
+    Ctrl-C raises KeyboardInterrupt; SIGTERM, and a terminal that goes away, raise click.Abort.
+    """
+    loop = runner.get_loop()
+
+    async def cancellable() -> _Result:
+        task = asyncio.create_task(work)
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, task.cancel)
+        try:
+            return await task
+        finally:
+            for number in (signal.SIGTERM, signal.SIGHUP):
+                loop.remove_signal_handler(number)
+
+    try:
+        return runner.run(cancellable())
+    except asyncio.CancelledError:
+        raise click.Abort from None
+
+
+def workspace_of(entries: Sequence[AnyEntry]) -> str:
+    """Where a session began; empty where it doesn't say."""
+    return next((entry.workspace for entry in entries if isinstance(entry, SessionEntry)), "")
