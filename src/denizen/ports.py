@@ -123,7 +123,8 @@ class Ask(msgspec.Struct, frozen=True):
 class ToolContext:
     """What a running tool is lent by its turn.
 
-    `call_id` is unique to the call: an idempotency key. `restricted`: paths outside the workspace are refused.
+    `call_id` is unique to the call: an idempotency key. `restricted`: paths outside the workspace are refused, but
+    reading in the folders `readable` (the skills') is not. `private` is a folder that no tool touches: the home.
     `emit` shows a line of progress; `ask` asks the person.
     """
 
@@ -136,6 +137,8 @@ class ToolContext:
     channel: str = ""
     chat: str = ""
     restricted: bool = True
+    readable: Sequence[Path] = ()
+    private: Path | None = None
 
 
 class Tool(Protocol):

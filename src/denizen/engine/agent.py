@@ -16,6 +16,7 @@ from denizen.config.home import ensure_home, located, places
 from denizen.config.redact import Redactor
 from denizen.config.secrets import secrets_of
 from denizen.config.settings import Rule
+from denizen.config.trust import is_trusted
 from denizen.config.write import add_rule
 from denizen.context.estimate import estimate_text
 from denizen.engine.budget import Budget
@@ -25,6 +26,7 @@ from denizen.engine.profiles import find_profile
 from denizen.memory import Notes
 from denizen.models import open_model
 from denizen.ports import Model, Session, SessionStore, Tool, Toolset
+from denizen.prompt import find_skills
 from denizen.sessions import JsonlStore, session_key
 from denizen.tools import default_tools
 from denizen.tools.policy import Policy
@@ -64,8 +66,10 @@ class Agent:
         self.redactor = Redactor.from_environ(environ, secrets_of(self.config, dotenv))
         self.model = known(model or open_model(self.config, environ=environ, clock=self.clock))
         self.store = store or JsonlStore(self.home / "sessions", clock=self.clock, redactor=self.redactor)
+        own, trusted = self.config.agent.workspace_dir, is_trusted(self.home, self.workspace)
+        self.skills, self.skill_notices = find_skills(own, self.workspace, trusted=trusted)
         self.sandbox = choose_sandbox(self.config.sandbox, environ=environ, home=self.home)
-        self.memory = Notes(self.config.agent.workspace_dir, self.clock)
+        self.memory = Notes(own, self.clock)
         standard = default_tools(self.config, sandbox=self.sandbox, memory=self.memory, environ=environ)
         self.tools = Toolset(standard if tools is None else tools)
         self.tool_tokens = estimate_text(msgspec.json.encode(self.tools.schemas).decode())

@@ -122,6 +122,8 @@ def _context(turn: Turn, call: ToolCall) -> ToolContext:
         emit=emit,
         ask=ask,
         restricted=agent.config.agent.restrict_to_workspace,
+        readable=[skill.path.parent for skill in agent.skills],
+        private=agent.home,
     )
 
 

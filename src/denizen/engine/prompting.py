@@ -3,11 +3,10 @@
 import platform
 from datetime import datetime
 
-from denizen.config.trust import is_trusted
 from denizen.engine.feed import PROMPT
 from denizen.engine.turn import Turn
 from denizen.entries import SessionEntry, StateEntry
-from denizen.prompt import build_prompt, find_skills, read_bootstrap, scaffold
+from denizen.prompt import build_prompt, read_bootstrap, scaffold
 
 
 async def prompt_for(turn: Turn) -> None:
@@ -24,12 +23,11 @@ def _compose(turn: Turn, began: datetime) -> str:
     own = agent.config.agent.workspace_dir
     scaffold(own)
     files, unread = read_bootstrap(own, agent.workspace)
-    skills, left_out = find_skills(own, agent.workspace, trusted=is_trusted(agent.home, agent.workspace))
-    for notice in (*unread, *left_out):
+    for notice in (*unread, *agent.skill_notices):
         turn.notice(notice, warning=True)
     return build_prompt(
         files=files,
-        skills=skills,
+        skills=agent.skills,
         tools=[tool.name for tool in agent.tools],
         started=began,
         platform=f"{platform.system().lower()} {platform.machine()}",
