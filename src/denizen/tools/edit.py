@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
 from denizen.ports import ToolContext, Traits
-from denizen.tools.changes import change
+from denizen.tools.changes import NewContent, change
 from denizen.tools.diff import difference
 from denizen.tools.function import result, tool
 from denizen.tools.linebreaks import Flat, Span
@@ -48,7 +48,9 @@ def _edit(workspace: Workspace, path: str, texts: tuple[str, str], *, everywhere
     if len(spans) > 1 and not everywhere:
         raise _ambiguous(source.path, len(spans), lines, "; or set `all`")
     places = f"{len(spans)} places: lines" if len(spans) > 1 else "line"
-    return _save(workspace, source, flat.replace(spans, new), f"{places} {_named(len(spans), lines)}")
+    return _save(
+        workspace, source, flat.replace([(span, new) for span in spans]), f"{places} {_named(len(spans), lines)}"
+    )
 
 
 def _occurrences(text: str, old: str, *, apart: bool) -> list[Span]:
@@ -72,7 +74,7 @@ def _edit_loosely(workspace: Workspace, source: Source, flat: Flat, old: str, ne
     begin = sum(len(line) + 1 for line in lines[:first])
     end = begin + sum(len(line) + 1 for line in lines[first:last])
     span = begin, min(end if not adapted else end - 1, len(flat.text))
-    edited = flat.replace([span], "\n".join(adapted))
+    edited = flat.replace([(span, "\n".join(adapted))])
     if edited == source.text:
         raise ToolRefused(f"lines {first + 1}–{last} of {source.path} are like `new` already, but for white space")
     return _save(workspace, source, edited, f"lines {first + 1}–{last}, found by ignoring white space:", show=True)
@@ -91,7 +93,7 @@ def _blank(lines: Sequence[str]) -> int:
 
 
 def _save(workspace: Workspace, source: Source, text: str, where: str, *, show: bool = False) -> ToolResult:
-    change(workspace, {source.path: source.replaced(text)})
+    change(workspace, {source.path: NewContent(source.rewritten(text), replaces=source.version)})
     was = difference(source.text, text)
     said = f"Edited {source.path}, {where}" + (f"\n{was.diff}" if show else "")
     return result(said, path=source.path, **was.details())

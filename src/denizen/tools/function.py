@@ -16,7 +16,7 @@ from denizen.tools.schema import Signature, read_signature
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class FunctionTool:
     """A tool made of `function`, which can still be called by itself."""
 

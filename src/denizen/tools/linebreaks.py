@@ -15,14 +15,14 @@ class Flat:
         self.text = original.replace("\r\n", "\n")
         self._returns = self._find_returns() if len(self.text) < len(original) else []
 
-    def replace(self, spans: Iterable[Span], new: str) -> str:
-        """The original with the spans of `text`, in order and apart from each other, replaced by `new`.
+    def replace(self, edits: Iterable[tuple[Span, str]]) -> str:
+        """The original with spans of `text`, in order and apart from each other, replaced by new texts.
 
-        The new text gets the line ends of its place; everything else stays as it was.
+        A new text gets the line ends of its place; everything else stays as it was.
         """
         done: list[str] = []
         rest = 0
-        for begin, end in spans:
+        for (begin, end), new in edits:
             start = self._back(begin)
             done += [self._original[rest:start], new.replace("\n", self._line_end(start))]
             rest = self._back(end)

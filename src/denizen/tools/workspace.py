@@ -26,6 +26,10 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IFLNK: "a link"}
 
 
+class Missing(ToolRefused):
+    """There is nothing at the path."""
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where a path leads: the entry `name` of the open folder `fd` (`.`: that folder itself).
@@ -258,10 +262,10 @@ def _require_writable(path: str) -> None:
         raise ToolRefused(f"{path} is Denizen's configuration, which only the user writes")
 
 
-def _missing(fd: int, name: str, path: str) -> ToolRefused:
+def _missing(fd: int, name: str, path: str) -> Missing:
     here = path.removesuffix(printable(name))
     near = [here + printable(other) for other in _nearest(fd, name)]
-    return ToolRefused(f"{path} doesn't exist" + (f"; the nearest: {', '.join(near)}" if near else ""))
+    return Missing(f"{path} doesn't exist" + (f"; the nearest: {', '.join(near)}" if near else ""))
 
 
 def _nearest(fd: int, name: str) -> list[str]:

@@ -1,0 +1,1 @@
+"""Patches as models write them: reading them, finding where they belong, applying them."""
