@@ -1,5 +1,6 @@
 """Where a workspace keeps git's data: in `.git`, or where a `.git` file says, as in linked worktrees and submodules."""
 
+import os
 import re
 from pathlib import Path
 
@@ -18,8 +19,8 @@ def git_folder(workspace: Path) -> Path | None:
     if entry.is_dir():
         return entry
     name = _text(entry).removeprefix("gitdir:").strip()
-    folder = (workspace / name).resolve()
-    if not name or not folder.is_dir():
+    folder = _place(workspace, name)
+    if not name or not os.path.isdir(folder):  # noqa: PTH112 (a name that is no path raises elsewhere)
         return None
     return folder if folder.is_relative_to(workspace.resolve()) or _points_back(folder, workspace) else None
 
@@ -32,13 +33,19 @@ def shared_git_folder(folder: Path) -> Path:
 def _points_back(folder: Path, workspace: Path) -> bool:
     linked = _text(folder / "gitdir").strip()
     if linked:
-        return (folder / linked).resolve() == (workspace / ".git").resolve()
+        return _place(folder, linked) == _place(workspace, ".git")
     submodule = _WORKTREE.search(_text(folder / "config"))
-    return bool(submodule) and (folder / submodule[1].strip('"')).resolve() == workspace.resolve()
+    return bool(submodule) and _place(folder, submodule[1].strip('"')) == workspace.resolve()
+
+
+def _place(folder: Path, name: str) -> Path:
+    return Path(os.path.realpath(folder / name))
 
 
 def _text(path: Path) -> str:
+    """The beginning of a small file; empty where it is no text."""
     if not path.is_file():
         return ""
     with path.open(encoding="utf-8", errors="surrogateescape") as file:
-        return file.read(_MOST_BYTES)
+        text = file.read(_MOST_BYTES)
+    return "" if "\0" in text else text

@@ -36,7 +36,7 @@ class Bubblewrap:
         self._settings = settings
         self._environ = environ
         self._home = home
-        self._program = shutil.which("bwrap", path=f"/usr/bin:/bin:{environ.get('PATH', '')}") or "bwrap"
+        self._program = shutil.which("bwrap", path=environ.get("PATH")) or "bwrap"
 
     def wrap(self, argv: Sequence[str], *, workspace: Path, network: bool = False) -> Sandboxed:
         """The command in its namespaces. Raises ToolRefused for a workspace that can't be set apart from the home."""

@@ -1,0 +1,303 @@
+"""What every sandbox must hold, as tests to subclass: real commands that try to get out."""
+# ruff: noqa: S101 - tests assert
+
+import contextlib
+import dataclasses
+import os
+import select
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from denizen.config.settings import SandboxSettings
+from denizen.errors import ToolRefused
+from denizen.ports import Sandbox
+from denizen.tools.sandbox import problem_with
+
+NewSandbox = Callable[[SandboxSettings, Mapping[str, str], Path], Sandbox]
+
+_PYTHON = f"{sys.base_prefix}/bin/python3"
+_GIT = ("git", "-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "init.defaultBranch=main")
+_SETTINGS = SandboxSettings(toolchains=[".cargo", ".pyenv", sys.base_prefix], environment=["WANTED"])
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A user's home with keys and toolchains, Denizen's own home, a repository to work in, and a place outside it."""
+
+    user: Path
+    home: Path
+    workspace: Path
+    outside: Path
+    sandbox: Sandbox
+
+    def run(self, *argv: str, workspace: Path | None = None, network: bool = False) -> subprocess.CompletedProcess[str]:
+        """Run a program in the sandbox to its end."""
+        folder = workspace or self.workspace
+        command = self.sandbox.wrap(argv, workspace=folder, network=network)
+        return subprocess.run(
+            command.argv,
+            env=command.environ,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+
+    def shell(self, script: str, *, network: bool = False) -> str:
+        """What a shell script says, to both outputs."""
+        return self.run("bash", "-c", script, network=network).stdout
+
+    def python(self, script: str, *args: str, network: bool = False) -> str:
+        """What a Python script says."""
+        return self.run(_PYTHON, "-I", "-c", script, *args, network=network).stdout
+
+
+def _git(folder: Path, *args: str) -> None:
+    subprocess.run([*_GIT, *args], cwd=folder, check=True, capture_output=True)
+
+
+def _write(path: Path, text: str, mode: int = 0o644) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(mode)
+
+
+def _connects(family: str, address: str) -> str:
+    return (
+        f"import socket\ntry:\n s = socket.socket(socket.{family}); s.settimeout(5); s.connect({address})\n"
+        " s.send(b'x'); print('connected')\nexcept OSError as error: print(error)"
+    )
+
+
+class SandboxConformance:
+    """Subclass it, and give a fixture `new_sandbox` that makes one from settings, the environment and Denizen's home.
+
+    Where the sandbox can't work the tests are skipped; with CI=true they fail.
+    """
+
+    @pytest.fixture
+    def machine(self, tmp_path: Path, new_sandbox: NewSandbox) -> Machine:
+        """A machine with something to steal."""
+        user = tmp_path / "user"
+        home, workspace, outside = user / ".denizen", user / "src/project", tmp_path / "outside"
+        _write(user / ".ssh/id_ed25519", "a canary key\n", 0o600)
+        _write(user / ".bash_history", "a canary line\n")
+        _write(user / ".cargo/bin/tool", "#!/bin/sh\necho the tool works\n", 0o755)
+        _write(user / ".cargo/credentials.toml", "a canary token\n", 0o600)
+        _write(home / "denizen.toml", "a canary setting\n", 0o600)
+        _write(outside / "file", "untouched\n")
+        _write(workspace / "README", "read me\n")
+        _write(workspace / "src/main.py", "print(1)\n")
+        _write(workspace / "denizen.toml", "# ours\n")
+        _git(workspace, "init")
+        _git(workspace, "add", "README")
+        _git(workspace, "commit", "-m", "The first")
+        environ = {
+            "HOME": str(user),
+            "PATH": f"{user}/.cargo/bin:{os.environ['PATH']}",
+            "ANTHROPIC_API_KEY": "canary",
+            "SSH_AUTH_SOCK": "/canary",
+            "WANTED": "wanted",
+        }
+        sandbox = new_sandbox(_SETTINGS, environ, home)
+        if problem := problem_with(sandbox):
+            (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(f"{sandbox.name}: {problem}")
+        return Machine(user, home, workspace, outside, sandbox)
+
+    def test_it_says_what_it_holds(self, machine: Machine) -> None:
+        assert machine.sandbox.name
+        assert machine.sandbox.promises
+        assert machine.sandbox.confines
+
+    def test_output_and_exit_status_are_the_commands(self, machine: Machine) -> None:
+        ran = machine.run("sh", "-c", "echo out; echo err >&2; exit 7")
+        assert (ran.stdout, ran.returncode) == ("out\nerr\n", 7)
+
+    def test_the_workspace_can_be_changed(self, machine: Machine) -> None:
+        machine.shell("echo a > src/new; echo b >> README; rm src/main.py; mkdir src/d && mv src/new src/d/")
+        assert (machine.workspace / "src/d/new").read_text() == "a\n"
+        assert (machine.workspace / "README").read_text() == "read me\nb\n"
+        assert not (machine.workspace / "src/main.py").exists()
+
+    def test_all_of_a_workspace_without_repository_can_be_changed(self, machine: Machine) -> None:
+        folder = machine.user / "notes"
+        folder.mkdir()
+        machine.run("sh", "-c", "echo a > new && mv new old && mkdir sub", workspace=folder)
+        assert sorted(path.name for path in folder.iterdir()) == ["old", "sub"]
+
+    def test_there_is_a_place_for_temporary_files_that_nobody_sees(self, machine: Machine) -> None:
+        name = machine.shell("f=$(mktemp) && echo kept > $f && cat $f && echo $f").removeprefix("kept\n").strip()
+        assert name
+        assert not Path(name).exists()
+        assert "kept" not in machine.shell(f"cat {name} $TMPDIR/*")
+
+    @pytest.mark.parametrize(
+        "target",
+        ["{outside}/new", "{outside}/file", "{user}/.bashrc", "{user}/.cargo/bin/tool", "/etc/new", "/usr/new"],
+    )
+    def test_nothing_outside_can_be_written(self, machine: Machine, target: str) -> None:
+        path = Path(target.format(outside=machine.outside, user=machine.user))
+        before = path.read_text() if path.exists() else None
+        machine.shell(f"echo x >> {path}; cp README {path}; mv README {path}; truncate -s 0 {path}; rm -f {path}")
+        assert (path.read_text() if path.exists() else None) == before
+
+    def test_no_link_leads_out(self, machine: Machine) -> None:
+        (machine.workspace / "src/link").symlink_to(machine.outside)
+        machine.shell("echo x > src/link/file; echo x > src/link/new; cat src/link/file")
+        machine.shell(f"ln -s {machine.outside} src/own; echo x > src/own/new; ln {machine.outside}/file src/hard")
+        machine.shell("ln .git/config src/hard; echo x >> src/hard")
+        assert [path.name for path in machine.outside.iterdir()] == ["file"]
+        assert (machine.outside / "file").read_text() == "untouched\n"
+        assert "x\n" not in (machine.workspace / ".git/config").read_text()
+
+    def test_nothing_of_the_home_can_be_read_but_toolchains(self, machine: Machine) -> None:
+        user = machine.user
+        said = machine.shell(
+            f"cat {user}/.ssh/* {user}/.bash_history {machine.home}/denizen.toml {user}/.cargo/credentials.toml; "
+            f"grep -rs canary {user}; ls -A {user}; tool && ls ~/.cargo/bin"
+        )
+        assert "canary" not in said
+        assert said.endswith("the tool works\ntool\n")
+
+    def test_the_real_home_is_hidden_too(self, new_sandbox: NewSandbox, machine: Machine, tmp_path: Path) -> None:
+        environ = {"HOME": str(Path.home()), "PATH": os.environ["PATH"]}
+        real = dataclasses.replace(machine, sandbox=new_sandbox(SandboxSettings(toolchains=[]), environ, tmp_path))
+        seen = real.shell(f"find {Path.home()} -type f -readable 2>/dev/null").splitlines()
+        assert [path for path in seen if not Path(path).is_relative_to(machine.workspace)] == []
+
+    @pytest.mark.parametrize("name", [".git/config", ".git/HEAD", ".git/hooks/pre-commit", "denizen.toml", ".git/new"])
+    def test_the_repositorys_own_data_and_our_configuration_stay(self, machine: Machine, name: str) -> None:
+        path = machine.workspace / name
+        before = path.read_bytes() if path.exists() else None
+        top = name.partition("/")[0]
+        machine.shell(
+            f"echo x >> {name}; printf x > src/x; mv src/x {name}; chmod 777 {name}; rm -rf {name}; mv {top} src/gone; "
+            f"rm -rf {top}; mkdir -p {name}; ln -sf /tmp {name}"
+        )
+        assert (path.read_bytes() if path.exists() else None) == before
+
+    def test_git_can_be_read(self, machine: Machine) -> None:
+        assert machine.shell("git log --format=%s; git status --short").startswith("The first\n?? denizen.toml\n")
+
+    def test_a_linked_worktree_can_be_read(self, machine: Machine) -> None:
+        linked = machine.user / "linked"
+        _git(machine.workspace, "worktree", "add", str(linked))
+        ran = machine.run("sh", "-c", "git log --format=%s; echo x > README; git commit -am Second", workspace=linked)
+        assert ran.stdout.startswith("The first\n")
+        assert ran.returncode
+        assert (linked / "README").read_text() == "x\n"
+
+    def test_a_git_file_of_a_stranger_opens_no_other_place(self, machine: Machine) -> None:
+        for target in (machine.user / ".ssh", machine.user):
+            (machine.user / "trap").mkdir(exist_ok=True)
+            (machine.user / "trap/.git").write_text(f"gitdir: {target}\n")
+            ran = machine.run("sh", "-c", f"cat {machine.user}/.ssh/*", workspace=machine.user / "trap")
+            assert "canary" not in ran.stdout
+
+    def test_a_workspace_that_cannot_be_kept_apart_from_the_home_is_refused(self, machine: Machine) -> None:
+        for folder in (machine.user, machine.user.parent, Path("/")):
+            with pytest.raises(ToolRefused, match="holds the home directory"):
+                machine.sandbox.wrap(["true"], workspace=folder)
+
+    def test_a_link_in_place_of_the_repositorys_data_is_refused(self, machine: Machine) -> None:
+        (machine.user / "other").mkdir()
+        (machine.user / "other/.git").symlink_to(machine.workspace / ".git")
+        with pytest.raises(ToolRefused, match="is a link"):
+            machine.sandbox.wrap(["true"], workspace=machine.user / "other")
+
+    def test_the_environment_holds_no_keys(self, machine: Machine) -> None:
+        said = machine.shell("env; cat /proc/*/environ 2>/dev/null | tr '\\0' '\\n'")
+        assert "canary" not in said
+        assert "WANTED=wanted" in said
+
+    def test_the_environment_of_other_processes_stays_theirs(self, machine: Machine) -> None:
+        with subprocess.Popen(["sleep", "1000"], env={"TOKEN": "canary"}) as other:
+            said = machine.shell(f"cat /proc/{other.pid}/environ /proc/*/environ | tr '\\0' '\\n'")
+            other.kill()
+        assert "canary" not in said
+
+    def test_other_processes_cannot_be_ended(self, machine: Machine) -> None:
+        with subprocess.Popen(["sleep", "1000"]) as other:
+            machine.shell(f"kill -KILL {other.pid}; kill -KILL -1")
+            ended = other.poll()
+            other.kill()
+        assert ended is None
+
+    def test_no_service_can_be_reached(self, machine: Machine) -> None:
+        with _listening(machine) as (tcp, udp, path, name):
+            for family, address in (
+                ("AF_INET", f"('127.0.0.1', {tcp})"),
+                ("AF_INET, socket.SOCK_DGRAM", f"('127.0.0.1', {udp.getsockname()[1]})"),
+                ("AF_UNIX", repr(path)),
+                ("AF_UNIX", repr(name)),
+            ):
+                said = machine.python(_connects(family, address))
+                assert "connected" not in said or "DGRAM" in family
+            assert not _arrived(udp)
+
+    def test_the_network_can_be_allowed(self, machine: Machine) -> None:
+        with _listening(machine) as (tcp, _, path, _):
+            assert machine.python(_connects("AF_INET", f"('127.0.0.1', {tcp})"), network=True) == "connected\n"
+            assert machine.python(_connects("AF_UNIX", repr(path)), network=True) != "connected\n"
+
+    def test_sockets_within_a_program_work(self, machine: Machine) -> None:
+        assert machine.python("import socket; a, b = socket.socketpair(); a.send(b'x'); print(b.recv(1))") == "b'x'\n"
+
+    def test_there_are_no_powers_of_root(self, machine: Machine) -> None:
+        assert set(machine.shell("grep -h ^Cap /proc/self/status | cut -f2").split()) == {"0" * 16}
+        assert machine.shell("grep -h NoNewPrivs /proc/self/status").split() == ["NoNewPrivs:", "1"]
+
+    def test_a_namespace_of_its_own_undoes_nothing(self, machine: Machine) -> None:
+        machine.shell(
+            "unshare -Urm sh -c 'umount -l .git; mount -o remount,rw /; mount -o remount,rw .git; echo x > .git/new'"
+        )
+        machine.shell(f"unshare -Urm sh -c 'umount -l /tmp; umount -l {machine.user}; echo x > {machine.outside}/new'")
+        assert not (machine.workspace / ".git/new").exists()
+        assert not (machine.outside / "new").exists()
+
+    def test_no_process_stays_behind(self, machine: Machine) -> None:
+        pipe = machine.workspace / "src/held"
+        os.mkfifo(pipe)
+        reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+        writer = os.open(pipe, os.O_WRONLY)
+        os.close(reader)
+        machine.shell(
+            "env -i setsid -f sh -c 'exec 9<src/held; echo >src/ready; exec >/dev/null 2>&1; exec sleep 1000'; "
+            "until test -s src/ready; do sleep 0.01; done"
+        )
+        gone = select.poll()
+        gone.register(writer, 0)
+        assert gone.poll(10_000)
+        os.close(writer)
+
+
+@contextlib.contextmanager
+def _listening(machine: Machine) -> Generator[tuple[int, socket.socket, str, str]]:
+    """Services outside the sandbox: a TCP port, a UDP socket, a Unix socket's path, and an abstract one's name."""
+    path, name = str(machine.outside / "socket"), f"\0denizen-{os.urandom(8).hex()}"
+    with contextlib.ExitStack() as stack:
+        kinds: Sequence[tuple[int, int, str | tuple[str, int]]] = (
+            (socket.AF_INET, socket.SOCK_STREAM, ("127.0.0.1", 0)),
+            (socket.AF_INET, socket.SOCK_DGRAM, ("127.0.0.1", 0)),
+            (socket.AF_UNIX, socket.SOCK_STREAM, path),
+            (socket.AF_UNIX, socket.SOCK_STREAM, name),
+        )
+        sockets = [stack.enter_context(socket.socket(family, kind)) for family, kind, _ in kinds]
+        for service, (_, kind, address) in zip(sockets, kinds, strict=True):
+            service.bind(address)
+            if kind == socket.SOCK_STREAM:
+                service.listen()
+        yield sockets[0].getsockname()[1], sockets[1], path, name
+
+
+def _arrived(udp: socket.socket) -> bool:
+    return bool(select.select([udp], [], [], 0)[0])
