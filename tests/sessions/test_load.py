@@ -55,8 +55,11 @@ async def read_and_go_on(store: JsonlStore) -> tuple[list[str], list[str]]:
 # A last line that is torn
 
 
-async def test_torn_last_line_is_dropped_and_cut_off(store: JsonlStore, put: Put) -> None:
-    path = put(HEADER + ONE + TWO[:-9])
+@pytest.mark.parametrize(
+    "torn", [TWO[:1], TWO[:-9], TWO[:-2], b'{"type":"user","id":"\xc3', b'{"type":"state","value":1.']
+)
+async def test_torn_last_line_is_dropped_and_cut_off(store: JsonlStore, put: Put, torn: bytes) -> None:
+    path = put(HEADER + ONE + torn)
     found, warnings = await read_and_go_on(store)
     assert found == ["1"]
     assert warnings == ["the last line is torn, and is dropped"]
@@ -317,11 +320,12 @@ async def continued(data: bytes) -> tuple[Session, bytes, list[AnyEntry]]:
 
 
 async def test_any_beginning_of_a_transcript_loads_and_goes_on(recorded: bytes) -> None:
-    for cut in range(len(recorded) + 1):
-        session, _, entries = await continued(recorded[:cut])
+    for cut in [*range(0, len(recorded) - 400, 7), *range(len(recorded) - 400, len(recorded) + 1)]:
+        session, kept, entries = await continued(recorded[:cut])
         assert [entry.id for entry in session.entries[:-1]] == (path_of(recorded[:cut]) or ["1"]), cut
         assert len(session.warnings) <= 1
         assert entries == session.entries, cut
+        assert all(json.loads(line) for line in kept.splitlines()), cut  # nothing torn is left
 
 
 edits = st.lists(st.tuples(st.integers(0, 5000), st.integers(0, 3), st.binary(max_size=3)), min_size=1, max_size=8)
@@ -344,3 +348,11 @@ async def test_any_bytes_load(before: bytes, after: bytes) -> None:
     session, _, entries = await continued(before + b"\n" + HEADER + after)
     assert entries == session.entries
     assert texts(entries)[-1:] == ["and on"]
+
+
+@given(st.lists(st.integers(0, 99), max_size=25))
+@example([0, 1, 2, 3, 2, 13, 4])
+async def test_lines_in_any_order_left_out_or_twice_load(recorded: bytes, order: list[int]) -> None:
+    lines = recorded.splitlines(keepends=True)
+    session, _, entries = await continued(b"".join(lines[number % len(lines)] for number in order))
+    assert entries == session.entries

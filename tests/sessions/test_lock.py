@@ -1,15 +1,18 @@
 """One process writes a session; another is told which, and may when that one is gone."""
 
+import asyncio
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from denizen.clock import SystemClock
 from denizen.entries import AnyEntry, NoteEntry, UserEntry
 from denizen.errors import SessionError
 from denizen.sessions import JsonlStore
@@ -118,3 +121,27 @@ async def test_losing_the_lock_takes_it_from_nobody(store: JsonlStore) -> None:
         await first.close()
         with pytest.raises(SessionError, match="already open"):
             await store.open("work")
+
+
+def test_many_that_want_the_session_at_once_have_it_one_after_the_other(tmp_path: Path) -> None:
+    async def turns(name: str) -> None:
+        store, done = JsonlStore(tmp_path, clock=SystemClock(), sync=False), 0
+        while done < 100:
+            try:
+                session = await store.open("work")
+            except SessionError as busy:
+                assert "already open" in str(busy) or "another process" in str(busy), busy  # noqa: PT017
+                continue
+            await session.append(said(f"{name}{done}"))
+            await session.close()
+            done += 1
+
+    with ThreadPoolExecutor(4) as threads:
+        for turn in [threads.submit(asyncio.run, turns(name)) for name in "abcd"]:
+            turn.result()
+    kept = content(asyncio.run(read_all(tmp_path)))
+    assert sorted(map(text_of, kept)) == sorted(f"{name}{number}" for name in "abcd" for number in range(100))
+
+
+async def read_all(root: Path) -> Sequence[AnyEntry]:
+    return await JsonlStore(root, clock=SystemClock()).read("work")
