@@ -2,6 +2,7 @@
 
 import asyncio
 import dataclasses
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
@@ -28,30 +29,30 @@ Scope = Literal["once", "session", "always"]
 
 
 @click.command()
-@click.argument("session")
+@click.argument("name", metavar="SESSION")
 @click.argument("words", nargs=-1, metavar="[yes|no|TEXT…]")
 @click.option("--for-session", "scope", flag_value="session", help="Say yes to this very call for the whole session.")
 @click.option(
     "--always", "scope", flag_value="always", help="Say yes for ever: it becomes a rule of the configuration."
 )
 @turn_options(session=False)
-def answer(session: str, words: tuple[str, ...], scope: Scope | None, options: TurnOptions) -> int:
+def answer(name: str, words: tuple[str, ...], scope: Scope | None, options: TurnOptions) -> int:
     """Answer the question that a parked turn waits for, and go on with it.
 
     Anything but yes or no is said to the agent in place of running the call. Without an answer the question is shown.
     The turn goes on in the folder where the session began, unless --workspace names another.
     """
     with options.host() as host, asyncio.Runner() as runner:
-        entries = runner.run(store().read(session))
-        request = _question(session, entries)
+        entries = runner.run(store().read(name))
+        request = _question(name, entries)
         if not words:
-            _show(session, request, host)
+            _show(name, request, host)
             return STATUS["parked"]
         given = _answer(request, " ".join(words), scope)
         began = workspace_of(entries)
         if began and not options.workspace:
             options = dataclasses.replace(options, workspace=Path(began))
-        return run(runner, _go_on(session, given, options, host))
+        return run(runner, _go_on(name, given, options, host))
 
 
 async def _go_on(name: str, given: AnswerEntry, options: TurnOptions, host: Terminal | JsonLines) -> int:
@@ -60,7 +61,9 @@ async def _go_on(name: str, given: AnswerEntry, options: TurnOptions, host: Term
         host.emit(Notice(text, "warning"))
     async with options.agent(loaded) as agent, opened(agent, name, host) as session:
         if _question(name, session.entries).call_id != given.call_id:
-            raise SessionError(f"Session {name} waits for another answer by now. Look again: denizen answer {name}")
+            raise SessionError(
+                f"Session {name} waits for another answer by now. Look again: denizen answer {shlex.quote(name)}"
+            )
         await session.append(given)
         result = await run_turn(agent, session, None, host, stream=not options.no_stream)
     return STATUS[result.stop_reason]
@@ -74,7 +77,11 @@ def _question(name: str, entries: Sequence[AnyEntry]) -> Ask:
     for call in calls:
         if call.id in asked and call.id not in answered:
             return Ask(call.id, asked[call.id].question, call.name, call.args)
-    hint = f" Its turn is unfinished; go on with it: denizen ask --session {name}" if unfinished(entries) else ""
+    hint = (
+        f" Its turn is unfinished; go on with it: denizen ask --session {shlex.quote(name)}"
+        if unfinished(entries)
+        else ""
+    )
     raise SessionError(f"Session {name} waits for no answer.{hint}")
 
 
@@ -82,8 +89,8 @@ def _show(name: str, request: Ask, host: Terminal | JsonLines) -> None:
     if isinstance(host, JsonLines):
         host.emit(TurnParked(session_key(name), request.call_id, request.question))
         return
-    write(f"{described(request)}\n\n")
-    write(f"Answer with: denizen answer {short_name(session_key(name))} yes|no|TEXT [--for-session|--always]\n")
+    quoted = shlex.quote(short_name(name))
+    write(f"{described(request)}\n\nAnswer with: denizen answer {quoted} yes|no|TEXT [--for-session|--always]\n")
 
 
 def _answer(request: Ask, words: str, scope: Scope | None) -> AnswerEntry:

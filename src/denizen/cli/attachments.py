@@ -26,7 +26,7 @@ def compose(text: str, images: Sequence[Path] = (), piped: str = "") -> list[Use
     parts += [_attached(path) for path in dict.fromkeys(_mentioned(text))]
     parts += [_image(path) for path in images]
     if piped.strip():
-        parts.append(Text(f"<stdin>\n{piped}\n</stdin>" if parts else piped))
+        parts.append(Text(f"\n\n<stdin>\n{piped}\n</stdin>" if parts else piped))
     if not parts:
         raise ConfigError('There is no message. Give one: denizen ask "What language is this project?", or pipe it in.')
     return parts
@@ -65,7 +65,7 @@ def _attached(path: Path) -> UserPart:
         raise ConfigError(
             f"{path} is neither text nor a picture (png, jpeg, gif, webp). Leave out the @ to name it only."
         )
-    return Text(f'<file path="{path}">\n{data.decode("utf-8", "replace")}\n</file>')
+    return Text(f'\n\n<file path="{path}">\n{data.decode("utf-8", "replace")}\n</file>')
 
 
 def _image(path: Path) -> Image:

@@ -5,6 +5,8 @@ import platform
 import shutil
 import stat
 import subprocess
+import sys
+import textwrap
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -27,6 +29,8 @@ from denizen.tools.sandbox import choose_sandbox
 
 _LITTLE_SPACE = 500_000_000
 _NO_SPACE = 20_000_000
+_INDENT = 16
+_UNLIMITED = 10_000
 
 
 class Finding(NamedTuple):
@@ -50,11 +54,17 @@ def doctor() -> int:
     broken = False
     for finding in _findings():
         sign, colour = _SIGNS[finding.state]
-        write(click.style(f"{sign} {finding.subject:13}", fg=colour) + f" {printable(finding.found)}\n")
+        write(click.style(f"{sign} {finding.subject:13} ", fg=colour) + _folded(finding.found))
         if finding.advice:
-            write(f"  {'':13} → {printable(finding.advice)}\n")
+            write(f"{'':{_INDENT}}{_folded(f'→ {finding.advice}')}")
         broken = broken or finding.state == "broken"
     return int(broken)
+
+
+def _folded(text: str) -> str:
+    """The text under itself, as wide as the terminal."""
+    width = shutil.get_terminal_size().columns - _INDENT if sys.stdout.isatty() else _UNLIMITED
+    return f"\n{'':{_INDENT}}".join(textwrap.wrap(printable(text), max(width, _INDENT))) + "\n"
 
 
 def _findings() -> Iterator[Finding]:

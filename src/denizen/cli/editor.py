@@ -1,5 +1,6 @@
 """Where a person types messages: line editing, history, several lines. Imports prompt_toolkit."""
 
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -38,13 +39,12 @@ class Editor:
 
     async def read(self) -> str | None:
         """The next message; None when the person leaves, by Ctrl-D or by Ctrl-C twice where nothing is typed."""
-        for _ in range(2):
+        with contextlib.suppress(EOFError, _Interrupted):
             try:
                 return await self._prompt.prompt_async()
-            except EOFError:
-                return None
             except _Interrupted:
                 click.secho("  Ctrl-C again leaves.", dim=True, err=True)
+                return await self._prompt.prompt_async()
         return None
 
 

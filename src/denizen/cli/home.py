@@ -5,7 +5,10 @@ from pathlib import Path
 
 from denizen.clock import SystemClock
 from denizen.config.home import find_home
-from denizen.sessions import JsonlStore, SessionKey
+from denizen.sessions import JsonlStore, SessionKey, session_key
+
+KEY_BEFORE_NAME = str(SessionKey("-")).removesuffix("-")
+"""What stands before the name in the key of a session that began at the terminal."""
 
 
 def home() -> Path:
@@ -20,7 +23,7 @@ def store() -> JsonlStore:
 
 def short_name(key: str) -> str:
     """What to call a session at the terminal: its name where it began here, else its whole key."""
-    parsed = SessionKey.parse(key)
+    parsed = SessionKey.parse(session_key(key))
     return parsed.peer if parsed == SessionKey(parsed.peer) and not parsed.peer.startswith("agent:") else key
 
 

@@ -49,7 +49,9 @@ class _Lazy(click.Group):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
 
-@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]}, epilog=_FIRST_STEPS)
+@click.group(
+    cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}, epilog=_FIRST_STEPS
+)
 @click.version_option(__version__, prog_name="denizen")
 def cli() -> None:
     """An agent that answers questions about a folder, and works in it.

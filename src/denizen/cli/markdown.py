@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 
+from denizen.cli.home import short_name
 from denizen.cli.text import shorten
 from denizen.cli.usage import usage_parts
 from denizen.entries import (
@@ -28,7 +29,7 @@ def markdown(entries: Sequence[AnyEntry], *, whole: bool) -> Iterator[str]:
     for entry in entries:
         match entry:
             case SessionEntry():
-                yield f"# {entry.key}\n\n{entry.at:%Y-%m-%d %H:%M} · {entry.workspace}"
+                yield f"# {short_name(entry.key)}\n\n{entry.at:%Y-%m-%d %H:%M} · {entry.workspace}"
             case UserEntry(message=message):
                 yield f"## User\n\n{_words(message.content)}"
             case AssistantEntry(message=message):

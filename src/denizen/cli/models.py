@@ -73,7 +73,8 @@ def _offer(loaded: Loaded, name: str, *, listed: bool) -> Offer:
     if way.provider.local:
         ready, why = bool(served), f"{'a server answers' if served else 'no server answers'} at {way.base_url}"
     else:
-        ready, why = not way.missing(), way.missing() or f"key from {way.keys[0].source}" if way.keys else way.base_url
+        there = f"key from {way.keys[0].source}" if way.keys else f"needs no key at {way.base_url}"
+        ready, why = not way.missing(), way.missing() or there
     return Offer(name, ready, why, [*_models(name, way, served)] if ready or listed else [])
 
 

@@ -97,7 +97,7 @@ _TURN = (
         help="Read this file in place of the home's denizen.toml.",
     ),
     click.option("--profile", default="assistant", metavar="NAME", help="What the agent sees and how it acts."),
-    click.option("--max-iterations", "--max-turns", type=click.IntRange(1), help="Model calls at most."),
+    click.option("--max-iterations", "--max-turns", type=click.IntRange(1), metavar="N", help="Model calls at most."),
     click.option("--max-cost", type=click.FloatRange(0), metavar="USD", help="US dollars at most."),
     click.option("--json", is_flag=True, help="Print every event as a line of JSON; the last is `done`."),
     click.option("--no-stream", is_flag=True, help="Wait for whole answers."),

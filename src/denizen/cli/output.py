@@ -1,18 +1,15 @@
 """Standard output, which holds results alone, and errors on standard error."""
 
-import sys
-
 import click
 
 from denizen.cli.text import printable
-from denizen.errors import DenizenError
+from denizen.errors import DenizenError, SessionError
 
 
 def write(text: str) -> None:
-    """Write a result at once. Raises DenizenError when that fails, BrokenPipeError when nobody reads any more."""
+    """Write a result at once; its colours stay on a terminal only. Raises DenizenError when that fails, BrokenPipeError when nobody reads any more."""
     try:
-        sys.stdout.write(text)
-        sys.stdout.flush()
+        click.echo(text, nl=False)
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -22,4 +19,13 @@ def write(text: str) -> None:
 def say_error(error: DenizenError) -> None:
     """Say what went wrong."""
     click.secho("error: ", fg="red", bold=True, nl=False, err=True)
-    click.echo(printable(str(error)), err=True)
+    click.echo(printable(_named(error)), err=True)
+
+
+def _named(error: DenizenError) -> str:
+    """Its words, with sessions as they are called at the terminal."""
+    if not isinstance(error, SessionError):
+        return str(error)
+    from denizen.cli.home import KEY_BEFORE_NAME
+
+    return str(error).replace(KEY_BEFORE_NAME, "")

@@ -55,7 +55,7 @@ async def _new(chat: Conversation, name: str) -> None:
 
 async def _sessions(chat: Conversation, name: str) -> None:
     if name:
-        await chat.change_session(name)
+        await _new(chat, name)
         return
     for info in (await chat.agent.store.list())[:20]:
         _tell(f"{short_name(info.key):24} {printable(info.title)}")

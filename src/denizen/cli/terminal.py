@@ -1,5 +1,6 @@
 """The terminal as a host: the reply on standard output, everything else on standard error."""
 
+import shlex
 import sys
 from collections.abc import Sequence
 from typing import Any, Self
@@ -153,7 +154,7 @@ class Terminal:
                 pass
 
     def _parked(self, event: TurnParked) -> None:
-        name = short_name(event.session_key)
+        name = shlex.quote(short_name(event.session_key))
         self._line(f"  parked: {one_line(event.question)}", "yellow", always=True)
         self._line(f"  answer with: denizen answer {name} yes|no|TEXT", "yellow", always=True)
 

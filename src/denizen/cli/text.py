@@ -12,11 +12,14 @@ _SEQUENCE = re.compile(
     """,
     re.VERBOSE,
 )
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def printable(text: str) -> str:
-    """The text without terminal escape sequences and control characters; tabs and new lines stay."""
+    """The text without what could paint a terminal or turn text round: escape sequences, control characters.
+
+    Tabs and new lines stay.
+    """
     return _CONTROL.sub("", _SEQUENCE.sub("", text))
 
 
