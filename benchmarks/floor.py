@@ -98,7 +98,7 @@ class Floor:
         self._http = http
         self._url = f"{stage.base_url}/chat/completions"
 
-    def open(self, key: str, store: str) -> Turn:
+    async def open(self, key: str, store: str) -> Turn:
         messages = [Message("system", SYSTEM)]
         transcript = self._transcript(key, store)
 

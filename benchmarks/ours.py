@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from itertools import count as counter
 from itertools import cycle
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -23,6 +24,9 @@ from denizen.messages import AssistantMessage, Text, ToolCall, UserMessage
 from denizen.ports import Limits, Model, ModelRequest, Session, Traits
 from denizen.sessions import JsonlStore
 
+if TYPE_CHECKING:
+    from _typeshed import FileDescriptorLike
+
 WIRES = {"/chat/completions": "openai", "/messages": "anthropic"}
 
 
@@ -30,6 +34,7 @@ class Scripted:
     """A model in the process: a call of the tool, the answer, and again."""
 
     name = "test:scripted"
+    local = True
 
     def __init__(self) -> None:
         call = AssistantMessage([ToolCall("call-1", TOOL_NAME, {"city": CITY})], self.name, stop_reason="tool_calls")
@@ -39,7 +44,7 @@ class Scripted:
         yield Finished(next(self._lines))
 
     def limits(self) -> Limits:
-        return Limits(window=10**9, local=True)
+        return Limits(window=10**9)
 
     async def close(self) -> None:
         pass
@@ -81,39 +86,29 @@ class Denizen:
 
     def _config(self, name: str, provider: str) -> Config:
         home, url = self._stage.home / name, self._stage.base_url
+        (home / "work").mkdir(parents=True)
         settings = ProviderSettings(
             base_url=url.replace("/scene/", "/words/") if name.startswith("words") else url,
             auth_profiles=[AuthProfile(id="bench", api_key=KEY)],
         )
         return Config(model=f"{provider}:{MODEL}", providers={provider: settings}, home=home, workspace=home / "work")
 
-    def open(self, key: str, store: str) -> Turn:
+    async def open(self, key: str, store: str) -> Turn:
         agent = self._agents[store]
-        session: Session | None = None
-        host = Listener()
-
-        async def turn_by_call(text: str) -> str:
-            return (await run_agent(text, session_key=key, agent=agent)).reply
-
-        async def turn_by_host(text: str) -> str:
-            nonlocal session
-            session = session or await agent.open(key)
-            return (await run_turn(agent, session, UserMessage([Text(text)]), host, stream=False)).reply
-
-        return turn_by_host if store in {"open", "scripted"} else turn_by_call
+        return _hosted(agent, await agent.open(key)) if store in {"open", "scripted"} else _called(agent, key)
 
     async def syncs(self) -> Figures:
         """How often one turn of `synced` brings a file (not a folder) to the disk."""
-        files: list[int] = []
+        files: list[object] = []
         fsync = os.fsync
 
-        def counting(fd: int) -> None:
-            if stat.S_ISREG(os.fstat(fd).st_mode):
+        def counting(fd: "FileDescriptorLike") -> None:
+            if isinstance(fd, int) and stat.S_ISREG(os.fstat(fd).st_mode):
                 files.append(fd)
             fsync(fd)
 
         os.fsync = counting
-        await self.open("synced-once", "synced")(QUESTION)
+        await _called(self._agents["synced"], "synced-once")(QUESTION)
         os.fsync = fsync
         return {"syncs": len(files)}
 
@@ -157,8 +152,9 @@ class Denizen:
     async def _written(self, messages: int) -> Path:
         agent, key = self._agents["scripted"], f"long-{messages}"
         session = await agent.open(key)
+        turn = _hosted(agent, session)
         for _ in range(messages // PER_TURN):
-            await run_turn(agent, session, UserMessage([Text(QUESTION)]), Listener(), stream=False)
+            await turn(QUESTION)
         await session.close()
         [path] = agent.home.rglob(f"*{key}.jsonl")
         return path
@@ -173,6 +169,22 @@ class Denizen:
         held = tracemalloc.get_traced_memory()[0] - memory
         await session.close()
         return cpu_ms, held
+
+
+def _called(agent: Agent, key: str) -> Turn:
+    async def turn(text: str) -> str:
+        return (await run_agent(text, session_key=key, agent=agent)).reply
+
+    return turn
+
+
+def _hosted(agent: Agent, session: Session) -> Turn:
+    host = Listener()
+
+    async def turn(text: str) -> str:
+        return (await run_turn(agent, session, UserMessage([Text(text)]), host, stream=False)).reply
+
+    return turn
 
 
 def _decoding_ms(path: Path) -> float:

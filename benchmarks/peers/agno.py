@@ -39,7 +39,7 @@ class Agno:
             telemetry=False,
         )
 
-    def open(self, key: str, store: str) -> Turn:
+    async def open(self, key: str, store: str) -> Turn:
         agent = self._agents[store]
 
         async def turn(text: str) -> str:

@@ -29,7 +29,7 @@ class LangChain:
             for store, saver in savers.items()
         }
 
-    def open(self, key: str, store: str) -> Turn:
+    async def open(self, key: str, store: str) -> Turn:
         agent = self._agents[store]
 
         async def turn(text: str) -> str:

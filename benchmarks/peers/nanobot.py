@@ -52,7 +52,7 @@ class NanoBot:
             tools.unregister(name)
         tools.register(WeatherTool(stage))
 
-    def open(self, key: str, store: str) -> Turn:
+    async def open(self, key: str, store: str) -> Turn:
         async def turn(text: str) -> str:
             return (await self._bot.run(text, session_key=f"bench:{key}")).content
 

@@ -24,7 +24,7 @@ class OpenAIAgents:
         self._agent = Agent(name="bench", instructions=SYSTEM, tools=[weather], model=model)
         self._paths = {"memory": ":memory:", "disk": stage.home / "sessions.db"}
 
-    def open(self, key: str, store: str) -> Turn:
+    async def open(self, key: str, store: str) -> Turn:
         session = SQLiteSession(key, self._paths[store])
 
         async def turn(text: str) -> str:

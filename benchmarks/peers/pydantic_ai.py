@@ -23,7 +23,7 @@ class PydanticAI:
         self._agent = Agent(OpenAIChatModel(MODEL, provider=provider), instructions=SYSTEM, tools=[weather])
         self._home = stage.home
 
-    def open(self, key: str, store: str) -> Turn:
+    async def open(self, key: str, store: str) -> Turn:
         history: list[ModelMessage] = []
         file = (self._home / f"{key}.jsonl").open("ab", buffering=0) if store == "disk" else None
 

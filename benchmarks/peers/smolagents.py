@@ -25,7 +25,7 @@ class SmolAgents:
         self._weather = weather
         self._model = OpenAIModel(MODEL, api_base=stage.base_url, api_key=KEY)
 
-    def open(self, key: str, store: str) -> Turn:
+    async def open(self, key: str, store: str) -> Turn:
         agent = ToolCallingAgent(
             tools=[self._weather], model=self._model, instructions=SYSTEM, verbosity_level=LogLevel.OFF
         )

@@ -28,7 +28,7 @@ class Strands:
         self._files = str(stage.home / "sessions")
         self._model = OpenAIModel(AsyncOpenAI(base_url=stage.base_url, api_key=KEY), model_id=MODEL)
 
-    def open(self, key: str, store: str) -> Turn:
+    async def open(self, key: str, store: str) -> Turn:
         agent = Agent(
             model=self._model,
             tools=[self._weather],
