@@ -258,7 +258,7 @@ async def test_what_a_newer_program_added_is_kept_and_left_out(store: JsonlStore
 
 
 async def test_newer_format_is_refused(store: JsonlStore, put: Put) -> None:
-    data = (DATA / "newer-major.jsonl").read_bytes()
+    data = (DATA / "newer-major.jsonl").read_bytes() + b'{"torn'
     path = put(data)
     for attempt in (store.open("work"), store.read("work"), store.fork("work", "other")):
         with pytest.raises(SessionError, match="newer Denizen \\(format 2; this one reads 1\\)"):

@@ -149,7 +149,7 @@ async def test_what_others_rely_on_is_synced_before_append_returns(
     async with opened(store) as session:
         calls.clear()
         await session.append(entry)
-        assert calls == ["write", "fsync", "fsync", "fsync"]  # of a new file the two folders, too
+        assert calls == ["write", "fsync", "fsync", "fsync"]  # at first its two folders, too
         calls.clear()
         await session.append(entry)
         assert calls == ["write", "fsync"]

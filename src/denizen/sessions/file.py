@@ -23,7 +23,7 @@ class TranscriptFile:
         self._path = path
         self._session = session
         self._lost = ""  # why nothing more can be written
-        self._unsynced: Sequence[Path] = ()  # folders whose entry for a new file isn't synced
+        self._unsynced: Sequence[Path] = path.parents[:2]  # folders that may not have the file's name on disk
         self._lock = Lock(path, now, session)
         try:
             self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
@@ -33,13 +33,19 @@ class TranscriptFile:
         self._is = identity(os.fstat(self._fd))
 
     def read(self) -> bytes:
-        """All that it holds. A torn last line is then cut off, and one that lacks its end gets it."""
+        """All that it holds."""
         with told("read", self._path), open(self._fd, "rb", closefd=False) as file:
-            data = file.read()
+            return file.read()
+
+    def repair(self, data: bytes) -> None:
+        """Make it ready for more behind `data`: a torn last line is cut off, one that lacks its end gets it."""
+        reach = extent(data)
+        with told("repair", self._path):
             os.fchmod(self._fd, 0o600)
-            self._repair(data)
-        self._unsynced = () if data else self._path.parents[:2]
-        return data
+            if reach.size < len(data):
+                os.ftruncate(self._fd, reach.size)
+            if reach.unfinished:
+                os.write(self._fd, b"\n")
 
     def append(self, line: bytes) -> None:
         """Write the line whole, or nothing of it."""
@@ -71,14 +77,6 @@ class TranscriptFile:
             os.close(self._fd)
             self._fd = -1
             self._lost = f"Session {self._session} is closed. Open it again to go on."
-
-    def _repair(self, data: bytes) -> None:
-        reach = extent(data)
-        if reach.torn:
-            os.ftruncate(self._fd, reach.size)
-        elif reach.unfinished:
-            os.ftruncate(self._fd, reach.size)
-            os.write(self._fd, b"\n")
 
     def _guard(self) -> None:
         if not self._lost and not self._lock.held():

@@ -48,10 +48,10 @@ class JsonlStore:
         key = session_key(key)
         file = TranscriptFile(self._place(key), self._clock.now(), key)
         try:
-            transcript = load(file.read(), key)
-            session = JsonlSession(
-                key, file, transcript, clock=self._clock, redactor=self._redactor, flusher=self._flusher
-            )
+            data = file.read()
+            transcript = load(data, key)
+            file.repair(data)
+            session = JsonlSession(key, file, transcript, self._clock, self._redactor, self._flusher)
             if not session.head:
                 session.begin(workspace, profile)
         except BaseException:
@@ -69,8 +69,8 @@ class JsonlStore:
 
         Raises SessionError where there is no such entry, and when `to` exists.
         """
-        key, to, path = session_key(key), session_key(to), self._place(to)
-        source = self._load(key)
+        key, to = session_key(key), session_key(to)
+        source, path = self._load(key), self._place(to)
         if at and at not in source:
             raise SessionError(f"Session {key} has no entry {at!r} to fork from.")
         header = SessionEntry(version=VERSION, key=to, forked_from=key, at=self._clock.now())

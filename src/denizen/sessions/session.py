@@ -13,7 +13,7 @@ from denizen.sessions.flush import Flusher
 from denizen.sessions.line import encode
 from denizen.sessions.transcript import Transcript
 
-_SYNCED = UserEntry | StartedEntry | ParkedEntry | AnswerEntry
+_SYNCED = (UserEntry, StartedEntry, ParkedEntry, AnswerEntry)
 
 
 class JsonlSession:
@@ -24,7 +24,6 @@ class JsonlSession:
         key: str,
         file: TranscriptFile,
         transcript: Transcript,
-        *,
         clock: Clock,
         redactor: Redactor,
         flusher: Flusher | None,
