@@ -51,7 +51,9 @@ class JsonlStore:
             data = file.read()
             transcript = load(data, key)
             file.repair(data)
-            session = JsonlSession(key, file, transcript, self._clock, self._redactor, self._flusher)
+            session = JsonlSession(
+                key, file, transcript, clock=self._clock, redactor=self._redactor, flusher=self._flusher
+            )
             if not session.head:
                 session.begin(workspace, profile)
         except BaseException:

@@ -24,6 +24,7 @@ class JsonlSession:
         key: str,
         file: TranscriptFile,
         transcript: Transcript,
+        *,
         clock: Clock,
         redactor: Redactor,
         flusher: Flusher | None,
