@@ -1,0 +1,148 @@
+"""`git`: what the repository tells, without changing it and without running anything that it brings along."""
+
+import os
+import shlex
+import shutil
+import tempfile
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from denizen.errors import ToolRefused
+from denizen.messages import Text, ToolResult
+from denizen.ports import Sandboxed, ToolContext, Traits
+from denizen.tools.function import FunctionTool, tool
+from denizen.tools.gitdir import git_folder
+from denizen.tools.process import Kept, run
+from denizen.tools.sandbox.environment import scrubbed
+
+_COMMANDS = {
+    "status": ["--ignore-submodules=dirty"],
+    "log": ["--no-ext-diff", "--no-textconv"],
+    "diff": ["--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty"],
+    "show": ["--no-ext-diff", "--no-textconv"],
+    "blame": ["--no-textconv"],
+}
+_REFUSED = {
+    "output": "it writes a file",
+    "ext-diff": "it runs programs",
+    "textconv": "it runs programs",
+    "remerge-diff": "it runs programs",
+    "diff-merges": "it may run programs; -m, -c and --cc are allowed",
+    "submodule": "it runs programs",
+    "ignore-submodules": "it runs programs",
+    "recurse-submodules": "it runs programs",
+    "help": "it runs programs",
+    "no-index": "it reads files outside the repository",
+    "contents": "it reads files outside the repository",
+    "ignore-revs-file": "it reads files outside the repository",
+}
+_WHOLE = frozenset({"text", "ignore-rev"})
+"""Options that are no abbreviation of a refused one."""
+_SHORT = {"status": {"-v": "it runs programs"}, "blame": {"-S": "it reads files outside the repository"}}
+_SETTINGS = (
+    *("core.fsmonitor=false", "core.hooksPath=/dev/null", "color.ui=never", "status.submoduleSummary=false"),
+    *("diff.submodule=short", "log.showSignature=false", "log.diffMerges=separate"),
+    *(f"gpg.{kind}program=false" for kind in ("", "openpgp.", "x509.", "ssh.")),
+)
+_PROGRAMS = r"^(filter|diff)\..*\.(clean|smudge|process|required|command|textconv)$"
+"""Settings by which a repository names programs of its own."""
+_PATIENCE = 60.0
+
+
+def git_tool(environ: Mapping[str, str], *, most: int = 40_000) -> FunctionTool:
+    """The tool that reads a workspace's repository; `most` bytes of what it says are kept."""
+    environment = scrubbed(environ) | {
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_ALLOW_PROTOCOL": "none",  # nothing is fetched, so no program is asked to
+        "GIT_NO_LAZY_FETCH": "1",
+    }
+
+    @tool(traits=Traits.READS | Traits.REPEATABLE)
+    async def git(args: str, turn: ToolContext) -> ToolResult:
+        """Read the git repository: status, log, diff, show, blame.
+
+        Args:
+            args: As on a command line, `log -n 5 --stat -- src`.
+        """
+        command, words = _checked(args, turn.workspace)
+        folder = git_folder(turn.workspace)
+        if folder is None:
+            raise ToolRefused(f"{turn.workspace} is not the root of a git repository")
+        start = ["git", "--no-pager", "--no-optional-locks", f"--git-dir={folder}", f"--work-tree={turn.workspace}"]
+        start += [word for setting in _SETTINGS for word in ("-c", setting)]
+
+        async def ask(words: Sequence[str], index: Path, take: Callable[[bytes], None]) -> int:
+            asked = Sandboxed([*start, *words], environment | {"GIT_INDEX_FILE": str(index)})
+            status = await run(asked, turn.workspace, seconds=_PATIENCE, take=take)
+            if status is None:
+                raise ToolRefused(f"git {command} took longer than {_PATIENCE:g} s; ask for less, with -n or a path")
+            return status
+
+        programs, kept = bytearray(), Kept(most)
+        with _copy(folder / "index") as index:
+            await ask(["config", "--null", "--name-only", "--get-regexp", _PROGRAMS], index, programs.extend)
+            status = await ask([*_without(bytes(programs)), command, *_COMMANDS[command], *words], index, kept.add)
+        text = kept.text("ask for less, with -n, --stat or a path")
+        ending = f"[exit code {status}]" if status else "" if text else "[nothing]"
+        return ToolResult("", "", [Text(text + ending)], is_error=status != 0)
+
+    return git
+
+
+@contextmanager
+def _copy(index: Path) -> Generator[Path]:
+    """A copy of the index, for git writes to it what it learns about files while it reads."""
+    with tempfile.TemporaryDirectory(prefix="denizen-") as folder:
+        if index.is_file():
+            shutil.copy2(index, folder)
+        yield Path(folder, "index")
+
+
+def _checked(args: str, workspace: Path) -> tuple[str, list[str]]:
+    """The command and its words. Raises ToolRefused for what could write, run something, or read elsewhere."""
+    try:
+        words = shlex.split(args)
+    except ValueError as error:
+        raise ToolRefused(f"git: {args!r} can't be read as a command line: {error}") from error
+    command, words = words[0] if words else "", words[1:]
+    if command == "git":
+        return _checked(args.strip().removeprefix("git"), workspace)
+    if command not in _COMMANDS:
+        raise ToolRefused(f"git {command} isn't offered here, only {', '.join(_COMMANDS)}; for others use bash")
+    options = words[: words.index("--")] if "--" in words else words
+    for word in options:
+        if reason := _refusal(command, word):
+            raise ToolRefused(f"git {command} {word} is refused: {reason}")
+    for word in words:
+        if not word.startswith("-") and _is_outside(word, workspace):
+            raise ToolRefused(f"git: {word!r} is outside the workspace")
+    return command, words
+
+
+def _refusal(command: str, word: str) -> str:
+    """Why an option isn't allowed, also one that is abbreviated; empty: it is."""
+    if not word.startswith("--"):
+        short = {"-O": "it reads files outside the repository"} | _SHORT.get(command, {})
+        return next((reason for option, reason in short.items() if word.startswith(option)), "")
+    name = word[2:].partition("=")[0]
+    if name in _WHOLE:
+        return ""
+    if command == "status" and "verbose".startswith(name):
+        return "it runs programs"
+    return next((reason for option, reason in _REFUSED.items() if option.startswith(name)), "")
+
+
+def _is_outside(word: str, workspace: Path) -> bool:
+    place = os.path.normpath(workspace / word)
+    within = Path(place).is_relative_to(workspace)
+    return "\0" in word or not within or not Path(os.path.realpath(place)).is_relative_to(workspace.resolve())
+
+
+def _without(programs: bytes) -> list[str]:
+    """The options that take the programs away which the repository names."""
+    names = programs.decode(errors="surrogateescape").split("\0")[:-1]
+    for name in names:
+        if "=" in name:
+            raise ToolRefused(f"the repository's git configuration names a program in a strange way: {name!r}")
+    return [word for name in names for word in ("-c", f"{name}={'false' if name.endswith('.required') else ''}")]
