@@ -5,8 +5,7 @@ https://platform.claude.com/docs/en/api/messages
 
 import base64
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from denizen.messages import (
@@ -21,7 +20,7 @@ from denizen.messages import (
     ToolResult,
 )
 from denizen.models.anthropic_reply import AnthropicReply
-from denizen.models.encoding import Encoded, encode_json
+from denizen.models.encoding import LATEST, Run, encode_json
 from denizen.models.providers import PROVIDERS
 from denizen.models.schema import closed
 from denizen.models.wire import WireModel, with_options
@@ -71,14 +70,12 @@ class AnthropicModel(WireModel):
             fields["stop_sequences"] = fields.pop("stop")
         return encode_json(fields)[:-1] + b',"messages":['
 
-    def _messages(self, encoded: Encoded) -> Iterable[bytes | memoryview]:
-        """The runs; the last two of the user are marked."""
-        text, start = memoryview(encoded.text), 0
-        for end in reversed([*islice((run.bytes for run in reversed(encoded.runs) if not run.assistant), 2)]):
-            yield text[start : end - _TAIL]
-            yield _MARK
-            start = end - _TAIL
-        yield text[start:]
+    def _latest(self, runs: Sequence[Run]) -> list[bytes]:
+        """The last two runs of the user are marked."""
+        texts = [run.text for run in runs]
+        for place in [place for place in range(-LATEST, 0) if place >= -len(runs) and not runs[place].assistant][-2:]:
+            texts[place] = texts[place][:-_TAIL] + _MARK + texts[place][-_TAIL:]
+        return texts
 
     def _run(self, run: Sequence[Message]) -> bytes:
         role = "assistant" if isinstance(run[0], AssistantMessage) else "user"

@@ -15,7 +15,7 @@ _SAYS_NOTHING: Final[tuple[Any, ...]] = (
 )  # the caller of a call that the model makes itself
 
 
-class Delta(msgspec.Struct):
+class Delta(msgspec.Struct, gc=False):
     """Some more of a block, or of the message."""
 
     type: str = ""

@@ -23,14 +23,14 @@ _STOPS: Final[Mapping[str, StopReason]] = {
 }
 
 
-class _Usage(msgspec.Struct):
+class _Usage(msgspec.Struct, gc=False):
     input_tokens: int | None = None
     output_tokens: int | None = None
     cache_read_input_tokens: int | None = None
     cache_creation_input_tokens: int | None = None
 
 
-class _Message(msgspec.Struct):
+class _Message(msgspec.Struct, gc=False):
     id: str = ""
     content: list[dict[str, Any]] | None = None
     stop_reason: str | None = None
@@ -38,7 +38,7 @@ class _Message(msgspec.Struct):
     error: Any = None
 
 
-class _Event(msgspec.Struct):
+class _Event(msgspec.Struct, gc=False):
     type: str = ""
     index: int = 0
     delta: Delta | None = None
@@ -66,17 +66,11 @@ class AnthropicReply:
 
     def feed(self, data: bytes) -> list[StreamEvent]:
         """What the next bytes of the stream bring."""
-        news: list[StreamEvent] = []
-        for payload in self._events.feed(data):
-            self._take(payload, news)
-        return news
+        return self._take(self._events.feed(data))
 
     def close(self) -> list[StreamEvent]:
         """What an unfinished last event brings."""
-        news: list[StreamEvent] = []
-        for payload in self._events.close():
-            self._take(payload, news)
-        return news
+        return self._take(self._events.close())
 
     @property
     def complete(self) -> bool:
@@ -98,19 +92,22 @@ class AnthropicReply:
         content = [part for block in self._blocks.values() for part in block.parts(self._origin.provider)]
         return AssistantMessage(content, self._origin.model, self._counted(), self._reason(content))
 
-    def _take(self, payload: bytes, news: list[StreamEvent]) -> None:
-        if self.done:
-            return
-        try:
-            event = decode(_EVENT, payload)
-        except ValueError as error:
-            raise self._origin.failure("its stream is damaged", "timeout") from error
-        if event.type == "content_block_delta" and event.delta:
-            self._block(event.index, event.delta).extend(event.delta, payload, news)
-        elif event.error is not None:
-            raise self._origin.complained(event.error)
-        else:
-            self._turn(event, news)
+    def _take(self, payloads: Sequence[bytes]) -> list[StreamEvent]:
+        news: list[StreamEvent] = []
+        for payload in payloads:
+            try:
+                event = decode(_EVENT, payload)
+            except ValueError as error:
+                raise self._origin.failure("its stream is damaged", "timeout") from error
+            if event.type == "content_block_delta" and event.delta:
+                self._block(event.index, event.delta).extend(event.delta, payload, news)
+            elif event.error is not None or not event.type:
+                raise self._origin.complained(payload)
+            else:
+                self._turn(event, news)
+            if self.done:
+                break
+        return news
 
     def _turn(self, event: _Event, news: list[StreamEvent]) -> None:
         match event.type:

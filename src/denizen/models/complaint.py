@@ -15,6 +15,9 @@ from denizen.models.classify import STATUS_OF_CODE, classify
 LONGEST: Final = 600
 """Characters of a provider's sentence that are kept: enough for any, too little for a page."""
 
+_SECRET: Final = 8
+"""Characters of a key that deserves the name; local servers are given words like `none`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Complaint:
@@ -48,7 +51,7 @@ class Origin:
 
     def failure(self, what: str, kind: ErrorKind = "unknown", status: int = 0) -> ModelError:
         """Any other failure."""
-        what = what.replace(self.secret, "***") if self.secret else what
+        what = what.replace(self.secret, "***") if len(self.secret) >= _SECRET else what
         who, profile = self.provider, self.profile_id
         return ModelError(f"{self.model}: {what}", kind=kind, status=status, provider=who, profile_id=profile)
 

@@ -3,7 +3,6 @@
 import json
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from itertools import groupby, takewhile
 from typing import Any, Final, NamedTuple
 
@@ -14,48 +13,72 @@ from denizen.messages import AssistantMessage, Message
 MOST: Final = 64 * 1024 * 1024
 """Bytes that are kept for all sessions together; the session unused for longest goes first."""
 
+BLOCK: Final = 256 * 1024
+"""Bytes of a block of runs: short enough to let others run while it is sent, long enough to be few."""
+
+LOOSE: Final = 64
+"""Runs that aren't in a block, at most."""
+
+LATEST: Final = 4
+"""Runs that are never in one: requests may have to change them."""
+
 EncodeRun = Callable[[Sequence[Message]], bytes]
 """Makes wire messages, joined by commas, of a run: consecutive messages, either all the assistant's or none."""
 
 
 class Run(NamedTuple):
-    """Where a run ends: after how many messages, and after how many bytes; and whose it is."""
+    """A run, encoded: up to which message it goes, whose it is, and its bytes."""
 
-    messages: int
-    bytes: int
+    until: int
     assistant: bool
+    text: bytes
 
 
-@dataclass(slots=True)
 class Encoded:
-    """The messages of one request: `text` is the inside of a JSON array. `settings` and `head` are the writer's."""
+    """The messages of one session's latest request: `blocks`, each ending in a comma, and behind them `runs`.
 
-    messages: list[Message] = field(default_factory=list)
-    runs: list[Run] = field(default_factory=list)
-    text: bytearray = field(default_factory=bytearray)
-    settings: Any = None
-    head: bytes = b""
+    `settings` and `head` are what else the writer of requests keeps for the next one.
+    """
 
-    def update(self, messages: list[Message], encode: EncodeRun) -> None:
-        """Make it the encoding of `messages`; what was there already costs a comparison."""
-        self._keep(_same(self.messages, messages))
-        start, end = self._end()
-        for assistant, group in groupby(messages[start:], key=_is_assistant):
-            run = list(group)
-            if piece := encode(run):
-                self.text += b"," + piece if self.text else piece
-            start, end = start + len(run), len(self.text)
-            self.runs.append(Run(start, end, assistant))
-        self.messages = messages
+    def __init__(self) -> None:
+        self.blocks: list[bytes] = []
+        self.runs: list[Run] = []
+        self.settings: Any = None
+        self.head = b""
+        self.size = 0
+        self._messages: list[Message] = []
 
-    def _keep(self, same: int) -> None:
-        """Drop what differs, and the last run that doesn't: it may go on."""
-        while self.runs and self.runs[-1].messages >= same:
-            self.runs.pop()
-        del self.text[self._end()[1] :]
+    def update(self, messages: Sequence[Message], encode: EncodeRun) -> None:
+        """Make it the encoding of `messages`; what is known already costs no more than a comparison."""
+        messages = messages if isinstance(messages, list) else [*messages]
+        same = _same(self._messages, messages)
+        self._keep(same, messages[same] if same < len(messages) else None)
+        until = self.runs[-1].until if self.runs else 0
+        for assistant, group in groupby(messages[until:], key=_is_assistant):
+            run = [*group]
+            until += len(run)
+            if text := encode(run):
+                self.runs.append(Run(until, assistant, text))
+                self.size += len(text)
+        self._messages[same:] = messages[same:]
+        if len(self.runs) > LOOSE:
+            self._pack()
 
-    def _end(self) -> tuple[int, int]:
-        return self.runs[-1][:2] if self.runs else (0, 0)
+    def _keep(self, same: int, following: Message | None) -> None:
+        """Drop the runs that differ, or go on with what follows. A change further back than they reach drops all."""
+        while self.runs and not _stands(self.runs[-1], same, following):
+            self.size -= len(self.runs.pop().text)
+        if not self.runs:
+            self.blocks.clear()
+            self.size = 0
+
+    def _pack(self) -> None:
+        text = b"".join([run.text + b"," for run in self.runs[:-LATEST]])
+        del self.runs[:-LATEST]
+        if self.blocks and len(self.blocks[-1]) < BLOCK:
+            self.blocks[-1] += text
+        else:
+            self.blocks.append(text)
 
 
 class Encodings:
@@ -70,18 +93,20 @@ class Encodings:
     def of(self, messages: Sequence[Message], session_key: str) -> Encoded:
         """The encoding of `messages`; without a session it isn't kept."""
         encoded = self._sessions.pop(session_key, None) or Encoded()
-        self._size -= len(encoded.text)
-        encoded.update([*messages], self._encode)
+        self._size -= encoded.size
+        encoded.update(messages, self._encode)
         if session_key:
             self._sessions[session_key] = encoded
-            self._size += len(encoded.text)
-            self._evict()
+            self._size += encoded.size
+            while self._size > self._most:
+                self._size -= self._sessions.popitem(last=False)[1].size
         return encoded
 
-    def _evict(self) -> None:
-        while self._size > self._most:
-            _, oldest = self._sessions.popitem(last=False)
-            self._size -= len(oldest.text)
+
+def _stands(run: Run, same: int, following: Message | None) -> bool:
+    if run.until == same and following is not None:
+        return run.assistant != _is_assistant(following)
+    return run.until <= same
 
 
 def _is_assistant(message: Message) -> bool:
@@ -89,7 +114,7 @@ def _is_assistant(message: Message) -> bool:
 
 
 def _same(old: list[Message], new: list[Message]) -> int:
-    """How many messages at the beginning are the same. Comparing the lists as a whole looks at identity first, in C."""
+    """How many messages at the beginning are the same. Comparing lists as a whole looks at identity first, in C."""
     if old == new[: len(old)]:
         return len(old)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))

@@ -1,9 +1,8 @@
 """The connections to the providers: one pool for all models of a process, opened at the first request."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
-from typing import Final
 
 import aiohttp
 from aiohttp.abc import AbstractStreamWriter
@@ -11,9 +10,7 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from denizen.errors import ConfigError
-
-BLOCK: Final = 256 * 1024
-"""Bytes of a large body that are written at once: other tasks run in between."""
+from denizen.models.encoding import BLOCK
 
 
 class Http:
@@ -31,12 +28,12 @@ class Http:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def post(
-        self, url: URL, body: bytes, headers: CIMultiDict[str], *, stream: bool
+        self, url: URL, body: Sequence[bytes], headers: CIMultiDict[str], *, stream: bool
     ) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
-        """POST `body`; the response's body is still to be read. Raises aiohttp's errors and TimeoutError."""
+        """POST the pieces of a body; the response's is still to be read. Raises aiohttp's errors and TimeoutError."""
         return self._opened().post(
             url,
-            data=body if len(body) <= BLOCK else _Large(body),
+            data=body[0] if len(body) == 1 and len(body[0]) <= BLOCK else _Blocks(body),
             headers=headers,
             timeout=self._streaming if stream else self._buffered,
             allow_redirects=False,
@@ -58,20 +55,23 @@ class Http:
             await session.close()
 
 
-class _Large(aiohttp.Payload):
-    """A body of some size, written in blocks."""
+class _Blocks(aiohttp.Payload):
+    """A large body, sent as it lies in memory."""
 
-    def __init__(self, body: bytes) -> None:
-        super().__init__(body, content_type="application/json")
-        self._size = len(body)
+    _value: Sequence[bytes]
+
+    def __init__(self, pieces: Sequence[bytes]) -> None:
+        super().__init__(pieces, content_type="application/json")
+        self._size = sum(map(len, pieces))
 
     def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
-        return self._value.decode(encoding, errors)
+        return b"".join(self._value).decode(encoding, errors)
 
     async def write(self, writer: AbstractStreamWriter) -> None:
-        view = memoryview(self._value)
-        for start in range(0, len(view), BLOCK):
-            await writer.write(view[start : start + BLOCK])
+        for piece in self._value:
+            view = memoryview(piece)
+            for start in range(0, len(piece), BLOCK):
+                await writer.write(view[start : start + BLOCK])
 
 
 async def finish(response: aiohttp.ClientResponse, seconds: float = 1.0) -> None:

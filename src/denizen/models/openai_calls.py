@@ -10,14 +10,14 @@ from denizen.messages import AssistantPart, Opaque, ToolCall
 from denizen.models.parsing import INVALID_JSON, arguments
 
 
-class FunctionDelta(msgspec.Struct):
+class FunctionDelta(msgspec.Struct, gc=False):
     """A piece of a call; a few servers send the arguments as an object."""
 
     name: str | None = None
     arguments: str | dict[str, Any] | None = None
 
 
-class CallDelta(msgspec.Struct):
+class CallDelta(msgspec.Struct, gc=False):
     """A piece of a call, and where it belongs: by index, by id, by both, or by neither."""
 
     index: int | None = None

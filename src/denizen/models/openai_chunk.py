@@ -8,7 +8,7 @@ from denizen.messages import Usage
 from denizen.models.openai_calls import CallDelta
 
 
-class Part(msgspec.Struct):
+class Part(msgspec.Struct, gc=False):
     """An element of content that is a list, as Mistral sends it."""
 
     type: str = ""
@@ -24,7 +24,7 @@ class Part(msgspec.Struct):
         )
 
 
-class Delta(msgspec.Struct):
+class Delta(msgspec.Struct, gc=False):
     """A piece of the answer, or all of it. Its thoughts have two names."""
 
     content: str | list[Part] | None = None
@@ -36,7 +36,7 @@ class Delta(msgspec.Struct):
     extra_content: Any = None
 
 
-class Choice(msgspec.Struct):
+class Choice(msgspec.Struct, gc=False):
     """One of the answers; we only ask for one."""
 
     index: int = 0
@@ -46,13 +46,13 @@ class Choice(msgspec.Struct):
     error: Any = None
 
 
-class _Details(msgspec.Struct):
+class _Details(msgspec.Struct, gc=False):
     cached_tokens: int | None = None
     cache_write_tokens: int | None = None
     reasoning_tokens: int | None = None
 
 
-class Counts(msgspec.Struct):
+class Counts(msgspec.Struct, gc=False):
     """Tokens as the providers count them: those of the prompt include what the cache gave and got."""
 
     prompt_tokens: int | None = None
@@ -82,7 +82,7 @@ class Counts(msgspec.Struct):
         return float(self.cost) if isinstance(self.cost, int | float) and not self.is_byok else None
 
 
-class Chunk(msgspec.Struct):
+class Chunk(msgspec.Struct, gc=False):
     """An event of a stream, or a whole response."""
 
     choices: list[Choice] | None = None

@@ -6,10 +6,8 @@ https://platform.openai.com/docs/api-reference/chat-streaming, and what other pr
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-import msgspec
-
 from denizen.events import StreamEvent, TextDelta, TextEnd, ThinkingDelta, ThinkingEnd
-from denizen.messages import AssistantMessage, AssistantPart, Opaque, StopReason, Text, Thinking, ToolCall
+from denizen.messages import AssistantMessage, AssistantPart, Opaque, StopReason, Text, Thinking
 from denizen.models.complaint import Origin
 from denizen.models.openai_calls import Call, CallDelta
 from denizen.models.openai_chunk import CHUNK, Choice, Chunk, Counts, Delta, Part
@@ -49,17 +47,11 @@ class OpenAIReply:
 
     def feed(self, data: bytes) -> list[StreamEvent]:
         """What the next bytes of the stream bring."""
-        news: list[StreamEvent] = []
-        for payload in self._events.feed(data):
-            self._take(payload, news)
-        return news
+        return self._take(self._events.feed(data))
 
     def close(self) -> list[StreamEvent]:
         """What an unfinished last event brings."""
-        news: list[StreamEvent] = []
-        for payload in self._events.close():
-            self._take(payload, news)
-        return news
+        return self._take(self._events.close())
 
     def read(self, body: bytes) -> None:
         """The whole answer, when it came in one piece."""
@@ -67,66 +59,77 @@ class OpenAIReply:
             chunk = decode(CHUNK, body)
         except ValueError as error:
             raise self._origin.failure("its answer is not a chat completion in OpenAI's format") from error
-        self._add(chunk, body, [])
+        self._note(chunk, body)
+        for choice in chunk.choices or ():
+            self._add(choice, [])
         self._stop = self._stop or "stop"
 
     def message(self) -> AssistantMessage:
         """The answer so far."""
         self._end([])
         provider = self._origin.provider
-        fields = {"reasoning_details": [*self._details.values()], "extra_content": self._extra}
-        kept = {name: value for name, value in fields.items() if value}
-        content: list[AssistantPart] = [Opaque(provider, kept)] if kept else []
+        content: list[AssistantPart] = []
         for part in self._parts:
-            content.extend(part.parts(provider) if isinstance(part, Call) else [part])
-        return AssistantMessage(
-            content, self._origin.model, self._usage.usage(thoughts_extra=self._thoughts_extra), self._reason(content)
-        )
+            content.extend(part.parts(provider) if isinstance(part, Call) else (part,))
+        if self._details or self._extra:
+            fields = {"reasoning_details": [*self._details.values()], "extra_content": self._extra}
+            content.insert(0, Opaque(provider, {name: value for name, value in fields.items() if value}))
+        usage = self._usage.usage(thoughts_extra=self._thoughts_extra)
+        return AssistantMessage(content, self._origin.model, usage, self._reason())
 
-    def _take(self, payload: bytes, news: list[StreamEvent]) -> None:
-        if self.done or payload.startswith(b"[DONE]"):
-            self.done = True
-            self._end(news)
-            return
-        try:
-            chunk = decode(CHUNK, payload)
-        except ValueError as error:
-            raise self._origin.failure("its stream is damaged", "timeout") from error
-        self._add(chunk, payload, news)
+    def _take(self, payloads: Sequence[bytes]) -> list[StreamEvent]:
+        news: list[StreamEvent] = []
+        for payload in payloads:
+            if payload.endswith(b"[DONE]"):
+                self.done = True
+                self._end(news)
+                break
+            try:
+                chunk = decode(CHUNK, payload)
+            except ValueError as error:
+                raise self._origin.failure("its stream is damaged", "timeout") from error
+            if chunk.usage is not None or chunk.choices is None or chunk.error is not None:
+                self._note(chunk, payload)
+            for choice in chunk.choices or ():
+                self._add(choice, news)
+        return news
 
-    def _add(self, chunk: Chunk, payload: bytes, news: list[StreamEvent]) -> None:
-        if chunk.error is not None:
-            raise self._origin.complained(chunk.error)
-        if chunk.usage is not None:
-            self._usage = chunk.usage
-        elif chunk.choices is None:
-            raise self._origin.complained(msgspec.json.decode(payload))
-        for choice in chunk.choices or ():
-            if choice.index == 0:
-                self._choose(choice, news)
-
-    def _choose(self, choice: Choice, news: list[StreamEvent]) -> None:
-        if choice.error is not None:
-            raise self._origin.complained(choice.error)
-        if delta := choice.delta or choice.message:
-            self._grow(delta, news)
-        if choice.finish_reason:
-            self._stop = choice.finish_reason
-            self._end(news)
+    def _add(self, choice: Choice, news: list[StreamEvent]) -> None:
+        delta = choice.delta or choice.message
+        if delta is not None and not choice.index:
+            if delta.reasoning_content or delta.reasoning:
+                self._say(Thinking, delta.reasoning_content or delta.reasoning or "", news)
+            content = delta.content
+            if type(content) is str and content and self._kind is Text:  # most events are this and nothing else
+                self._pieces.append(content)
+                news.append(TextDelta(content))
+            elif content:
+                self._speak(content, news)
+            if delta.tool_calls or delta.reasoning_details or delta.refusal or delta.extra_content:
+                self._grow(delta, news)
+        if choice.finish_reason or choice.error is not None:
+            self._stop_for(choice, news)
 
     def _grow(self, delta: Delta, news: list[StreamEvent]) -> None:
-        if thoughts := delta.reasoning_content or delta.reasoning:
-            self._say(Thinking, thoughts, news)
-        if delta.content:
-            self._speak(delta.content, news)
+        for piece in delta.tool_calls or ():
+            self._call(piece, news)
         if delta.refusal:
             self._refused = True
             self._say(Text, delta.refusal, news)
-        for piece in delta.tool_calls or ():
-            self._call(piece, news)
-        if delta.reasoning_details:
-            self._detail(delta.reasoning_details)
+        self._detail(delta.reasoning_details)
         self._extra = delta.extra_content or self._extra
+
+    def _stop_for(self, choice: Choice, news: list[StreamEvent]) -> None:
+        if choice.error is not None:
+            raise self._origin.complained(choice.error)
+        self._stop = choice.finish_reason
+        self._end(news)
+
+    def _note(self, chunk: Chunk, payload: bytes) -> None:
+        """What isn't part of the answer: a failure, or what it cost."""
+        if chunk.error is not None or (chunk.usage is None and chunk.choices is None):
+            raise self._origin.complained(payload)
+        self._usage = chunk.usage or self._usage
 
     def _speak(self, content: str | list[Part], news: list[StreamEvent]) -> None:
         if isinstance(content, str):
@@ -175,7 +178,7 @@ class OpenAIReply:
             if isinstance(part, Call):
                 news.extend(part.ended())
 
-    def _reason(self, content: Sequence[AssistantPart]) -> StopReason:
+    def _reason(self) -> StopReason:
         reason = "refusal" if self._refused else _STOPS.get(self._stop or "", "end")
-        called = any(isinstance(part, ToolCall) for part in content)
+        called = any(isinstance(part, Call) for part in self._parts)
         return "tool_calls" if called and reason == "end" else reason

@@ -1,7 +1,7 @@
 """What the wire clients share: one request, one answer, and every failure as a `Failed` at its end."""
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import aiohttp
@@ -12,7 +12,7 @@ from denizen.errors import ModelError
 from denizen.events import Failed, Finished, StreamEvent
 from denizen.messages import AssistantMessage, Message
 from denizen.models.complaint import Origin, retry_after
-from denizen.models.encoding import Encoded, Encodings
+from denizen.models.encoding import Encodings, Run
 from denizen.models.http import Http, endpoint, finish, header_fields
 from denizen.models.providers import Provider
 from denizen.ports import Limits, ModelRequest
@@ -99,8 +99,9 @@ class WireModel(ABC):
     def _base(self, base_url: str) -> str:
         return base_url
 
-    def _messages(self, encoded: Encoded) -> Iterable[bytes | bytearray | memoryview]:
-        return [encoded.text]
+    def _latest(self, runs: Sequence[Run]) -> list[bytes]:
+        """The runs behind the blocks, as this request sends them."""
+        return [run.text for run in runs]
 
     def limits(self) -> Limits:
         """Its context window and longest answer; what was passed as `limits` is asked now, not before."""
@@ -135,13 +136,16 @@ class WireModel(ABC):
             last = Finished(reply.message()) if reply.complete else Failed(self._cut_off(error))
         yield last
 
-    def _body(self, request: ModelRequest) -> bytes:
+    def _body(self, request: ModelRequest) -> list[bytes]:
         encoded = self._encodings.of(request.messages, request.session_key)
         settings = msgspec.structs.replace(request, messages=())
         if encoded.settings != settings:
             encoded.settings, encoded.head = settings, self._head(request)
-        comma = b"," if encoded.text and not encoded.head.endswith(b"[") else b""
-        return b"".join((encoded.head, comma, *self._messages(encoded), b"]}"))
+        latest = b",".join(self._latest(encoded.runs)) + b"]}"
+        comma = b"," if encoded.runs and not encoded.head.endswith(b"[") else b""
+        if not encoded.blocks:
+            return [encoded.head + comma + latest]
+        return [encoded.head + comma, *encoded.blocks, latest]
 
     async def _in_one_piece(self, response: aiohttp.ClientResponse, request: ModelRequest) -> bool:
         """Whether the answer isn't a stream. Raises ModelError where it is a refusal."""

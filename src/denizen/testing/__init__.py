@@ -1,6 +1,40 @@
 """What tests of agents, models and tools need: doubles, loopback servers, and the suites that every adapter passes."""
 
-from denizen.testing.fake_clock import FakeClock
-from denizen.testing.scripted import ScriptedModel
+import importlib
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["FakeClock", "ScriptedModel"]
+if TYPE_CHECKING:
+    from denizen.testing.conformance_model import ModelConformance
+    from denizen.testing.conformance_sandbox import SandboxConformance
+    from denizen.testing.conformance_store import SessionStoreConformance
+    from denizen.testing.fake_clock import FakeClock
+    from denizen.testing.loopback import LoopbackAnthropic, LoopbackOpenAI, Reply, Request, Step, split
+    from denizen.testing.scripted import ScriptedModel
+
+__all__ = [
+    "FakeClock",
+    "LoopbackAnthropic",
+    "LoopbackOpenAI",
+    "ModelConformance",
+    "Reply",
+    "Request",
+    "SandboxConformance",
+    "ScriptedModel",
+    "SessionStoreConformance",
+    "Step",
+    "split",
+]
+
+_HOMES = {
+    "FakeClock": "fake_clock",
+    "ModelConformance": "conformance_model",
+    "SandboxConformance": "conformance_sandbox",
+    "ScriptedModel": "scripted",
+    "SessionStoreConformance": "conformance_store",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'denizen.testing' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"denizen.testing.{_HOMES.get(name, 'loopback')}"), name)

@@ -1,7 +1,7 @@
 """A model that plays a script."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 
 import msgspec
 
@@ -21,11 +21,11 @@ from denizen.messages import AssistantMessage, Text, Thinking, ToolCall
 from denizen.ports import Limits, ModelRequest
 
 Reply = AssistantMessage | ModelError | str
-Line = Reply | Callable[[ModelRequest], Reply]
+Line = Reply | Callable[[ModelRequest], Reply | Awaitable[Reply]]
 
 
 class ScriptedModel:
-    """Plays `script` in order: messages, texts, failures, or functions of the request that give one of these.
+    """Plays `script` in order: messages, texts, failures, or functions of the request that give (or await) one.
 
     `requests` are the ones it got, each with the messages that it had then. Past the script's end it fails.
     """
@@ -51,6 +51,8 @@ class ScriptedModel:
         self.requests.append(msgspec.structs.replace(request, messages=[*request.messages]))
         line = next(self._script, None)
         reply = line(request) if callable(line) else line
+        if isinstance(reply, Awaitable):
+            reply = await reply
         if isinstance(reply, str):
             reply = AssistantMessage([Text(reply)], self.name)
         if isinstance(reply, AssistantMessage):

@@ -1,0 +1,191 @@
+"""Model servers on this machine's loopback: real HTTP, replies from a queue, and every way in which a provider fails.
+
+They run in a thread of their own, so that blocking tests, asynchronous ones and other processes can all talk to them.
+"""
+
+import asyncio
+import enum
+import threading
+from collections import deque
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import msgspec
+from aiohttp import hdrs, web
+
+from denizen.messages import AssistantMessage, Text
+from denizen.testing.wire import Wire
+from denizen.testing.wire_anthropic import ANTHROPIC
+from denizen.testing.wire_openai import OPENAI
+
+EVENT_STREAM = "text/event-stream; charset=utf-8"
+JSON = "application/json"
+
+
+class Step(enum.Enum):
+    """What a reply does between its bytes."""
+
+    HOLD = enum.auto()
+    """Wait until the test calls `release()`."""
+    STALL = enum.auto()
+    """Send nothing any more, and keep the connection."""
+    HANG_UP = enum.auto()
+    """Close the connection."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request as it came."""
+
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        """Its body, parsed."""
+        return msgspec.json.decode(self.body)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A response: its bytes, each element sent on its own, and what happens between them, or before the status."""
+
+    steps: Sequence[bytes | Step]
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class LoopbackServer:
+    """A model server; use it as a context manager. `requests` are those that came, oldest first."""
+
+    wire: Wire
+    _loop: asyncio.AbstractEventLoop
+    _over: asyncio.Event
+    _released: asyncio.Event
+
+    def __init__(self) -> None:
+        self.requests: list[Request] = []
+        self._replies: deque[Reply | AssistantMessage] = deque()
+        self._port: Future[int] = Future()
+        self._thread = threading.Thread(target=self._run, daemon=True, name="loopback")
+
+    @property
+    def base_url(self) -> str:
+        """What a client is configured with."""
+        return f"http://127.0.0.1:{self._port.result()}{self.wire.prefix}"
+
+    # What it replies, in this order
+
+    def say(self, *answers: AssistantMessage | str) -> None:
+        """Answer with messages, each streamed or in one piece as its request asks."""
+        self._replies.extend(AssistantMessage([Text(each)]) if isinstance(each, str) else each for each in answers)
+
+    def fail(self, status: int, body: Any = None, headers: Mapping[str, str] | None = None) -> None:
+        """Answer with a status and a body: bytes, a sentence in the provider's own form, or anything as JSON."""
+        if isinstance(body, str):
+            body = self.wire.error(status, body)
+        data = body if isinstance(body, bytes) else msgspec.json.encode(body)
+        self._replies.append(Reply([data], status, {hdrs.CONTENT_TYPE: JSON, **(headers or {})}))
+
+    def send(self, *steps: bytes | Step, content_type: str = EVENT_STREAM) -> None:
+        """Answer 200 with these bytes, each element sent on its own; `split` makes such elements."""
+        self._replies.append(Reply(steps, 200, {hdrs.CONTENT_TYPE: content_type}))
+
+    def release(self) -> None:
+        """Let every reply go on that holds."""
+        self._loop.call_soon_threadsafe(self._release)
+
+    # The server
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        self._port.result()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._loop.call_soon_threadsafe(self._over.set)
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._serve())
+        except BaseException as error:  # the top of a thread: whoever waits for the port must hear of it
+            if not self._port.done():
+                self._port.set_exception(error)
+            raise
+
+    async def _serve(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._over, self._released = asyncio.Event(), asyncio.Event()
+        server = web.Server(self._answer, access_log=None)
+        runner = web.ServerRunner(server, handle_signals=False, shutdown_timeout=0)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        self._port.set_result(runner.addresses[0][1])
+        await self._over.wait()
+        await runner.cleanup()
+
+    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        received = Request(request.path, request.headers.copy(), await request.content.read())
+        self.requests.append(received)
+        reply = self._replies.popleft() if self._replies else self._unexpected()
+        if isinstance(reply, AssistantMessage):
+            reply = self._said(reply, received)
+        response = web.StreamResponse(status=reply.status, headers=reply.headers)
+        for step in reply.steps:
+            if isinstance(step, Step):
+                await self._take(step, request)
+            else:
+                await response.prepare(request)
+                await response.write(step)
+                await asyncio.sleep(0)
+        return response
+
+    def _said(self, message: AssistantMessage, request: Request) -> Reply:
+        if request.json.get("stream"):
+            return Reply(self.wire.streamed(message), 200, {hdrs.CONTENT_TYPE: EVENT_STREAM})
+        return Reply([self.wire.whole(message)], 200, {hdrs.CONTENT_TYPE: JSON})
+
+    def _unexpected(self) -> Reply:
+        told = self.wire.error(500, "the loopback server has no reply left")
+        return Reply([msgspec.json.encode(told)], 500, {hdrs.CONTENT_TYPE: JSON})
+
+    def _release(self) -> None:
+        self._released.set()
+        self._released = asyncio.Event()
+
+    async def _take(self, step: Step, request: web.BaseRequest) -> None:
+        match step:
+            case Step.HOLD:
+                await self._released.wait()
+            case Step.STALL:
+                await self._over.wait()
+            case Step.HANG_UP:
+                if request.transport:
+                    request.transport.close()
+
+
+class LoopbackAnthropic(LoopbackServer):
+    """Speaks Anthropic Messages."""
+
+    wire = ANTHROPIC
+
+
+class LoopbackOpenAI(LoopbackServer):
+    """Speaks OpenAI Chat Completions."""
+
+    wire = OPENAI
+
+
+def split(data: bytes, *sizes: int) -> list[bytes]:
+    """The bytes in pieces of these sizes, over and over."""
+    pieces: list[bytes] = []
+    place = turn = 0
+    while place < len(data):
+        size = sizes[turn % len(sizes)]
+        pieces.append(data[place : place + size])
+        place, turn = place + size, turn + 1
+    return pieces
