@@ -52,7 +52,7 @@ class Player:
     contender: Contender
     weather: Weather
     _opened: int = 0
-    _long: dict[str, tuple[Turn, int]] = field(default_factory=dict)
+    _long: dict[tuple[str, int], Turn] = field(default_factory=dict)
 
     async def _open(self, store: str) -> Turn:
         self._opened += 1
@@ -86,14 +86,20 @@ class Player:
         return {"cpu_ms": [await self._cost(turn) for _ in range(count)]}
 
     async def history(self, turns: int, count: int, store: str) -> Figures:
-        """CPU milliseconds of each of `count` turns of one session that has `turns` behind it when they begin."""
-        turn, played = self._long.pop(store, None) or (await self._open(store), 0)
-        for _ in range(turns - played):
-            await self._play(turn)
+        """CPU milliseconds of each of `count` turns of a session that had `turns` behind it at first.
+
+        It is the same session each time, so its history grows a little; one turn more warms the caches up.
+        """
+        turn = self._long.get((store, turns)) or await self._long_session(store, turns)
         gc.collect()
-        costs = [await self._cost(turn) for _ in range(count)]
-        self._long[store] = turn, max(turns, played) + count
-        return {"cpu_ms": costs}
+        await self._play(turn)
+        return {"cpu_ms": [await self._cost(turn) for _ in range(count)]}
+
+    async def _long_session(self, store: str, turns: int) -> Turn:
+        turn = self._long[store, turns] = await self._open(store)
+        for _ in range(turns):
+            await self._play(turn)
+        return turn
 
     async def _cost(self, turn: Turn) -> float:
         cpu = time.process_time()

@@ -1,6 +1,6 @@
 """What a turn costs when there is a history behind it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -31,54 +31,51 @@ def table(plan: Plan, peers: Sequence[Entry]) -> Table:
     """Denizen's own turns at several lengths of history."""
     result = Table("A turn with a history behind it", OURS_NOTE, OURS)
     with hall([FLOOR, DENIZEN]) as meeting:
-        first: Samples | None = None
-        for turns in plan.history if DENIZEN.name in meeting.processes else ():
-            if (taken := _level(meeting, turns, plan)) is None:
-                break
-            first = first or taken.scripted
-            _add(result, turns, taken, first)
+        lanes = {Lane(turns, way): _play(meeting, turns, way) for turns in plan.history for way in WAYS}
+        taken = meeting.interleave(lanes, plan.repeats) if DENIZEN.name in meeting.processes else {}
+        if not meeting.failed:
+            _fill(result, plan, taken)
         meeting.report(result)
     return result
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
-    """The four ways of a turn at one length of history."""
+class Lane:
+    """A way to play a turn, at a length of history."""
 
-    scripted: Samples
-    ours: Samples
-    replayed: Samples
-    encoded: Samples
-    bytes: int
+    turns: int
+    way: str
 
 
-def _level(meeting: Hall, turns: int, plan: Plan) -> Level | None:
-    """The four ways, taken in turn; the replay comes right after Denizen, whose bodies the server then still has."""
-    taken = meeting.interleave(
-        {
-            "scripted": partial(meeting.ask, DENIZEN.name, "history", turns=turns, count=AT_ONCE, store="scripted"),
-            "encoded": partial(meeting.ask, FLOOR.name, "history", turns=turns, count=AT_ONCE, store="memory"),
-            "ours": partial(meeting.ask, DENIZEN.name, "history", turns=turns, count=AT_ONCE, store="open"),
-            "replayed": partial(meeting.ask, FLOOR.name, "replay", count=AT_ONCE),
-        },
-        plan.repeats,
-    )
-    if meeting.failed:
-        return None
-    return Level(**{way: _turns(figures) for way, figures in taken.items()}, bytes=taken["replayed"][-1]["bytes"])
+WAYS = {  # the replay comes right after Denizen's own turns, whose bodies the server then still has
+    "scripted": (DENIZEN.name, "scripted"),
+    "encoded": (FLOOR.name, "memory"),
+    "ours": (DENIZEN.name, "open"),
+    "replayed": (FLOOR.name, ""),
+}
+
+
+def _play(meeting: Hall, turns: int, way: str) -> Callable[[], Figures]:
+    name, store = WAYS[way]
+    if way == "replayed":
+        return partial(meeting.ask, name, "replay", count=AT_ONCE)
+    return partial(meeting.ask, name, "history", turns=turns, count=AT_ONCE, store=store)
+
+
+def _fill(result: Table, plan: Plan, taken: Mapping[Lane, Sequence[Figures]]) -> None:
+    first: Samples | None = None
+    for turns in plan.history:
+        scripted, encoded, ours, replayed = (_turns(taken[Lane(turns, way)]) for way in WAYS)
+        first = first or scripted
+        sent = ours, replayed, ours.over(replayed), encoded, ours.over(encoded)
+        result.add(turns, scripted, scripted.over(first), *sent, taken[Lane(turns, "replayed")][-1]["bytes"])
+        flat, over_http = scripted.median / first.median, ours.median / replayed.median
+        result.goals.append(Goal(f"a turn after {turns} turns, scripted, over the shortest history", 1.2, flat))
+        result.goals.append(Goal(f"a turn after {turns} turns, over HTTP, over sending the same bytes", 1.5, over_http))
 
 
 def _turns(figures: Sequence[Figures]) -> Samples:
     return Samples([*chain.from_iterable(figure["cpu_ms"] for figure in figures)])
-
-
-def _add(result: Table, turns: int, taken: Level, first: Samples) -> None:
-    alone = taken.scripted, taken.scripted.over(first)
-    sent = taken.ours, taken.replayed, taken.ours.over(taken.replayed), taken.encoded, taken.ours.over(taken.encoded)
-    result.add(turns, *alone, *sent, taken.bytes)
-    flat, over_http = taken.scripted.median / first.median, taken.ours.median / taken.replayed.median
-    result.goals.append(Goal(f"a turn after {turns} turns, scripted, over the shortest history", 1.2, flat))
-    result.goals.append(Goal(f"a turn after {turns} turns, over HTTP, over sending the same bytes", 1.5, over_http))
 
 
 def growth(plan: Plan, peers: Sequence[Entry]) -> Table:

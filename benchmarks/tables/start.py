@@ -24,6 +24,7 @@ process to the arrival of its first request at a server that leaves it waiting: 
 process itself held."""
 COLUMNS = ("engine", "import CPU ms", "import MB", "first request CPU ms", "first request MB")
 NOTHING = "python alone"
+USED = "denizen, run_agent"  # `denizen` itself loads what is used, when it is used
 ASK = "denizen ask"
 PATIENCE = 60.0  # seconds until a first request is given up
 TICK_MS = 1000 / os.sysconf("SC_CLK_TCK")
@@ -51,11 +52,12 @@ def table(plan: Plan, peers: Sequence[Entry]) -> Table:
         meeting = Hall(server)
         imports = {entry.name: partial(_import, entry.python(), entry.imports) for entry in entries}
         imports[NOTHING] = partial(_import, Path(sys.executable), "sys")
+        imports[USED] = partial(_import, Path(sys.executable), "denizen.engine")
         firsts: dict[str, Callable[[], Figures]] = {entry.name: partial(_built, server, entry) for entry in entries}
         firsts[ASK] = partial(_asked, server)
         imported = _measure(meeting, imports, plan)
         begun = _measure(meeting, firsts, plan)
-    for name in (NOTHING, FLOOR.name, DENIZEN.name, ASK, *(peer.name for peer in peers)):
+    for name in (NOTHING, FLOOR.name, DENIZEN.name, USED, ASK, *(peer.name for peer in peers)):
         cells = [*_cells(imported.get(name, ())), *_cells(begun.get(name, ()))]
         if any(cells):
             result.add(name, *cells)
