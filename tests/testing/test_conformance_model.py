@@ -7,6 +7,7 @@ import pytest
 from denizen.messages import AssistantMessage
 from denizen.ports import KnownModel, ModelRequest
 from denizen.testing import ModelConformance, ScriptedModel
+from denizen.testing.conformance_model import Line, Play
 
 
 async def never(_: ModelRequest) -> AssistantMessage:
