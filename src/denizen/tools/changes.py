@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from types import EllipsisType
 
 from denizen.errors import ToolRefused
-from denizen.tools.workspace import Place, Workspace, require_file
+from denizen.tools.workspace import EFFECTIVE, Place, Workspace, require_file
 
 Version = tuple[int, int, int]
 """Which version of a file it is: inode, last change in ns, bytes."""
 
-_EFFECTIVE = os.access in os.supports_effective_ids
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -134,7 +133,7 @@ class _Step:
         place, replaces = self._place, self._content.replaces
         if found:
             require_file(found, place.path)
-            if not os.access(place.name, os.W_OK, dir_fd=place.fd, effective_ids=_EFFECTIVE):
+            if not os.access(place.name, os.W_OK, dir_fd=place.fd, effective_ids=EFFECTIVE):
                 raise ToolRefused(f"{place.path} is read-only")
         if replaces is not ... and replaces != version(found):
             raise ToolRefused(f"{place.path} was changed by somebody else meanwhile; read it again")

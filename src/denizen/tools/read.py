@@ -1,11 +1,9 @@
 """`read`: a text file by lines, or an image."""
 
-import codecs
 import io
 import os
 import re
 import threading
-from collections.abc import Iterator
 from typing import Annotated, Any
 
 from msgspec import Meta
@@ -14,7 +12,7 @@ from denizen.errors import ToolRefused
 from denizen.messages import Image, Text, ToolResult
 from denizen.ports import ToolContext, Traits
 from denizen.tools.function import result, tool
-from denizen.tools.text import readable, size
+from denizen.tools.text import lines_of, open_text, readable, size
 from denizen.tools.thread import in_thread
 from denizen.tools.workspace import Workspace
 
@@ -39,7 +37,6 @@ _BINARY = {
     b"\x7fELF": "a program or library (ELF)",
     b"SQLite format 3\0": "an SQLite database",
 }
-_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 Line = Annotated[int, Meta(ge=1)]
 
@@ -65,8 +62,11 @@ def _read(workspace: Workspace, path: str, asked: tuple[int, int | None], stop: 
         for media_type, magic in _IMAGES.items():
             if magic.match(head):
                 return _image(file, place.path, media_type, length)
-        _require_text(head, place.path, length)
-        return _show(_open_text(file, head), place.path, asked, length, stop)
+        known = next((what for magic, what in _BINARY.items() if head.startswith(magic)), "")
+        text = None if known else open_text(file)
+        if text is None:
+            raise ToolRefused(f"{place.path} is {known or 'binary data'} ({size(length)}), not text; it isn't shown")
+        return _show(text, place.path, asked, length, stop)
 
 
 def _image(file: io.BufferedReader, path: str, media_type: str, length: int) -> ToolResult:
@@ -78,18 +78,6 @@ def _image(file: io.BufferedReader, path: str, media_type: str, length: int) -> 
     return ToolResult("", "", parts, details={"path": path, "bytes": length, "media_type": media_type})
 
 
-def _require_text(head: bytes, path: str, length: int) -> None:
-    known = next((kind for magic, kind in _BINARY.items() if head.startswith(magic)), "")
-    if known or (b"\0" in head and not head.startswith(_UTF16)):
-        raise ToolRefused(f"{path} is {known or 'binary data'} ({size(length)}), not text; it isn't shown")
-
-
-def _open_text(file: io.BufferedReader, head: bytes) -> io.TextIOWrapper:
-    if head.startswith(_UTF16):
-        return io.TextIOWrapper(file, "utf-16", errors="replace", newline="\n")
-    return io.TextIOWrapper(file, "utf-8-sig", errors="surrogateescape", newline="\n")
-
-
 def _show(
     text: io.TextIOWrapper, path: str, asked: tuple[int, int | None], length: int, stop: threading.Event
 ) -> ToolResult:
@@ -99,7 +87,7 @@ def _show(
     shown: list[str] = []
     number = chars = 0
     note = ""
-    for number, line in enumerate(_lines(text), 1):
+    for number, (line, cut) in enumerate(lines_of(text, LONGEST_LINE), 1):
         if stop.is_set() or (end and number > end):
             break
         if number < start:
@@ -107,20 +95,11 @@ def _show(
         if len(shown) == MOST_LINES or chars > MOST_CHARS:
             note = f"\n[{size(length)} in all, this was up to line {number - 1}; to go on: read {path} start={number}]"
             break
-        shown.append(f"{number}\t{line}")
+        shown.append(f"{number}\t{line}" + (f"… [{cut} more characters]" if cut else ""))
         chars += len(line)
     if not shown and (number or start > 1):
         raise ToolRefused(f"{path} has {number} lines; there is none from {start} to {end or 'the end'}")
     return _result(shown, note, path=path, start=start, lines=len(shown), bytes=length)
-
-
-def _lines(text: io.TextIOWrapper) -> Iterator[str]:
-    """The lines, each cut where it is long; never more than a piece of one is held."""
-    while line := text.readline(LONGEST_LINE):
-        cut, piece = 0, line
-        while not piece.endswith("\n") and (piece := text.readline(1 << 16)):
-            cut += len(piece.rstrip("\n"))
-        yield line.rstrip("\r\n") + (f"… [{cut} more characters]" if cut else "")
 
 
 def _result(shown: list[str], note: str, **details: Any) -> ToolResult:

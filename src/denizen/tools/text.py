@@ -1,12 +1,16 @@
 """Text of files as it is: its encoding, byte order mark and line endings are found, kept and put back."""
 
 import codecs
+import io
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from denizen.errors import ToolRefused
 
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+_HEAD = 8192
+"""Bytes in which a file that isn't text shows it, as in git."""
 _BROKEN = re.compile("[\udc80-\udcff]")
 
 
@@ -46,6 +50,23 @@ def _decode_broken(data: bytes) -> tuple[str, Encoding]:
     if any(sign > "\x7f" for sign in _BROKEN.sub("", text)):  # other encodings almost never look like UTF-8
         return text, Encoding(broken=True)
     return data.decode("latin-1"), Encoding("latin-1")
+
+
+def open_text(file: io.BufferedReader) -> io.TextIOWrapper | None:
+    """A file as text to be read by and by, a surrogate for each byte that isn't text; None for binary data."""
+    head = file.peek(_HEAD)[:_HEAD]
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return io.TextIOWrapper(file, "utf-16", errors="replace", newline="\n")
+    return None if b"\0" in head else io.TextIOWrapper(file, "utf-8-sig", errors="surrogateescape", newline="\n")
+
+
+def lines_of(text: io.TextIOWrapper, longest: int) -> Iterator[tuple[str, int]]:
+    """The lines without their ends, each cut where it is longer, and how many characters that leaves out."""
+    while line := text.readline(longest):
+        cut, piece = 0, line
+        while not piece.endswith("\n") and (piece := text.readline(1 << 16)):
+            cut += len(piece.rstrip("\n"))
+        yield line.rstrip("\r\n"), cut
 
 
 def readable(text: str) -> tuple[str, int]:

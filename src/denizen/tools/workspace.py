@@ -20,7 +20,9 @@ MOST_LINKS = 40
 CONFIGURATION = "denizen.toml"
 """At the workspace's root the tools don't write it: it says what they may do."""
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+EFFECTIVE = os.access in os.supports_effective_ids
+"""For `os.access`: whether it can be asked for the rights that the process has now."""
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _THROUGH = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IFLNK: "a link"}
@@ -34,12 +36,19 @@ class Missing(ToolRefused):
 class Place:
     """Where a path leads: the entry `name` of the open folder `fd` (`.`: that folder itself).
 
-    `path` is for people and models: relative to the workspace, or absolute outside it.
+    `path` is for people and models: relative to the workspace, or absolute outside it; `address` leads there again,
+    whatever signs are in it.
     """
 
     fd: int
     name: str
-    path: str
+    path: str = ""
+    address: str = ""
+
+    @property
+    def names(self) -> Sequence[str] | None:
+        """Its names below the workspace; None outside it."""
+        return None if self.address.startswith("/") else _split(self.address)
 
     def stat(self) -> os.stat_result | None:
         """What is there; None for nothing."""
@@ -64,7 +73,7 @@ class Place:
         found = self._found()
         if not stat.S_ISDIR(found.st_mode):
             raise ToolRefused(f"{self.path} is {kind(found)}, not a folder")
-        fd = os.open(self.name, _FOLDER, dir_fd=self.fd)
+        fd = os.open(self.name, FOLDER, dir_fd=self.fd)
         try:
             yield fd
         finally:
@@ -176,7 +185,8 @@ class Workspace:
         shown = self._shown(names)
         if made is not None:
             _require_writable(shown)
-        return Place(descent.fd, name, shown)
+        inside = self._inside(names)
+        return Place(descent.fd, name, shown, _joined(names) if inside is None else "/".join([".", *inside]))
 
     def _parts(self, path: str, asked: str) -> list[str]:
         """The names that lead to `path` from where a descent begins; `asked` is what the model asked for."""
@@ -198,11 +208,16 @@ class Workspace:
             f"{printable(path)} leads out of the workspace {self.root}; only paths inside it are allowed"
         )
 
+    def _inside(self, names: Sequence[str]) -> Sequence[str] | None:
+        """The names below the workspace; None outside it."""
+        if self._restricted:
+            return names
+        root = _split(self.root)
+        return names[len(root) :] if [*names[: len(root)]] == root else None
+
     def _shown(self, names: Sequence[str]) -> str:
-        path = "/".join(names)
-        if not self._restricted:
-            path = f"/{path}".removeprefix(f"{self.root}/").removeprefix(self.root)
-        return printable(path) or "."
+        inside = self._inside(names)
+        return printable(_joined(names) if inside is None else "/".join(inside) or ".")
 
 
 class _Descent:
@@ -254,6 +269,10 @@ def _split(path: str) -> list[str]:
     return [name for name in path.split("/") if name not in {"", "."}]
 
 
+def _joined(names: Sequence[str]) -> str:
+    return "/" + "/".join(names)
+
+
 def _require_writable(path: str) -> None:
     names = path.casefold().split("/")
     if ".git" in names:
@@ -270,6 +289,6 @@ def _missing(fd: int, name: str, path: str) -> Missing:
 
 def _nearest(fd: int, name: str) -> list[str]:
     names: dict[str, str] = {}
-    with suppress(OSError), Place(fd, ".", "").folder() as folder, os.scandir(folder) as entries:
+    with suppress(OSError), Place(fd, ".").folder() as folder, os.scandir(folder) as entries:
         names = {entry.name.casefold(): entry.name for entry in entries}
     return [names[near] for near in difflib.get_close_matches(name.casefold(), names, 3, 0.6)]

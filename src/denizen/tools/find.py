@@ -1,0 +1,50 @@
+"""`find`: files and folders by name."""
+
+import threading
+from contextlib import closing
+from typing import Annotated
+
+from msgspec import Meta
+
+from denizen.messages import ToolResult
+from denizen.ports import ToolContext, Traits
+from denizen.tools.function import result, tool
+from denizen.tools.glob import any_glob
+from denizen.tools.thread import in_thread
+from denizen.tools.walk import Passed, path_below, walk
+from denizen.tools.workspace import Workspace
+
+MOST = 500
+"""Paths that one call shows."""
+
+
+@tool(traits=Traits.READS | Traits.REPEATABLE)
+async def find(turn: ToolContext, pattern: str, path: str = ".", start: Annotated[int, Meta(ge=1)] = 1) -> ToolResult:
+    """Find files and folders by name, without those that git ignores.
+
+    Args:
+        pattern: Glob: `*.py` anywhere, `src/**/*.{ts,tsx}` from `path`, `test/` for folders
+        path: Folder to search
+        start: First result shown
+    """
+    stop = threading.Event()
+    return await in_thread(stop, _find, Workspace.of(turn), path, (pattern, start), stop)
+
+
+def _find(workspace: Workspace, path: str, asked: tuple[str, int], stop: threading.Event) -> ToolResult:
+    pattern, start = asked
+    globs, passed = any_glob(pattern), Passed()
+    found: list[str] = []
+    with workspace.at(path) as place:
+        folder = place.path
+    with closing(walk(workspace, path, passed, stop)) as entries:
+        for entry in entries:
+            if any(glob.matches(entry.names, is_folder=entry.is_folder) for glob in globs):
+                found.append(path_below(folder, entry.names) + ("/" if entry.is_folder else ""))
+                if len(found) == start + MOST:
+                    break
+    shown = found[start - 1 : start - 1 + MOST]
+    text = "\n".join(shown) or f"[nothing {'more ' if found else ''}matches {pattern}]"
+    if len(found) == start + MOST:
+        text += f"\n[there is more; to go on: find with start={start + MOST}]"
+    return result(text + passed.notes(nothing_found=not found), path=folder, pattern=pattern, found=len(shown))

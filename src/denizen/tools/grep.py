@@ -1,0 +1,167 @@
+"""`grep`: the lines of files that match a regular expression."""
+
+import asyncio
+import os
+import stat
+import threading
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from denizen.messages import ToolResult
+from denizen.ports import Tool, ToolContext, Traits
+from denizen.tools.excerpt import Row, excerpt
+from denizen.tools.function import result, tool
+from denizen.tools.glob import Glob, any_glob
+from denizen.tools.search import Hit, Query, Searcher
+from denizen.tools.text import printable
+from denizen.tools.thread import in_thread
+from denizen.tools.walk import Passed, path_below, walk
+from denizen.tools.workspace import EFFECTIVE, Workspace
+
+MOST = 200
+MOST_CHARS = 40_000
+"""What one call shows at most: results, and characters."""
+BATCH = 60_000
+"""Characters of file names that one process is told."""
+SECONDS = 30.0
+"""How long a search may take."""
+
+Mode = Literal["lines", "files", "count"]
+
+
+def grep_tool(environ: Mapping[str, str], *, seconds: float = SECONDS) -> Tool:
+    """The tool, which uses `rg` where it is on the PATH of `environ`."""
+    searcher = Searcher(environ)
+
+    @tool(traits=Traits.READS | Traits.REPEATABLE, shell_names=("text-search",))
+    async def grep(
+        turn: ToolContext,
+        pattern: str,
+        path: str = ".",
+        *,
+        glob: str = "",
+        ignore_case: bool = False,
+        context: Annotated[int, Meta(ge=0, le=50)] = 0,
+        mode: Mode = "lines",
+        start: Annotated[int, Meta(ge=1)] = 1,
+    ) -> ToolResult:
+        """Search files for lines that match a regular expression, without files that git ignores.
+
+        Args:
+            path: File or folder
+            glob: Only files like `*.py`
+            context: Lines around each match
+            start: First match shown
+        """
+        query = Query(pattern, ignore_case, most=1 if mode == "files" else start + MOST, count=mode == "count")
+        page = _Page(Workspace.of(turn), mode, context, start)
+        passed, stop = Passed(), threading.Event()
+        with closing(_batches(page.workspace, path, glob, passed, stop)) as batches:
+            try:
+                async with asyncio.timeout(seconds):
+                    await _search(searcher, query, batches, page, stop)
+            except TimeoutError:
+                page.late = True
+        text = page.text() + passed.notes(nothing_found=not page.seen)
+        return result(text, path=path, pattern=pattern, matches=page.shown)
+
+    return grep
+
+
+async def _search(
+    searcher: Searcher, query: Query, batches: Iterator[Sequence[str]], page: "_Page", stop: threading.Event
+) -> None:
+    command = await searcher.command(query)
+    while not page.full and (batch := await in_thread(stop, next, batches, ())):
+        hits = await searcher.search(command, page.workspace.root, batch)
+        await in_thread(stop, page.add, [(address, hits[address]) for address in batch if address in hits])
+
+
+def _batches(
+    workspace: Workspace, path: str, glob: str, passed: Passed, stop: threading.Event
+) -> Generator[Sequence[str]]:
+    """The addresses of the files to search, as many at a time as one process can be told."""
+    with workspace.at(path) as place:
+        found = place.stat()
+        top = place.address
+    if found and stat.S_ISREG(found.st_mode):
+        yield [top]
+        return
+    globs = any_glob(glob) if glob else [Glob("*")]
+    batch: list[str] = []
+    length = 0
+    with closing(walk(workspace, path, passed, stop)) as entries:
+        for entry in entries:
+            if not entry.is_file or not any(one.matches(entry.names, is_folder=False) for one in globs):
+                continue
+            if not os.access(entry.names[-1], os.R_OK, dir_fd=entry.folder, effective_ids=EFFECTIVE):
+                passed.unread.append(path_below(top.removeprefix("./"), entry.names))
+                continue
+            batch.append("/".join([top.rstrip("/"), *entry.names]))
+            length += len(batch[-1])
+            if length > BATCH:
+                yield [*batch]
+                batch.clear()
+                length = 0
+    if batch:
+        yield batch
+
+
+@dataclass(slots=True)
+class _Page:
+    """What the call shows: the results from `start` on, as far as they fit."""
+
+    workspace: Workspace
+    mode: Mode
+    context: int
+    start: int
+    seen: int = 0
+    shown: int = 0
+    full: bool = False
+    late: bool = False
+    rows: list[str] = field(default_factory=list)
+    chars: int = 0
+
+    def add(self, files: Sequence[tuple[str, Sequence[Hit]]]) -> None:
+        """Show what was found in the files."""
+        for address, hits in files:
+            heading = [printable(address.removeprefix("./"))] if self.mode == "lines" else []
+            for counts, row in self._rows(address, hits):
+                if self.full:
+                    return
+                self._add(row, heading, counts=counts)
+
+    def _add(self, row: str, heading: list[str], *, counts: bool) -> None:
+        if counts and (self.shown == MOST or self.chars > MOST_CHARS):
+            self.full = True
+            return
+        self.seen += counts
+        if self.seen >= self.start - (not counts):
+            self.shown += counts
+            self.rows += [*heading, row]
+            self.chars += len(row) + sum(map(len, heading))
+            heading.clear()
+
+    def _rows(self, address: str, hits: Sequence[Hit]) -> Sequence[Row]:
+        if self.mode == "lines":
+            return excerpt(self.workspace, address, hits, self.context)
+        is_text = excerpt(self.workspace, address, [(1, 1)], 0)
+        count = f": {hits[0][0]}" if self.mode == "count" else ""
+        return [(True, printable(address.removeprefix("./")) + count)] if is_text else []
+
+    def text(self) -> str:
+        """The rows, and how to see what they leave out."""
+        lines = self.rows or ["[no more matches]" if self.seen else "[no matches]"]
+        if self.full:
+            last = self.start + self.shown
+            lines = [*lines, f"[results {self.start}–{last - 1}; to go on: grep with start={last}]"]
+        if self.late:
+            lines = [
+                *lines,
+                "[not all was searched: it took too long; give a narrower `path` or `glob`, or a simpler pattern]",
+            ]
+        return "\n".join(lines)

@@ -1,0 +1,94 @@
+"""Which lines of files match a pattern: by `rg` where it is installed, else by our own matcher, with the same answer.
+
+Either runs as a process that is ended with the task. It says only where the matches are; what is there is then read by
+whoever asked, from files that can't lead out of the workspace.
+"""
+
+import asyncio
+import os
+import re
+import shutil
+import sys
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from denizen.errors import ToolRefused
+
+Hit = tuple[int, int]
+"""A line number, and the column (in bytes, from 1) of the first match in the line; 0 where lines are only counted."""
+
+_HIT = re.compile(rb"([^\0]+)\0(\d+)(?::(\d+))?[^\n]*\n")
+_RG = (
+    *("--no-config", "--no-messages", "--color=never"),
+    *("--no-heading", "--with-filename", "--null", "--max-columns=1"),  # one byte of each line: the rest isn't needed
+    *("--text", "--crlf"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A regular expression (Python's), and how many lines of one file are wanted at most; `count`: their number."""
+
+    pattern: str
+    ignore_case: bool = False
+    most: int = 1
+    count: bool = False
+
+    def __post_init__(self) -> None:
+        """Raises ToolRefused for a pattern that isn't one, or not the one it seems to be."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                re.compile(self.pattern)
+        except (re.error, Warning, OverflowError, RecursionError) as error:
+            raise ToolRefused(
+                f"{self.pattern!r} isn't a regular expression (Python's): {error}; "
+                "put \\ before signs that stand for themselves"
+            ) from error
+
+
+class Searcher:
+    """Runs queries; `environ` says where `rg` is, and is the environment of the processes."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = dict(environ)
+        self._rg = shutil.which("rg", path=environ.get("PATH", os.defpath))
+
+    async def command(self, query: Query) -> list[str]:
+        """The command that answers the query for the files that are put behind it."""
+        if self._rg:
+            command = [self._rg, *_RG, "-e", query.pattern, *(["-i"] if query.ignore_case else [])]
+            status, _ = await self._run([*command, "-"], cwd=None)
+            if status in {0, 1}:
+                more = ["--count"] if query.count else ["--line-number", "--column", f"--max-count={query.most}"]
+                return [*command, *more, "--"]
+        flags = ("i" if query.ignore_case else "") + ("c" if query.count else "")
+        matcher = str(Path(__file__).with_name("matcher.py"))
+        return [sys.executable, "-IS", matcher, query.pattern, flags, str(query.most)]
+
+    async def search(self, command: Sequence[str], folder: str, paths: Sequence[str]) -> dict[str, list[Hit]]:
+        """The hits in the files, by their paths; files without any are left out."""
+        _, output = await self._run([*command, *paths], cwd=folder)
+        hits: dict[str, list[Hit]] = {}
+        for path, line, column in _HIT.findall(output):
+            hits.setdefault(os.fsdecode(path), []).append((int(line), int(column or 0)))
+        return hits
+
+    async def _run(self, command: Sequence[str], cwd: str | None) -> tuple[int, bytes]:
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            cwd=cwd,
+            env=self._environ,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+        try:
+            output, _ = await process.communicate()
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+        return process.returncode or 0, output
