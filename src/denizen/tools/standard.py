@@ -10,15 +10,20 @@ from denizen.ports import Memory, Sandbox, Tool
 
 def default_tools(config: Config, *, sandbox: Sandbox, memory: Memory, environ: Mapping[str, str]) -> list[Tool]:
     """All of them, ready for an agent; what is installed (`rg`) is looked for on the PATH of `environ`."""
+    from denizen.tools.bash import bash_tool
     from denizen.tools.edit import edit
     from denizen.tools.find import find
+    from denizen.tools.git import git_tool
     from denizen.tools.grep import grep_tool
     from denizen.tools.ls import ls
+    from denizen.tools.memory import memory_tools
     from denizen.tools.patch import apply_patch
     from denizen.tools.read import read
     from denizen.tools.write import write
 
-    return [read, write, edit, apply_patch, ls, find, grep_tool(environ), *plugin_tools()]
+    files: list[Tool] = [read, write, edit, apply_patch, ls, find, grep_tool(environ)]
+    programs: list[Tool] = [bash_tool(sandbox, network=config.sandbox.network), git_tool(environ)]
+    return [*files, *programs, *memory_tools(memory), *plugin_tools()]
 
 
 def plugin_tools() -> list[Tool]:
