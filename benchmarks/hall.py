@@ -3,7 +3,6 @@
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, TypeVar
 
 from benchmarks.contenders import Broken, Entry, Process, Server, loopback, scratch
@@ -28,7 +27,7 @@ class Plan:
 
 
 FULL = Plan(7, 400, 200, (10, 200, 2000), 10, 5, 200, 10_000)
-QUICK = Plan(2, 20, 20, (10, 100), 3, 1, 20, 1_000)
+QUICK = Plan(2, 20, 20, (10, 100), 3, 1, 10, 1_000)
 
 
 @dataclass(slots=True)
@@ -68,19 +67,19 @@ def hall(entries: Sequence[Entry], how: str = "scene") -> Generator[Hall]:
     """The contenders' processes, built and waiting; `how` says what the server does."""
     with loopback() as server, scratch() as home, ExitStack() as stack:
         meeting = Hall(server)
-        for entry in entries:
-            _enter(meeting, entry, server.url(how), home, stack)
+        begun = {entry.name: Process(entry, server.url(how), home) for entry in entries}
+        for name, process in begun.items():
+            stack.callback(process.close)
+            _enter(meeting, name, process)
         yield meeting
 
 
-def _enter(meeting: Hall, entry: Entry, base_url: str, home: Path, stack: ExitStack) -> None:
-    process = Process(entry, base_url, home)
-    stack.callback(process.close)
+def _enter(meeting: Hall, name: str, process: Process) -> None:
     try:
         process.wait_until_built()
-        meeting.processes[entry.name] = process
+        meeting.processes[name] = process
     except Broken as error:
-        meeting.failed[entry.name] = str(error)
+        meeting.failed[name] = str(error)
 
 
 def samples(figures: Sequence[Figures], name: str) -> Samples:

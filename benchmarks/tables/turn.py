@@ -15,6 +15,7 @@ session's second turn; what the first costs, which is where an engine writes a p
 it. CPU is that of the whole process; the figures are medians (least–most) of {repeats} measurements, taken in turn.
 `× floor` is CPU over that of the bare loop, which writes nothing; `× same kept` is CPU over the bare loop that keeps
 its messages the same way and syncs as often. Bytes are those of the bodies of the second turn's requests."""
+WARM_UP = 3  # sessions; also the fewest that are measured at once
 COLUMNS = ("engine", "session", "CPU ms", "× floor", "× same kept", "wall ms", "first turn CPU ms", "bytes sent")
 
 
@@ -54,7 +55,7 @@ def _warm_up(meeting: Hall, lane: Lane) -> int | None:
     """Play until everything lazy has happened; the bytes that one turn sends, or None for a lane that failed."""
     process = meeting.processes[lane.name]
     try:
-        process.ask("turns", count=5, store=lane.store)
+        process.ask("turns", count=WARM_UP, store=lane.store)
         meeting.server.stats()
         process.ask("session", count=1, store=lane.store)
         first = meeting.server.stats()["bytes"]
@@ -73,8 +74,8 @@ def _measure(meeting: Hall, lane: Lane, plan: Plan) -> Callable[[], Figures]:
 
 def _count(process: Process, lane: Lane, plan: Plan) -> int:
     """As many sessions as the plan's slice of CPU has room for."""
-    cost = process.ask("turns", count=5, store=lane.store)["cpu_ms"]
-    return max(5, min(400, round(plan.slice_ms / cost)))
+    cost = process.ask("turns", count=WARM_UP, store=lane.store)["cpu_ms"]
+    return max(WARM_UP, min(400, round(plan.slice_ms / cost)))
 
 
 def _fill(result: Table, figures: Mapping[Lane, Sequence[Figures]], sent: Mapping[Lane, int]) -> None:
