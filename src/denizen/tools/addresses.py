@@ -1,0 +1,75 @@
+"""Which addresses of the network may be connected to: those of the public Internet, and what the user allows."""
+
+import ipaddress
+from collections.abc import Iterable, Iterator
+
+from denizen.errors import ToolRefused
+
+_Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+_Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+_PUBLIC_V6 = ipaddress.IPv6Network("2000::/3")
+_TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")
+_RESERVED: tuple[_Network, ...] = (
+    ipaddress.IPv4Network("192.0.0.0/24"),  # IETF protocol assignments, among them a cloud's metadata
+    ipaddress.IPv4Network("192.88.99.0/24"),  # relays to 6to4
+    ipaddress.IPv4Network("168.63.129.16/32"),  # a cloud's host, in public clothes
+    ipaddress.IPv6Network("2001::/23"),  # tunnels
+)
+
+
+class AddressGuard:
+    """Refuses private addresses, in whatever form, but those of the names and networks that the user allows."""
+
+    def __init__(self, allowed: Iterable[str]) -> None:
+        self._networks: list[_Network] = []
+        self._names: set[str] = set()
+        for entry in allowed:
+            try:
+                self._networks.append(ipaddress.ip_network(entry, strict=False))
+            except ValueError:
+                self._names.add(_plain(entry))
+
+    def check(self, host: str, address: str) -> None:
+        """Raises ToolRefused when `address`, which the name `host` stands for, must not be connected to."""
+        if not self._allows(host, ipaddress.ip_address(address.partition("%")[0])):
+            raise ToolRefused(
+                f"{host} is at {address}, which is not a public address; "
+                f'the user can allow it: web.allow_private = ["{host}"] in denizen.toml'
+            )
+
+    def check_literal(self, host: str) -> None:
+        """Raises ToolRefused when `host` is an address, and one oddly written or that must not be connected to."""
+        if ":" in host or host.replace(".", "").isdigit():
+            try:
+                ipaddress.ip_address(host.partition("%")[0])
+            except ValueError:
+                raise ToolRefused(f"{host} is not a usual way to write an address") from None
+            self.check(host, host)
+
+    def _allows(self, host: str, address: _Address) -> bool:
+        if _plain(host) in self._names:
+            return True
+        forms = [address, *_embedded(address)]
+        if any(form in network for form in forms for network in self._networks):
+            return True
+        return _is_public(forms[-1])
+
+
+def _plain(name: str) -> str:
+    return name.rstrip(".").casefold()
+
+
+def _embedded(address: _Address) -> Iterator[_Address]:
+    """The IPv4 address that an IPv6 one leads to: mapped, compatible, translated (NAT64) or tunnelled (6to4)."""
+    if isinstance(address, ipaddress.IPv6Address):
+        if address in _TRANSLATED or int(address) >> 32 == 0:
+            yield ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+        elif found := address.ipv4_mapped or address.sixtofour:
+            yield found
+
+
+def _is_public(address: _Address) -> bool:
+    if not address.is_global or address.is_multicast or any(address in network for network in _RESERVED):
+        return False
+    return isinstance(address, ipaddress.IPv4Address) or address in _PUBLIC_V6

@@ -1,0 +1,104 @@
+"""What came over the network, as text: its character set, its kind, and the readable part of a web page."""
+
+import codecs
+import re
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from denizen.errors import ToolRefused
+from denizen.ports import Sandboxed
+from denizen.tools.process import run
+
+_PROGRAM = Path(__file__).with_name("readable.py")
+_MOST_TEXT = 10_000_000
+"""Bytes of Markdown that are made of one page."""
+_PATIENCE = 30.0
+_HTML = frozenset({"text/html", "application/xhtml+xml"})
+_TEXT = frozenset(
+    f"application/{name}"
+    for name in (
+        "json",
+        "xml",
+        "javascript",
+        "ecmascript",
+        "yaml",
+        "x-yaml",
+        "toml",
+        "x-ndjson",
+        "x-sh",
+        "sql",
+        "graphql",
+    )
+)
+_UNSAID = frozenset({"", "application/octet-stream", "binary/octet-stream"})
+_META = re.compile(rb"<meta[^<>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE)
+_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+_NO_CHARSETS = frozenset({"idna", "punycode", "unicode_escape", "raw_unicode_escape", "undefined", "utf-7"})
+"""Codecs of Python that no page is written in, or that only a trick is written in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What an address answered: its bytes, and what the server said of them (small letters, empty: nothing)."""
+
+    url: str
+    media_type: str
+    charset: str
+    data: bytes
+    cut: bool
+
+
+def is_text(media_type: str) -> bool:
+    """Whether content of that type can be read, or may turn out to be readable."""
+    kind = media_type.partition("/")[0] == "text" or media_type.endswith(("+json", "+xml"))
+    return kind or media_type in _HTML | _TEXT | _UNSAID
+
+
+async def read_page(page: Page) -> str:
+    """The page's text; of HTML, as Markdown. Raises ToolRefused for binary data, and for HTML that can't be read."""
+    if page.media_type in _UNSAID and b"\0" in page.data[:1000] and not page.data.startswith(tuple(_MARKS)):
+        raise ToolRefused(f"{page.url} is binary data of an unknown type, {len(page.data):,} bytes")
+    text = _decoded(page)
+    looks_like_html = not page.media_type and text.lstrip()[:20].casefold().startswith(("<!doctype html", "<html"))
+    return await _markdown(page.url, text) if page.media_type in _HTML or looks_like_html else text
+
+
+def _decoded(page: Page) -> str:
+    mark = next((charset for mark, charset in _MARKS.items() if page.data.startswith(mark)), "")
+    meta = _META.search(page.data[:1024]) if page.media_type in _HTML | {""} else None
+    for charset in (mark, page.charset, meta[1].decode() if meta else "", "utf-8"):
+        if _is_charset(charset):
+            try:
+                return codecs.getincrementaldecoder(charset)().decode(page.data, final=not page.cut)
+            except UnicodeError:
+                continue
+    return page.data.decode("cp1252", errors="replace")
+
+
+def _is_charset(name: str) -> bool:
+    try:
+        b"x".decode(name, "ignore")  # refuses what is no character set
+        codec = codecs.lookup(name)
+    except (LookupError, ValueError):
+        return False
+    return codec.incrementaldecoder is not None and codec.name not in _NO_CHARSETS
+
+
+async def _markdown(url: str, html: str) -> str:
+    text = bytearray()
+
+    def take(data: bytes) -> None:
+        text.extend(data[: _MOST_TEXT - len(text)])
+
+    with tempfile.NamedTemporaryFile(prefix="denizen-", suffix=".html") as file:
+        file.write(html.encode(errors="replace"))
+        file.flush()
+        program = Sandboxed([sys.executable, "-I", str(_PROGRAM), file.name], {})
+        status = await run(program, Path("/"), seconds=_PATIENCE, take=take)
+    if status:
+        raise ToolRefused(f"{url} can't be made readable: it is too deeply nested, or broken")
+    if status is None:
+        raise ToolRefused(f"{url} can't be made readable in {_PATIENCE:g} s")
+    return text.decode(errors="replace")
