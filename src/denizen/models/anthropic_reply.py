@@ -70,7 +70,7 @@ class AnthropicReply:
 
     def close(self) -> list[StreamEvent]:
         """What an unfinished last event brings."""
-        return self._take(self._events.close())
+        return [] if self.done else self._take(self._events.close())
 
     @property
     def complete(self) -> bool:
@@ -98,7 +98,7 @@ class AnthropicReply:
             try:
                 event = decode(_EVENT, payload)
             except ValueError as error:
-                raise self._origin.failure("its stream is damaged", "timeout") from error
+                raise self._origin.damaged(payload) from error
             if event.type == "content_block_delta" and event.delta:
                 self._block(event.index, event.delta).extend(event.delta, payload, news)
             elif event.error is not None or not event.type:

@@ -49,6 +49,13 @@ class Origin:
         told = complaint.text + (f" (HTTP {complaint.status})" if complaint.status else "")
         return self.failure(told, complaint.kind, complaint.status)
 
+    def damaged(self, payload: bytes) -> ModelError:
+        """The failure behind an event that can't be read: it tells of an error in an odd shape, or is damaged."""
+        body = _parsed(payload)
+        if isinstance(body, dict) and _read(body).text:
+            return self.complained(body)
+        return self.failure("its stream is damaged", "timeout")
+
     def failure(self, what: str, kind: ErrorKind = "unknown", status: int = 0) -> ModelError:
         """Any other failure."""
         what = what.replace(self.secret, "***") if len(self.secret) >= _SECRET else what

@@ -51,7 +51,7 @@ class OpenAIReply:
 
     def close(self) -> list[StreamEvent]:
         """What an unfinished last event brings."""
-        return self._take(self._events.close())
+        return [] if self.done else self._take(self._events.close())
 
     def read(self, body: bytes) -> None:
         """The whole answer, when it came in one piece."""
@@ -87,7 +87,7 @@ class OpenAIReply:
             try:
                 chunk = decode(CHUNK, payload)
             except ValueError as error:
-                raise self._origin.failure("its stream is damaged", "timeout") from error
+                raise self._origin.damaged(payload) from error
             if chunk.usage is not None or chunk.choices is None or chunk.error is not None:
                 self._note(chunk, payload)
             for choice in chunk.choices or ():

@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from denizen.testing.conformance_model import ModelConformance
     from denizen.testing.conformance_sandbox import SandboxConformance
     from denizen.testing.conformance_store import SessionStoreConformance
+    from denizen.testing.conformance_tool import ToolConformance
     from denizen.testing.fake_clock import FakeClock
     from denizen.testing.loopback import LoopbackAnthropic, LoopbackOpenAI, Reply, Request, Step, split
     from denizen.testing.scripted import ScriptedModel
@@ -22,6 +23,7 @@ __all__ = [
     "ScriptedModel",
     "SessionStoreConformance",
     "Step",
+    "ToolConformance",
     "split",
 ]
 
@@ -31,6 +33,7 @@ _HOMES = {
     "SandboxConformance": "conformance_sandbox",
     "ScriptedModel": "scripted",
     "SessionStoreConformance": "conformance_store",
+    "ToolConformance": "conformance_tool",
 }
 
 

@@ -59,7 +59,10 @@ class Reply:
 
 
 class LoopbackServer:
-    """A model server; use it as a context manager. `requests` are those that came, oldest first."""
+    """A model server; use it as a context manager.
+
+    `requests` are those that came, oldest first; `gone` is set when a client leaves before its reply is over.
+    """
 
     wire: Wire
     _loop: asyncio.AbstractEventLoop
@@ -68,6 +71,8 @@ class LoopbackServer:
 
     def __init__(self) -> None:
         self.requests: list[Request] = []
+        self.gone = threading.Event()
+        self._clients: set[Any] = set()
         self._replies: deque[Reply | AssistantMessage] = deque()
         self._port: Future[int] = Future()
         self._thread = threading.Thread(target=self._run, daemon=True, name="loopback")
@@ -76,6 +81,11 @@ class LoopbackServer:
     def base_url(self) -> str:
         """What a client is configured with."""
         return f"http://127.0.0.1:{self._port.result()}{self.wire.prefix}"
+
+    @property
+    def connections(self) -> int:
+        """How many connections the requests came over."""
+        return len(self._clients)
 
     # What it replies, in this order
 
@@ -120,7 +130,7 @@ class LoopbackServer:
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._over, self._released = asyncio.Event(), asyncio.Event()
-        server = web.Server(self._answer, access_log=None)
+        server = web.Server(self._answer, handler_cancellation=True, access_log=None)
         runner = web.ServerRunner(server, handle_signals=False, shutdown_timeout=0)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()
@@ -131,9 +141,17 @@ class LoopbackServer:
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         received = Request(request.path, request.headers.copy(), await request.content.read())
         self.requests.append(received)
+        self._clients.add(request.transport and request.transport.get_extra_info("peername"))
         reply = self._replies.popleft() if self._replies else self._unexpected()
         if isinstance(reply, AssistantMessage):
             reply = self._said(reply, received)
+        try:
+            return await self._send(reply, request)
+        except (asyncio.CancelledError, ConnectionError):
+            self.gone.set()
+            raise
+
+    async def _send(self, reply: Reply, request: web.BaseRequest) -> web.StreamResponse:
         response = web.StreamResponse(status=reply.status, headers=reply.headers)
         for step in reply.steps:
             if isinstance(step, Step):

@@ -1,0 +1,193 @@
+"""What providers say when they refuse, and what it means."""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from denizen.errors import ErrorKind
+from denizen.models.complaint import Origin, read_complaint, retry_after
+
+NOON = datetime(2026, 2, 3, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (401, "auth"),
+        (402, "billing"),
+        (403, "auth"),
+        (408, "timeout"),
+        (409, "timeout"),
+        (413, "context_overflow"),
+        (425, "timeout"),
+        (429, "rate_limit"),
+        (500, "timeout"),
+        (502, "timeout"),
+        (503, "timeout"),
+        (504, "timeout"),
+        (529, "timeout"),
+        (400, "unknown"),
+        (404, "unknown"),
+        (422, "unknown"),
+        (302, "unknown"),
+    ],
+)
+def test_status_alone_decides(status: int, kind: ErrorKind) -> None:
+    assert read_complaint(status, b"").kind == kind
+
+
+@pytest.mark.parametrize(
+    ("status", "sentence"),
+    [
+        (400, "prompt is too long: 210000 tokens > 200000 maximum"),  # Anthropic
+        (400, "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000"),
+        (413, "Request exceeds the maximum size"),
+        (
+            400,
+            "This model's maximum context length is 128000 tokens. However, your messages resulted in 130000 tokens.",
+        ),
+        (400, "Your input exceeds the context window of this model. Please adjust your input and try again."),  # OpenAI
+        (400, "This endpoint's maximum context length is 131072 tokens. However, you requested about 140000 tokens"),
+        (400, "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."),  # Gemini
+        (400, "Please reduce the length of the messages or completion."),  # Groq
+        (413, "Request too large for model `x` on tokens per minute (TPM): Limit 6000, Requested 9000, please reduce"),
+        (400, "This model's maximum prompt length is 131072 but the request contains 537812 tokens."),  # xAI
+        (400, "Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length"),
+        (422, "Input validation error: `inputs` must have less than 4096 tokens. Given: 5000"),  # TGI
+        (422, "`inputs` tokens + `max_new_tokens` must be <= 4097. Given: 4000 + 512"),  # Together
+        (400, "The input (9000 tokens) is longer than the model's context length (8192 tokens)."),
+        (400, "The decoder prompt (length 5000) is longer than the maximum model length of 4096."),  # vLLM
+        (400, "request (8000 tokens) exceeds the available context size (4096 tokens), try increasing it"),  # llama.cpp
+        (500, "the request exceeds the available context size"),
+        (400, "prompt too long; exceeded max context length by 4096 tokens"),  # Ollama
+        (400, "The number of tokens to keep from the initial prompt is greater than the context length"),  # LM Studio
+        (400, "Input is too long for requested model."),  # Bedrock
+        (400, "too many total text bytes: 30000000 > 25000000"),
+        (400, "Your request exceeded model token limit: 262144 (requested: 300000)"),  # Kimi
+        (400, "Range of input length should be [1, 129024]"),  # Alibaba
+        (400, "prompt token count of 140000 exceeds the limit of 128000"),  # Copilot
+        (400, "Prompt exceeds max length"),  # Z.ai
+        (400, "invalid params, context window exceeds limit (2013)"),  # MiniMax
+        (429, "Request too large for gpt-4o: Limit 30000, Requested 40000. The input or output tokens must be reduced"),
+    ],
+)
+def test_every_provider_has_its_words_for_a_context_that_is_too_long(status: int, sentence: str) -> None:
+    assert read_complaint(status, {"error": {"message": sentence}}).kind == "context_overflow"
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "kind"),
+    [
+        (400, {"code": "context_length_exceeded", "message": "Too much"}, "context_overflow"),
+        (400, {"type": "exceed_context_size_error", "message": "no"}, "context_overflow"),
+        (429, {"code": "insufficient_quota", "message": "You exceeded your current quota"}, "quota"),
+        (429, {"status": "RESOURCE_EXHAUSTED", "message": "You exceeded your current quota"}, "rate_limit"),  # Gemini
+        (
+            400,
+            {"type": "invalid_request_error", "message": "Your credit balance is too low to access the API"},
+            "billing",
+        ),
+        (402, {"message": "Insufficient Balance"}, "billing"),
+        (403, {"message": "Your team has used all available credits or reached its monthly spending limit"}, "billing"),
+        (429, {"message": "This would exceed your rate limit. Please reduce the prompt length"}, "rate_limit"),
+        (400, {"status": "INVALID_ARGUMENT", "message": "API key not valid. Please pass a valid API key."}, "auth"),
+        (400, {"message": "The upstream server timed out"}, "timeout"),
+        (400, {"code": "tool_use_failed", "message": "Failed to call a function."}, "timeout"),  # Groq
+        (400, {"message": "Monthly quota reached"}, "quota"),
+        (400, {"message": "max_tokens must be at least 1"}, "unknown"),
+        (401, {"message": "the token for context window tools is wrong"}, "auth"),
+    ],
+)
+def test_words_and_codes_say_more_than_the_status(status: int, error: dict[str, Any], kind: ErrorKind) -> None:
+    assert read_complaint(status, {"error": error}).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "status"),
+    [
+        ({"type": "overloaded_error", "message": "Overloaded"}, "timeout", 529),
+        ({"type": "rate_limit_error", "message": "Slow down"}, "rate_limit", 429),
+        ({"type": "api_error", "message": "Oops"}, "timeout", 500),
+        ({"type": "authentication_error", "message": "Who?"}, "auth", 401),
+        ({"type": "invalid_request_error", "message": "prompt is too long"}, "context_overflow", 400),
+        ({"type": "request_too_large", "message": "no"}, "context_overflow", 413),
+        ({"code": 429, "message": "Rate limited"}, "rate_limit", 429),
+        ({"code": "502", "message": "Bad gateway"}, "timeout", 502),
+        ({"code": "server_error", "message": "Oops"}, "timeout", 500),
+        ({"message": "upstream connect error"}, "timeout", 0),
+        ("something odd", "unknown", 0),
+    ],
+)
+def test_error_inside_a_stream_means_what_its_status_would(error: Any, kind: ErrorKind, status: int) -> None:
+    complaint = read_complaint(200, {"error": error})
+    assert (complaint.kind, complaint.status) == (kind, status)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"error": {"message": "No such model"}},
+        {"type": "error", "error": {"type": "not_found_error", "message": "No such model"}},
+        {"error": {"error": {"message": "No such model"}}},
+        {"error": "No such model"},
+        {"object": "error", "message": "No such model", "code": 404},
+        {"detail": "No such model"},
+        {"detail": [{"loc": ["body"], "msg": "No such model"}]},
+        {"message": {"detail": "No such model"}},
+        [{"error": {"code": 404, "message": "No such model", "status": "NOT_FOUND"}}],
+        "No such model",
+    ],
+)
+def test_sentence_is_found_in_every_shape(body: Any) -> None:
+    assert read_complaint(404, json.dumps(body).encode()).text == "No such model"
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"{}", b"[]", b"null", b"<html>down</html>", b'{"error": {}}', b'{"error": null}']
+)
+def test_without_a_sentence_the_status_speaks(body: bytes) -> None:
+    assert read_complaint(502, body).text == "Bad Gateway"
+    assert read_complaint(599, body).text == "no reason given"
+
+
+def test_plain_words_are_taken_and_a_page_is_cut_short() -> None:
+    assert read_complaint(500, b" upstream is down \n").text == "upstream is down"
+    assert len(read_complaint(500, b"x" * 100_000).text) < 1000
+    assert read_complaint(500, b"caf\xe9").text == "caf\ufffd"
+
+
+def test_router_names_the_cause() -> None:
+    raw = json.dumps({"error": {"message": "The model is loading"}})
+    body = {"error": {"code": 503, "message": "Provider returned error", "metadata": {"raw": raw}}}
+    assert read_complaint(503, body).text == "Provider returned error: The model is loading"
+
+
+def test_failure_says_who_and_what_and_keeps_the_key_to_itself() -> None:
+    origin = Origin("openai:gpt-5", "openai", "spare", "sk-canary-1234")
+    error = origin.complained({"error": {"message": "Incorrect API key provided: sk-canary-1234"}}, 401)
+    assert error.message == "openai:gpt-5: Incorrect API key provided: *** (HTTP 401)"
+    assert str(error) == error.message
+    assert (error.kind, error.status, error.provider, error.profile_id) == ("auth", 401, "openai", "spare")
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, None),
+        ({"retry-after": "7"}, 7.0),
+        ({"retry-after": "1.5"}, 1.5),
+        ({"retry-after-ms": "250", "retry-after": "9"}, 0.25),
+        ({"retry-after-ms": "soon", "retry-after": "9"}, 9.0),
+        ({"retry-after": "Tue, 03 Feb 2026 12:00:30 GMT"}, 30.0),
+        ({"retry-after": "Tue, 03 Feb 2026 12:00:30 GMT", "date": "Tue, 03 Feb 2026 12:00:20 GMT"}, 10.0),
+        ({"retry-after": "Tue, 03 Feb 2026 11:00:00 GMT"}, 0.0),
+        ({"retry-after": "-5"}, None),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after": "inf"}, None),
+        ({"retry-after": "soon"}, None),
+    ],
+)
+def test_wish_to_wait_is_read(headers: dict[str, str], seconds: float | None) -> None:
+    assert retry_after(headers, NOON) == seconds
