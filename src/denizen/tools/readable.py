@@ -8,7 +8,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-MOST_MEMORY = 2_000_000_000
+MOST_MEMORY = 1_000_000_000
 """Bytes."""
 MOST_TIME = 20
 """Seconds of a processor."""
