@@ -1,28 +1,36 @@
-"""Record a command as it looks on a terminal, as SVG.
+"""Record commands as they look on a terminal, as SVG: in this repository, with a new home and no keys.
 
-scripts/record.py OUT.svg COMMAND [ARG …]
+scripts/record.py docs/images/ask.svg 'denizen ask "What language is this project?"'
 """
 
 import os
 import pty
 import re
+import shlex
 import sys
+import tempfile
 from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
+ROOT = Path(__file__).parents[1]
 WIDTH = 100
 TRANSIENT = re.compile(r"[^\n]*\r\x1b\[K")
 """What a later part of the same line replaced."""
+PRIVATE = re.compile(r"/(?:home|root|tmp|Users)/\S+|" + re.escape(str(ROOT)))
+"""What says on which machine it was recorded."""
 
 
-def record(command: list[str]) -> str:
+def record(command: list[str], home: str) -> str:
     """All that the command wrote to a terminal of its own."""
     pid, terminal = pty.fork()
     if pid == 0:
-        os.environ.update(COLUMNS=str(WIDTH), LINES="40", TERM="xterm-256color")
-        os.execvp(command[0], command)
+        environ = {"HOME": home, "DENIZEN_HOME": home, "COLUMNS": str(WIDTH), "LINES": "40", "TERM": "xterm-256color"}
+        os.chdir(ROOT)
+        os.execvpe(
+            command[0], command, {**environ, "PATH": f"{ROOT}/.venv/bin:{os.environ['PATH']}", "LANG": "C.UTF-8"}
+        )
     chunks = []
     while chunk := _read(terminal):
         chunks.append(chunk)
@@ -37,16 +45,25 @@ def _read(terminal: int) -> bytes:
         return b""
 
 
-def as_svg(output: str, prompt: str) -> str:
-    """The recorded screen with the typed command above it."""
+def as_svg(recorded: dict[str, str]) -> str:
+    """The screen after all commands, each typed above what it wrote."""
     console = Console(record=True, width=WIDTH, file=open(os.devnull, "w"), force_terminal=True)  # noqa: SIM115, PTH123
-    console.print(Text.assemble(("$ ", "bold green"), prompt))
-    console.print(Text.from_ansi(TRANSIENT.sub("", output)))
-    svg = console.export_svg(title="denizen")
+    for command, output in recorded.items():
+        console.print(Text.assemble(("$ ", "bold green"), command))
+        console.print(Text.from_ansi(TRANSIENT.sub("", output)))
+    svg = console.export_svg(title="denizen", unique_id="denizen")
     return re.sub(r"@font-face \{.*?\}", "", svg, flags=re.DOTALL)  # no picture of ours loads fonts from elsewhere
 
 
+def main(out: Path, commands: list[str]) -> None:
+    """Record them, one after the other."""
+    with tempfile.TemporaryDirectory() as home:
+        recorded = {command: record(shlex.split(command), home) for command in commands}
+    for output in recorded.values():
+        if found := PRIVATE.search(output):
+            sys.exit(f"not written: the recording shows {found[0]}")
+    out.write_text(as_svg(recorded), "utf-8")
+
+
 if __name__ == "__main__":
-    out, command = Path(sys.argv[1]), sys.argv[2:]
-    shown = " ".join(f'"{word}"' if " " in word else word for word in command)
-    out.write_text(as_svg(record(command), shown.replace(".venv/bin/", "")), "utf-8")
+    main(Path(sys.argv[1]), sys.argv[2:])

@@ -1,4 +1,4 @@
-"""Write the reference pages of the documentation from the code: settings, events, errors.
+"""Write the reference pages of the documentation from the code: commands, settings, events, errors.
 
 scripts/reference.py          writes docs/reference/*.md
 scripts/reference.py --check  exits with 1 when a page is out of date
@@ -9,14 +9,52 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, get_args, get_origin
 
+import click
 import msgspec
 
-from denizen import errors, events
+from denizen import errors, events, messages
+from denizen.cli.main import cli
 from denizen.config.reference import all_settings
 
 FOLDER = Path(__file__).parents[1] / "docs" / "reference"
+
+SOURCES = re.compile(r" \((?:seed|design)\b[^)]*\)")
+
+LONG = 60
+"""Characters of a default that doesn't stand in the table."""
+
+
+def commands_page() -> Iterator[str]:
+    """Every command, with its arguments and options."""
+    yield "# Commands\n"
+    yield _paragraphs(cli.help or "")
+    yield from _commands(cli, click.Context(cli, info_name="denizen"))
+
+
+def _commands(group: click.Group, here: click.Context) -> Iterator[str]:
+    for name in group.list_commands(here):
+        command = group.get_command(here, name)
+        assert command is not None
+        context = click.Context(command, info_name=name, parent=here)
+        yield f"\n## `{' '.join([context.command_path, *command.collect_usage_pieces(context)[1:]])}`\n"
+        yield _paragraphs(command.help or "")
+        yield from _options(command, context)
+        if isinstance(command, click.Group):
+            yield from _commands(command, context)
+
+
+def _options(command: click.Command, context: click.Context) -> Iterator[str]:
+    records = [option.get_help_record(context) for option in command.params if isinstance(option, click.Option)]
+    if shown := [record for record in records if record]:
+        yield "\n| option | |\n|---|---|"
+    for option, text in shown:
+        yield f"| `{_cell(option)}` | {_cell(text)} |"
+
+
+def _paragraphs(text: str) -> str:
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
 
 
 def settings_page() -> Iterator[str]:
@@ -25,60 +63,83 @@ def settings_page() -> Iterator[str]:
     yield "Everything that `denizen.toml` may hold, with its default. `denizen config init` writes a commented file.\n"
     yield "| setting | takes | default | meaning |\n|---|---|---|---|"
     for each in all_settings():
-        default = (
-            f"`{each.default}`" if each.default and len(each.default) < 60 else "see below" if each.default else ""
-        )
+        default = f"`{each.default}`" if 0 < len(each.default) < LONG else "see below" if each.default else ""
         yield f"| `{each.name}` | {_cell(each.type)} | {_cell(default)} | {_cell(each.doc)} |"
-    long = [each for each in all_settings() if len(each.default) >= 60]
-    for each in long:
-        yield f"\nDefault of `{each.name}`:\n\n```toml\n{each.default}\n```"
+    for each in all_settings():
+        if len(each.default) >= LONG:
+            table, _, key = each.name.rpartition(".")
+            yield f"\nThe default of `{each.name}`:\n\n```toml\n[{table}]\n{key} = {each.default}\n```"
 
 
 def events_page() -> Iterator[str]:
-    """Every event that `on_event` receives, and what streams inside `llm_stream`."""
+    """Every event that `on_event` receives, what streams inside `llm_stream`, the result and its messages."""
     yield "# Events\n"
-    yield "What `on_event`, `stream_agent()` and `denizen ask --json` give. Each is a struct of `denizen.events`.\n"
+    yield "What `on_event`, `stream_agent()` and `denizen ask --json` give. Each is a struct of `denizen.events`."
+    yield "As JSON it has its name in the field `type`."
     yield from _structs(get_args(events.RunEvent))
-    yield "\n## Pieces of a stream\n\nWhat `llm_stream` carries in `event`.\n"
+    yield "\n## Pieces of a stream\n\nWhat `llm_stream` carries in `event`."
     yield from _structs(get_args(events.Delta))
     yield "\n## The result\n"
     yield from _fields(events.RunResult)
-    stops = ", ".join(f"`{stop}`" for stop in get_args(events.TurnStop))
-    yield f"\n`stop_reason` is one of {stops}."
+    yield "\n## Messages and their parts\n\nThe structs of `denizen.messages`. As JSON they lack what has its default."
+    yield from _structs(
+        (*get_args(messages.Message), *get_args(messages.AssistantPart), messages.Image),
+    )
+    yield "\n### Usage\n"
+    yield from _fields(messages.Usage)
 
 
 def errors_page() -> Iterator[str]:
     """Every error of ours."""
     yield "# Errors\n"
-    yield "All are children of `DenizenError`; each message says what happened, to what, and what to do.\n"
+    yield "All are in `denizen.errors`; each message says what happened, to what, and what to do.\n"
     yield "| error | meaning |\n|---|---|"
-    for name, kind in inspect.getmembers(errors, inspect.isclass):
-        if issubclass(kind, errors.DenizenError):
-            yield f"| `{name}` | {_cell(inspect.getdoc(kind) or '')} |"
-    kinds = ", ".join(
-        f"`{kind}`" + (" (retried)" if kind in errors.RETRIABLE else "") for kind in get_args(errors.ErrorKind)
-    )
-    yield f"\nA `ModelError` has a `kind`: {kinds}."
+    for name, kind in vars(errors).items():
+        if inspect.isclass(kind) and issubclass(kind, errors.DenizenError):
+            yield f"| `{name}` | {_cell(_doc(kind))} |"
+    yield "\nThe kinds of a `ModelError` ([what happens then](../models.md#when-a-call-fails)):\n"
+    yield "| kind | another try may help |\n|---|---|"
+    for each in get_args(errors.ErrorKind):
+        yield f"| `{each}` | {'yes' if each in errors.RETRIABLE else 'no'} |"
 
 
 def _structs(kinds: tuple[type[Any], ...]) -> Iterator[str]:
     for kind in kinds:
-        yield f"\n### `{msgspec.inspect.type_info(kind).tag}`\n"
+        yield f"\n### `{kind.__struct_config__.tag}`\n"
         yield from _fields(kind)
 
 
 def _fields(kind: type[Any]) -> Iterator[str]:
-    yield f"{inspect.getdoc(kind)}\n"
+    yield f"{_doc(kind)}\n"
     fields = msgspec.structs.fields(kind)
     if fields:
-        yield "| field | type |\n|---|---|"
+        yield "| field | type | default |\n|---|---|---|"
     for field in fields:
-        yield f"| `{field.name}` | {_cell(_type(field.type))} |"
+        yield f"| `{field.name}` | {_cell(_type(field.type))} | {_cell(_default(field))} |"
+
+
+def _doc(kind: type[Any]) -> str:
+    """What its docstring says, without the documents that it goes back to."""
+    return SOURCES.sub("", inspect.getdoc(kind) or "")
 
 
 def _type(kind: Any) -> str:
+    if get_origin(kind) is Literal:
+        return ", ".join(f"`{choice}`" for choice in get_args(kind))
     name = kind.__name__ if isinstance(kind, type) and not get_args(kind) else str(kind)
     return f"`{re.sub(r'[a-z_]+[.]', '', name)}`"
+
+
+def _default(field: msgspec.structs.FieldInfo) -> str:
+    if field.default_factory is not msgspec.NODEFAULT:
+        return f"`{field.default_factory()}`"
+    if field.default is msgspec.NODEFAULT:
+        return ""
+    return (
+        "all unknown"
+        if isinstance(field.default, messages.Usage)
+        else f"`{msgspec.json.encode(field.default).decode()}`"
+    )
 
 
 def _cell(text: str) -> str:
@@ -86,6 +147,7 @@ def _cell(text: str) -> str:
 
 
 PAGES: dict[str, Callable[[], Iterator[str]]] = {
+    "commands.md": commands_page,
     "settings.md": settings_page,
     "events.md": events_page,
     "errors.md": errors_page,

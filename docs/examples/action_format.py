@@ -1,0 +1,52 @@
+"""An action format: calls as JSON between fences, for models that know nothing of tools."""
+
+import json
+import re
+import secrets
+from collections.abc import Sequence
+
+import msgspec
+
+from denizen import Agent, run_agent_sync, tool
+from denizen.context import Transcript
+from denizen.engine.profiles import PROFILES, Profile
+from denizen.messages import AssistantMessage, Message, Text, ToolCall, ToolResult, UserMessage
+from denizen.ports import Intent, ModelRequest, Toolset
+from denizen.testing import ScriptedModel
+
+CALL = re.compile(r"^~~~call (\w+)\n(.*?)\n~~~$", re.MULTILINE | re.DOTALL)
+
+
+class Fenced:
+    """The model writes `~~~call NAME`, the arguments as JSON, and `~~~`; results come back as text."""
+
+    def prepare(self, request: ModelRequest, tools: Toolset) -> ModelRequest:
+        """The request with the tools in its prompt."""
+        told = "\n".join(f"{s.name}: {s.description} {json.dumps(s.parameters)}" for s in tools.schemas)
+        grammar = f"To use a tool write\n~~~call NAME\n{{JSON arguments}}\n~~~\nThe tools:\n{told}"
+        return msgspec.structs.replace(request, system=f"{request.system}\n\n{grammar}")
+
+    def read(self, message: AssistantMessage, tools: Toolset) -> Intent:
+        """The calls in the text, and the text without them. Ids must be unique: approvals go by them."""
+        calls = [ToolCall(secrets.token_hex(8), name, json.loads(args)) for name, args in CALL.findall(message.text)]
+        return Intent(calls, CALL.sub("", message.text).strip())
+
+    def report(self, results: Sequence[ToolResult]) -> Sequence[Message]:
+        """The results as a message of the user."""
+        return [UserMessage([Text(f"{result.name}: {result.text}") for result in results])]
+
+
+PROFILES["fenced"] = Profile("fenced", Fenced(), lambda actions: Transcript(actions.report))
+
+
+@tool
+def price(article: str) -> str:
+    """What an article costs."""
+    return {"lamp": "40 €"}.get(article, "not known")
+
+
+if __name__ == "__main__":
+    model = ScriptedModel(['Let me see.\n~~~call price\n{"article": "lamp"}\n~~~', "A lamp costs 40 €."])
+    agent = Agent(profile="fenced", tools=[price], model=model)
+    print(run_agent_sync("What does a lamp cost?", agent=agent).reply)
+    print(model.requests[1].messages[-1].text)

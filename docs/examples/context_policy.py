@@ -1,0 +1,55 @@
+"""A context policy: the model sees the last turns only, and the transcript keeps all of them."""
+
+from collections.abc import Sequence
+
+from denizen import Agent, run_agent_sync
+from denizen.actions import Native
+from denizen.context.transcript import Report
+from denizen.engine.profiles import PROFILES, Profile
+from denizen.entries import AnyEntry, AssistantEntry, CompactionEntry, ToolEntry, UserEntry
+from denizen.messages import Message
+from denizen.ports import AskModel, View
+from denizen.testing import ScriptedModel
+
+
+class LastTurns:
+    """Shows what was said since the user's message `turns` ago: a call and its result are never parted there."""
+
+    def __init__(self, report: Report, turns: int) -> None:
+        self._report = report
+        self._turns = turns
+        self._messages: list[Message] = []
+        self._starts: list[int] = []
+
+    def observe(self, item: AnyEntry) -> None:
+        """Take in one more entry."""
+        match item:
+            case UserEntry(message=message):
+                self._starts.append(len(self._messages))
+                self._messages.append(message)
+            case AssistantEntry(message=message):
+                self._messages.append(message)
+            case ToolEntry(message=result):
+                self._messages += self._report([result])
+
+    def assemble(self, view: View) -> Sequence[Message]:
+        """The messages of the next call."""
+        return self._messages[self._starts[-self._turns :][0] :]
+
+    def overfull(self, view: View) -> bool:
+        """It can't tell."""
+        return False
+
+    async def relieve(self, view: View, level: int, ask: AskModel) -> CompactionEntry | None:
+        """It can't make less of it either."""
+        return None
+
+
+PROFILES["forgetful"] = Profile("forgetful", Native(), lambda actions: LastTurns(actions.report, turns=2))
+
+if __name__ == "__main__":
+    model = ScriptedModel(["Hello, Ann.", "Noon.", "I don't know."])
+    agent = Agent(profile="forgetful", tools=[], model=model)
+    for text in ("I'm Ann.", "When do we eat?", "Who am I?"):
+        run_agent_sync(text, agent=agent)
+    print([message.text.partition("<time>")[0] for message in model.requests[-1].messages])

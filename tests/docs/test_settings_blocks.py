@@ -1,0 +1,29 @@
+"""Every piece of TOML in the documentation is what it pretends to be."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from tests.docs.pages import Block, all_blocks
+
+from denizen import load_config
+
+BLOCKS = all_blocks("toml")
+PACKAGING = [block for block in BLOCKS if "[project." in block.text]
+SETTINGS = [block for block in BLOCKS if block not in PACKAGING]
+
+
+@pytest.mark.parametrize("block", SETTINGS, ids=lambda block: block.place)
+def test_settings_load(block: Block, tmp_path: Path) -> None:
+    file = tmp_path / "denizen.toml"
+    file.write_text(block.text)
+    keys = dict.fromkeys(re.findall(r"\$\{(\w+)\}", block.text), "a-key-of-some-length")
+    load_config(file, home=tmp_path, cwd=tmp_path, environ={"HOME": str(tmp_path), **keys})
+
+
+@pytest.mark.parametrize("block", PACKAGING, ids=lambda block: block.place)
+def test_entry_points_are_of_groups_that_are_read(block: Block) -> None:
+    groups = tomllib.loads(block.text)["project"]["entry-points"]
+    assert groups
+    assert {*groups} <= {"denizen.tools", "denizen.models"}
