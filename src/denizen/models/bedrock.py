@@ -1,0 +1,138 @@
+"""Claude on Amazon Bedrock, through the signing and framing of Anthropic's SDK: the extra `denizen[bedrock]`.
+
+Messages, events and failures are those of the Anthropic client. Credentials are AWS's own: `AWS_REGION`,
+`AWS_BEARER_TOKEN_BEDROCK`, `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN` and `AWS_PROFILE` of the
+environment, else what boto3 finds (its configuration files, the machine's role).
+"""
+
+from collections.abc import AsyncGenerator, Callable, Mapping
+from http import HTTPStatus
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from denizen.clock import Clock
+from denizen.errors import ConfigError, ModelError
+from denizen.events import Failed, Finished, StreamEvent
+from denizen.models.anthropic import AnthropicModel
+from denizen.models.complaint import retry_after
+from denizen.models.providers import Provider
+from denizen.ports import Limits, ModelRequest
+
+if TYPE_CHECKING:
+    from anthropic import APIError, AsyncAnthropicBedrock
+
+CONNECT: Final = 10.0
+"""Seconds until a connection stands."""
+
+SILENCE: Final = {True: 120.0, False: 600.0}
+"""Seconds without a byte after which a stream, or an answer in one piece, is given up."""
+
+
+class BedrockModel(AnthropicModel):
+    """A model behind Bedrock's InvokeModel; `model` is an id or an inference profile of Bedrock.
+
+    `api_key` is a Bedrock API key, in place of AWS credentials; an empty `base_url` is the region's. Raises ConfigError
+    where the extra isn't installed.
+    """
+
+    usual = Provider("bedrock", "https://bedrock-runtime.amazonaws.com", api="anthropic")
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        environ: Mapping[str, str],
+        api_key: str = "",
+        base_url: str = "",
+        headers: Mapping[str, str] | None = None,
+        profile_id: str = "",
+        limits: Callable[[], Limits] = Limits,
+        clock: Clock | None = None,
+    ) -> None:
+        if not (find_spec("anthropic") and find_spec("boto3")):
+            raise ConfigError("bedrock needs packages that aren't installed: pip install 'denizen[bedrock]'")
+        super().__init__(model, api_key=api_key, base_url=base_url, profile_id=profile_id, limits=limits, clock=clock)
+        given = {"base_url": base_url or None, "default_headers": headers, "max_retries": 0}
+        self._settings: dict[str, Any] = given | _credentials(api_key, environ)
+        self._sdk: AsyncAnthropicBedrock | None = None
+
+    async def close(self) -> None:
+        """Give back connections; a later request opens new ones."""
+        sdk, self._sdk = self._sdk, None
+        if sdk:
+            await sdk.close()
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent]:
+        """The answer as it comes, or in one piece (`request.stream`); see `Model.stream`."""
+        from anthropic import APIError
+
+        reply = self._reply()
+        try:
+            async for data in self._told(request):
+                if request.stream:
+                    for event in reply.feed(b"data: %s\n\n" % data):
+                        yield event
+                else:
+                    reply.read(data)
+            last = self._last(reply)
+        except ModelError as error:
+            last = Failed(error)
+        except APIError as error:
+            last = Finished(reply.message()) if reply.complete else Failed(self._failed(error))
+        yield last
+
+    async def _told(self, request: ModelRequest) -> AsyncGenerator[bytes]:
+        """The events of the answer as JSON, or the whole answer. Raises APIError and ModelError."""
+        from anthropic import AsyncStream, Timeout
+
+        call: dict[str, Any] = {
+            "path": "/v1/messages",
+            "cast_to": object,
+            "body": msgspec.json.decode(b"".join(self._body(request))),
+            "options": {"timeout": Timeout(SILENCE[request.stream], connect=CONNECT)},
+        }
+        try:
+            sdk = self._opened()
+            answer = await sdk.post(**call, stream=request.stream, stream_cls=AsyncStream[Any])
+        except (ValueError, RuntimeError) as error:  # no region, no credentials
+            raise self._origin.failure(f"AWS isn't set up: {error}", "auth") from error
+        if not request.stream:
+            yield msgspec.json.encode(answer)
+            return
+        async with answer:
+            async for event in answer:
+                yield msgspec.json.encode(event)
+
+    def _opened(self) -> "AsyncAnthropicBedrock":
+        """The SDK's client. Raises ValueError where no region is known."""
+        from anthropic import AsyncAnthropicBedrock
+
+        if self._sdk is None:
+            self._sdk = AsyncAnthropicBedrock(**self._settings)
+        return self._sdk
+
+    def _failed(self, error: "APIError") -> ModelError:
+        from anthropic import APIStatusError
+
+        if not isinstance(error, APIStatusError):
+            return self._origin.failure(f"the connection failed: {error.__cause__ or error}", "timeout")
+        status = 0 if error.status_code == HTTPStatus.OK else error.status_code
+        failure = self._origin.complained(error.body or error.message, status)
+        failure.retry_after = retry_after(error.response.headers, self._clock.now())
+        return failure
+
+
+def _credentials(api_key: str, environ: Mapping[str, str]) -> dict[str, str | None]:
+    """What the SDK is told; what is None it looks for itself."""
+    region = environ.get("AWS_REGION") or environ.get("AWS_DEFAULT_REGION")
+    if key := api_key or environ.get("AWS_BEARER_TOKEN_BEDROCK"):
+        return {"aws_region": region, "api_key": key}
+    names = {
+        "aws_access_key": "AWS_ACCESS_KEY_ID",
+        "aws_secret_key": "AWS_SECRET_ACCESS_KEY",
+        "aws_session_token": "AWS_SESSION_TOKEN",
+        "aws_profile": "AWS_PROFILE",
+    }
+    return {"aws_region": region} | {setting: environ.get(name) for setting, name in names.items()}

@@ -1,0 +1,210 @@
+"""Fail-over: a model call is made again with the next auth profile, then with the next model, until one answers.
+
+Seed 003, "Auth profile failover": a profile that failed rests for 1 s, doubling to 60 s, reset by a success; when all
+rest, the call waits for the shortest. Added to it: `Retry-After` where longer, streams that die, fall-back models,
+and sessions that stay on a profile.
+"""
+
+import itertools
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Sequence
+
+import msgspec
+
+from denizen.clock import Clock
+from denizen.errors import ModelError
+from denizen.events import Failed, Finished, Retrying, StreamEvent, TextDelta
+from denizen.models.profiles import Attempt, Candidate, Cooldown, Profile
+from denizen.ports import KnownModel, Limits, ModelRequest
+
+WARM = 300.0
+"""Seconds that a session stays where its last call went well: as long as providers keep a prompt in their caches."""
+
+SESSIONS = 4096
+"""How many sessions are remembered for that."""
+
+PATIENCE = 600.0
+"""Seconds that a call waits for a resting profile at most; one that must rest longer is passed over."""
+
+
+class Failover:
+    """The candidates as one model: the auth profiles of a model first, then the fall-back models, in order.
+
+    Each model gets one try and `max_retries` more, over all its profiles. `auth`, `rate_limit`, `billing` and `timeout`
+    are tried again, but a key that was refused isn't within the same call; `quota` goes on to the next model at once;
+    `context_overflow` and `unknown` end the call. One instance serves all sessions of a process.
+    """
+
+    def __init__(
+        self,
+        candidates: Sequence[Candidate],
+        clock: Clock,
+        *,
+        max_retries: int = 3,
+        cooldown: Cooldown | None = None,
+    ) -> None:
+        profiles = [Profile(candidate, clock, cooldown or Cooldown()) for candidate in candidates]
+        self.name = candidates[0].name
+        self.local = all(isinstance(each.model, KnownModel) and each.model.local for each in candidates)
+        self._models = [list(group) for _, group in itertools.groupby(profiles, key=lambda each: each.name)]
+        self._alone = len(profiles) == 1
+        self._max_retries = max_retries
+        self._clock = clock
+        self._homes: OrderedDict[str, tuple[Profile, float]] = OrderedDict()
+
+    def limits(self) -> Limits:
+        """Those of the first model."""
+        first = self._models[0][0].candidate.model
+        return first.limits() if isinstance(first, KnownModel) else Limits()
+
+    async def close(self) -> None:
+        for profile in itertools.chain.from_iterable(self._models):
+            if isinstance(profile.candidate.model, KnownModel):
+                await profile.candidate.model.close()
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent]:
+        """The first complete answer; a `Retrying` before each further attempt takes back what had streamed.
+
+        Its `attempt` counts the retries of the call from 1; `profile_id` and `model` are those of the new attempt.
+        """
+        call = _Call(self._plan(request.session_key), self._max_retries)
+        while profile := call.profile:
+            shown: list[str] = []
+            error = ModelError(f"{profile.name} ended its answer without saying how.")
+            async with await profile.attempt(request) as attempt:
+                async for event in attempt.events:
+                    if type(event) is Finished:
+                        yield self._finished(event, attempt, request.session_key)
+                        return
+                    if type(event) is Failed:
+                        error = event.error
+                        break
+                    if type(event) is TextDelta:
+                        shown.append(event.delta)
+                    elif type(event) is Retrying:  # a gateway's own fail-over took back what it had streamed
+                        shown.clear()
+                        event = call.counted(event)
+                    attempt.answering()
+                    yield event
+                attempt.failed(error)
+            call.failed(profile, error)
+            if call.profile:
+                yield call.retrying(call.profile, error, "".join(shown))
+        yield Failed(call.verdict())
+
+    def _plan(self, session_key: str) -> list[list[Profile]]:
+        """The models and their profiles in the order of this call: where the session is at home, then who is ready."""
+        if self._alone:
+            return [[*self._models[0]]]
+        home = self._home(session_key)
+        models = sorted(self._models, key=lambda each: (home not in each, min(map(Profile.rest, each)) > 0))
+        return [sorted(each, key=lambda profile: profile is not home) for each in models]
+
+    def _home(self, session_key: str) -> Profile | None:
+        profile, since = self._homes.get(session_key, (None, 0.0))
+        return profile if self._clock.monotonic() < since + WARM else None
+
+    def _finished(self, event: Finished, attempt: Attempt, session_key: str) -> Finished:
+        attempt.went_well()
+        if session_key and not self._alone:
+            self._stay(session_key, attempt.profile)
+        cost = attempt.profile.candidate.cost
+        if cost is None:
+            return event
+        usage = event.message.usage
+        usage = msgspec.structs.replace(usage, cost_usd=cost(usage))
+        return Finished(msgspec.structs.replace(event.message, usage=usage))
+
+    def _stay(self, session_key: str, profile: Profile) -> None:
+        self._homes[session_key] = (profile, self._clock.monotonic())
+        self._homes.move_to_end(session_key)
+        if len(self._homes) > SESSIONS:
+            self._homes.popitem(last=False)
+
+
+class _Call:
+    """Where the next attempt of a call goes (`profile`; None: nowhere), and the last word then."""
+
+    def __init__(self, models: list[list[Profile]], max_retries: int) -> None:
+        self._models = models
+        self._max_retries = max_retries
+        self._retries_left = 0
+        self._retries = 0
+        self._profiles: list[Profile] = []
+        self._refused: list[Profile] = []
+        self._errors: dict[str, ModelError] = {}
+        self.profile = self._next_model()
+
+    def failed(self, profile: Profile, error: ModelError) -> None:
+        """Choose the profile of the next attempt."""
+        error.profile_id = profile.id
+        self._errors[profile.name] = self._without_key(profile, error) if error.kind == "auth" else error
+        self.profile = self._again() if error.retriable else None
+        if not self.profile and (error.retriable or error.kind == "quota"):
+            self.profile = self._next_model()
+
+    def counted(self, event: Retrying) -> Retrying:
+        """Another's retry, with its number in this call."""
+        self._retries += 1
+        return msgspec.structs.replace(event, attempt=self._retries)
+
+    def retrying(self, profile: Profile, error: ModelError, withdrawn: str) -> Retrying:
+        """What announces the attempt with `profile`."""
+        self._retries += 1
+        return Retrying(self._retries, error.kind, profile.id, profile.rest(), withdrawn, profile.name)
+
+    def verdict(self) -> ModelError:
+        """Why the call failed: in the words of every model that was tried, and of the last one's kind."""
+        *earlier, last = self._errors.values()
+        return _reworded(last, "; ".join([error.message for error in (*earlier, last)])) if earlier else last
+
+    def _without_key(self, profile: Profile, error: ModelError) -> ModelError:
+        """The error of a refused key. When all are refused there is nothing to wait for, nor in the next call."""
+        self._profiles.remove(profile)
+        self._refused.append(profile)
+        if self._profiles:
+            return error
+        for each in self._refused:
+            each.recover()
+        return _reworded(error, _all_refused(self._refused, error))
+
+    def _again(self) -> Profile | None:
+        if not self._retries_left:
+            return None
+        self._retries_left -= 1
+        return _readiest(self._profiles)
+
+    def _next_model(self) -> Profile | None:
+        while self._models:
+            self._profiles = self._models.pop(0)
+            self._refused = list[Profile]()
+            self._retries_left = self._max_retries
+            if ready := _readiest(self._profiles):
+                return ready
+            resting = self._profiles[0]
+            self._errors[resting.name] = resting.error or ModelError(f"{resting.name} rests.")
+        return None
+
+
+def _readiest(profiles: list[Profile]) -> Profile | None:
+    """Who may be tried first; None where nobody may before patience is at its end."""
+    first = min(profiles, key=Profile.rest, default=None)
+    return first if first and first.rest() <= PATIENCE else None
+
+
+def _all_refused(profiles: list[Profile], error: ModelError) -> str:
+    """One sentence for who must mend the keys."""
+    what = "set a key that works" if len(profiles) == 1 else f"none of the {len(profiles)} keys works, set others"
+    where = " or ".join(dict.fromkeys(profile.candidate.key_from for profile in profiles))
+    return f"{error.message.rstrip('.')}; {what} in {where}" if where else f"{error.message.rstrip('.')}; {what}"
+
+
+def _reworded(error: ModelError, message: str) -> ModelError:
+    return ModelError(
+        message,
+        kind=error.kind,
+        status=error.status,
+        retry_after=error.retry_after,
+        provider=error.provider,
+        profile_id=error.profile_id,
+    )

@@ -1,0 +1,93 @@
+"""Answers about files: which there are, where one is, what is in it."""
+
+import re
+from collections import Counter
+from collections.abc import Generator, Sequence
+from pathlib import PurePosixPath
+
+from denizen.messages import ToolResult
+from denizen.models.offline.languages import suffixes_of
+from denizen.models.offline.outputs import find_files, shown
+from denizen.models.offline.plan import Plan, Trouble, Want, counted, run
+from denizen.models.offline.question import Question
+
+NAMED = 60
+"""How many files are named; of more it is told how many are in each folder."""
+
+LINES = 200
+"""How many lines of a file are shown."""
+
+CHARACTERS = 12_000
+"""How many characters of a file are shown."""
+
+
+def listed(asked: Question, found: re.Match[str]) -> Plan:
+    """The files, by name where they are few, else by folder; those of one language where it is named."""
+    language = found.groupdict().get("language") or ""
+    suffixes = suffixes_of(language)
+    folder = asked.place(found)
+    listing = yield from find_files(_pattern(suffixes), folder)
+    what = f"{language} file" if suffixes else "file"
+    where = "" if folder == "." else f" in `{folder}`"
+    if not listing.files:
+        return f"There are no {what}s{where}."
+    heading = f"There {'is' if len(listing.files) == 1 else 'are'} {counted(len(listing.files), what)}{where}:"
+    rows = listing.files if len(listing.files) <= NAMED else _by_folder(listing.files)
+    return f"{heading}\n\n{_block(rows)}{listing.note}"
+
+
+def located(asked: Question, found: re.Match[str]) -> Plan:
+    """Where files of a name are."""
+    name = asked.name(found["name"])
+    paths = yield from _called(name)
+    return f"`{name}` is here:\n\n{_block(paths)}" if paths else f"There is no file called `{name}` here."
+
+
+def content(asked: Question, found: re.Match[str]) -> Plan:
+    """What is in a file; one that isn't where it was said to be is looked for by its name."""
+    path = asked.name(found["name"])
+    try:
+        text = yield from run("read", path=path)
+    except Trouble as trouble:
+        paths = yield from _called(path)
+        if len(paths) != 1 or paths == [path]:
+            return f"{trouble}\n\nThere are files of that name:\n\n{_block(paths)}" if paths else str(trouble)
+        path = paths[0]
+        text = yield from run("read", path=path)
+    return _told(path, text)
+
+
+def _called(name: str) -> Generator[Sequence[Want], Sequence[ToolResult], Sequence[str]]:
+    """The files of a name in any case of its letters, with or without an ending; the nearest to the root first."""
+    last = PurePosixPath(name).name
+    any_case = "".join(f"[{sign.lower()}{sign.upper()}]" if sign.isalpha() else sign for sign in last)
+    listing = yield from find_files(any_case if "." in last else f"{{{any_case},{any_case}.*}}")
+    inside = [path for path in listing.files if f"/{path}".lower().endswith(f"/{name}".lower())]
+    return sorted(inside or listing.files, key=lambda path: (path.count("/"), path))
+
+
+def _told(path: str, text: str) -> str:
+    """A file's beginning, as it is."""
+    file = shown(text)
+    if not file.lines:
+        return f"`{path}`: {file.remarks}"
+    part = "\n".join(file.lines[:LINES])[:CHARACTERS]
+    left_out = not file.complete or len(part) < len("\n".join(file.lines))
+    note = f"\n\nThat is its beginning: {counted(part.count(chr(10)) + 1, 'line')}." if left_out else ""
+    fence = "````" if "```" in part else "```"
+    return f"`{path}` contains:\n\n{fence}\n{part}\n{fence}{note}"
+
+
+def _pattern(suffixes: Sequence[str]) -> str:
+    return f"*{{{','.join(suffixes)}}}" if len(suffixes) > 1 else f"*{''.join(suffixes)}"
+
+
+def _by_folder(files: Sequence[str]) -> list[str]:
+    """How many there are in each folder at the top, and the files beside these folders."""
+    tops = Counter(path.partition("/")[0] + "/" * ("/" in path) for path in files)
+    return [f"{top}  {counted(count, 'file')}" if top.endswith("/") else top for top, count in sorted(tops.items())]
+
+
+def _block(rows: Sequence[str]) -> str:
+    more = [f"… and {len(rows) - NAMED} more"] if len(rows) > NAMED else []
+    return "\n".join(["```", *rows[:NAMED], *more, "```"])

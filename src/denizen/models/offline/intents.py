@@ -1,0 +1,44 @@
+"""Which answer fits which words: the first phrase of `phrases.txt` that fits decides."""
+
+import functools
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from denizen.models.offline import files, history, memory, project, search
+from denizen.models.offline.phrases import read_phrases
+from denizen.models.offline.plan import Plan
+from denizen.models.offline.question import Question
+
+Answer = Callable[[Question, re.Match[str]], Plan]
+
+LONGEST: Final = 400
+"""Characters of a question; only what is to be remembered may have more."""
+
+_ANSWERS: Final[Mapping[str, Answer]] = {
+    "recalled": memory.recalled,
+    "remembered": memory.remembered,
+    "status": history.status,
+    "changes": history.changes,
+    "definition": search.definition,
+    "text": search.text,
+    "located": files.located,
+    "content": files.content,
+    "dependencies": project.dependencies,
+    "languages": project.languages,
+    "listed": files.listed,
+}
+
+
+def plan_for(asked: Question) -> Plan | None:
+    """How to answer; None where no phrase fits."""
+    short = len(asked.text) <= LONGEST
+    for answer, phrase in _phrases():
+        if (short or answer is memory.remembered) and (found := phrase.match(f" {asked.text}")):
+            return answer(asked, found)
+    return None
+
+
+@functools.cache
+def _phrases() -> Sequence[tuple[Answer, re.Pattern[str]]]:
+    return [(_ANSWERS[name], pattern) for name, pattern in read_phrases()]

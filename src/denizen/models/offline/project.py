@@ -1,0 +1,79 @@
+"""Answers about the project as a whole: its languages, its dependencies."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from denizen.messages import ToolResult
+from denizen.models.offline.languages import Language, languages_of
+from denizen.models.offline.manifests import Declared, reader_of
+from denizen.models.offline.outputs import find_files, shown
+from denizen.models.offline.plan import Plan, Want, counted, listed
+from denizen.models.offline.question import Question
+
+MANIFESTS = 12
+"""How many manifests are read, those nearest to the workspace's root first."""
+
+NAMES = 50
+"""How many dependencies of a kind are named."""
+
+_MANIFEST_NAMES = (
+    "{pyproject.toml,setup.cfg,setup.py,Pipfile,environment.yml,requirements*.txt,requirements*.in,package.json,Cargo.toml,go.mod,"
+    "composer.json,Gemfile,*.gemspec,pom.xml,build.gradle,build.gradle.kts,mix.exs,Package.swift,pubspec.yaml,*.{cs,fs,vb}proj}"
+)
+
+
+def languages(asked: Question, found: re.Match[str]) -> Plan:
+    """The languages by number of files: the main one, the others, and what else there is."""
+    listing = yield from find_files()
+    counts = languages_of(listing.files).most_common()
+    source = [(language, count) for language, count in counts if language.source]
+    other = [(language, count) for language, count in counts if not language.source]
+    if not source:
+        return f"I find no source code here, only {_shares(other) or 'nothing that I know'}.{listing.note}"
+    (main, most), *others = source
+    total = sum(count for _, count in source)
+    share = f"{most:,} of its {total:,} source files" if others else f"all of its {counted(total, 'source file')}"
+    text = f"This project is {'mainly ' if others else ''}written in {main.name}: {share}."
+    text += f" The others are {_shares(others)}." if others else ""
+    return text + (f" Besides, there is {_shares(other)}." if other else "") + listing.note
+
+
+def _shares(counts: Sequence[tuple[Language, int]]) -> str:
+    return listed([f"{language.name} ({count:,})" for language, count in counts])
+
+
+def dependencies(asked: Question, found: re.Match[str]) -> Plan:
+    """What the manifests declare, each by itself."""
+    listing = yield from find_files(_MANIFEST_NAMES)
+    paths = sorted(filter(reader_of, listing.files), key=lambda path: (path.count("/"), path))
+    if not paths:
+        return "I find no file here that declares dependencies, such as pyproject.toml, package.json or Cargo.toml."
+    results = yield [Want("read", {"path": path}) for path in paths[:MANIFESTS]]
+    parts = [_declared(path, result) for path, result in zip(paths, results, strict=False)]
+    if more := paths[MANIFESTS:]:
+        parts.append(f"I didn't read {counted(len(more), 'other manifest')}: {', '.join(more[:NAMES])}.")
+    return "\n\n".join(parts)
+
+
+def _declared(path: str, result: ToolResult) -> str:
+    """What one manifest says, or why that can't be told."""
+    read = reader_of(path)
+    file = shown(result.text)
+    if result.is_error or not read:
+        return f"`{path}` can't be read: {result.text.strip()}"
+    if not file.complete:
+        return f"`{path}` is too long for me to read as a whole."
+    try:
+        groups = {what: names for what, names in read(file.text).items() if names}
+    except (ValueError, RecursionError) as error:
+        return f"`{path}` can't be understood: {error}."
+    if not groups:
+        return f"`{path}` declares no dependencies."
+    return f"`{path}` declares:\n" + "\n".join(_groups(groups))
+
+
+def _groups(groups: Declared) -> Iterator[str]:
+    for what, names in groups.items():
+        kind = f"{counted(len(names), 'dependency')}{f' ({what})' if what else ''}"
+        more = f" and {len(names) - NAMES} more" if len(names) > NAMES else ""
+        yield f"- {kind}: {', '.join(f'`{name}`' for name in names[:NAMES])}{more}"

@@ -1,0 +1,76 @@
+"""What was asked: the sentence without its politeness, and the names in it without their quotes."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from denizen.messages import Message, Text, UserMessage
+
+QUOTED = "\ue000\\d+\ue001"
+"""A pattern for the sign that stands for a quoted name."""
+
+
+_QUOTES = re.compile(r"""`+([^`]+)`+|"([^"]+)"|“([^”]+)”|«([^»]+)»|‘([^’]+)’|(?<!\w)'([^']+)'(?!\w)""")
+_HELD = re.compile("\ue000(\\d+)\ue001")
+_POLITE = re.compile(
+    r"^(?:(?:hey|hi|hello|ok(?:ay)?|so|and|now|then|well|denizen|please|kindly|just|quickly)\b[,:!.]*\s+"
+    r"|(?:can|could|would|will) you\s+|tell me\s+|let me know\s+|do you know\s+|i wonder\s+"
+    r"|i(?: want|'d like| would like| need)(?: you)? to (?:know\s+)?)",
+    re.IGNORECASE,
+)
+_AFTER = re.compile(r"(?:[\s,]*\b(?:please|thanks|thank you|for me|again)|[\s?!.,:;]+)$", re.IGNORECASE)
+_SHORT = ((r"\b(what|where|who|there|it|that)'s\b", r"\1 is"), (r"\bdon't\b", "do not"), (r"\bhaven't\b", "have not"))
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question: `said` as it came, `text` to match, in which a sign stands for each of the `quoted` names."""
+
+    said: str
+    text: str
+    quoted: Sequence[str]
+
+    def name(self, found: str | None) -> str:
+        """A matched piece as the user wrote it, without quotes and what ends a sentence."""
+        piece = (found or "").strip(" ,;:?!")
+        name = self.plain(piece)
+        return name if _HELD.fullmatch(piece) else name.rstrip(".").removesuffix("()")
+
+    def place(self, found: re.Match[str]) -> str:
+        """Where to look, as matched; `.` where nothing was said."""
+        return self.name(found.groupdict().get("place")) or "."
+
+    def plain(self, found: str) -> str:
+        """A matched piece with its names in it."""
+        return _HELD.sub(lambda held: self.quoted[int(held[1])], found)
+
+
+def read_question(said: str) -> Question:
+    """The question that `said` asks."""
+    quoted: list[str] = []
+
+    def hold(match: re.Match[str]) -> str:
+        quoted.append(next(group for group in match.groups() if group))
+        return f"\ue000{len(quoted) - 1}\ue001"
+
+    text = _QUOTES.sub(hold, said.replace("\ue000", " "))
+    text = " ".join(text.replace("’", "'").split())
+    for short, long in _SHORT:
+        text = re.sub(short, long, text, flags=re.IGNORECASE)
+    while (plain := _AFTER.sub("", _POLITE.sub("", text))) != text:
+        text = plain
+    return Question(said, text, quoted)
+
+
+def last_asked(messages: Sequence[Message]) -> int:
+    """Where the user's last message is; -1: nowhere. Notes of the system aren't the user's."""
+    for index in range(len(messages) - 1, -1, -1):
+        message = messages[index]
+        if isinstance(message, UserMessage) and not message.text.startswith("[system]"):
+            return index
+    return -1
+
+
+def words_of(message: UserMessage) -> str:
+    """What the user typed: without the time that stands behind it."""
+    return "".join(p.text for p in message.content if isinstance(p, Text) and not p.text.startswith("<time>")).strip()

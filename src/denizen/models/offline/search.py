@@ -1,0 +1,80 @@
+"""Answers about what is in the files: where a text is, where a symbol is defined."""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from denizen.models.offline.outputs import Hit, hits_in
+from denizen.models.offline.plan import Plan, Trouble, Want, counted, run
+from denizen.models.offline.question import Question
+
+LINES = 50
+"""How many lines are shown."""
+
+_META: Final = re.compile(r"[.^$*+?{}\[\]\\|()]")
+_DEFINING: Final = (
+    r"\b(?:def|class|function|func|fun|fn|struct|enum|union|trait|interface|protocol|type|typedef|extension|record"
+    r"|module|namespace|package|object|macro_rules!|macro|const|let|var|val|local|defmodule|defp|defmacro|sub|proc"
+    r"|mod|data|newtype|alias|TABLE|VIEW|PROCEDURE|FUNCTION|TRIGGER|table|view|procedure|trigger)"
+)
+_USING: Final = re.compile(
+    r"\s*(?:return|await|raise|throw|yield|new|else|assert|print|if|while|for|case|in|not|and|or|del|import|from)\b"
+)
+
+
+def text(asked: Question, found: re.Match[str]) -> Plan:
+    """The lines that hold a text; with other capitals where it isn't there as written."""
+    wanted, path = asked.name(found["name"]), asked.place(found)
+    where = "" if path == "." else f" in `{path}`"
+    for ignore_case in (False, True):
+        args = {"pattern": _escaped(wanted), "path": path} | ({"ignore_case": True} if ignore_case else {})
+        hits, remarks = hits_in((yield from run("grep", **args)))
+        if hits:
+            how = ", with other capitals" if ignore_case else ""
+            return _told(f"`{wanted}` is in {{}}{where}{how}:", hits, remarks)
+    return f"`{wanted}` is nowhere{where} in the files that I can search.{_remarked(remarks)}"
+
+
+def definition(asked: Question, found: re.Match[str]) -> Plan:
+    """Where something is defined, as far as patterns tell: by a keyword, an assignment, or as C and Java do it."""
+    name, path = re.split(r"\.|::|#", asked.name(found["name"]))[-1] or asked.name(found["name"]), asked.place(found)
+    results = yield [Want("grep", {"pattern": pattern, "path": path}) for pattern in _definitions(_escaped(name))]
+    if failed := [result for result in results if result.is_error]:
+        raise Trouble(f"That didn't work: `grep` says: {failed[0].text.strip()}")
+    for result in results:
+        hits, remarks = hits_in(result.text)
+        if defining := [hit for hit in hits if not _USING.match(hit.line)]:
+            return _told(f"`{name}` is defined in {{}}:", defining, remarks)
+    hits, remarks = hits_in((yield from run("grep", pattern=_escaped(name), path=path)))
+    if hits:
+        return _told(f"I find no line that defines `{name}`, but it is mentioned in {{}}:", hits, remarks)
+    return f"I find `{name}` nowhere in the files that I can search.{_remarked(remarks)}"
+
+
+def _definitions(symbol: str) -> Sequence[str]:
+    """Regular expressions for the lines that may define a symbol, the surest first."""
+    return (
+        rf"{_DEFINING}\s+(?:\([^)]*\)\s*)?(?:[\w$]+(?:\.|::))*{symbol}(?:[^\w$]|$)",
+        rf"^\s*#\s*define\s+{symbol}\b",
+        rf"^\s*(?:(?:export|public|private|protected|static|final|readonly)\s+)*{symbol}\s*(?::[^=]*)?=(?:[^=]|$)",
+        rf"^\s*[\w$<>:,*&\[\]][\w$<>:,*&\[\]\s]*[\s*&](?:\w+::)*{symbol}\s*\([^;]*$",
+        rf"^{symbol}\s*:(?:[^=]|$)",
+    )
+
+
+def _escaped(text: str) -> str:
+    """A regular expression for the text itself, in every dialect."""
+    return _META.sub(r"\\\g<0>", text)
+
+
+def _told(heading: str, hits: Sequence[Hit], remarks: str) -> str:
+    """The heading with the number of lines in it, and the lines."""
+    files = len({hit.path for hit in hits})
+    number = counted(len(hits), "place") + (f" in {counted(files, 'file')}" if files > 1 else "")
+    more = f"\n… and {len(hits) - LINES} more" if len(hits) > LINES else ""
+    lines = "\n".join(map(str, hits[:LINES]))
+    return f"{heading.format(number)}\n\n```\n{lines}{more}\n```{_remarked(remarks)}"
+
+
+def _remarked(remarks: str) -> str:
+    return f"\n\n{remarks}" if remarks and remarks != "[no matches]" else ""

@@ -1,0 +1,158 @@
+"""Auth profiles and how they are: which one rests after a failure, and for how long."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from dataclasses import dataclass
+from typing import Self
+
+from denizen.clock import Clock
+from denizen.errors import ModelError
+from denizen.events import Failed, StreamEvent
+from denizen.messages import Usage
+from denizen.ports import Model, ModelRequest
+
+Trial = asyncio.Future[ModelError | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Cooldown:
+    """How long a failed auth profile rests: 1 s, doubling to 60 s (seed 003, "Auth profile failover")."""
+
+    first: float = 1.0  # seconds
+    most: float = 60.0  # seconds
+
+    def after(self, failures: int) -> float:
+        """Seconds to rest after `failures` failures in a row; 0 for none."""
+        return min(self.first * 2 ** min(failures - 1, 64), self.most) if failures else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A model reached with one auth profile; candidates of one `name` that follow each other are tried in turn.
+
+    `name` is `provider:model`; `key_from` says where the key comes from (a setting, an environment variable): who must
+    mend it reads it. `cost` gives the US dollars of a call, None where its price isn't known.
+    """
+
+    name: str
+    model: Model
+    profile_id: str = "default"
+    key_from: str = ""
+    cost: Callable[[Usage], float | None] | None = None
+
+
+class Profile:
+    """A candidate and how it is, shared by all sessions.
+
+    After a rest a single call tries it; the calls that wait for it meanwhile share what becomes of that trial, so that
+    a provider in trouble isn't overrun the moment the rest is over.
+    """
+
+    def __init__(self, candidate: Candidate, clock: Clock, cooldown: Cooldown) -> None:
+        self.candidate = candidate
+        self.error: ModelError | None = None
+        self._clock = clock
+        self._cooldown = cooldown
+        self._failures = 0
+        self._rests_until = 0.0
+        self._trial: Trial | None = None
+
+    @property
+    def name(self) -> str:
+        """`provider:model`."""
+        return self.candidate.name
+
+    @property
+    def id(self) -> str:
+        """The auth profile's."""
+        return self.candidate.profile_id
+
+    def rest(self) -> float:
+        """Seconds until it may be tried again; 0: at once."""
+        return max(0.0, self._rests_until - self._clock.monotonic()) if self.error else 0.0
+
+    async def attempt(self, request: ModelRequest) -> "Attempt":
+        """A try of it, as soon as it may be tried."""
+        while self.error:
+            if self._trial:
+                if failure := await asyncio.shield(self._trial):
+                    return Attempt(self, _fail(failure), shared=True)
+            elif delay := self.rest():
+                await self._clock.sleep(delay)
+            else:
+                self._trial = asyncio.get_running_loop().create_future()
+                return Attempt(self, self.candidate.model.stream(request), since=self.error, trial=self._trial)
+        return Attempt(self, self.candidate.model.stream(request))
+
+    def recover(self) -> None:
+        """Forget its failures."""
+        self.error = None
+        self._failures = 0
+
+    def fail(self, error: ModelError, since: ModelError | None) -> None:
+        """Rest after an attempt that began after the failure `since`; attempts that fail side by side count once."""
+        if self.error is since:
+            self._failures += 1
+            self.error = error
+        rest = max(self._cooldown.after(self._failures), error.retry_after or 0.0)
+        self._rests_until = max(self._rests_until, self._clock.monotonic() + rest)
+
+    def end(self, trial: Trial, failure: ModelError | None) -> None:
+        """Tell those who wait for the trial what became of it."""
+        if not trial.done():
+            trial.set_result(failure)
+        if self._trial is trial:
+            self._trial = None
+
+
+class Attempt:
+    """One try of a profile, which learns from it: `events` is the model's answer.
+
+    As a context manager it ends the answer, and lets those go on who wait for it, however it is left.
+    """
+
+    __slots__ = ("_shared", "_since", "_trial", "events", "profile")
+
+    def __init__(
+        self,
+        profile: Profile,
+        events: AsyncIterator[StreamEvent],
+        *,
+        since: ModelError | None = None,
+        trial: Trial | None = None,
+        shared: bool = False,
+    ) -> None:
+        self.profile = profile
+        self.events = events
+        self._since = since
+        self._trial = trial
+        self._shared = shared
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.answering()
+        if isinstance(self.events, AsyncGenerator):
+            await self.events.aclose()
+
+    def answering(self, failure: ModelError | None = None) -> None:
+        """The provider answers: those who wait may try, too; with `failure` they have failed alike."""
+        if self._trial:
+            self.profile.end(self._trial, failure)
+            self._trial = None
+
+    def went_well(self) -> None:
+        """The answer is complete."""
+        if self._since and self.profile.error is self._since:
+            self.profile.recover()
+
+    def failed(self, error: ModelError) -> None:
+        """It came to nothing; the profile rests where another try may help."""
+        if error.retriable and not self._shared:
+            self.profile.fail(error, self._since)
+            self.answering(error)
+
+
+async def _fail(error: ModelError) -> AsyncGenerator[StreamEvent]:
+    yield Failed(error)
