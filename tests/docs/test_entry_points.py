@@ -1,0 +1,41 @@
+"""Another package adds the tools and the provider that `extending.md` shows, by the entry points that it shows."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PACKAGE = {
+    "METADATA": "Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n",
+    "entry_points.txt": "[denizen.tools]\nacme = tool:TOOLS\n\n[denizen.models]\nprogram = provider:open_program\n",
+}
+
+
+@pytest.fixture
+def installed(tmp_path: Path, environ: dict[str, str]) -> dict[str, str]:
+    """The environment of a reader who has installed the package."""
+    folder = tmp_path / "site" / "acme-1.0.dist-info"
+    folder.mkdir(parents=True)
+    for name, text in PACKAGE.items():
+        (folder / name).write_text(text)
+    return environ | {"PYTHONPATH": f"{environ['PYTHONPATH']}:{folder.parent}"}
+
+
+def run(*command: str, environ: dict[str, str], folder: Path) -> str:
+    ran = subprocess.run(
+        [sys.executable, *command], cwd=folder, env=environ, capture_output=True, text=True, check=True
+    )
+    return ran.stdout
+
+
+@pytest.mark.needs("git")
+def test_provider_is_found(project: Path, installed: dict[str, str]) -> None:
+    ask = ["-m", "denizen", "ask", "--quiet", "--model", "program:grep -o hello", "hello, world"]
+    assert run(*ask, environ=installed, folder=project) == "hello\n"
+
+
+@pytest.mark.needs("git")
+def test_tools_are_found(project: Path, installed: dict[str, str]) -> None:
+    program = "from denizen import Agent; print('stock' in Agent().tools, 'order' in Agent().tools)"
+    assert run("-c", program, environ=installed, folder=project) == "True True\n"
