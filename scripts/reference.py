@@ -22,6 +22,8 @@ FOLDER = Path(__file__).parents[1] / "docs" / "reference"
 
 SOURCES = re.compile(r" \((?:seed|design)\b[^)]*\)")
 
+SETTINGS_HEAD = "| setting | takes | default | meaning |\n|---|---|---|---|"
+
 LONG = 60
 """Characters of a default that doesn't stand in the table."""
 
@@ -61,14 +63,17 @@ def settings_page() -> Iterator[str]:
     """Every setting of `denizen.toml`."""
     yield "# Settings\n"
     yield "Everything that `denizen.toml` may hold, with its default. `denizen config init` writes a commented file.\n"
-    yield "| setting | takes | default | meaning |\n|---|---|---|---|"
+    yield SETTINGS_HEAD
     for each in all_settings():
-        default = f"`{each.default}`" if 0 < len(each.default) < LONG else "see below" if each.default else ""
-        yield f"| `{each.name}` | {_cell(each.type)} | {_cell(default)} | {_cell(each.doc)} |"
+        if each.type == "a table" and not each.default:
+            yield f"\n## `[{each.name}]`\n\n{each.doc.partition(': `[')[0]}.\n\n{SETTINGS_HEAD}"
+        else:
+            default = f"`{each.default}`" if 0 < len(each.default) < LONG else "see below" if each.default else ""
+            yield f"| `{each.name}` | {_cell(each.type)} | {_cell(default)} | {_cell(each.doc)} |"
     for each in all_settings():
         if len(each.default) >= LONG:
             table, _, key = each.name.rpartition(".")
-            yield f"\nThe default of `{each.name}`:\n\n```toml\n[{table}]\n{key} = {each.default}\n```"
+            yield f"\n## The default of `{each.name}`\n\n```toml\n[{table}]\n{key} = {each.default}\n```"
 
 
 def events_page() -> Iterator[str]:
