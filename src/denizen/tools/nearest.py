@@ -18,8 +18,8 @@ def show_nearest(lines: Sequence[str], wanted: Sequence[str]) -> str:
     """The lines most like `wanted`, numbered, for an error; empty when nothing is like it."""
     keys = [squeeze(line) for line in lines]
     want = [key for line in wanted if (key := squeeze(line))]
-    first = _most_in_common(keys, want)
-    if first is None:
+    first = _most_in_common(keys, want) if want else None
+    if first is None and want:
         first = _most_alike(keys[:_MOST_SEARCHED], want)
     if first is None:
         return ""
@@ -46,5 +46,6 @@ def _most_in_common(keys: Sequence[str], want: Sequence[str]) -> int | None:
 
 def _most_alike(keys: Sequence[str], want: Sequence[str]) -> int | None:
     """Where the line is that is most like the longest of the wanted ones."""
-    near = difflib.get_close_matches(max(want, key=len, default=""), dict.fromkeys(keys), 1, 0.5)
-    return max(keys.index(near[0]) - want.index(max(want, key=len)), 0) if near else None
+    longest = max(want, key=len)
+    near = difflib.get_close_matches(longest, dict.fromkeys(keys), 1, 0.5)
+    return max(keys.index(near[0]) - want.index(longest), 0) if near else None

@@ -3,9 +3,12 @@
 import difflib
 from collections.abc import Sequence
 
-from denizen.tools.patching.ground import Ground, Place
+from denizen.tools.patching.ground import Ground, Place, learn_indents
 from denizen.tools.patching.hunk import Hunk, Line
 from denizen.tools.whitespace import squeeze
+
+_LEFT_OUT = 2
+"""Lines that the context may leave out."""
 
 
 def find_alike(ground: Ground, hunk: Hunk) -> Place | None:
@@ -15,23 +18,30 @@ def find_alike(ground: Ground, hunk: Hunk) -> Place | None:
     """
     before, core, behind = hunk.split()
     old = [(sign, squeeze(text)) for sign, text in core if sign != "+"]
-    above, below = _keys(before), _keys(behind)
-    most = len(above) + len(below) + len(_keys([text for sign, text in old if sign == " "]))
-
-    def score(at: int) -> int:
-        inside = sum(sign == " " and bool(key) and key == ground.squeezed[at + n] for n, (sign, key) in enumerate(old))
-        end = at + len(old)
-        near_above = ground.squeezed[max(at - len(before) - 2, 0) : at]
-        near_below = ground.squeezed[end : end + len(behind) + 2]
-        return inside + _common(above, near_above) + _common(below, near_below)
-
-    scored = sorted(((score(at), at) for at in _candidates(ground, old, before, behind)), reverse=True)
-    if not most or not scored or 2 * scored[0][0] < most or [s for s, _ in scored[:2]].count(scored[0][0]) > 1:
+    most = len(_keys([*before, *behind])) + len(_keys([key for sign, key in old if sign == " "]))
+    scored = [(_score(ground, at, old, before, behind), at) for at in _candidates(ground, old, before, behind)]
+    best = max(scored, default=(0, 0))
+    if 2 * best[0] < max(most, 1) or [score for score, _ in scored].count(best[0]) > 1:
         return None
-    at = scored[0][1]
+    at, end = best[1], best[1] + len(old)
+    near = {squeeze(line): line for line in _near(ground.lines, at, end, before, behind)}
+    there = [*map(near.get, map(squeeze, before)), *ground.lines[at:end], *map(near.get, map(squeeze, behind))]
     shift = ground.shift if hunk.at is None else at - len(before) - hunk.at
-    pairs = _pairs(ground, at, before, core, behind)
-    return Place(at, at + len(old), core, pairs, shift, "with other lines around it than the patch shows")
+    return Place(at, end, core, shift, learn_indents(hunk, there), "with other lines around it than the patch shows")
+
+
+def _score(ground: Ground, at: int, old: Sequence[Line], before: Sequence[str], behind: Sequence[str]) -> int:
+    """How many of the lines that stay are there: among the changes, right above them, and right below."""
+    end = at + len(old)
+    inside = [key for n, (sign, key) in enumerate(old) if sign == " " and key and key == ground.squeezed[at + n]]
+    above = _common(_keys(before), _near(ground.squeezed, at, at, before, []))
+    return len(inside) + above + _common(_keys(behind), _near(ground.squeezed, end, end, [], behind))
+
+
+def _near(lines: Sequence[str], at: int, end: int, before: Sequence[str], behind: Sequence[str]) -> Sequence[str]:
+    """The lines from where `before` would begin to where `behind` would end, and a few more, which it may leave out."""
+    first = max(at - len(before) - _LEFT_OUT, 0) if before else at
+    return lines[first : end + len(behind) + _LEFT_OUT if behind else end]
 
 
 def _candidates(ground: Ground, old: Sequence[Line], before: Sequence[str], behind: Sequence[str]) -> list[int]:
@@ -58,18 +68,3 @@ def _common(wanted: Sequence[str], there: Sequence[str]) -> int:
     """How many of the lines are there, in their order."""
     blocks = difflib.SequenceMatcher(None, wanted, [key for key in there if key], autojunk=False).get_matching_blocks()
     return sum(block.size for block in blocks)
-
-
-def _pairs(
-    ground: Ground, at: int, before: Sequence[str], core: Sequence[Line], behind: Sequence[str]
-) -> list[tuple[str, str]]:
-    """Lines of the hunk and those of the file that they stand for."""
-    old = [text for sign, text in core if sign != "+"]
-    pairs = [*zip(old, ground.lines[at:], strict=False)]
-    near = [(before[-1:], at - 1), (behind[:1], at + len(old))]
-    pairs += [
-        (shown[0], ground.lines[n])
-        for shown, n in near
-        if shown and 0 <= n < len(ground.lines) and squeeze(shown[0]) == ground.squeezed[n]
-    ]
-    return pairs

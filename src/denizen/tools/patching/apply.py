@@ -9,7 +9,6 @@ from denizen.tools.linebreaks import Flat, Span
 from denizen.tools.patching.ground import Ground, Place
 from denizen.tools.patching.hunk import Hunk
 from denizen.tools.patching.place import find_place
-from denizen.tools.whitespace import Indents
 
 Edit = tuple[Span, str]
 """A part of a text, and what comes in its place."""
@@ -85,13 +84,12 @@ def _span(ground: Ground, place: Place, text: str) -> Span:
 
 def _new(ground: Ground, place: Place) -> list[str]:
     """The lines that come in place of the old ones; those that stay are the file's, not the patch's."""
-    indents = Indents(place.pairs)
     there = iter(ground.lines[place.first : place.last])
     new: list[str] = []
     for sign, line in place.core:
         kept = "" if sign == "+" else next(there)
         if sign != "-":
-            new.append(kept if sign == " " else indents.adapt(line) if place.pairs else line)
+            new.append(kept if sign == " " else place.indents.adapt(line) if place.indents else line)
     return new
 
 

@@ -4,23 +4,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from denizen.tools.patching.hunk import Line
-from denizen.tools.whitespace import squeeze
+from denizen.tools.patching.hunk import Hunk, Line
+from denizen.tools.whitespace import Indents, indent_of, squeeze
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where a hunk's changed part, `core`, is: lines `first` to before `last` of the file.
 
-    `pairs` are lines of the hunk and the file's lines that they stand for, where these are not the same; `shift` is how
-    far below the stated number it is; `how` it was found, if not exactly.
+    `shift` is how far below the stated number it is, `indents` how what it adds is indented there, and `how` it was
+    found, if not exactly.
     """
 
     first: int
     last: int
     core: Sequence[Line]
-    pairs: Sequence[tuple[str, str]] = ()
     shift: int = 0
+    indents: Indents | None = None
     how: str = ""
 
 
@@ -40,3 +40,19 @@ class Ground:
     def squeezed(self) -> list[str]:
         """The lines with white space counted for nothing but that it is there."""
         return [squeeze(line) for line in self.lines]
+
+
+def learn_indents(hunk: Hunk, there: Sequence[str | None]) -> Indents:
+    """How the hunk's lines are indented where its old lines are `there` (None: unknown); first, those it removes."""
+    removed = _pairs(hunk, there, "-")
+    marked, unmarked = _pairs(hunk, there, " "), _pairs(hunk.unmarked, there, " ")
+    return Indents([*removed, *(unmarked if _alike(unmarked) > _alike(marked) else marked)])
+
+
+def _pairs(hunk: Hunk, there: Sequence[str | None], wanted: str) -> list[tuple[str, str]]:
+    old = [(sign, text) for sign, text in hunk.lines if sign != "+"]
+    return [(text, line) for (sign, text), line in zip(old, there, strict=False) if line is not None and sign == wanted]
+
+
+def _alike(pairs: Sequence[tuple[str, str]]) -> int:
+    return sum(indent_of(here) == indent_of(there) for here, there in pairs)

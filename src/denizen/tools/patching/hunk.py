@@ -17,8 +17,8 @@ class Hunk:
 
     `at` is the stated number of lines before it (None: none is stated), and `empty` says that it is stated to stand
     between lines. `within` are lines that it is said to be behind, and `at_end` says that it is at the file's end.
-    `old_open` and `new_open`: the last line has no line end. `strict`: it has context lines without the blank in front,
-    which may be no context at all.
+    `old_open` and `new_open`: the last line has no line end. `bare` are the context lines that came without the blank
+    in front which marks them.
     """
 
     lines: Sequence[Line]
@@ -28,7 +28,7 @@ class Hunk:
     at_end: bool = False
     old_open: bool = False
     new_open: bool = False
-    strict: bool = False
+    bare: frozenset[int] = frozenset()
 
     @property
     def old(self) -> list[str]:
@@ -39,6 +39,20 @@ class Hunk:
     def new(self) -> list[str]:
         """The lines that it leaves."""
         return [text for sign, text in self.lines if sign != "-"]
+
+    @property
+    def strict(self) -> bool:
+        """Whether some of its context may be no context at all, but prose."""
+        return any(self.lines[number][1].strip() for number in self.bare)
+
+    @property
+    def unmarked(self) -> "Hunk":
+        """The hunk as it is meant when all its context lines lack their mark, and a blank in front is their own."""
+        whole = [
+            (sign, f" {text}") if sign == " " and number not in self.bare else (sign, text)
+            for number, (sign, text) in enumerate(self.lines)
+        ]
+        return replace(self, lines=whole)
 
     def split(self) -> tuple[list[str], list[Line], list[str]]:
         """The lines before the first change, those up to the last one, and those behind it."""
@@ -110,18 +124,18 @@ def _to_next(lines: Sequence[str], at: int) -> int:
 def _parse(lines: Sequence[str], at: int, end: int) -> Hunk:
     parsed: list[Line] = []
     opened: set[str] = set()
-    strict = False
+    bare: set[int] = set()
     for line in _without_tail(lines[at:end]):
         if line.startswith("\\"):
             opened.add(parsed[-1][0] if parsed else "")
         elif line.startswith((" ", "+", "-")):
             parsed.append((line[0], line[1:]))
         else:
+            bare.add(len(parsed))
             parsed.append((" ", line))
-            strict = strict or bool(line.strip())
     at_end = end < len(lines) and lines[end].startswith("*** End of File")
     old_open, new_open = bool(opened & {" ", "-"}), bool(opened & {" ", "+"})
-    return Hunk(parsed, at_end=at_end, old_open=old_open, new_open=new_open, strict=strict)
+    return Hunk(parsed, at_end=at_end, old_open=old_open, new_open=new_open, bare=frozenset(bare))
 
 
 def _without_tail(body: Sequence[str]) -> Sequence[str]:

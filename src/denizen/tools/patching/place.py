@@ -1,11 +1,12 @@
 """Finding where a hunk belongs: by the lines that it shows; its number only decides between places that fit."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from denizen.errors import ToolRefused
 from denizen.tools.nearest import show_nearest
 from denizen.tools.patching.alike import find_alike
-from denizen.tools.patching.ground import Ground, Place
+from denizen.tools.patching.ground import Ground, Place, learn_indents
 from denizen.tools.patching.hunk import Hunk
 from denizen.tools.whitespace import squeeze
 
@@ -23,24 +24,40 @@ def find_place(ground: Ground, hunk: Hunk, *, exactly: bool = False) -> Place:
     """
     if not hunk.old:
         return _insertion(ground, hunk)
-    for keys, key, how in (
-        (ground.lines, _as_it_is, ""),
-        (ground.stripped, str.rstrip, "ignoring white space at line ends"),
-        (ground.squeezed, squeeze, "ignoring white space"),
-    ):
-        starts = _find(keys, [key(line) for line in hunk.old])
-        if starts:
-            return _placed(ground, hunk, _choose(ground, hunk, starts), how)
-        if exactly:
-            break
-    place = None if exactly or hunk.strict else find_alike(ground, hunk)
+    place = _as_it_is(ground, hunk)
+    if exactly and place is None:
+        raise ToolRefused("it doesn't fit exactly")
+    place = place or _but_for_line_ends(ground, hunk) or _but_for_line_ends(ground, hunk.unmarked)
+    if place is None and not hunk.strict:
+        place = _but_for_white_space(ground, hunk)
+        if place is None and not _is_applied(ground, hunk):
+            place = find_alike(ground, hunk)
     if place is None:
         raise ToolRefused(_misfit(ground, hunk))
     return place
 
 
-def _as_it_is(line: str) -> str:
-    return line
+def _as_it_is(ground: Ground, hunk: Hunk) -> Place | None:
+    starts = _find(ground.lines, hunk.old)
+    return _placed(ground, hunk, _choose(ground, hunk, starts)) if starts else None
+
+
+def _but_for_line_ends(ground: Ground, hunk: Hunk) -> Place | None:
+    starts = _find(ground.stripped, [line.rstrip() for line in hunk.old])
+    return _placed(ground, hunk, _choose(ground, hunk, starts)) if starts else None
+
+
+def _but_for_white_space(ground: Ground, hunk: Hunk) -> Place | None:
+    starts = _find(ground.squeezed, [squeeze(line) for line in hunk.old])
+    if not starts:
+        return None
+    start = _choose(ground, hunk, starts)
+    indents = learn_indents(hunk, ground.lines[start : start + len(hunk.old)])
+    return replace(_placed(ground, hunk, start), indents=indents, how="ignoring white space")
+
+
+def _is_applied(ground: Ground, hunk: Hunk) -> bool:
+    return bool(hunk.new) and bool(_find(ground.squeezed, [squeeze(line) for line in hunk.new]))
 
 
 def _insertion(ground: Ground, hunk: Hunk) -> Place:
@@ -96,12 +113,11 @@ def _behind(ground: Ground, headings: Sequence[str]) -> int | None:
     return at
 
 
-def _placed(ground: Ground, hunk: Hunk, start: int, how: str) -> Place:
+def _placed(ground: Ground, hunk: Hunk, start: int) -> Place:
     before, core, _ = hunk.split()
     first = start + len(before)
     last = first + sum(sign != "+" for sign, _ in core)
-    pairs = list(zip(hunk.old, ground.lines[start:], strict=False)) if how else ()
-    return Place(first, last, core, pairs, ground.shift if hunk.at is None else start - hunk.at, how)
+    return Place(first, last, core, ground.shift if hunk.at is None else start - hunk.at)
 
 
 def _misfit(ground: Ground, hunk: Hunk) -> str:
@@ -109,7 +125,7 @@ def _misfit(ground: Ground, hunk: Hunk) -> str:
     gone = [text for sign, text in hunk.lines if sign == "-" and squeeze(text) not in ground.squeezed]
     if gone:
         why = f"it removes {gone[0][:MOST_CHARS]!r}, which isn't there"
-    elif hunk.new and _find(ground.squeezed, [squeeze(line) for line in hunk.new]):
+    elif _is_applied(ground, hunk):
         why = "it seems to be applied already"
     else:
         why = "its lines don't stand together there"
