@@ -22,13 +22,15 @@ CHARACTERS = 12_000
 
 
 def listed(asked: Question, found: re.Match[str]) -> Plan:
-    """The files, by name where they are few, else by folder; those of one language where it is named."""
-    language = found.groupdict().get("language") or ""
-    suffixes = suffixes_of(language)
+    """The files, by name where they are few, else by folder; those of one language, or with a word in their names."""
+    word = found.groupdict().get("language") or ""
+    suffixes = suffixes_of(word)
     folder = asked.place(found)
-    listing = yield from find_files(_pattern(suffixes), folder)
-    what = f"{language} file" if suffixes else "file"
-    where = "" if folder == "." else f" in `{folder}`"
+    listing = yield from find_files(_pattern(word, suffixes), folder)
+    what = f"{word} file" if suffixes else "file"
+    where = (f" with `{word}` in the name" if word and not suffixes else "") + (
+        f" in `{folder}`" if folder != "." else ""
+    )
     if not listing.files:
         return f"There are no {what}s{where}."
     heading = f"There {'is' if len(listing.files) == 1 else 'are'} {counted(len(listing.files), what)}{where}:"
@@ -78,8 +80,11 @@ def _told(path: str, text: str) -> str:
     return f"`{path}` contains:\n\n{fence}\n{part}\n{fence}{note}"
 
 
-def _pattern(suffixes: Sequence[str]) -> str:
-    return f"*{{{','.join(suffixes)}}}" if len(suffixes) > 1 else f"*{''.join(suffixes)}"
+def _pattern(word: str, suffixes: Sequence[str]) -> str:
+    """What `find` is asked for."""
+    if suffixes:
+        return f"*{{{','.join(suffixes)}}}" if len(suffixes) > 1 else f"*{suffixes[0]}"
+    return f"*{word}*" if word else "*"
 
 
 def _by_folder(files: Sequence[str]) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from denizen.messages import ToolResult
 from denizen.models.offline.plan import Want, run
 
-PAGES = 10
+PAGES = 16
 """Pages of a listing that are looked at; one has 500 paths."""
 
 _PAGE = 500
@@ -28,7 +28,9 @@ class Listing:
     def note(self) -> str:
         """What has to be said of it."""
         return (
-            "" if self.complete else f"\n\n(I looked at the first {PAGES * _PAGE:,} files and folders; there are more.)"
+            ""
+            if self.complete
+            else f"\n\n(That is what I saw in the first {PAGES * _PAGE:,} files and folders; there are more.)"
         )
 
 
@@ -47,12 +49,14 @@ class Shown:
 
 
 def find_files(pattern: str = "*", path: str = ".") -> Generator[Sequence[Want], Sequence[ToolResult], Listing]:
-    """The files that `find` finds, the first pages of them. Raises Trouble."""
+    """The files that `find` finds: page by page, each time as many as before, up to `PAGES`. Raises Trouble."""
     pages = [(yield from run("find", pattern=pattern, path=path))]
-    if _MORE.search(pages[0]):
-        starts = range(_PAGE + 1, PAGES * _PAGE, _PAGE)
-        rest = yield [Want("find", {"pattern": pattern, "path": path, "start": start}) for start in starts]
-        pages += [result.text for result in rest if not result.is_error]
+    while _MORE.search(pages[-1]) and len(pages) < PAGES:
+        starts = range(len(pages) * _PAGE + 1, 2 * len(pages) * _PAGE, _PAGE)
+        results = yield [Want("find", {"pattern": pattern, "path": path, "start": start}) for start in starts]
+        pages += [result.text for result in results if not result.is_error]
+        if any(result.is_error for result in results):
+            break
     lines = [line for page in pages for line in page.split("\n")]
     files = [line for line in lines if line and not line.startswith("[") and not line.endswith("/")]
     return Listing(files, not _MORE.search(pages[-1]))

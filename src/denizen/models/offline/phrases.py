@@ -13,6 +13,8 @@ from typing import Final
 from denizen.models.offline.question import QUOTED
 
 _HERE = r"(?:project|repo(?:sitory)?|code ?base|code|workspace|folder|directory|package|program|app|library|files?)"
+_PLAIN = r"readme|licen[cs]e|makefile|dockerfile|changelog|gemfile|justfile"
+"""Names of files that need no ending."""
 _DETERMINERS = r"(?:(?:the|this|my|our|all|whole|of|file|folder|directory) )*"
 
 WORDS: Final = {
@@ -27,12 +29,13 @@ WORDS: Final = {
     "NAME": rf"(?P<name>{QUOTED}|\S+)",
     "QUOTED": rf"(?P<name>{QUOTED})",
     "REST": r"(?P<name>.+?)",
-    "FILE": rf"(?P<name>{QUOTED}|\S*[/\\.]\w\S*|readme|licen[cs]e|makefile|dockerfile|changelog|gemfile|justfile)",
+    "FILE": rf"(?P<name>{QUOTED}|\S*[/\\.]\w\S*|{_PLAIN})",
     "PLACE": (
-        rf"{_DETERMINERS}(?:{_HERE}|(?P<place>{QUOTED}|[\w.-]*[/.][\w./-]*|src|lib|tests?|docs?|app|scripts)"
+        rf"{_DETERMINERS}(?:{_HERE}|(?P<place>{QUOTED}|[\w.-]*[/.][\w./-]*|src|lib|tests?|docs?|app|scripts|{_PLAIN})"
         rf"(?: {_HERE})?)"
     ),
     "FOLDER": rf"{_DETERMINERS}(?:{_HERE}|(?P<place>{QUOTED}|\S+)(?: {_HERE})?)",
+    "SOMEFOLDER": rf"(?P<place>{QUOTED}|\S+) (?:folder|directory)",
     "COUNT": r"(?:few |couple of )?(?P<count>\w+)",
     "LANGUAGE": r"(?P<language>[\w+#]+)",
 }

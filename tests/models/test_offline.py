@@ -1,0 +1,354 @@
+"""The offline model answers questions about a real repository through the real engine and its real tools."""
+
+import shutil
+import subprocess
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from denizen import RunResult, run_agent
+from denizen.config import Config
+from denizen.config.settings import AgentSettings
+from denizen.events import Finished, LlmStream, TextDelta, ToolStart
+from denizen.messages import Message, Text, ToolResult, UserMessage
+from denizen.models.offline import OfflineModel
+from denizen.ports import ModelRequest, Schema
+
+Ask = Callable[..., Awaitable[RunResult]]
+WORKSHOP = Path(__file__).parent.parent / "data/offline/workshop"
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository with sources in five languages, and two commits."""
+    folder = tmp_path_factory.mktemp("original") / "workshop"
+    shutil.copytree(WORKSHOP, folder)
+    _git(folder, "init", "--quiet", "--initial-branch=main")
+    _commit(folder, "Open the shop")
+    (folder / "web/app.ts").write_text((folder / "web/app.ts").read_text() + "// baskets\n")
+    _commit(folder, "Explain baskets")
+    return folder
+
+
+@pytest.fixture
+def workshop(original: Path, tmp_path: Path) -> Path:
+    """A copy of it, to do with as a test likes."""
+    return shutil.copytree(original, tmp_path / "workshop")
+
+
+@pytest.fixture
+def ask(workshop: Path, tmp_path: Path) -> Ask:
+    home = tmp_path / "home"
+    config = Config(model="offline", home=home, workspace=workshop, agent=AgentSettings(workspace_dir=home / "own"))
+
+    async def run(question: str, **options: Any) -> RunResult:
+        return await run_agent(question, config=config, **options)
+
+    return run
+
+
+def _commit(folder: Path, message: str) -> None:
+    _git(folder, "add", "--all")
+    _git(folder, "commit", "--quiet", "--message", message)
+
+
+def _git(folder: Path, *words: str) -> None:
+    who = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
+    subprocess.run(["git", *who, *words], cwd=folder, check=True, capture_output=True)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What language is this project?",
+        "which languages are used here?",
+        "Could you tell me what programming languages this repo uses, please?",
+        "What is it written in?",
+        "is this a Rust project?",
+        "What's the tech stack?",
+    ],
+)
+async def test_names_the_main_language_and_the_others_by_real_counts(ask: Ask, question: str) -> None:
+    result = await ask(question)
+    assert result.reply.startswith("This project is mainly written in Python: 3 of its 7 source files. The others are")
+    assert all(f"{language} (1)" in result.reply for language in ("TypeScript", "Go", "C", "Rust", "Markdown"))
+    assert [message.name for message in result.messages if isinstance(message, ToolResult)] == ["find"]
+
+
+async def test_language_of_a_single_source_language(ask: Ask, workshop: Path) -> None:
+    for folder in ("web", "tools"):
+        shutil.rmtree(workshop / folder)
+    assert "written in Python: all of its 3 source files." in (await ask("what language is this?")).reply
+
+
+async def test_says_that_there_is_no_source_code(ask: Ask, workshop: Path) -> None:
+    for folder in ("web", "tools", "src"):
+        shutil.rmtree(workshop / folder)
+    assert (await ask("what language is this?")).reply.startswith("I find no source code here, only")
+
+
+async def test_counts_a_workspace_of_many_pages(ask: Ask, workshop: Path) -> None:
+    for number in range(700):
+        (workshop / f"src/part{number}.py").touch()
+    assert "703 of its 707 source files" in (await ask("what language is this?")).reply
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["list the files", "What files are there?", "show me the project structure", "what's in this folder?", "ls"],
+)
+async def test_lists_the_files(ask: Ask, question: str) -> None:
+    reply = (await ask(question)).reply
+    assert reply.startswith("There are 15 files:")
+    assert "src/shop/prices.py" in reply
+
+
+@pytest.mark.parametrize(
+    ("question", "heading"),
+    [
+        ("list the python files", "There are 3 python files:"),
+        ("how many TypeScript files are there?", "There is 1 TypeScript file:"),
+        ("list the files in tools", "There are 5 files in `tools`:"),
+        ("list the tools folder", "There are 5 files in `tools`:"),
+        ("ls src/shop", "There are 3 files in `src/shop`:"),
+        ("list the require files", "There is 1 file with `require` in the name:"),
+        ("list the Haskell files", "There are no Haskell files."),
+    ],
+)
+async def test_lists_some_of_the_files(ask: Ask, question: str, heading: str) -> None:
+    assert (await ask(question)).reply.startswith(heading)
+
+
+async def test_lists_many_files_by_folder(ask: Ask, workshop: Path) -> None:
+    for number in range(80):
+        (workshop / f"src/part{number}.py").touch()
+    reply = (await ask("list the files")).reply
+    assert reply.startswith("There are 95 files:")
+    assert "src/  83 files" in reply
+    assert "Makefile" in reply
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["list the dependencies", "What does this project depend on?", "which libraries does it use?", "show requirements"],
+)
+async def test_lists_what_every_manifest_declares(ask: Ask, question: str) -> None:
+    reply = (await ask(question)).reply
+    for told in (
+        "`pyproject.toml` declares:\n- 2 dependencies: `httpx>=0.28`, `rich`",
+        "- 1 dependency (optional: postgres): `psycopg>=3`",
+        "- 1 dependency (group: dev): `pytest>=9`",
+        "`web/package.json` declares:\n- 1 dependency: `react ^19.0.0`",
+        "- 2 dependencies (dev): `vite ^8.0.0`, `typescript ~6.0.0`",
+        "- 1 dependency: `github.com/spf13/cobra v1.9.1`\n- 1 dependency (indirect): `golang.org/x/text v0.30.0`",
+        "- 2 dependencies: `serde 1.0`, `log 0.4`",
+        '- 2 dependencies: `flask==3.1`, `requests[socks]>=2 ; python_version < "3.13"`',
+    ):
+        assert told in reply
+
+
+async def test_says_which_manifest_it_cannot_understand(ask: Ask, workshop: Path) -> None:
+    (workshop / "pyproject.toml").write_text("[project\n")
+    (workshop / "web/package.json").write_text("[" * 100_000)
+    reply = (await ask("list the dependencies")).reply
+    assert "`pyproject.toml` can't be understood: " in reply
+    assert "`web/package.json` can't be" in reply
+    assert "serde 1.0" in reply
+
+
+async def test_says_that_nothing_declares_dependencies(ask: Ask, workshop: Path) -> None:
+    for name in ("pyproject.toml", "web/package.json", "tools/go.mod", "tools/Cargo.toml", "docs/requirements.txt"):
+        (workshop / name).unlink()
+    assert (await ask("list the dependencies")).reply.startswith("I find no file here that declares dependencies")
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "what does README.md contain?",
+        "show me `README.md`",
+        "cat README.md",
+        "what's in the readme?",
+        'open "README.md"',
+    ],
+)
+async def test_shows_a_file_as_it_is(ask: Ask, question: str) -> None:
+    reply = (await ask(question)).reply
+    assert reply.startswith("`README.md` contains:\n\n````\n# Workshop\n\nA shop for lamps. Prices are in cents.")
+    assert reply.endswith("from shop.prices import price_of\n```\n````")
+
+
+async def test_finds_the_file_by_its_name_alone(ask: Ask) -> None:
+    assert "`src/shop/cart.py` contains:" in (await ask("what does cart.py contain?")).reply
+    assert "`src/shop/cart.py`" not in (await ask("what does shop/prices.py contain?")).reply
+
+
+async def test_shows_only_the_beginning_of_a_long_file(ask: Ask, workshop: Path) -> None:
+    (workshop / "long.txt").write_text("".join(f"line {number}\n" for number in range(50_000)))
+    reply = (await ask("show me long.txt")).reply
+    assert "line 199\n```\n\nThat is its beginning: 200 lines." in reply
+    assert len(reply) < 5_000
+
+
+async def test_says_why_a_file_cannot_be_shown(ask: Ask, workshop: Path) -> None:
+    (workshop / "lamp.bin").write_bytes(b"\0\1\2")
+    assert "`read` says: nowhere.txt doesn't exist" in (await ask("what does nowhere.txt contain?")).reply
+    assert "not text" in (await ask("what does lamp.bin contain?")).reply
+    assert "leads out of the workspace" in (await ask("show me ../../etc/passwd")).reply
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        'find the text "LAMP_CENTS"',
+        "search for LAMP_CENTS",
+        "grep LAMP_CENTS",
+        "where is LAMP_CENTS used?",
+        "who uses `LAMP_CENTS`?",
+    ],
+)
+async def test_finds_a_text(ask: Ask, question: str) -> None:
+    reply = (await ask(question)).reply
+    assert reply.startswith("`LAMP_CENTS` is in 4 places in 2 files:")
+    assert "src/shop/cart.py:5: LIMIT: int = LAMP_CENTS * 100" in reply
+
+
+async def test_finds_a_text_in_a_place_of_several_words_and_signs(ask: Ask) -> None:
+    assert "(basket: Basket)` is in 2 places in `web/`" in (await ask('search for "(basket: Basket)" in web/')).reply
+    assert (await ask("search for 'sum(prices'")).reply.startswith("`sum(prices` is in 1 place:")
+
+
+async def test_finds_a_text_in_other_capitals_and_says_so(ask: Ask) -> None:
+    assert (await ask("search for WORKSHOP")).reply.startswith(
+        "`WORKSHOP` is in 2 places in 2 files, with other capitals:"
+    )
+
+
+async def test_says_that_a_text_is_nowhere(ask: Ask) -> None:
+    assert (await ask('find the text "zeppelin"')).reply == "`zeppelin` is nowhere in the files that I can search."
+
+
+@pytest.mark.parametrize(
+    ("question", "place"),
+    [
+        ("where is PriceList defined?", "src/shop/prices.py:6: class PriceList:"),
+        ("where's price_of defined", "src/shop/prices.py:9: def price_of(self, article: str) -> int:"),
+        ("Where is `PriceList.price_of` implemented?", "src/shop/prices.py:9: def price_of"),
+        ("find the definition of refresh", "src/shop/prices.py:13: async def refresh"),
+        ("which file defines LAMP_CENTS?", "src/shop/prices.py:3: LAMP_CENTS = 1250"),
+        ("where is the constant LIMIT defined", "src/shop/cart.py:5: LIMIT: int = LAMP_CENTS * 100"),
+        ("where is renderBasket defined", "web/app.ts:3: export const renderBasket"),
+        ("where is the interface Basket?", "web/app.ts:1: export interface Basket"),
+        ("where is checkout()?", "web/app.ts:5: export function checkout"),
+        ("where is Weigh defined?", "tools/scale.go:7: func (s *Scale) Weigh() int"),
+        ("where is ring_bell declared?", "tools/bell.c:4: static int ring_bell(int times)"),
+        ("where is LOUD defined", "tools/bell.c:2: #define LOUD 3"),
+        ("where is the trait Press", "tools/press.rs:1: pub trait Press"),
+        ("where is squeeze defined?", "tools/press.rs:1: pub trait Press { fn squeeze"),
+        ("where is ship defined?", "Makefile:1: ship: build"),
+    ],
+)
+async def test_finds_definitions_in_many_languages(ask: Ask, question: str, place: str) -> None:
+    reply = (await ask(question)).reply
+    assert " is defined in " in reply.partition("\n")[0]
+    assert place in reply
+
+
+async def test_says_where_a_name_is_mentioned_that_nothing_defines(ask: Ask) -> None:
+    reply = (await ask("where is printf defined?")).reply
+    assert reply.startswith("I find no line that defines `printf`, but it is mentioned in 1 place:")
+    assert (await ask("where is zeppelin defined?")).reply.startswith("I find `zeppelin` nowhere")
+
+
+@pytest.mark.parametrize("question", ["what changed recently?", "What's new?", "show me the git log", "recent commits"])
+async def test_tells_the_latest_commits_and_what_is_uncommitted(ask: Ask, workshop: Path, question: str) -> None:
+    (workshop / "Makefile").write_text("ship:\n")
+    reply = (await ask(question)).reply
+    assert reply.startswith("The latest 2 commits, newest first:")
+    assert reply.index("Ada: Explain baskets") < reply.index("Ada: Open the shop")
+    assert " M Makefile" in reply
+
+
+async def test_tells_what_changed_in_one_file(ask: Ask) -> None:
+    reply = (await ask("what changed in Makefile?")).reply
+    assert reply.startswith("The only commit of `Makefile`")
+    assert "baskets" not in reply
+    assert "baskets" in (await ask("show the last 1 commits")).reply
+
+
+async def test_tells_what_is_not_committed(ask: Ask, workshop: Path) -> None:
+    assert (await ask("git status")).reply == "Nothing is uncommitted (branch main)."
+    (workshop / "Makefile").write_text("ship:\n")
+    assert " M Makefile" in (await ask("are there uncommitted changes?")).reply
+
+
+async def test_says_that_there_is_no_repository(ask: Ask, workshop: Path) -> None:
+    shutil.rmtree(workshop / ".git")
+    assert "not the root of a git repository" in (await ask("what changed recently?")).reply
+
+
+async def test_remembers_and_recalls(ask: Ask) -> None:
+    assert (await ask("What do you remember?")).reply == "I remember nothing."
+    assert (await ask("Please remember that it's the 3rd door, not the 2nd.")).reply.startswith(
+        "I'll remember: it's the 3rd door, not the 2nd."
+    )
+    await ask("remember: tea at five")
+    assert (await ask("what do you remember about doors? ")).reply.startswith("I remember nothing about doors")
+    assert "it's the 3rd door" in (await ask("do you remember the door?")).reply
+    assert "tea at five" in (await ask("what do you remember?")).reply
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["What is the meaning of life?", "Hello!", "write a poem about lamps", "are you a language model?", "", "?!"],
+)
+async def test_says_plainly_what_it_cannot_do_and_what_to_set_up(ask: Ask, question: str) -> None:
+    result = await ask(question)
+    assert result.reply.startswith("I'm Denizen's offline model: rules, not a language model, so I can't answer that.")
+    assert "ANTHROPIC_API_KEY" in result.reply
+    assert "local model server" in result.reply
+    assert result.iterations == 1
+
+
+async def test_costs_nothing_and_counts_no_tokens(ask: Ask) -> None:
+    usage = (await ask("list the files")).usage
+    assert (usage.cost_usd, usage.input, usage.output) == (0.0, None, None)
+
+
+async def test_streams_small_pieces_that_are_the_reply(ask: Ask) -> None:
+    events: list[Any] = []
+    result = await ask("what language is this?", on_event=events.append)
+    deltas = [each.event.delta for each in events if isinstance(each, LlmStream) and isinstance(each.event, TextDelta)]
+    assert "".join(deltas) == result.reply
+    assert max(map(len, deltas)) < 30
+    assert [each.tool_name for each in events if isinstance(each, ToolStart)] == ["find"]
+
+
+async def test_names_the_tool_that_is_missing(ask: Ask) -> None:
+    result = await ask("list the files", tools=[])
+    assert result.reply == "For that I need the tool `find`, which isn't there in this session."
+
+
+async def test_only_the_last_message_counts(ask: Ask) -> None:
+    await ask("where is PriceList defined?", session_key="shop")
+    assert (await ask("what language is this?", session_key="shop")).reply.startswith("This project is mainly")
+
+
+async def test_says_that_it_cannot_answer_in_a_form(ask: Ask) -> None:
+    request = ModelRequest([UserMessage([Text("list the files")])], output_schema={"type": "object"})
+    [event] = [event async for event in OfflineModel().stream(request)]
+    assert isinstance(event, Finished)
+    assert "can't answer in the form" in event.message.text
+
+
+async def test_same_messages_bring_the_same_calls() -> None:
+    messages: list[Message] = [UserMessage([Text("list the files")])]
+    request = ModelRequest(messages, tools=[Schema("find", "", {})])
+    first, second = [[event async for event in OfflineModel().stream(request)] for _ in range(2)]
+    assert first == second
+    messages += [*messages, *messages]
+    [later] = [event async for event in OfflineModel().stream(request)]
+    assert isinstance(later, Finished)
+    assert later != first[0]
