@@ -19,11 +19,12 @@ def default_tools(config: Config, *, sandbox: Sandbox, memory: Memory, environ: 
     from denizen.tools.memory import memory_tools
     from denizen.tools.patch import apply_patch
     from denizen.tools.read import read
+    from denizen.tools.web import web_fetch_tool
     from denizen.tools.write import write
 
     files: list[Tool] = [read, write, edit, apply_patch, ls, find, grep_tool(environ)]
     programs: list[Tool] = [bash_tool(sandbox, network=config.sandbox.network), git_tool(environ)]
-    return [*files, *programs, *memory_tools(memory), *plugin_tools()]
+    return [*files, *programs, web_fetch_tool(config.web), *memory_tools(memory), *plugin_tools()]
 
 
 def plugin_tools() -> list[Tool]:
