@@ -108,10 +108,9 @@ class Failover:
         attempt.went_well()
         if session_key and not self._alone:
             self._stay(session_key, attempt.profile)
-        cost = attempt.profile.candidate.cost
-        if cost is None:
+        usage, cost = event.message.usage, attempt.profile.candidate.cost
+        if cost is None or usage.cost_usd is not None:  # some providers say what a call cost
             return event
-        usage = event.message.usage
         usage = msgspec.structs.replace(usage, cost_usd=cost(usage))
         return Finished(msgspec.structs.replace(event.message, usage=usage))
 
