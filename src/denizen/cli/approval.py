@@ -42,16 +42,22 @@ class Person:
     """Whoever is at the terminal, or nobody.
 
     `yes` answers everything, `refuse` answers no; else the question goes to `lines`, and where there are none the turn
-    is parked. `steers`: what is typed while the agent works is said to it.
+    is parked. What is typed while the agent works is said to it where there is a list of `commands`: lines that begin
+    with a slash are put there instead, for later.
     """
 
     def __init__(
-        self, lines: Lines | None = None, *, yes: bool = False, refuse: bool = False, steers: bool = False
+        self,
+        lines: Lines | None = None,
+        *,
+        yes: bool = False,
+        refuse: bool = False,
+        commands: list[str] | None = None,
     ) -> None:
         self._lines = lines
         self._yes = yes
         self._refuse = refuse
-        self._steers = steers
+        self._commands = commands
         self._said: list[str] = []
 
     def said(self) -> Sequence[Control]:
@@ -77,5 +83,7 @@ class Person:
         return Parked() if words is None else understand(request, words)
 
     def _hear(self) -> None:
-        if self._steers and self._lines:
-            self._said += filter(None, map(str.strip, self._lines.waiting()))
+        if self._lines is None or self._commands is None:
+            return
+        for line in filter(None, map(str.strip, self._lines.waiting())):
+            (self._commands if line.startswith("/") else self._said).append(line)

@@ -31,12 +31,11 @@ def chat(options: TurnOptions) -> int:
     loaded = settled(options)
     at_terminal = sys.stdin.isatty()
     with asyncio.Runner() as runner:
-        conversation = Conversation(options, loaded, steered=at_terminal)
+        conversation = Conversation(options, loaded)
         try:
             run(runner, conversation.start())
             _greet(conversation, loaded.notices)
-            read = _editor(runner, conversation) if at_terminal else _piped
-            status = _converse(runner, conversation, read)
+            status = _converse(runner, conversation, _editor(runner, conversation) if at_terminal else _piped)
             return 0 if at_terminal else status
         finally:
             runner.run(conversation.close())
@@ -44,7 +43,8 @@ def chat(options: TurnOptions) -> int:
 
 def _converse(runner: asyncio.Runner, conversation: Conversation, read: Callable[[], str | None]) -> int:
     status = 0
-    while not conversation.over and (text := read()) is not None:
+    commands = conversation.commands
+    while not conversation.over and (text := commands.pop(0) if commands else read()) is not None:
         if not text.strip():
             continue
         try:

@@ -17,16 +17,16 @@ from denizen.ports import Session
 class Conversation:
     """An agent and one of its sessions, each of which can be changed for another.
 
-    A session is made with its first message.
+    A session is made with its first message. `commands` are those that were typed while the agent worked.
     """
 
-    def __init__(self, options: TurnOptions, loaded: Loaded, *, steered: bool) -> None:
+    def __init__(self, options: TurnOptions, loaded: Loaded) -> None:
         self.options = options
         self.agent = options.agent(loaded)
         self.name = ""
         self.over = False
+        self.commands: list[str] = []
         self._loaded = loaded
-        self._steered = steered
         self._session: Session | None = None
         self._open = AsyncExitStack()
 
@@ -40,7 +40,7 @@ class Conversation:
         """One turn; its exit status."""
         message = UserMessage(compose(text))
         session = await self.session()
-        with self.options.host(steered=self._steered) as host:
+        with self.options.host(self.commands) as host:
             result = await run_turn(self.agent, session, message, host, stream=not self.options.no_stream)
         return STATUS[result.stop_reason]
 

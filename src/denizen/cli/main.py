@@ -11,7 +11,7 @@ from denizen import __version__
 from denizen.cli.output import say_error
 from denizen.errors import ConfigError, DenizenError
 
-FAILED, WRONG_USE, CANCELLED, NOBODY_READS = 1, 2, 130, 141
+FAILED, WRONG_USE, CANCELLED = 1, 2, 130
 
 COMMANDS = {
     "ask": ("denizen.cli.ask:ask", "Ask one question, or give one task."),
@@ -80,9 +80,6 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return WRONG_USE if isinstance(error, ConfigError) else FAILED
     except (click.Abort, KeyboardInterrupt):
         return CANCELLED
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains at exit
-        return NOBODY_READS
     return status if isinstance(status, int) else 0
 
 

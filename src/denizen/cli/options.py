@@ -57,10 +57,10 @@ class TurnOptions:
         """The agent to run turns with. Raises ConfigError."""
         return Agent(loaded.config, environ=loaded.environ, profile=self.profile, read_only=self.read_only)
 
-    def host(self, *, steered: bool = False) -> Terminal | JsonLines:
-        """Where a turn is shown and who is asked; `steered`: what is typed while the agent works is said to it."""
+    def host(self, commands: list[str] | None = None) -> Terminal | JsonLines:
+        """Where a turn is shown and who is asked; `commands` is for those that are typed while the agent works."""
         lines = None if self.json else terminal_lines()
-        person = Person(lines, yes=self.yes, refuse=self.non_interactive, steers=steered)
+        person = Person(lines, yes=self.yes, refuse=self.non_interactive, commands=commands)
         return JsonLines(person) if self.json else Terminal(SystemClock(), person, quiet=self.quiet)
 
     async def session_name(self, agent: Agent) -> str:

@@ -7,7 +7,10 @@ from denizen.errors import DenizenError, SessionError
 
 
 def write(text: str) -> None:
-    """Write a result at once; its colours stay on a terminal only. Raises DenizenError when that fails, BrokenPipeError when nobody reads any more."""
+    """Write a result at once; its colours stay on a terminal only.
+
+    Raises DenizenError when that fails, BrokenPipeError when nobody reads any more.
+    """
     try:
         click.echo(text, nl=False)
     except BrokenPipeError:

@@ -32,7 +32,7 @@ class Passing:
         seconds = int(self._clock.monotonic() - since)
         ending = f" · {seconds} s" if seconds else ""
         columns = os.get_terminal_size(sys.stderr.fileno()).columns or 80
-        line = cut(text, columns - len(ending) - 1) + ending
+        line = cut(text, columns - len(ending) - 3) + ending  # the terminal may add ^C
         _write(line if os.environ.get("NO_COLOR") else f"\x1b[2m{line}\x1b[m")
         self._timer = asyncio.get_running_loop().call_later(1, self._draw, text, since)
 

@@ -1,0 +1,104 @@
+"""A home, a repository, a model server, and `denizen` as a program: in pipes, and on a terminal."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from tests.cli.model import Model
+from tests.cli.screen import PATIENCE, Screen
+
+from denizen.testing import LoopbackOpenAI
+
+PROGRAM = [sys.executable, "-m", "denizen"]
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a program printed, and its exit status."""
+
+    out: str
+    err: str
+    status: int
+
+
+Run = Callable[..., Ran]
+OnTerminal = Callable[..., Screen]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    folder = tmp_path / "home"
+    folder.mkdir(mode=0o700)
+    return folder
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    """A small git repository."""
+    folder = tmp_path / "repo"
+    folder.mkdir()
+    subprocess.run(["git", "init", "--quiet", folder], check=True)
+    (folder / "hello.py").write_text('print("hello")\n')
+    return folder
+
+
+@pytest.fixture
+def environ(home: Path, tmp_path: Path) -> dict[str, str]:
+    user = tmp_path / "user"
+    user.mkdir()
+    kept = {name: value for name, value in os.environ.items() if name not in {"NO_COLOR", "COLUMNS", "TERM"}}
+    return kept | {"DENIZEN_HOME": str(home), "HOME": str(user), "TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1"}
+
+
+@pytest.fixture
+def denizen(repo: Path, environ: dict[str, str]) -> Run:
+    """`denizen("ask", "hi", piped="…", cwd=…, NAME="value")`: run it in pipes, in the repository, with variables."""
+
+    def run(*arguments: str, piped: str | bytes = "", cwd: Path = repo, **variables: str) -> Ran:
+        data = piped.encode() if isinstance(piped, str) else piped
+        done = subprocess.run(
+            [*PROGRAM, *arguments],
+            input=data,
+            capture_output=True,
+            cwd=cwd,
+            env=environ | variables,
+            timeout=PATIENCE,
+            check=False,
+        )
+        return Ran(done.stdout.decode(), done.stderr.decode(), done.returncode)
+
+    return run
+
+
+@pytest.fixture
+def model(home: Path, loopback_openai: LoopbackOpenAI) -> Model:
+    """A scripted model, which the home's configuration names."""
+    settings = f'model = "test:scripted"\n[providers.test]\nbase_url = "{loopback_openai.base_url}"\n'
+    (home / "denizen.toml").write_text(settings)
+    (home / "denizen.toml").chmod(0o600)
+    return Model(loopback_openai)
+
+
+@pytest.fixture
+def asks_about_writes(home: Path, model: Model) -> None:
+    """The user's policy: `write` asks."""
+    with (home / "denizen.toml").open("a") as file:
+        file.write('[policy]\nrules = [{ tool = "write", decide = "ask" }]\n')
+
+
+@pytest.fixture
+def on_terminal(repo: Path, environ: dict[str, str]) -> Iterator[OnTerminal]:
+    """`on_terminal("chat", NO_COLOR="1")`: start it on a terminal, in the repository, with these variables."""
+    screens: list[Screen] = []
+
+    def start(*arguments: str, stdin: int | None = None, **variables: str) -> Screen:
+        screens.append(Screen([*PROGRAM, *arguments], repo, environ | variables, stdin=stdin))
+        return screens[-1]
+
+    yield start
+    for screen in screens:
+        screen.close()

@@ -1,0 +1,90 @@
+"""A program on a pseudo-terminal, used as a person would."""
+
+import contextlib
+import fcntl
+import os
+import pty
+import re
+import select
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+PATIENCE = 30.0
+"""Seconds after which what should appear won't."""
+
+_CODES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07]*\x07|\x1b[ -/]*[0-~]")
+_AT_TERMINAL = """\
+import fcntl, os, sys, termios
+fcntl.ioctl(2, termios.TIOCSCTTY, 0)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+class Screen:
+    """Runs `argv` with a terminal of 80 columns as its standard streams, or with another `stdin`."""
+
+    def __init__(self, argv: Sequence[str], cwd: Path, environ: Mapping[str, str], *, stdin: int | None = None) -> None:
+        self._fd, terminal = pty.openpty()
+        fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", _AT_TERMINAL, *argv],
+            cwd=cwd,
+            env=environ,
+            stdin=terminal if stdin is None else stdin,
+            stdout=terminal,
+            stderr=terminal,
+            start_new_session=True,
+        )
+        os.close(terminal)
+        self.raw = ""
+        self._seen = 0
+
+    @property
+    def text(self) -> str:
+        """All that was shown, without colours and cursor movements."""
+        return _CODES.sub("", self.raw).replace("\r\n", "\n")
+
+    def expect(self, wanted: str) -> str:
+        """Wait until that is shown after what was expected before; what was shown up to there."""
+        end = time.monotonic() + PATIENCE
+        while (place := self.text.find(wanted, self._seen)) < 0:
+            assert self._read(end - time.monotonic()), f"{wanted!r} was not shown in {self.text[self._seen :]!r}"
+        shown = self.text[self._seen : place]
+        self._seen = place + len(wanted)
+        return shown
+
+    def type(self, keys: str) -> None:
+        """Press keys."""
+        os.write(self._fd, keys.encode())
+
+    def enter(self, line: str) -> None:
+        """Type a line and press Enter."""
+        self.type(f"{line}\r")
+
+    def end(self) -> int:
+        """Wait until the program has ended; its exit status."""
+        end = time.monotonic() + PATIENCE
+        while self._read(end - time.monotonic()):
+            pass
+        return self.process.wait(PATIENCE)
+
+    def close(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, 9)
+        self.process.wait()
+        os.close(self._fd)
+
+    def _read(self, patience: float) -> bool:
+        if not select.select([self._fd], [], [], max(patience, 0))[0]:
+            return False
+        try:
+            data = os.read(self._fd, 65536)
+        except OSError:  # Linux's way to say that nobody has the terminal open any more
+            return False
+        self.raw += data.decode(errors="replace")
+        return bool(data)

@@ -1,0 +1,96 @@
+"""Ctrl-C, SIGTERM and a terminal that goes away: the turn is cancelled, its processes die, the session goes on."""
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import PROGRAM, OnTerminal, Run
+from tests.cli.model import Model, call, stalls
+from tests.cli.screen import PATIENCE
+
+
+def wait_for(file: Path) -> str:
+    """The first line of a file that a program is about to write."""
+    end = time.monotonic() + PATIENCE
+    while not (file.exists() and file.read_text().endswith("\n")):
+        assert time.monotonic() < end, f"{file} was not written"
+        os.sched_yield()
+    return file.read_text().split("\n")[0]
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_cancels_the_turn_and_its_processes(
+    denizen: Run, model: Model, repo: Path, environ: dict[str, str], number: signal.Signals
+) -> None:
+    model.plays(call("bash", command="sleep 1000 & echo started > started; wait"))
+    program = subprocess.Popen(
+        [*PROGRAM, "ask", "--yes", "--session", "s", "hi"],
+        cwd=repo,
+        env=environ,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    wait_for(repo / "started")
+    children = descendants(program.pid)
+    program.send_signal(number)
+    out, err = program.communicate(timeout=PATIENCE)
+    assert (program.returncode, out) == (130, b"")
+    assert b"cancelled" in err
+    assert children
+    assert not [pid for pid in children if alive(pid)]
+    model.plays("Going on.")
+    assert denizen("ask", "--session", "s", "go on").out == "Going on.\n"
+
+
+def descendants(pid: int) -> list[int]:
+    children = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return children + [grandchild for child in children for grandchild in descendants(child)]
+
+
+def test_ctrl_c_keeps_what_had_streamed(on_terminal: OnTerminal, denizen: Run, model: Model) -> None:
+    model.plays(stalls("Only the beginning"))
+    screen = on_terminal("ask", "--session", "s", "hi")
+    screen.expect("Only the beginning")
+    screen.type("\x03")
+    assert screen.end() == 130
+    assert "Only the beginning" in denizen("sessions", "show", "s").out
+
+
+def test_ctrl_c_at_a_question_cancels(
+    on_terminal: OnTerminal, model: Model, repo: Path, asks_about_writes: None
+) -> None:
+    model.plays(call("write", path="new.txt", content="x"))
+    screen = on_terminal("ask", "hi")
+    screen.expect("or say what to do instead: ")
+    screen.type("\x03")
+    assert screen.end() == 130
+    assert not (repo / "new.txt").exists()
+
+
+def test_ctrl_c_while_a_pipe_is_read(model: Model, repo: Path, environ: dict[str, str]) -> None:
+    program = subprocess.Popen(
+        [*PROGRAM, "ask", "hi"], cwd=repo, env=environ, stdin=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    until_it_reads(program.pid)
+    program.send_signal(signal.SIGINT)
+    assert program.wait(PATIENCE) == 130
+    program.communicate()
+
+
+def until_it_reads(pid: int) -> None:
+    """Wait until a program waits for its standard input."""
+    end = time.monotonic() + PATIENCE
+    while "pipe" not in Path(f"/proc/{pid}/wchan").read_text():
+        assert time.monotonic() < end, "it doesn't read"
+        os.sched_yield()

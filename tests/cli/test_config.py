@@ -1,0 +1,70 @@
+"""`denizen config init|check|path` and `$DENIZEN_HOME`."""
+
+import stat
+import tomllib
+from pathlib import Path
+
+from tests.cli.conftest import Run
+
+
+def test_path_is_in_the_home(denizen: Run, home: Path) -> None:
+    assert denizen("config", "path").out == f"{home / 'denizen.toml'}\n"
+
+
+def test_the_home_is_in_the_users_folder_unless_moved(denizen: Run, environ: dict[str, str]) -> None:
+    out = denizen("config", "path", DENIZEN_HOME="").out
+    assert out == f"{environ['HOME']}/.denizen/denizen.toml\n"
+
+
+def test_init_makes_a_private_file_that_changes_nothing(denizen: Run, home: Path) -> None:
+    assert denizen("config", "init").out == f"{home / 'denizen.toml'}\n"
+    text = (home / "denizen.toml").read_text()
+    assert "#max_iterations = 25" in text
+    assert not any(tomllib.loads(text).values())
+    assert stat.S_IMODE((home / "denizen.toml").stat().st_mode) == 0o600
+
+
+def test_init_leaves_a_file_that_is_there(denizen: Run, home: Path) -> None:
+    (home / "denizen.toml").write_text("model = 'offline'\n")
+    ran = denizen("config", "init")
+    assert ran.status == 2
+    assert "exists already" in ran.err
+    assert (home / "denizen.toml").read_text() == "model = 'offline'\n"
+
+
+def test_check_says_what_was_read_and_what_comes_of_it(denizen: Run, home: Path, repo: Path) -> None:
+    (home / "denizen.toml").write_text("model = 'offline'\n")
+    ran = denizen("config", "check")
+    assert ran.status == 0
+    assert ran.out.splitlines() == [
+        f"read       {home / 'denizen.toml'}",
+        "model      offline",
+        f"workspace  {repo}",
+    ]
+
+
+def test_check_names_every_mistake_and_its_place(denizen: Run, home: Path) -> None:
+    (home / "denizen.toml").write_text('modle = "offline"\n[agent]\nmax_iterations = "many"\n')
+    ran = denizen("config", "check")
+    assert ran.status == 2
+    assert "denizen.toml:1: modle is not a setting" in ran.err
+    assert "denizen.toml:3: agent.max_iterations: expected an integer" in ran.err
+
+
+def test_check_finds_a_model_that_there_is_not(denizen: Run, home: Path) -> None:
+    (home / "denizen.toml").write_text('model = "nobody:x"\n')
+    assert denizen("config", "check").status == 2
+
+
+def test_check_reads_another_file(denizen: Run, tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text("oops")
+    ran = denizen("config", "check", "--config", str(tmp_path / "mine.toml"))
+    assert ran.status == 2
+    assert "mine.toml is not valid TOML" in ran.err
+
+
+def test_check_says_what_is_not_read(denizen: Run, repo: Path) -> None:
+    (repo / "denizen.toml").write_text("model = 'offline'\n")
+    ran = denizen("config", "check")
+    assert ran.status == 0
+    assert f"denizen trust {repo}" in ran.err

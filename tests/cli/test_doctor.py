@@ -1,0 +1,91 @@
+"""`denizen doctor`: what was found, and what to do about it."""
+
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Run
+from tests.cli.model import Model, lists
+
+
+def found(text: str, subject: str) -> str:
+    """What is said of a subject: its lines, in one."""
+    lines = text.splitlines()
+    start = next(number for number, line in enumerate(lines) if line[2:].startswith(subject))
+    rest = [line for line in lines[start + 1 :][:2] if line.startswith(" ")]
+    return "\n".join([lines[start], *rest])
+
+
+def test_everything_is_looked_at(denizen: Run, model: Model) -> None:
+    ran = denizen("doctor")
+    assert ran.status == 0
+    subjects = [line[2:16].strip() for line in ran.out.splitlines() if line[0] in "✓!✗"]
+    assert subjects == [
+        "python",
+        "home",
+        "disk",
+        "configuration",
+        "keys",
+        "local servers",
+        "model",
+        "sandbox",
+        "git",
+        "rg",
+    ]
+
+
+def test_a_key_is_named_and_never_shown(denizen: Run) -> None:
+    ran = denizen("doctor", ANTHROPIC_API_KEY="sk-planted-canary")
+    assert "ANTHROPIC_API_KEY" in found(ran.out, "keys")
+    assert "anthropic:" in found(ran.out, "model")
+    assert "canary" not in ran.out + ran.err
+
+
+def test_without_a_key_it_is_usable_and_says_how_to_have_more(denizen: Run) -> None:
+    ran = denizen("doctor")
+    assert ran.status == 0
+    assert "offline" in found(ran.out, "model")
+    assert "→ Set a key" in found(ran.out, "model")
+
+
+def test_a_local_server_is_found(denizen: Run, model: Model) -> None:
+    model.plays(lists("scripted"))
+    assert model.server.base_url in found(denizen("doctor").out, "local servers")
+
+
+def test_a_wrong_configuration_makes_it_unusable(denizen: Run, home: Path) -> None:
+    (home / "denizen.toml").write_text("modle = 1\n")
+    ran = denizen("doctor")
+    assert ran.status == 1
+    assert "✗ configuration" in ran.out
+    assert "modle is not a setting" in ran.out
+
+
+def test_a_model_without_a_key_makes_it_unusable(denizen: Run, home: Path) -> None:
+    (home / "denizen.toml").write_text('model = "anthropic:claude-sonnet-4-5"\n')
+    ran = denizen("doctor")
+    assert ran.status == 1
+    assert "ANTHROPIC_API_KEY" in found(ran.out, "model")
+
+
+def test_an_open_home_is_told(denizen: Run, home: Path) -> None:
+    home.chmod(0o755)
+    assert f"→ Close it: chmod 700 {home}" in found(denizen("doctor").out, "home")
+
+
+def test_a_home_that_cannot_be_made_makes_it_unusable(denizen: Run, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    ran = denizen("doctor", DENIZEN_HOME=str(tmp_path / "file"))
+    assert ran.status == 1
+    assert "DENIZEN_HOME" in found(ran.out, "home")
+
+
+@pytest.mark.needs("bwrap")
+def test_the_sandbox_says_what_it_promises(denizen: Run) -> None:
+    assert "bubblewrap: Commands can write only in the workspace" in found(denizen("doctor").out, "sandbox")
+
+
+def test_missing_programs_are_told(denizen: Run, tmp_path: Path) -> None:
+    ran = denizen("doctor", PATH=str(tmp_path))
+    assert ran.status == 1
+    assert "→ Install git" in found(ran.out, "git")
+    assert "→ Install ripgrep" in found(ran.out, "rg")

@@ -1,0 +1,79 @@
+"""`denizen` itself: help, version, and what is loaded for what."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from tests.cli.conftest import Run
+
+import denizen as package
+
+COMMANDS = ("ask", "chat", "answer", "sessions", "models", "config", "trust", "doctor")
+
+
+@pytest.mark.parametrize("arguments", [(), ("--help",), ("-h",)], ids=["alone", "--help", "-h"])
+def test_help_names_the_commands_and_the_exit_statuses(denizen: Run, arguments: tuple[str, ...]) -> None:
+    ran = denizen(*arguments)
+    text = ran.out + ran.err
+    assert all(f"  {command} " in text for command in COMMANDS)
+    assert "130 cancelled" in text
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help(denizen: Run, command: str) -> None:
+    ran = denizen(command, "--help")
+    assert ran.status == 0
+    assert ran.out.startswith(f"Usage: denizen {command} ")
+
+
+def test_help_for_ask_names_its_options(denizen: Run) -> None:
+    options = (
+        "--model PROVIDER:MODEL",
+        "--session NAME",
+        "--continue, --resume",
+        "--workspace",
+        "--config",
+        "--profile NAME",
+        "--max-iterations, --max-turns N",
+        "--max-cost USD",
+        "--json",
+        "--no-stream",
+        "--yes",
+        "--non-interactive",
+        "--read-only",
+        "--quiet",
+        "--image",
+        "--output-schema",
+    )
+    out = denizen("ask", "--help").out
+    assert [option for option in options if option not in out] == []
+
+
+def test_version(denizen: Run) -> None:
+    assert denizen("--version").out == f"denizen, version {package.__version__}\n"
+
+
+def test_an_unknown_command_is_wrong_use(denizen: Run) -> None:
+    ran = denizen("aks")
+    assert ran.status == 2
+    assert "aks" in ran.err
+
+
+def test_streams_that_are_closed_are_no_reason_to_fail(denizen: Run, environ: dict[str, str]) -> None:
+    command = f"exec {sys.executable} -m denizen config path <&- >&- 2>&-"
+    assert subprocess.run(["sh", "-c", command], env=environ, check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("module", "unwanted"),
+    [
+        ("denizen.cli.main", {"asyncio", "msgspec", "denizen.engine", "denizen.config.load"}),
+        ("denizen.cli.ask", {"prompt_toolkit", "rich", "genai_prices", "anthropic"}),
+        ("denizen.cli.chat", {"prompt_toolkit", "rich"}),
+    ],
+)
+def test_what_is_not_needed_is_not_loaded(module: str, unwanted: set[str]) -> None:
+    code = f"import json, sys, {module}; print(json.dumps(sorted(sys.modules)))"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert unwanted.isdisjoint(json.loads(ran.stdout))

@@ -1,0 +1,62 @@
+"""`denizen models`: providers, keys, local servers, windows and prices."""
+
+import json
+from typing import Any
+
+import pytest
+from tests.cli.conftest import Run
+from tests.cli.model import Model, lists
+
+
+def rows(text: str) -> dict[str, str]:
+    """The lines of tables by their first word; of several the first."""
+    return {line.split()[0]: line for line in reversed(text.splitlines()) if line.strip()}
+
+
+@pytest.fixture(autouse=True)
+def served(model: Model) -> None:
+    """The server on this machine has two models."""
+    model.plays(lists("scripted", "other"))
+
+
+def test_it_says_which_providers_can_be_asked_and_why(denizen: Run) -> None:
+    table = rows(denizen("models", OPENAI_API_KEY="sk-planted-canary").out)
+    assert table["openai"].split()[1:] == ["yes", "key", "from", "OPENAI_API_KEY"]
+    assert "set ANTHROPIC_API_KEY" in table["anthropic"]
+    assert "a server answers at" in table["test"]
+    assert table["offline"].split()[1] == "yes"
+
+
+def test_models_have_windows_and_prices(denizen: Run) -> None:
+    ran = denizen("models", OPENAI_API_KEY="sk-planted-canary")
+    _, window, given, taken = rows(ran.out)["openai:gpt-5-mini"].split()
+    assert int(window.replace(",", "")) > 100_000
+    assert 0 < float(given) < float(taken)
+    assert "test:other" in ran.out
+    assert "anthropic:claude" not in ran.out
+    assert "canary" not in ran.out + ran.err
+
+
+def test_a_named_provider_shows_its_models_without_a_key(denizen: Run) -> None:
+    out = denizen("models", "anthropic").out
+    assert "anthropic:claude" in out
+    assert "openai" not in out
+
+
+def test_an_unknown_provider_is_wrong_use(denizen: Run) -> None:
+    ran = denizen("models", "nobody")
+    assert ran.status == 2
+    assert "anthropic" in ran.err
+
+
+def test_as_json_every_provider_is_a_line(denizen: Run) -> None:
+    offers: dict[str, Any] = {}
+    for line in denizen("models", "--json").out.splitlines():
+        offer = json.loads(line)
+        offers[offer["provider"]] = offer
+    assert (offers["test"]["ready"], offers["anthropic"]["ready"]) == (True, False)
+    assert [model["name"] for model in offers["test"]["models"]] == ["test:scripted", "test:other"]
+
+
+def test_it_says_which_model_is_in_use(denizen: Run) -> None:
+    assert "model in use: test:scripted" in denizen("models").out

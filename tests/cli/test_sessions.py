@@ -1,0 +1,140 @@
+"""`denizen sessions`: list, show, fork, rm, export."""
+
+import json
+import stat
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import OnTerminal, Run
+from tests.cli.model import Model, call
+
+
+@pytest.fixture
+def talked(denizen: Run, model: Model, repo: Path) -> str:
+    """The session `talk`, with a long result in it."""
+    (repo / "long.txt").write_text("".join(f"line {number}\n" for number in range(1, 100)))
+    model.plays(call("read", "Let me look.", path="long.txt"), "It has 99 lines.")
+    assert denizen("ask", "--session", "talk", "How long is long.txt?").status == 0
+    return "talk"
+
+
+def test_list_is_a_table_of_what_matters(denizen: Run, talked: str) -> None:
+    titles, row = denizen("sessions", "list").out.splitlines()
+    assert titles.split() == ["name", "title", "when", "model", "tokens", "cost", "ended"]
+    assert row.startswith("talk  How long is long.txt?")
+    assert "test:scripted" in row
+    assert "answered" in row
+
+
+def test_list_as_json_has_every_detail(denizen: Run, talked: str, repo: Path) -> None:
+    info = json.loads(denizen("sessions", "list", "--json").out)
+    assert info["key"].endswith(":talk")
+    assert (info["workspace"], info["stop_reason"], info["tokens"]) == (str(repo), "answered", 150)
+
+
+def test_list_has_the_latest_first(denizen: Run, model: Model, talked: str) -> None:
+    model.plays("Hello.")
+    denizen("ask", "--session", "later", "hi")
+    assert [line.split()[0] for line in denizen("sessions", "list").out.splitlines()] == ["name", "later", "talk"]
+
+
+def test_list_without_sessions(denizen: Run) -> None:
+    ran = denizen("sessions", "list")
+    assert (ran.status, ran.out) == (0, "")
+    assert "no sessions yet" in ran.err
+
+
+def test_a_title_cannot_paint_the_terminal(denizen: Run, model: Model) -> None:
+    model.plays("Hello.")
+    denizen("ask", "--session", "s", "hi \x1b[2J[bold]there[/bold]")
+    out = denizen("sessions", "list").out
+    assert "\x1b" not in out
+    assert "[bold]there[/bold]" in out
+
+
+def test_show_is_for_reading_and_shortens_long_results(denizen: Run, talked: str) -> None:
+    out = denizen("sessions", "show", talked).out
+    for part in ("# talk\n", "## User\n\nHow long is long.txt?", "Let me look.", "path: long.txt", "It has 99 lines."):
+        assert part in out
+    assert "line 3" in out
+    assert "line 80" not in out
+    assert "--all shows them" in out
+
+
+def test_show_all_shows_all(denizen: Run, talked: str) -> None:
+    out = denizen("sessions", "show", talked, "--all").out
+    assert "line 99" in out
+
+
+def test_show_takes_the_whole_key_too(denizen: Run, talked: str) -> None:
+    key = json.loads(denizen("sessions", "list", "--json").out)["key"]
+    assert denizen("sessions", "show", key).out == denizen("sessions", "show", talked).out
+
+
+@pytest.mark.parametrize("command", [("show",), ("export",), ("fork",), ("rm", "--yes")], ids=lambda c: c[0])
+def test_a_session_that_there_is_not(denizen: Run, command: tuple[str, ...]) -> None:
+    ran = denizen("sessions", *command, "nobody")
+    assert ran.status == 1
+    assert "There is no session nobody." in ran.err
+
+
+def test_a_fork_goes_its_own_way(denizen: Run, model: Model, talked: str) -> None:
+    assert denizen("sessions", "fork", talked, "other").out == "other\n"
+    model.plays("Yes.")
+    denizen("ask", "--session", "other", "Are you sure?")
+    assert "How long is long.txt?" in json.dumps(model.requests[-1]["messages"])
+    assert "Are you sure?" not in denizen("sessions", "export", talked).out
+
+
+def test_a_fork_may_begin_earlier(denizen: Run, talked: str) -> None:
+    entries = [json.loads(line) for line in denizen("sessions", "export", talked).out.splitlines()]
+    user = next(entry for entry in entries if entry["type"] == "user")
+    name = denizen("sessions", "fork", talked, "--at", user["id"]).out.strip()
+    assert '"type":"assistant"' not in denizen("sessions", "export", name).out
+
+
+def test_a_fork_never_overwrites(denizen: Run, talked: str) -> None:
+    assert denizen("sessions", "fork", talked, talked).status == 1
+
+
+def test_rm_deletes_when_told_not_to_ask(denizen: Run, talked: str) -> None:
+    assert denizen("sessions", "rm", talked, "--yes").status == 0
+    assert denizen("sessions", "show", talked).status == 1
+
+
+def test_rm_deletes_nothing_where_nobody_can_be_asked(denizen: Run, talked: str) -> None:
+    ran = denizen("sessions", "rm", talked)
+    assert ran.status == 2
+    assert "--yes" in ran.err
+    assert denizen("sessions", "show", talked).status == 0
+
+
+@pytest.mark.parametrize(("answer", "status"), [("y", 0), ("n", 130)])
+def test_rm_asks_on_a_terminal(denizen: Run, on_terminal: OnTerminal, talked: str, answer: str, status: int) -> None:
+    screen = on_terminal("sessions", "rm", talked)
+    screen.expect("Delete talk for good? [y/N]: ")
+    screen.enter(answer)
+    assert screen.end() == status
+    assert (denizen("sessions", "show", talked).status == 0) == (answer == "n")
+
+
+def test_export_is_the_entries_as_json_lines(denizen: Run, talked: str) -> None:
+    entries = [json.loads(line) for line in denizen("sessions", "export", talked).out.splitlines()]
+    types = [entry["type"] for entry in entries]
+    assert (types[0], types[-1]) == ("session", "end")
+    assert [types.count(kind) for kind in ("user", "assistant", "tool")] == [1, 2, 1]
+
+
+def test_export_as_markdown_to_a_file_for_the_user_alone(denizen: Run, talked: str, tmp_path: Path) -> None:
+    file = tmp_path / "talk.md"
+    ran = denizen("sessions", "export", talked, "--format", "markdown", "--output", str(file))
+    assert (ran.status, ran.out) == (0, "")
+    assert "line 99" in file.read_text()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_fences_hold_whatever_is_in_them(denizen: Run, model: Model, repo: Path) -> None:
+    (repo / "fence.md").write_text("````\ncode\n````\n")
+    model.plays(call("read", path="fence.md"), "Fenced.")
+    denizen("ask", "--session", "s", "hi")
+    assert "\n`````\n" in denizen("sessions", "show", "s").out

@@ -1,0 +1,179 @@
+"""A turn on a terminal: streaming, progress, questions."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import OnTerminal, Run
+from tests.cli.model import Model, call, dies, stalls
+
+QUESTION = "or say what to do instead: "
+
+
+def test_the_answer_streams(on_terminal: OnTerminal, model: Model) -> None:
+    model.plays(stalls("It is beginning"))
+    screen = on_terminal("ask", "hi")
+    screen.expect("It is beginning")
+    assert screen.process.poll() is None
+
+
+def test_progress_is_coloured_and_the_reply_is_not(on_terminal: OnTerminal, model: Model) -> None:
+    model.plays(call("read", path="hello.py"), "It prints hello.")
+    screen = on_terminal("ask", "hi")
+    assert screen.end() == 0
+    assert "\x1b[32m  ✓ read hello.py" in screen.raw
+    assert "\nIt prints hello.\r\n" in screen.raw.replace("\r\x1b[K", "\n")
+
+
+def test_no_color_is_honoured(on_terminal: OnTerminal, model: Model) -> None:
+    model.plays(call("read", path="hello.py"), "It prints hello.")
+    screen = on_terminal("ask", "hi", NO_COLOR="1")
+    assert screen.end() == 0
+    assert "✓ read hello.py" in screen.text
+    assert "\x1b[" not in screen.raw.replace("\x1b[K", "")
+
+
+def test_a_simple_terminal_gets_no_passing_lines(on_terminal: OnTerminal, model: Model) -> None:
+    model.plays("Hello.")
+    screen = on_terminal("ask", "hi", TERM="dumb", NO_COLOR="1")
+    assert screen.end() == 0
+    assert "\x1b" not in screen.raw
+    assert "thinking" not in screen.raw
+
+
+def test_text_that_died_is_withdrawn(on_terminal: OnTerminal, model: Model) -> None:
+    model.plays(dies("Half an answer"), "The whole answer.")
+    screen = on_terminal("ask", "hi")
+    screen.expect("Half an answer\n")
+    screen.expect("what was shown of it doesn't count")
+    screen.expect("The whole answer.\n")
+    assert screen.end() == 0
+
+
+def test_without_streaming_the_answer_comes_whole_and_once(on_terminal: OnTerminal, model: Model) -> None:
+    model.plays("It prints hello.")
+    screen = on_terminal("ask", "--no-stream", "hi")
+    assert screen.end() == 0
+    assert screen.text.count("It prints hello.") == 1
+
+
+def test_what_streams_cannot_paint_the_terminal(on_terminal: OnTerminal, model: Model) -> None:
+    model.plays("a\x1b]0;title\x07b\x1b[2Jc\x9b5nd")
+    screen = on_terminal("ask", "hi", NO_COLOR="1")
+    assert screen.end() == 0
+    assert "abcd" in screen.raw
+    assert "\x1b" not in screen.raw.replace("\x1b[K", "")
+
+
+def test_a_passing_line_is_never_wider_than_the_terminal(on_terminal: OnTerminal, model: Model) -> None:
+    command = f"echo {'日本' * 100}; sleep 60"
+    model.plays(call("bash", command=command))
+    screen = on_terminal("ask", "--yes", "hi")
+    screen.expect("… bash echo 日本")
+    screen.type("\x03")
+    assert screen.end() == 130
+    passing = [line for line in screen.text.replace("\r", "\n").split("\n") if line.startswith("… bash")]
+    assert passing
+    assert all(len(line) + line.count("日") + line.count("本") <= 80 for line in passing)
+
+
+@pytest.mark.usefixtures("asks_about_writes")
+def test_a_question_shows_the_whole_call(on_terminal: OnTerminal, model: Model, repo: Path) -> None:
+    model.plays(call("write", path="new\x1b[2J.txt", content="first\nsecond"), "Done.")
+    screen = on_terminal("ask", "hi")
+    shown = screen.expect(QUESTION)
+    assert r"path     new\x1b[2J.txt" in shown
+    assert "content  first\n             second\n" in shown
+
+
+@pytest.mark.usefixtures("asks_about_writes")
+@pytest.mark.parametrize(
+    ("answer", "written", "told"),
+    [("y", True, ""), ("", False, "the user said no"), ("call it old.txt", False, "call it old.txt")],
+    ids=["yes", "no", "words"],
+)
+def test_a_question_is_answered(
+    on_terminal: OnTerminal, model: Model, repo: Path, *, answer: str, written: bool, told: str
+) -> None:
+    model.plays(call("write", path="new.txt", content="x"), "Done.")
+    screen = on_terminal("ask", "hi")
+    screen.expect(QUESTION)
+    screen.enter(answer)
+    assert screen.end() == 0
+    assert (repo / "new.txt").exists() == written
+    assert told in model.told()
+
+
+@pytest.mark.usefixtures("asks_about_writes")
+@pytest.mark.parametrize(("answer", "asked_again"), [("s", True), ("a", False)], ids=["session", "always"])
+def test_an_approval_can_hold_longer(
+    on_terminal: OnTerminal, denizen: Run, model: Model, answer: str, asked_again: bool
+) -> None:
+    write = call("write", path="new.txt", content="x")
+    model.plays(write, write, "Done.", write, "Done.")
+    screen = on_terminal("ask", "hi")
+    screen.expect(QUESTION)
+    screen.enter(answer)
+    assert screen.end() == 0
+    assert screen.text.count(QUESTION) == 1
+    assert (denizen("ask", "hi").status == 4) == asked_again
+
+
+@pytest.mark.usefixtures("asks_about_writes")
+def test_the_end_of_input_parks_the_turn(on_terminal: OnTerminal, model: Model) -> None:
+    model.plays(call("write", path="new.txt", content="x"))
+    screen = on_terminal("ask", "hi")
+    screen.expect(QUESTION)
+    screen.type("\x04")
+    screen.expect("answer with: denizen answer ")
+    assert screen.end() == 4
+
+
+@pytest.mark.usefixtures("asks_about_writes")
+def test_what_was_typed_before_a_question_is_no_answer_to_it(on_terminal: OnTerminal, model: Model) -> None:
+    model.plays(call("bash", command="sleep 1"), call("write", path="new.txt", content="x"), "Done.")
+    screen = on_terminal("ask", "hi")
+    screen.expect("… bash sleep 1")
+    screen.type("y")
+    screen.expect(QUESTION)
+    screen.enter("n")
+    assert screen.end() == 0
+    assert "the user said no" in model.told()
+
+
+@pytest.mark.usefixtures("asks_about_writes")
+def test_a_pipe_on_standard_input_leaves_the_terminal_for_questions(
+    on_terminal: OnTerminal, model: Model, repo: Path
+) -> None:
+    model.plays(call("write", path="new.txt", content="x"), "Done.")
+    screen = on_terminal("ask", "write it", stdin=subprocess.PIPE)
+    assert screen.process.stdin
+    screen.process.stdin.write(b"the content")
+    screen.process.stdin.close()
+    screen.expect(QUESTION)
+    screen.enter("y")
+    assert screen.end() == 0
+    assert "the content" in json.dumps(model.requests[0])
+    assert (repo / "new.txt").exists()
+
+
+@pytest.mark.usefixtures("asks_about_writes")
+@pytest.mark.parametrize(("option", "written"), [("--yes", True), ("--non-interactive", False)])
+def test_options_answer_in_place_of_the_person(
+    on_terminal: OnTerminal, model: Model, repo: Path, option: str, written: bool
+) -> None:
+    model.plays(call("write", path="new.txt", content="x"), "Done.")
+    screen = on_terminal("ask", option, "hi")
+    assert screen.end() == 0
+    assert QUESTION not in screen.text
+    assert (repo / "new.txt").exists() == written
+
+
+def test_tables_fit_the_terminal(denizen: Run, on_terminal: OnTerminal, model: Model) -> None:
+    model.plays("Hello.")
+    denizen("ask", "--session", "s", "日本語 " * 40)
+    screen = on_terminal("sessions", "list")
+    assert screen.end() == 0
+    assert "…" in screen.text
+    assert all(sum(2 if char > "\u2fff" else 1 for char in line) <= 80 for line in screen.text.splitlines())
