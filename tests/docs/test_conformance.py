@@ -1,12 +1,14 @@
 """What `extending.md` shows passes the suites that we ship."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from docs.examples.session_store import Kept, MemoryStore
+from docs.examples.tool import order, stock
 
-from denizen.ports import SessionStore
-from denizen.testing.conformance_store import SessionStoreConformance
+from denizen.ports import SessionStore, Tool
+from denizen.testing import SessionStoreConformance, ToolConformance
 
 
 class TestMemoryStore(SessionStoreConformance):
@@ -14,3 +16,19 @@ class TestMemoryStore(SessionStoreConformance):
     def new_store(self) -> Callable[[], SessionStore]:
         sessions: dict[str, Kept] = {}
         return lambda: MemoryStore(sessions)
+
+
+class TestStock(ToolConformance):
+    @pytest.fixture
+    def tool(self) -> Tool:
+        return stock
+
+    @pytest.fixture
+    def args(self) -> dict[str, Any]:
+        return {"article": "lamp"}
+
+
+class TestOrder(TestStock):
+    @pytest.fixture
+    def tool(self) -> Tool:
+        return order

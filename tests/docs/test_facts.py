@@ -1,0 +1,109 @@
+"""What the pages list is what there is: nothing is forgotten, nothing invented."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import get_args
+
+import msgspec
+import pytest
+from tests.docs.pages import DOCS, EXAMPLES, ROOT, name
+
+from denizen import Agent, run_agent
+from denizen.cli.slash import COMMANDS
+from denizen.cli.turns import STATUS
+from denizen.entries import AnyEntry
+from denizen.events import TurnStop
+from denizen.models.providers import PROVIDERS
+from denizen.ports import Traits
+from denizen.testing import ScriptedModel
+
+README = (ROOT / "README.md").read_text("utf-8")
+
+
+@pytest.fixture
+def agent() -> Agent:
+    return Agent(model=ScriptedModel(["Hello."]))
+
+
+def rows(page: str, heading: str) -> list[list[str]]:
+    """The cells of the first table behind a heading; the title's row is left out."""
+    text = (DOCS / page).read_text("utf-8").partition(f"{heading}\n")[2]
+    table = re.search(r"^\|.*\n\|[-|]+\|\n((?:\|.*\n)+)", text, re.MULTILINE)
+    assert table, f"{page} has no table behind {heading}"
+    return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in table[1].splitlines()]
+
+
+def codes(cells: Sequence[str]) -> list[str]:
+    """What stands in code signs there."""
+    return [code for cell in cells for code in re.findall(r"`([^`]+)`", cell)]
+
+
+def test_tools_and_their_arguments(agent: Agent) -> None:
+    told = {codes(row[:1])[0]: codes(row[1:2]) for row in rows("tools.md", "# Tools")}
+    assert told == {tool.name: [*tool.schema.parameters["properties"]] for tool in agent.tools}
+    assert " ".join(f"`{name}`" for name in told) in README.replace("\n", " ")
+
+
+def test_traits_of_tools(agent: Agent) -> None:
+    told = {name: row[1] for row in rows("tools.md", "The standard tools:") for name in codes(row[:1])}
+    assert told == {
+        tool.name: ", ".join(f"`{trait.name}`" for trait in Traits if trait in tool.traits) for tool in agent.tools
+    }
+
+
+def test_traits() -> None:
+    assert codes([row[0] for row in rows("tools.md", "## Traits")]) == [trait.name for trait in Traits]
+
+
+def test_providers_and_where_their_keys_are() -> None:
+    told = [(provider, codes(row[1:2])) for row in rows("models.md", "## Providers") for provider in codes(row[:1])]
+    known = {provider.name: [provider.key_variable][: bool(provider.key_variable)] for provider in PROVIDERS.values()}
+    assert dict(told) == known | {"bedrock": [], "offline": []}
+
+
+def test_types_of_entries() -> None:
+    told = codes([row[0] for row in rows("sessions.md", "## Entries")])
+    assert {*told} == {entry.__struct_config__.tag for entry in get_args(AnyEntry)}
+
+
+def test_reasons_to_stop() -> None:
+    told = codes([row[0] for row in rows("library.md", "says why it ended:")])
+    assert {*told} == {*get_args(TurnStop)}
+
+
+def test_exit_statuses() -> None:
+    told = {int(row[0]) for row in rows("cli.md", "## For programs")}
+    assert told == {*STATUS.values(), 2}
+
+
+def test_slash_commands() -> None:
+    told = [(codes(row[:1])[0], row[1]) for row in rows("cli.md", "## chat")]
+    assert [usage for usage, _ in told] == [command.usage for command in COMMANDS.values()]
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=name)
+def test_every_example_is_shown(example: Path) -> None:
+    assert f"--8<--\n{name(example)}\n--8<--" in (DOCS / "extending.md").read_text("utf-8")
+
+
+async def test_size_of_prompt_and_tools(agent: Agent) -> None:
+    """What is told may differ by the sandbox of the machine and the length of its paths."""
+    async with agent:
+        await run_agent("Hello", agent=agent)
+    assert isinstance(agent.model, ScriptedModel)
+    [request] = agent.model.requests
+    prompt = re.sub(r"<bootstrap-files>.*</bootstrap-files>", "", request.system, flags=re.DOTALL)
+    told = re.search(r"take about ([\d,]+)\s+bytes", README)
+    assert told
+    assert len(prompt.encode()) + len(msgspec.json.encode(request.tools)) == pytest.approx(
+        int(told[1].replace(",", "")), abs=300
+    )
+
+
+def test_pictures_load_nothing_and_name_no_machine() -> None:
+    pictures = sorted((DOCS / "images").glob("*.svg"))
+    assert pictures
+    for picture in pictures:
+        text = picture.read_text("utf-8")
+        assert not re.search(r"url\((?!#)|href|@import|@font-face|/(?:root|home|tmp)/", text)
