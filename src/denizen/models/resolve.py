@@ -82,9 +82,7 @@ class _Opener:
         elif (way := reach(name, self._config, self._environ)).base_url:
             yield from self._wired(way, model or _usual_model(way))
         else:
-            plugin = _plugin(name, self._config)
-            made = plugin.load()(model, way.settings, self._environ, self._clock)
-            yield Candidate(f"{name}:{model}", made)
+            yield Candidate(f"{name}:{model}", self._plugged(_plugin(name, self._config), model, way.settings))
 
     def _wired(self, way: Reach, model: str) -> Iterator[Candidate]:
         """A model behind HTTP."""
@@ -118,6 +116,19 @@ class _Opener:
             http=self._http,
             clock=self._clock,
         )
+
+    def _plugged(self, plugin: EntryPoint, model: str, settings: ProviderSettings) -> Model:
+        """A model of another package. Raises ConfigError where that fails."""
+        try:
+            make: MakeModel = plugin.load()
+            return make(model, settings, self._environ, self._clock)
+        except ConfigError:
+            raise
+        except Exception as broken:  # the boundary to other packages: whatever they raise, the user must act
+            package = plugin.dist.name if plugin.dist else plugin.value
+            raise ConfigError(
+                f"the models {plugin.name!r} of {package} can't be loaded: {broken}; update or remove it"
+            ) from broken
 
     def _bedrock(self, model: str) -> Iterator[Candidate]:
         from denizen.models.bedrock import BedrockModel
