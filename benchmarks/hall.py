@@ -26,7 +26,7 @@ class Plan:
     messages: int  # of the session that is loaded
 
 
-FULL = Plan(7, 400, 200, (10, 200, 2000), 10, 5, 200, 10_000)
+FULL = Plan(5, 300, 200, (10, 200, 2000), 10, 5, 200, 10_000)
 QUICK = Plan(2, 20, 20, (10, 100), 3, 1, 10, 1_000)
 
 

@@ -61,14 +61,22 @@ class Denizen:
 
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
-        self._agents = {
-            "synced": self._agent("synced"),
-            "disk": self._unsynced("disk"),
-            "open": self._unsynced("open"),
-            "scripted": self._unsynced("scripted", model=Scripted()),
-        }
+        self._agents: dict[str, Agent] = {}
         self._numbers = counter()
         self._long: dict[int, Path] = {}
+
+    def _agent_of(self, name: str) -> Agent:
+        """The agent of a store, or of a wire format's path; made when it is first asked for."""
+        if name not in self._agents:
+            self._agents[name] = self._made(name)
+        return self._agents[name]
+
+    def _made(self, name: str) -> Agent:
+        if name in WIRES:
+            return self._unsynced(f"words-{WIRES[name]}", provider=WIRES[name])
+        if name == "synced":
+            return self._agent(name)
+        return self._unsynced(name, model=Scripted() if name == "scripted" else None)
 
     def _unsynced(self, name: str, *, provider: str = "openai", model: Model | None = None) -> Agent:
         agent = self._agent(name, provider=provider, model=model)
@@ -94,7 +102,7 @@ class Denizen:
         return Config(model=f"{provider}:{MODEL}", providers={provider: settings}, home=home, workspace=home / "work")
 
     async def open(self, key: str, store: str) -> Turn:
-        agent = self._agents[store]
+        agent = self._agent_of(store)
         return _hosted(agent, await agent.open(key)) if store in {"open", "scripted"} else _called(agent, key)
 
     async def syncs(self) -> Figures:
@@ -108,13 +116,13 @@ class Denizen:
             fsync(fd)
 
         os.fsync = counting
-        await _called(self._agents["synced"], "synced-once")(QUESTION)
+        await _called(self._agent_of("synced"), "synced-once")(QUESTION)
         os.fsync = fsync
         return {"syncs": len(files)}
 
     async def words(self, path: str, count: int) -> Figures:
         """CPU microseconds per chunk of a streamed reply, every event of the model taken."""
-        model = self._wordy(path).model
+        model = self._agent_of(path).model
         request = ModelRequest([UserMessage([Text(QUESTION)])], stream=True)
 
         async def stream() -> int:
@@ -124,7 +132,7 @@ class Denizen:
 
     async def turn_of_words(self, path: str, count: int) -> Figures:
         """CPU microseconds per chunk of a turn that only streams one reply, its transcript written."""
-        agent = self._wordy(path)
+        agent = self._agent_of(path)
 
         async def turn() -> int:
             events: list[RunEvent] = []
@@ -132,11 +140,6 @@ class Denizen:
             return len(events)
 
         return await _per_chunk(turn, count)
-
-    def _wordy(self, path: str) -> Agent:
-        if path not in self._agents:
-            self._agents[path] = self._unsynced(f"words-{WIRES[path]}", provider=WIRES[path])
-        return self._agents[path]
 
     async def reopen(self, messages: int) -> Figures:
         """CPU milliseconds of opening a session of so many messages, up to what its first request will say."""
@@ -150,7 +153,7 @@ class Denizen:
         return {"cpu_ms": cpu_ms, "by_hand_ms": by_hand_ms, "mb": held / 2**20, "bytes": path.stat().st_size}
 
     async def _written(self, messages: int) -> Path:
-        agent, key = self._agents["scripted"], f"long-{messages}"
+        agent, key = self._agent_of("scripted"), f"long-{messages}"
         session = await agent.open(key)
         turn = _hosted(agent, session)
         for _ in range(messages // PER_TURN):
@@ -163,8 +166,8 @@ class Denizen:
         """CPU milliseconds, and the bytes that the open session holds where memory is traced."""
         gc.collect()
         cpu, (memory, _) = time.process_time(), tracemalloc.get_traced_memory()
-        session = await self._agents["scripted"].open(f"long-{messages}")
-        self._agents["scripted"].feed(session)
+        session = await self._agent_of("scripted").open(f"long-{messages}")
+        self._agent_of("scripted").feed(session)
         cpu_ms = (time.process_time() - cpu) * 1e3
         held = tracemalloc.get_traced_memory()[0] - memory
         await session.close()

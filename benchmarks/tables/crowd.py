@@ -12,13 +12,13 @@ from benchmarks.scene import PER_TURN
 CROWD_NOTE = """\
 {sessions} sessions at once in one process, {turns} turns each with one tool call: turns per second by the clock, CPU ms
 per turn, and what the process grew by for each open session. One run in a fresh process."""
-CROWD = ("engine", "session", "turns/s", "× floor", "CPU ms per turn", "KB per session")
+CROWD = ("engine", "session", "turns/s", "CPU ms per turn", "× floor's CPU", "KB per session")
 OPEN_NOTE = """\
 Opening a session for writing, up to its first request's messages, its file in the disk's cache: CPU
 ms, median (least–most) of {repeats}. *By hand* reads the same file and decodes each line with msgspec. MB is what the
 session holds once it is open."""
 OPEN = ("messages", "file KB", "CPU ms", "by hand", "× by hand", "MB held")
-TURNS = 3
+TURNS = 2
 
 
 def table(plan: Plan, peers: Sequence[Entry]) -> Table:
@@ -31,10 +31,10 @@ def table(plan: Plan, peers: Sequence[Entry]) -> Table:
             for store in ([process.best_store, "synced"] if name == DENIZEN.name else [process.best_store])
         }
         taken = meeting.interleave(lanes, 1)
-        floor = samples(taken[FLOOR.name, "disk"], "turns_per_second")
+        floor = samples(taken[FLOOR.name, "disk"], "cpu_ms")
         for (name, store), figures in taken.items():
             pace, cpu, size = (samples(figures, key) for key in ("turns_per_second", "cpu_ms", "kb_per_session"))
-            result.add(name, KEPT[store], pace, pace.over(floor), cpu, size)
+            result.add(name, KEPT[store], pace, cpu, cpu.over(floor), size)
         meeting.report(result)
     return result
 
