@@ -1,6 +1,5 @@
 """A program on a pseudo-terminal, used as a person would."""
 
-import contextlib
 import fcntl
 import os
 import pty
@@ -74,8 +73,7 @@ class Screen:
         return self.process.wait(PATIENCE)
 
     def close(self) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.process.pid, 9)
+        self.process.kill()
         self.process.wait()
         os.close(self._fd)
 

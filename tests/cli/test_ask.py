@@ -9,6 +9,8 @@ import pytest
 from tests.cli.conftest import PROGRAM, Run
 from tests.cli.model import Model, call, dies, refuses
 
+from denizen.messages import AssistantMessage
+
 
 def test_standard_output_carries_the_reply_alone(denizen: Run, model: Model) -> None:
     model.plays(call("read", "Let me look.", path="hello.py"), "It prints hello.")
@@ -26,6 +28,23 @@ def test_standard_error_tells_which_tool_ran_on_what_how_long_and_what_was_used(
     assert lines[1].strip().startswith("✓ read hello.py · ")
     assert lines[1].endswith(" ms") or lines[1].endswith(" s")
     assert lines[2].strip().startswith("answered · 2 iterations · 240 in + 60 out · ")
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        (call("grep", pattern="hello", path="."), "grep hello ·"),
+        (call("grep", pattern="hello", path="hello.py"), "grep hello in hello.py ·"),
+        (call("git", args="status"), "git status ·"),
+        (call("apply_patch", patch="*** Begin Patch\n*** Add File: a.py\n+x\n*** End Patch"), "apply_patch a.py ·"),
+        (call("bash", command="echo one\necho two"), "bash echo one echo two ·"),
+        (call("recall"), "recall ·"),
+    ],
+    ids=lambda value: value.rpartition(" ")[0] if isinstance(value, str) else "",
+)
+def test_a_call_is_told_in_short(denizen: Run, model: Model, asked: AssistantMessage, told: str) -> None:
+    model.plays(asked, "Done.")
+    assert f"✓ {told}" in denizen("ask", "hi").err
 
 
 def test_a_failed_tool_says_why(denizen: Run, model: Model) -> None:

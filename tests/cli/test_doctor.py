@@ -86,6 +86,6 @@ def test_the_sandbox_says_what_it_promises(denizen: Run) -> None:
 
 def test_missing_programs_are_told(denizen: Run, tmp_path: Path) -> None:
     ran = denizen("doctor", PATH=str(tmp_path))
-    assert ran.status == 1
+    assert ran.status == 0
     assert "→ Install git" in found(ran.out, "git")
     assert "→ Install ripgrep" in found(ran.out, "rg")

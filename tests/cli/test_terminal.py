@@ -36,7 +36,7 @@ def test_no_color_is_honoured(on_terminal: OnTerminal, model: Model) -> None:
 
 def test_a_simple_terminal_gets_no_passing_lines(on_terminal: OnTerminal, model: Model) -> None:
     model.plays("Hello.")
-    screen = on_terminal("ask", "hi", TERM="dumb", NO_COLOR="1")
+    screen = on_terminal("ask", "hi", TERM="dumb")
     assert screen.end() == 0
     assert "\x1b" not in screen.raw
     assert "thinking" not in screen.raw
@@ -56,6 +56,17 @@ def test_without_streaming_the_answer_comes_whole_and_once(on_terminal: OnTermin
     screen = on_terminal("ask", "--no-stream", "hi")
     assert screen.end() == 0
     assert screen.text.count("It prints hello.") == 1
+
+
+def test_what_a_tool_prints_passes_by(on_terminal: OnTerminal, model: Model, repo: Path) -> None:
+    model.plays(
+        call("bash", command="echo first; echo '\x1b[2Jsecond'; while [ ! -e go ]; do sleep 0.05; done"), "Done."
+    )
+    screen = on_terminal("ask", "--yes", "hi", NO_COLOR="1")
+    screen.expect("│ second")
+    (repo / "go").touch()
+    assert screen.end() == 0
+    assert "\x1b[2J" not in screen.raw
 
 
 def test_what_streams_cannot_paint_the_terminal(on_terminal: OnTerminal, model: Model) -> None:

@@ -79,8 +79,8 @@ def _findings() -> Iterator[Finding]:
         yield from _configuration(loaded)
     yield from _models(loaded.config, loaded.environ)
     yield _sandbox(loaded)
-    yield _program("git", "Install git: without it there are no repositories, and no history to look at.")
-    yield _program("rg", "Install ripgrep: without it, searching a large folder is slower.", required=False)
+    yield _program("git", "Install git: without it there is no history to look at.")
+    yield _program("rg", "Install ripgrep: without it, searching a large folder is slower.")
 
 
 def _home(folder: Path) -> Iterator[Finding]:
@@ -133,9 +133,9 @@ def _sandbox(loaded: Loaded) -> Finding:
     )
 
 
-def _program(name: str, advice: str, *, required: bool = True) -> Finding:
+def _program(name: str, advice: str) -> Finding:
     try:
         ran = subprocess.run([name, "--version"], capture_output=True, text=True, timeout=10, check=True)
     except (OSError, subprocess.SubprocessError):
-        return Finding("broken" if required else "improvable", name, "not found", advice)
+        return Finding("improvable", name, "not found", advice)
     return Finding("fine", name, ran.stdout.partition("\n")[0])

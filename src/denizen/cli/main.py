@@ -69,7 +69,7 @@ def main() -> None:
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status; what went wrong is said on standard error."""
-    colour = False if os.environ.get("NO_COLOR") else None
+    colour = False if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" else None
     try:
         status = cli.main(arguments, prog_name="denizen", standalone_mode=False, color=colour)
     except click.ClickException as wrong:

@@ -1,6 +1,8 @@
 """`denizen models`: who can think here."""
 
 from collections.abc import Iterator
+from importlib.metadata import entry_points
+from importlib.util import find_spec
 
 import click
 import msgspec
@@ -57,7 +59,8 @@ def models(provider: str | None, as_json: bool) -> None:
 
 
 def _names(loaded: Loaded, provider: str | None) -> list[str]:
-    names = [*dict.fromkeys((*loaded.config.providers, *PROVIDERS, "offline"))]
+    plugins = entry_points(group="denizen.models").names
+    names = [*dict.fromkeys((*loaded.config.providers, *PROVIDERS, "bedrock", *sorted(plugins), "offline"))]
     if provider is None:
         return names
     if provider not in names:
@@ -70,12 +73,22 @@ def _offer(loaded: Loaded, name: str, *, listed: bool) -> Offer:
         return Offer(name, True, "always there: rules, not a language model", [Offered("offline")])
     way = reach(name, loaded.config, loaded.environ)
     served = served_models(way.base_url) if way.provider.local else []
-    if way.provider.local:
-        ready, why = bool(served), f"{'a server answers' if served else 'no server answers'} at {way.base_url}"
-    else:
-        there = f"key from {way.keys[0].source}" if way.keys else f"needs no key at {way.base_url}"
-        ready, why = not way.missing(), way.missing() or there
+    ready, why = _readiness(name, way, served)
     return Offer(name, ready, why, [*_models(name, way, served)] if ready or listed else [])
+
+
+def _readiness(name: str, way: Reach, served: list[str]) -> tuple[bool, str]:
+    """Whether a provider can be asked, and why."""
+    if way.provider.local:
+        return bool(served), f"{'a' if served else 'no'} server answers at {way.base_url}"
+    if name == "bedrock":
+        there = find_spec("anthropic") is not None
+        return there, "by the credentials of AWS" if there else "pip install 'denizen[bedrock]'"
+    if missing := way.missing():
+        return False, missing
+    if not way.base_url:
+        return True, "an installed package knows it"
+    return True, f"key from {way.keys[0].source}" if way.keys else f"no key set, at {way.base_url}"
 
 
 def _models(name: str, way: Reach, served: list[str]) -> Iterator[Offered]:

@@ -3,12 +3,13 @@
 import shlex
 import sys
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Self
 
 import click
 import msgspec
 
 from denizen.cli.approval import Person
+from denizen.cli.calls import in_short
 from denizen.cli.home import short_name
 from denizen.cli.output import write
 from denizen.cli.passing import Passing
@@ -34,11 +35,8 @@ from denizen.events import (
 )
 from denizen.ports import Answer, Ask, Control, Parked
 
-SUBJECTS = ("path", "command", "pattern", "url", "query", "args", "text", "patch")
-"""Arguments that say best what a call is about."""
-
-LONGEST = 120
-"""Cells of a call that a line shows."""
+SHORT = 30
+"""Cells of a call that stand before what it prints."""
 
 
 class Terminal:
@@ -112,14 +110,15 @@ class Terminal:
     def _tool(self, event: ToolStart | ToolUpdate | ToolEnd) -> None:
         match event:
             case ToolStart():
-                self._running[event.tool_call_id] = (described_call(event.tool_name, event.args), self._now())
-            case ToolUpdate(text=text):
+                self._running[event.tool_call_id] = (in_short(event.tool_name, event.args), self._clock.monotonic())
+            case ToolUpdate(text=text) if event.tool_call_id in self._running:
                 what, since = self._running[event.tool_call_id]
-                last = text.rstrip().splitlines()[-1:]
-                self._passing.show(f"… {what} │ {''.join(last)}", since)
+                self._passing.show(f"… {cut(what, SHORT)} │ {''.join(text.splitlines()[-1:])}", since)
                 return
             case ToolEnd():
                 self._tool_end(event)
+            case _:
+                return
         if self._running:
             what, since = next(reversed(self._running.values()))
             self._passing.show(f"… {what}", since)
@@ -163,22 +162,13 @@ class Terminal:
             write(_final(result))
         if result.error and result.stop_reason in {"iteration_limit", "loop", "budget"}:
             self._line(f"  {printable(result.error)}", "yellow", always=True)
-        self._line(f"  {usage_line(result, self._now() - self._began)}", "bright_black")
+        self._line(f"  {usage_line(result, self._clock.monotonic() - self._began)}", "bright_black")
 
     def _line(self, text: str, colour: str, *, always: bool = False) -> None:
         if always or not self._quiet:
             self._passing.clear()
             self._end_line()
             click.secho(text, fg=colour, err=True)
-
-    def _now(self) -> float:
-        return self._clock.monotonic()
-
-
-def described_call(name: str, args: dict[str, Any]) -> str:
-    """A call in one short line: its tool and what it is about."""
-    subject = next((str(args[key]) for key in SUBJECTS if args.get(key)), "")
-    return cut(one_line(f"{name} {subject}"), LONGEST)
 
 
 def _final(result: RunResult) -> str:

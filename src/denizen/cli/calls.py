@@ -1,0 +1,24 @@
+"""A tool call in one short line."""
+
+import re
+from typing import Any
+
+from denizen.cli.text import cut, one_line
+
+LONGEST = 120
+"""Cells of the line."""
+
+_SUBJECTS = ("command", "pattern", "url", "query", "path", "args", "text")
+"""Arguments that say best what a call is about."""
+
+_PATCHED = re.compile(r"^(?:\+\+\+ (?:b/)?|\*\*\* (?:Add|Update|Delete) File: )(?!/dev/null)([^\t\n]+)", re.MULTILINE)
+
+
+def in_short(name: str, args: dict[str, Any]) -> str:
+    """The tool, and what it is about: `grep TODO in src`."""
+    about = next((str(args[key]) for key in _SUBJECTS if args.get(key)), "")
+    if "patch" in args:
+        about = ", ".join(dict.fromkeys(_PATCHED.findall(str(args["patch"]))))
+    if "pattern" in args and args.get("path") not in {None, "", "."}:
+        about += f" in {args['path']}"
+    return cut(one_line(f"{name} {about}"), LONGEST)
