@@ -16,16 +16,27 @@ from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
 from denizen.ports import Sandbox, ToolContext, Traits
 from denizen.tools.bash import bash_tool
-from denizen.tools.sandbox import Unconfined, choose_sandbox
+from denizen.tools.sandbox import Bubblewrap, Landlock, Unconfined, choose_sandbox, problem_with
 
 ENVIRON = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
 
 
-@pytest.fixture(params=["the sandbox of this machine", "no sandbox"])
+def each(tmp_path: Path) -> dict[str, Sandbox]:
+    settings, home = SandboxSettings(), tmp_path / "home"
+    all_of_them = (
+        Bubblewrap(settings, ENVIRON, home),
+        Landlock(settings, ENVIRON, home),
+        Unconfined(settings, ENVIRON),
+    )
+    return {sandbox.name: sandbox for sandbox in all_of_them}
+
+
+@pytest.fixture(params=["bubblewrap", "Landlock", "none"])
 def sandbox(request: pytest.FixtureRequest, tmp_path: Path) -> Sandbox:
-    if request.param == "no sandbox":
-        return Unconfined(SandboxSettings(), ENVIRON)
-    return choose_sandbox(SandboxSettings(), ENVIRON, tmp_path / "home")
+    chosen = each(tmp_path)[request.param]
+    if problem := problem_with(chosen):
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(problem)
+    return chosen
 
 
 @pytest.fixture

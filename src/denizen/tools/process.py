@@ -19,7 +19,7 @@ _GRACE = 5.0
 _LAST_WORDS = 1.0
 """Seconds in which output still comes after the program has ended: a process that got away may hold on to the pipe."""
 _ESCAPES = re.compile(
-    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[ -/]*[0-~])|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
 )
 
 

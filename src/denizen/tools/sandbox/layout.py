@@ -69,7 +69,9 @@ def beneath_any(place: Path, others: Iterable[Path]) -> bool:
 
 def _toolchains(settings: SandboxSettings, user: Path) -> Iterator[Path]:
     yield from (user / name for name in settings.toolchains)
+    yield user / ".nix-profile"
     yield Path("/run/current-system")  # where NixOS has its programs
+    yield Path("/home/linuxbrew/.linuxbrew")
 
 
 def _environments(environ: Mapping[str, str], workspace: Path) -> Iterator[Path]:
