@@ -6,6 +6,7 @@ environment, else what boto3 finds (its configuration files, the machine's role)
 """
 
 from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing
 from http import HTTPStatus
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
@@ -21,7 +22,7 @@ from denizen.models.providers import Provider
 from denizen.ports import Limits, ModelRequest
 
 if TYPE_CHECKING:
-    from anthropic import APIError, AsyncAnthropicBedrock
+    from anthropic import AsyncAnthropicBedrock
 
 CONNECT: Final = 10.0
 """Seconds until a connection stands."""
@@ -67,25 +68,28 @@ class BedrockModel(AnthropicModel):
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent]:
         """The answer as it comes, or in one piece (`request.stream`); see `Model.stream`."""
         from anthropic import APIError
+        from httpx2 import HTTPError
 
         reply = self._reply()
         try:
-            async for data in self._told(request):
-                if request.stream:
-                    for event in reply.feed(b"data: %s\n\n" % data):
-                        yield event
-                else:
-                    reply.read(data)
+            async with aclosing(self._told(request)) as told:
+                async for data in told:
+                    if request.stream:
+                        for event in reply.feed(b"data: %s\n\n" % data):
+                            yield event
+                    else:
+                        reply.read(data)
             last = self._last(reply)
         except ModelError as error:
             last = Failed(error)
-        except APIError as error:
+        except (APIError, HTTPError) as error:  # the latter comes through once a stream has begun
             last = Finished(reply.message()) if reply.complete else Failed(self._failed(error))
         yield last
 
     async def _told(self, request: ModelRequest) -> AsyncGenerator[bytes]:
-        """The events of the answer as JSON, or the whole answer. Raises APIError and ModelError."""
+        """The events of the answer as JSON, or the whole answer. Raises the SDK's errors, and ModelError."""
         from anthropic import AsyncStream, Timeout
+        from botocore.exceptions import BotoCoreError
 
         call: dict[str, Any] = {
             "path": "/v1/messages",
@@ -96,7 +100,7 @@ class BedrockModel(AnthropicModel):
         try:
             sdk = self._opened()
             answer = await sdk.post(**call, stream=request.stream, stream_cls=AsyncStream[Any])
-        except (ValueError, RuntimeError) as error:  # no region, no credentials
+        except (ValueError, RuntimeError, BotoCoreError) as error:  # no region, no credentials, no such profile
             raise self._origin.failure(f"AWS isn't set up: {error}", "auth") from error
         if not request.stream:
             yield msgspec.json.encode(answer)
@@ -113,7 +117,7 @@ class BedrockModel(AnthropicModel):
             self._sdk = AsyncAnthropicBedrock(**self._settings)
         return self._sdk
 
-    def _failed(self, error: "APIError") -> ModelError:
+    def _failed(self, error: Exception) -> ModelError:
         from anthropic import APIStatusError
 
         if not isinstance(error, APIStatusError):
