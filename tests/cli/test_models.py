@@ -49,6 +49,13 @@ def test_an_unknown_provider_is_wrong_use(denizen: Run) -> None:
     assert "anthropic" in ran.err
 
 
+def test_bedrock_is_asked_with_the_credentials_of_aws(denizen: Run) -> None:
+    table = rows(denizen("models", "bedrock", AWS_PROFILE="work").out)
+    assert all("anthropic." in name for name in table if name.startswith("bedrock:"))
+    offers = [json.loads(denizen("models", "bedrock", "--json", AWS_PROFILE=name).out) for name in ("work", "")]
+    assert [offer["ready"] for offer in offers] == [True, False]
+
+
 def test_as_json_every_provider_is_a_line(denizen: Run) -> None:
     offers: dict[str, Any] = {}
     for line in denizen("models", "--json").out.splitlines():

@@ -1,6 +1,6 @@
 """`denizen models`: who can think here."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 
@@ -16,6 +16,8 @@ from denizen.models.local import served_models
 from denizen.models.providers import PROVIDERS
 from denizen.models.reach import Reach, reach
 from denizen.models.resolve import first_there
+
+_AWS = ("AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_BEARER_TOKEN_BEDROCK")
 
 
 class Offered(msgspec.Struct, frozen=True):
@@ -50,7 +52,8 @@ def models(provider: str | None, as_json: bool) -> None:
         write("".join(msgspec.json.encode(offer).decode() + "\n" for offer in offers))
         return
     if provider is None:
-        print_table(("provider", "ready", "why"), [(o.provider, "yes" if o.ready else "no", o.why) for o in offers])
+        providers = [(offer.provider, "yes" if offer.ready else "no", offer.why) for offer in offers]
+        print_table(("provider", "ready", "why"), providers, elastic="why")
         write("\n")
     rows = [_row(model) for offer in offers for model in offer.models]
     print_table(("model", "window", "in $", "out $"), rows, right=("window", "in $", "out $"))
@@ -73,17 +76,16 @@ def _offer(loaded: Loaded, name: str, *, listed: bool) -> Offer:
         return Offer(name, True, "always there: rules, not a language model", [Offered("offline")])
     way = reach(name, loaded.config, loaded.environ)
     served = served_models(way.base_url) if way.provider.local else []
-    ready, why = _readiness(name, way, served)
+    ready, why = _readiness(name, way, served, loaded.environ)
     return Offer(name, ready, why, [*_models(name, way, served)] if ready or listed else [])
 
 
-def _readiness(name: str, way: Reach, served: list[str]) -> tuple[bool, str]:
+def _readiness(name: str, way: Reach, served: list[str], environ: Mapping[str, str]) -> tuple[bool, str]:
     """Whether a provider can be asked, and why."""
     if way.provider.local:
         return bool(served), f"{'a' if served else 'no'} server answers at {way.base_url}"
-    if name == "bedrock":
-        there = find_spec("anthropic") is not None
-        return there, "by the credentials of AWS" if there else "pip install 'denizen[bedrock]'"
+    if name == "bedrock" and not way.keys:
+        return _bedrock(environ)
     if missing := way.missing():
         return False, missing
     if not way.base_url:
@@ -91,10 +93,19 @@ def _readiness(name: str, way: Reach, served: list[str]) -> tuple[bool, str]:
     return True, f"key from {way.keys[0].source}" if way.keys else f"no key set, at {way.base_url}"
 
 
+def _bedrock(environ: Mapping[str, str]) -> tuple[bool, str]:
+    if not find_spec("anthropic"):
+        return False, "pip install 'denizen[bedrock]'"
+    found = next((name for name in _AWS if environ.get(name)), "")
+    return bool(found), f"credentials from {found}" if found else f"set {_AWS[0]}, or another of AWS's variables"
+
+
 def _models(name: str, way: Reach, served: list[str]) -> Iterator[Offered]:
     for model in served:
         yield Offered(f"{name}:{model}", way.settings.context_window or None, 0.0, 0.0)
     for known in known_models(name):
+        if name == "bedrock" and "anthropic." not in known.id:
+            continue
         yield Offered(f"{name}:{known.id}", known.window or None, known.input_price, known.output_price)
 
 

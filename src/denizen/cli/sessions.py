@@ -21,7 +21,7 @@ from denizen.config.files import write_private
 from denizen.entries import AnyEntry
 from denizen.ports import SessionInfo
 
-TITLES = ("name", "title", "when", "model", "tokens", "cost", "ended")
+TITLES = ("name", "when", "model", "tokens", "cost", "ended", "title")
 
 
 @click.group()
@@ -40,7 +40,12 @@ def list_sessions(as_json: bool) -> None:
     if as_json:
         write("".join(msgspec.json.encode(info).decode() + "\n" for info in found))
     elif found:
-        print_table(TITLES, [_row(info) for info in found], right=("tokens", "cost"))
+        print_table(
+            TITLES,
+            [_row(info, datetime.now().astimezone()) for info in found],
+            elastic="title",
+            right=("tokens", "cost"),
+        )
     else:
         click.echo("There are no sessions yet.", err=True)
 
@@ -101,15 +106,18 @@ def _read(name: str) -> Sequence[AnyEntry]:
     return asyncio.run(store().read(name))
 
 
-def _row(info: SessionInfo) -> tuple[str, ...]:
-    when = f"{datetime.fromtimestamp(info.updated).astimezone():%Y-%m-%d %H:%M}"
-    cost = f"${info.cost_usd:.4f}" if info.cost_usd else ""
+def _row(info: SessionInfo, now: datetime) -> tuple[str, ...]:
     return (
         short_name(info.key),
-        info.title,
-        when,
+        _when(datetime.fromtimestamp(info.updated).astimezone(), now),
         info.model,
         f"{info.tokens:,}" if info.tokens else "",
-        cost,
+        f"${info.cost_usd:.4f}" if info.cost_usd else "",
         info.stop_reason.replace("_", " "),
+        info.title,
     )
+
+
+def _when(then: datetime, now: datetime) -> str:
+    """A time as short as can be: of today the hour, else the day."""
+    return f"{then:%H:%M}" if then.date() == now.date() else f"{then:%Y-%m-%d}"

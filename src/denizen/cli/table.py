@@ -1,25 +1,38 @@
 """Tables on standard output."""
 
+import shutil
 import sys
 from collections.abc import Iterable, Sequence
 
-from denizen.cli.text import one_line
+import click
 
-_UNLIMITED = 1000
-"""Columns of a pipe: nothing is cut or folded there."""
+from denizen.cli.output import write
+from denizen.cli.text import cut, one_line, width
+
+_GAP = 2
+_LEAST = 10
+_UNLIMITED = 100_000
+"""Cells of a pipe: nothing is cut there."""
 
 
-def print_table(titles: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[str] = ()) -> None:
-    """Print rows under titles; those in `right` are for numbers. On a terminal they are fitted to its width."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+def print_table(
+    titles: Sequence[str], rows: Iterable[Sequence[str]], *, elastic: str = "", right: Sequence[str] = ()
+) -> None:
+    """Print rows under titles; those in `right` are for numbers. On a terminal the column `elastic` gives way."""
+    cells = [[one_line(cell) for cell in row] for row in (titles, *rows)]
+    widths = [max(map(width, column)) for column in zip(*cells, strict=True)]
+    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else _UNLIMITED
+    if elastic:
+        place = titles.index(elastic)
+        excess = sum(widths) + _GAP * (len(widths) - 1) - columns
+        widths[place] = min(widths[place], max(widths[place] - excess, _LEAST))
+    for number, row in enumerate(cells):
+        fitted = zip(titles, row, widths, strict=True)
+        line = (" " * _GAP).join(_padded(cell, room, right=title in right) for title, cell, room in fitted)
+        write(click.style(cut(line.rstrip(), columns), bold=number == 0) + "\n")
 
-    console = Console(width=None if sys.stdout.isatty() else _UNLIMITED)
-    table = Table(box=box.SIMPLE_HEAD if console.is_terminal else None, pad_edge=False, header_style="bold")
-    for title in titles:
-        table.add_column(title, justify="right" if title in right else "left", overflow="ellipsis", no_wrap=True)
-    for row in rows:
-        table.add_row(*(Text(one_line(cell)) for cell in row))
-    console.print(table)
+
+def _padded(cell: str, room: int, *, right: bool) -> str:
+    cell = cut(cell, room)
+    space = " " * (room - width(cell))
+    return space + cell if right else cell + space

@@ -36,12 +36,16 @@ def visible(text: str) -> str:
     return "".join(c if c.isprintable() or c in "\t\n" else c.encode("unicode_escape").decode() for c in text)
 
 
+def width(text: str) -> int:
+    """The cells of a terminal that a line takes."""
+    return sum(map(_cells, text))
+
+
 def cut(text: str, cells: int) -> str:
     """As much of a line as fits into that many cells of a terminal, with an ellipsis where something is missing."""
-    widths = list(accumulate(map(_cells, text)))
-    if not widths or widths[-1] <= cells:
+    if width(text) <= cells:
         return text
-    return text[: sum(width < cells for width in widths)] + "…"
+    return text[: sum(end < cells for end in accumulate(map(_cells, text)))] + "…"
 
 
 def shorten(text: str, *, lines: int, characters: int, how: str) -> str:
