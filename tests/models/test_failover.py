@@ -11,7 +11,8 @@ from denizen.errors import ErrorKind, ModelError
 from denizen.events import Failed, Finished, Retrying, StreamEvent, TextDelta
 from denizen.messages import AssistantMessage, Text, Usage, UserMessage
 from denizen.models.anthropic import AnthropicModel
-from denizen.models.failover import PATIENCE, SESSIONS, WARM, Failover
+from denizen.models.attempts import PATIENCE
+from denizen.models.failover import SESSIONS, WARM, Failover
 from denizen.models.http import Http
 from denizen.models.profiles import Candidate, Cooldown
 from denizen.ports import ModelRequest
@@ -247,6 +248,7 @@ async def test_profile_that_must_rest_too_long_is_passed_over(bench: Bench) -> N
     bench.server.fail(429, "Come back later", wish)
     error = failure(await ask(model, "two"))
     assert error.message.count("Come back later") == 2
+    assert error.message.endswith("; it asks to wait 601 s")
     assert bench.clock.slept == []
     assert bench.asked == ["main", "other", "other"]
 
