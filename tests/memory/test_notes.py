@@ -157,6 +157,18 @@ def test_several_processes_lose_and_repeat_nothing(tmp_path: Path) -> None:
     assert sorted(line.partition(": ")[2] for line in lines) == sorted(facts)
 
 
+def test_several_agents_of_one_process_repeat_nothing(tmp_path: Path) -> None:
+    facts = [f"fact {number}" for number in range(50)]
+
+    def remember_all() -> int:
+        return sum("Remembered" in Notes(tmp_path, FakeClock(NOON)).remember(fact) for fact in facts)
+
+    with ThreadPoolExecutor(8) as pool:
+        remembered = [pool.submit(remember_all) for _ in range(8)]
+    assert sum(future.result() for future in remembered) == len(facts)
+    assert len(memory(tmp_path).splitlines()) == len(facts)
+
+
 # Recalling
 
 

@@ -51,7 +51,7 @@ def bash_tool(sandbox: Sandbox, *, network: bool = False, most: int = 40_000) ->
         content = "\n".join([*([text.removesuffix("\n")] if text else []), *notes])
         return ToolResult("", "", [Text(content)], is_error=status != 0, details={"exit_code": status})
 
-    confinement = f" {sandbox.promises}" if sandbox.confines else ""
+    confinement = f" {sandbox.promises} The network is {'on' if network else 'off'}." if sandbox.confines else ""
     description = f"{bash.schema.description}{confinement}"
     return dataclasses.replace(bash, schema=msgspec.structs.replace(bash.schema, description=description))
 

@@ -6,6 +6,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from denizen.errors import ToolRefused
@@ -47,16 +48,17 @@ _SETTINGS = (
 )
 _PROGRAMS = r"^(filter|diff)\..*\.(clean|smudge|process|required|command|textconv)$"
 """Settings by which a repository names programs of its own."""
+_ENVIRONMENT = {
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_ALLOW_PROTOCOL": "none",  # nothing is fetched, so no program is asked to
+    "GIT_NO_LAZY_FETCH": "1",
+}
 _PATIENCE = 60.0
 
 
 def git_tool(environ: Mapping[str, str], *, most: int = 40_000) -> FunctionTool:
     """The tool that reads a workspace's repository; `most` bytes of what it says are kept."""
-    environment = scrubbed(environ) | {
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_ALLOW_PROTOCOL": "none",  # nothing is fetched, so no program is asked to
-        "GIT_NO_LAZY_FETCH": "1",
-    }
+    environment = scrubbed(environ) | _ENVIRONMENT
 
     @tool(traits=Traits.READS | Traits.REPEATABLE)
     async def git(args: str, turn: ToolContext) -> ToolResult:
@@ -66,23 +68,10 @@ def git_tool(environ: Mapping[str, str], *, most: int = 40_000) -> FunctionTool:
             args: As on a command line, `log -n 5 --stat -- src`.
         """
         command, words = _checked(args, turn.workspace)
-        folder = git_folder(turn.workspace)
-        if folder is None:
-            raise ToolRefused(f"{turn.workspace} is not the root of a git repository")
-        start = ["git", "--no-pager", "--no-optional-locks", f"--git-dir={folder}", f"--work-tree={turn.workspace}"]
-        start += [word for setting in _SETTINGS for word in ("-c", setting)]
-
-        async def ask(words: Sequence[str], index: Path, take: Callable[[bytes], None]) -> int:
-            asked = Sandboxed([*start, *words], environment | {"GIT_INDEX_FILE": str(index)})
-            status = await run(asked, turn.workspace, seconds=_PATIENCE, take=take)
-            if status is None:
-                raise ToolRefused(f"git {command} took longer than {_PATIENCE:g} s; ask for less, with -n or a path")
-            return status
-
-        programs, kept = bytearray(), Kept(most)
-        with _copy(folder / "index") as index:
-            await ask(["config", "--null", "--name-only", "--get-regexp", _PROGRAMS], index, programs.extend)
-            status = await ask([*_without(bytes(programs)), command, *_COMMANDS[command], *words], index, kept.add)
+        kept = Kept(most)
+        with _opened(turn.workspace, environment) as repository:
+            harmless = await repository.without_programs()
+            status = await repository.ask([*harmless, command, *_COMMANDS[command], *words], kept.add)
         text = kept.text("ask for less, with -n, --stat or a path")
         ending = f"[exit code {status}]" if status else "" if text else "[nothing]"
         return ToolResult("", "", [Text(text + ending)], is_error=status != 0)
@@ -90,13 +79,45 @@ def git_tool(environ: Mapping[str, str], *, most: int = 40_000) -> FunctionTool:
     return git
 
 
+@dataclass(frozen=True, slots=True)
+class _Repository:
+    """A repository to ask; `start` is how every question to it begins."""
+
+    workspace: Path
+    start: Sequence[str]
+    environ: Mapping[str, str]
+
+    async def ask(self, words: Sequence[str], take: Callable[[bytes], None]) -> int:
+        """The exit status; `take` gets the answer. Raises ToolRefused when it takes too long."""
+        command = Sandboxed([*self.start, *words], self.environ)
+        status = await run(command, self.workspace, seconds=_PATIENCE, take=take)
+        if status is None:
+            raise ToolRefused(f"git took longer than {_PATIENCE:g} s; ask for less, with -n or a path")
+        return status
+
+    async def without_programs(self) -> list[str]:
+        """The options that take away the programs which the repository names for its files."""
+        answer = bytearray()
+        await self.ask(["config", "--null", "--name-only", "--get-regexp", _PROGRAMS], answer.extend)
+        names = answer.decode(errors="surrogateescape").split("\0")[:-1]
+        for name in names:
+            if "=" in name:  # it would end the name in an option
+                raise ToolRefused(f"the repository's git configuration names a program in a strange way: {name!r}")
+        return [word for name in names for word in ("-c", f"{name}={'false' if name.endswith('.required') else ''}")]
+
+
 @contextmanager
-def _copy(index: Path) -> Generator[Path]:
-    """A copy of the index, for git writes to it what it learns about files while it reads."""
-    with tempfile.TemporaryDirectory(prefix="denizen-") as folder:
-        if index.is_file():
-            shutil.copy2(index, folder)
-        yield Path(folder, "index")
+def _opened(workspace: Path, environ: Mapping[str, str]) -> Generator[_Repository]:
+    """The workspace's repository, with a copy of its index: git writes into that what it learns about files."""
+    folder = git_folder(workspace)
+    if folder is None:
+        raise ToolRefused(f"{workspace} is not the root of a git repository")
+    start = ["git", "--no-pager", "--no-optional-locks", f"--git-dir={folder}", f"--work-tree={workspace}"]
+    start += [word for setting in _SETTINGS for word in ("-c", setting)]
+    with tempfile.TemporaryDirectory(prefix="denizen-") as scratch:
+        if (folder / "index").is_file():
+            shutil.copy2(folder / "index", scratch)
+        yield _Repository(workspace, start, {**environ, "GIT_INDEX_FILE": f"{scratch}/index"})
 
 
 def _checked(args: str, workspace: Path) -> tuple[str, list[str]]:
@@ -137,12 +158,3 @@ def _is_outside(word: str, workspace: Path) -> bool:
     place = os.path.normpath(workspace / word)
     within = Path(place).is_relative_to(workspace)
     return "\0" in word or not within or not Path(os.path.realpath(place)).is_relative_to(workspace.resolve())
-
-
-def _without(programs: bytes) -> list[str]:
-    """The options that take the programs away which the repository names."""
-    names = programs.decode(errors="surrogateescape").split("\0")[:-1]
-    for name in names:
-        if "=" in name:
-            raise ToolRefused(f"the repository's git configuration names a program in a strange way: {name!r}")
-    return [word for name in names for word in ("-c", f"{name}={'false' if name.endswith('.required') else ''}")]

@@ -180,13 +180,12 @@ def _beneath(path: str, without: Sequence[str]) -> Iterator[str]:
     elif path not in inside:
         with contextlib.suppress(OSError), os.scandir(path) as entries:
             for entry in entries:
-                if not entry.is_symlink():  # a link is no place: where it leads is granted by itself, or hidden
-                    yield from _beneath(entry.path, inside)
+                yield from _beneath(entry.path, inside)
 
 
 def _add(rules: int, path: str, rights: int) -> None:
     try:
-        place = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+        place = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)  # of a link the link, not where it leads
     except OSError:
         return  # gone, or not for this user
     try:
