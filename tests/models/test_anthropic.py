@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from tests.models.calls import answer, call, request
 
-from denizen.events import ThinkingDelta, ToolCallDelta, ToolCallEnd
+from denizen.events import Retrying, ThinkingDelta, ToolCallDelta, ToolCallEnd
 from denizen.messages import (
     AssistantMessage,
     AssistantPart,
@@ -351,6 +351,23 @@ async def test_call_cut_off_by_the_limit_says_so(loopback_anthropic: LoopbackAnt
     message = answer(await call(model(loopback_anthropic)))
     assert message.stop_reason == "length"
     assert message.tool_calls == [ToolCall("c1", "read", {"invalid_json": '{"path": "a'})]
+
+
+async def test_answer_with_calls_stopped_for_them_whatever_the_server_says(
+    loopback_anthropic: LoopbackAnthropic,
+) -> None:
+    loopback_anthropic.send(events((CALL, args("{}")), stop="end_turn"))
+    assert answer(await call(model(loopback_anthropic))).stop_reason == "tool_calls"
+
+
+async def test_answer_begun_anew_takes_back_what_had_streamed(loopback_anthropic: LoopbackAnthropic) -> None:
+    begun = events(*[({"type": "text", "text": ""}, [{"type": "text_delta", "text": "old "}])] * 3)
+    begun = begun[: begun.index(b"event: message_delta")]
+    anew = events(({"type": "text", "text": ""}, [{"type": "text_delta", "text": "new"}]), stop="end_turn")
+    loopback_anthropic.send(begun, anew.replace(b'"id": "1"', b'"id": "2"'))
+    told = await call(model(loopback_anthropic))
+    assert answer(told).content == [Text("new")]
+    assert [event.withdrawn for event in told if isinstance(event, Retrying)] == ["old old old "]
 
 
 async def test_kinds_of_deltas_that_nobody_told_us_of_are_kept(loopback_anthropic: LoopbackAnthropic) -> None:

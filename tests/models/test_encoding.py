@@ -66,6 +66,19 @@ async def test_request_is_the_same_whatever_was_sent_before(
     await model.close()
 
 
+@pytest.mark.parametrize("place", [0, 1, 150, 290, 299])
+async def test_change_far_back_is_told(pair: tuple[LoopbackServer, type[WireModel]], place: int) -> None:
+    server, client = pair
+    model = client("m", base_url=server.base_url)
+    history: list[Message] = [POOL[0], POOL[2]] * 150
+    await body(server, model, history, "work")
+    history[place] = UserMessage([Text("something else")])
+    for _ in range(2):
+        assert await body(server, model, history, "work") == await body(server, model, history, "")
+        history.append(POOL[0])
+    await model.close()
+
+
 async def test_whatever_else_changes_is_told(pair: tuple[LoopbackServer, type[WireModel]]) -> None:
     server, client = pair
     model = client("m", base_url=server.base_url)

@@ -51,6 +51,13 @@ def test_lines_of_data_are_one_event() -> None:
     assert feed(EventStream(), b'data: {"a":\ndata: 1}\n\ndata: 2\n\n', []) == [b'{"a":\n1}', b"2"]
 
 
+@pytest.mark.parametrize("newline", [b"\n", b"\r\n", b"\r"])
+def test_lines_of_data_are_one_event_wherever_they_are_cut(newline: bytes) -> None:
+    data = b'data: {"a":\ndata: 1}\n\n'.replace(b"\n", newline)
+    for cut in range(len(data)):
+        assert feed(EventStream(), data, [cut]) == [b'{"a":\n1}'], cut
+
+
 def test_byte_order_mark_is_skipped() -> None:
     assert feed(EventStream(), b"\xef\xbb\xbfdata: 1\n\n", []) == [b"1"]
 

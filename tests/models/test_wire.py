@@ -189,9 +189,9 @@ async def test_connection_is_used_again(pair: Pair) -> None:
 
 def test_client_works_in_one_event_loop_after_another(pair: Pair) -> None:
     pair.server.say(HELLO, HELLO)
-    http = Http()
+    model = pair.model()
     for _ in range(2):
-        assert answer(asyncio.run(call(pair.model(http)))).text == HELLO.text
+        assert answer(asyncio.run(call(model))).text == HELLO.text
 
 
 async def test_proxies_of_the_environment_are_left_alone(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,7 +229,9 @@ async def test_damaged_stream_is_a_timeout(pair: Pair, garbage: bytes) -> None:
     assert failure(await call(pair.model())).kind == "timeout"
 
 
-@pytest.mark.parametrize("body", [b"", b"null", b"[]", b"7", b"{nonsense", b"[" * 100_000])
+@pytest.mark.parametrize(
+    "body", [b"", b"null", b"[]", b"7", b"{nonsense", b"[" * 100_000, b'{"error": ' + b"[" * 100_000]
+)
 async def test_answer_in_one_piece_that_is_none_is_a_failure(pair: Pair, body: bytes) -> None:
     pair.server.send(body, content_type="application/json")
     error = failure(await call(pair.model(), BUFFERED))
@@ -264,6 +266,11 @@ async def test_error_event_in_a_stream_is_understood_like_a_status(pair: Pair, e
 async def test_framing_is_read_as_the_standard_says(pair: Pair, old: bytes, new: bytes) -> None:
     pair.server.send(*split(pair.hello.replace(old, new), 7, 1))
     assert answer(await call(pair.model())).content == HELLO.content
+
+
+async def test_bytes_that_are_no_characters_do_no_harm(pair: Pair) -> None:
+    pair.server.send(pair.hello.replace(b"dear", b"d\xffr"))
+    assert answer(await call(pair.model())).text == "Hello, d\ufffdr world"
 
 
 async def test_half_a_character_of_a_pair_does_no_harm(pair: Pair) -> None:

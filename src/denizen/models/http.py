@@ -24,8 +24,7 @@ class Http:
     def __init__(self, *, connect: float = 10.0, silence: float = 120.0, patience: float = 600.0) -> None:
         self._streaming = aiohttp.ClientTimeout(total=None, connect=connect, sock_read=silence)
         self._buffered = aiohttp.ClientTimeout(total=None, connect=connect, sock_read=patience)
-        self._session: aiohttp.ClientSession | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._sessions: dict[asyncio.AbstractEventLoop, aiohttp.ClientSession] = {}
 
     def post(
         self, url: URL, body: Sequence[bytes], headers: CIMultiDict[str], *, stream: bool
@@ -40,19 +39,18 @@ class Http:
         )
 
     def _opened(self) -> aiohttp.ClientSession:
-        """The pool of this event loop: one made in a loop that has ended is of no use."""
+        """The pool of this event loop: a connection can't be used in another."""
         loop = asyncio.get_running_loop()
-        if self._session is None or self._session.closed or self._loop is not loop:
+        if loop not in self._sessions:
             connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=30)
-            self._session = aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
-            self._loop = loop
-        return self._session
+            self._sessions[loop] = aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
+        return self._sessions[loop]
 
     async def close(self) -> None:
-        """Give the connections back; the next request opens new ones."""
-        session, self._session = self._session, None
-        if session is not None and self._loop is asyncio.get_running_loop():
-            await session.close()
+        """Give back the connections of this event loop and of ended ones; the next request opens new ones."""
+        here = asyncio.get_running_loop()
+        for loop in [loop for loop in self._sessions if loop is here or loop.is_closed()]:
+            await self._sessions.pop(loop).close()
 
 
 class _Blocks(aiohttp.Payload):
