@@ -105,9 +105,7 @@ def _command_parts(command: str) -> list[Part]:
     if not simple:
         pieces = fragments(command) or [command]
         return [Part(command, (), (piece, without_prefixes(piece))) for piece in pieces]
-    return [
-        Part(command, (part.text,), (part.text, part.unquoted, without_prefixes(part.unquoted))) for part in simple
-    ]
+    return [Part(command, (part.text,), (part.text, part.unquoted, without_prefixes(part.unquoted))) for part in simple]
 
 
 def _paths(args: Mapping[str, Any]) -> Iterator[str]:
