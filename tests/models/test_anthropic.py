@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from tests.models.calls import answer, call, request
 
-from denizen.events import Retrying, ThinkingDelta, ToolCallDelta, ToolCallEnd
+from denizen.events import Finished, Retrying, ThinkingDelta, ToolCallDelta, ToolCallEnd
 from denizen.messages import (
     AssistantMessage,
     AssistantPart,
@@ -368,6 +368,27 @@ async def test_answer_begun_anew_takes_back_what_had_streamed(loopback_anthropic
     told = await call(model(loopback_anthropic))
     assert answer(told).content == [Text("new")]
     assert [event.withdrawn for event in told if isinstance(event, Retrying)] == ["old old old "]
+
+
+async def test_provider_that_pauses_amid_its_tools_is_asked_to_go_on(loopback_anthropic: LoopbackAnthropic) -> None:
+    searching = {"type": "server_tool_use", "id": "srv_1", "name": "web_search", "input": {"query": "x"}}
+    found = {"type": "web_search_tool_result", "tool_use_id": "srv_1", "content": []}
+    loopback_anthropic.send(events((searching, []), stop="pause_turn"))
+    said = ({"type": "text", "text": ""}, [{"type": "text_delta", "text": "Found."}])
+    loopback_anthropic.send(events((found, []), said, stop="end_turn"))
+    told = await call(model(loopback_anthropic))
+    message = answer(told)
+    assert message.content == [Opaque("anthropic", searching), Opaque("anthropic", found), Text("Found.")]
+    assert (message.stop_reason, message.usage) == ("end", Usage(2, 4))
+    assert len([event for event in told if isinstance(event, Finished)]) == 1
+    first, second = (received.json["messages"] for received in loopback_anthropic.requests)
+    assert second == [*first, {"role": "assistant", "content": [searching]}]
+
+
+async def test_provider_is_not_asked_to_go_on_for_ever(loopback_anthropic: LoopbackAnthropic) -> None:
+    for _ in range(20):
+        loopback_anthropic.send(events(({"type": "text", "text": "x"}, []), stop="pause_turn"))
+    assert answer(await call(model(loopback_anthropic))).text == "x" * 11
 
 
 async def test_kinds_of_deltas_that_nobody_told_us_of_are_kept(loopback_anthropic: LoopbackAnthropic) -> None:

@@ -77,6 +77,11 @@ class AnthropicReply:
         """Whether it is whole."""
         return self._stop is not None
 
+    @property
+    def paused(self) -> bool:
+        """Whether the provider paused amid tools of its own, and none of ours is called."""
+        return self._stop == "pause_turn" and not any(block.kind == "tool_use" for block in self._blocks.values())
+
     def read(self, body: bytes) -> None:
         """The whole answer, when it came in one piece."""
         try:

@@ -28,6 +28,7 @@ class OpenAIReply:
 
     def __init__(self, origin: Origin, *, thoughts_extra: bool = False) -> None:
         self.done = False
+        self.paused = False
         self._origin = origin
         self._thoughts_extra = thoughts_extra
         self._events = EventStream()

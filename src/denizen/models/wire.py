@@ -2,10 +2,11 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from typing import Any, Protocol
+from contextlib import aclosing
+from typing import Any, Final, Protocol
 
 import aiohttp
-import msgspec
+from msgspec.structs import replace
 
 from denizen.clock import Clock, SystemClock
 from denizen.errors import ModelError
@@ -17,6 +18,9 @@ from denizen.models.http import Http, endpoint, finish, header_fields
 from denizen.models.providers import Provider
 from denizen.ports import Limits, ModelRequest
 
+PAUSES: Final = 10
+"""How often in a row a provider may pause amid its own tools and be asked to go on."""
+
 
 class Reply(Protocol):
     """An answer as it is put together."""
@@ -27,6 +31,11 @@ class Reply(Protocol):
     @property
     def complete(self) -> bool:
         """Whether it is whole."""
+        ...
+
+    @property
+    def paused(self) -> bool:
+        """Whether it is whole but for what the provider would add if asked again."""
         ...
 
     def feed(self, data: bytes) -> Sequence[StreamEvent]:
@@ -134,11 +143,21 @@ class WireModel(ABC):
             last = Failed(error)
         except (aiohttp.ClientError, OSError) as error:  # OSError: TimeoutError is one
             last = Finished(reply.message()) if reply.complete else Failed(self._cut_off(error))
-        yield last
+        if isinstance(last, Finished) and reply.paused and not _paused_often(request):
+            async for event in self._go_on(request, last.message):
+                yield event
+        else:
+            yield last
+
+    async def _go_on(self, request: ModelRequest, begun: AssistantMessage) -> AsyncGenerator[StreamEvent]:
+        """Have the provider add to an answer; both parts are one message."""
+        async with aclosing(self.stream(replace(request, messages=[*request.messages, begun]))) as events:
+            async for event in events:
+                yield Finished(_joined(begun, event.message)) if isinstance(event, Finished) else event
 
     def _body(self, request: ModelRequest) -> list[bytes]:
         encoded = self._encodings.of(request.messages, request.session_key)
-        settings = msgspec.structs.replace(request, messages=())
+        settings = replace(request, messages=())
         if encoded.settings != settings:
             encoded.settings, encoded.head = settings, self._head(request)
         latest = b",".join(self._latest(encoded.runs)) + b"]}"
@@ -172,6 +191,14 @@ class WireModel(ABC):
         if isinstance(error, TimeoutError):
             return self._origin.failure(f"no answer in time ({error or 'it was too slow'})", "timeout")
         return self._origin.failure(f"the connection failed: {error or type(error).__name__}", "timeout")
+
+
+def _paused_often(request: ModelRequest) -> bool:
+    return all(isinstance(message, AssistantMessage) for message in request.messages[-PAUSES:])
+
+
+def _joined(begun: AssistantMessage, more: AssistantMessage) -> AssistantMessage:
+    return replace(more, content=[*begun.content, *more.content], usage=begun.usage.plus(more.usage))
 
 
 def with_options(fields: dict[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
