@@ -2,13 +2,15 @@
 
 import os
 import secrets
+import stat
 from collections.abc import Generator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from types import EllipsisType
 
 from denizen.errors import ToolRefused
-from denizen.tools.workspace import EFFECTIVE, Place, Workspace, require_file
+from denizen.tools.place import EFFECTIVE, Place, require_file
+from denizen.tools.workspace import Workspace
 
 Version = tuple[int, int, int]
 """Which version of a file it is: inode, last change in ns, bytes."""
@@ -113,12 +115,12 @@ class _Step:
     def undo(self) -> str:
         """Put everything back; where the system refuses, says where the old content is."""
         try:
+            self._remove("" if self._put else self._new)
             if self._old:
                 self._rename(self._old, self._place.name)
                 self._remove(self._old)  # a rename between two names of one file leaves both
             elif self._put:
                 self._remove(self._place.name)
-            self._remove(self._new)
         except OSError as error:
             was = f"; what it held is in {self._old} beside it" if self._old else ""
             return f"{self._place.path} could not be put back ({error.strerror}){was}"
@@ -141,6 +143,8 @@ class _Step:
     def _keep(self) -> str:
         """The old content under another name; the file itself stays in its place where the file system can do that."""
         fd, name, other = self._place.fd, self._place.name, _name()
+        if os.stat(".", dir_fd=fd).st_mode & stat.S_ISVTX:
+            return self._rename(name, other)  # a second name of somebody else's file could not be removed again here
         try:
             os.link(name, other, src_dir_fd=fd, dst_dir_fd=fd, follow_symlinks=False)
         except OSError:

@@ -1,5 +1,6 @@
 """The lines of a file around the places where a pattern matches."""
 
+import threading
 from collections.abc import Sequence
 
 from denizen.errors import ToolRefused
@@ -15,10 +16,11 @@ Row = tuple[bool, str]
 """A line as it is shown, and whether it counts as a result."""
 
 
-def excerpt(workspace: Workspace, address: str, hits: Sequence[Hit], context: int) -> list[Row]:
+def excerpt(workspace: Workspace, address: str, hits: Sequence[Hit], context: int, stop: threading.Event) -> list[Row]:
     """The lines of the hits, numbered, with lines around; nothing of a file that is binary or gone meanwhile."""
     columns = dict(hits)
     near = {number + shift for number in columns for shift in range(-context, context + 1)}
+    end = max(near)
     rows: list[Row] = []
     last: int | None = None
     try:
@@ -26,14 +28,14 @@ def excerpt(workspace: Workspace, address: str, hits: Sequence[Hit], context: in
             text = open_text(file)
             if text is None:
                 return []
-            for number, (line, _) in enumerate(lines_of(text, _LONGEST_READ), 1):
-                if number > max(near):
-                    break
+            for number, (line, _) in enumerate(lines_of(text, _LONGEST_READ, stop), 1):
                 if number in near:
                     rows += [(False, "--")] if context and last and number > last + 1 else []
                     sign = ":" if number in columns else "-"
                     rows.append((number in columns, f"{number}{sign}{_cut(line, columns.get(number, 1))}"))
                     last = number
+                if number == end:
+                    break
     except ToolRefused:
         return []
     return rows

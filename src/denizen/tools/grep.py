@@ -1,10 +1,8 @@
 """`grep`: the lines of files that match a regular expression."""
 
 import asyncio
-import os
-import stat
 import threading
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
@@ -13,20 +11,18 @@ from msgspec import Meta
 
 from denizen.messages import ToolResult
 from denizen.ports import Tool, ToolContext, Traits
+from denizen.tools.candidates import candidates
 from denizen.tools.excerpt import Row, excerpt
 from denizen.tools.function import result, tool
-from denizen.tools.glob import Glob, any_glob
 from denizen.tools.search import Hit, Query, Searcher
 from denizen.tools.text import printable
 from denizen.tools.thread import in_thread
-from denizen.tools.walk import Passed, path_below, walk
-from denizen.tools.workspace import EFFECTIVE, Workspace
+from denizen.tools.walk import Passed
+from denizen.tools.workspace import Workspace
 
 MOST = 200
 MOST_CHARS = 40_000
 """What one call shows at most: results, and characters."""
-BATCH = 60_000
-"""Characters of file names that one process is told."""
 SECONDS = 30.0
 """How long a search may take."""
 
@@ -58,12 +54,12 @@ def grep_tool(environ: Mapping[str, str], *, seconds: float = SECONDS) -> Tool:
             start: First match shown
         """
         query = Query(pattern, ignore_case, most=1 if mode == "files" else start + MOST, count=mode == "count")
-        page = _Page(Workspace.of(turn), mode, context, start)
         passed, stop = Passed(), threading.Event()
-        with closing(_batches(page.workspace, path, glob, passed, stop)) as batches:
+        page = _Page(Workspace.of(turn), mode, context, start, stop)
+        with closing(candidates(page.workspace, path, glob, passed, stop)) as batches:
             try:
                 async with asyncio.timeout(seconds):
-                    await _search(searcher, query, batches, page, stop)
+                    await _search(searcher, query, batches, page)
             except TimeoutError:
                 page.late = True
         text = page.text() + passed.notes(nothing_found=not page.seen)
@@ -72,43 +68,11 @@ def grep_tool(environ: Mapping[str, str], *, seconds: float = SECONDS) -> Tool:
     return grep
 
 
-async def _search(
-    searcher: Searcher, query: Query, batches: Iterator[Sequence[str]], page: "_Page", stop: threading.Event
-) -> None:
+async def _search(searcher: Searcher, query: Query, batches: Iterator[Sequence[str]], page: "_Page") -> None:
     command = await searcher.command(query)
-    while not page.full and (batch := await in_thread(stop, next, batches, ())):
+    while not page.full and (batch := await in_thread(page.stop, next, batches, ())):
         hits = await searcher.search(command, page.workspace.root, batch)
-        await in_thread(stop, page.add, [(address, hits[address]) for address in batch if address in hits])
-
-
-def _batches(
-    workspace: Workspace, path: str, glob: str, passed: Passed, stop: threading.Event
-) -> Generator[Sequence[str]]:
-    """The addresses of the files to search, as many at a time as one process can be told."""
-    with workspace.at(path) as place:
-        found = place.stat()
-        top = place.address
-    if found and stat.S_ISREG(found.st_mode):
-        yield [top]
-        return
-    globs = any_glob(glob) if glob else [Glob("*")]
-    batch: list[str] = []
-    length = 0
-    with closing(walk(workspace, path, passed, stop)) as entries:
-        for entry in entries:
-            if not entry.is_file or not any(one.matches(entry.names, is_folder=False) for one in globs):
-                continue
-            if not os.access(entry.names[-1], os.R_OK, dir_fd=entry.folder, effective_ids=EFFECTIVE):
-                passed.unread.append(path_below(top.removeprefix("./"), entry.names))
-                continue
-            batch.append("/".join([top.rstrip("/"), *entry.names]))
-            length += len(batch[-1])
-            if length > BATCH:
-                yield [*batch]
-                batch.clear()
-                length = 0
-    if batch:
-        yield batch
+        await in_thread(page.stop, page.add, [(address, hits[address]) for address in batch if address in hits])
 
 
 @dataclass(slots=True)
@@ -119,6 +83,7 @@ class _Page:
     mode: Mode
     context: int
     start: int
+    stop: threading.Event
     seen: int = 0
     shown: int = 0
     full: bool = False
@@ -148,8 +113,8 @@ class _Page:
 
     def _rows(self, address: str, hits: Sequence[Hit]) -> Sequence[Row]:
         if self.mode == "lines":
-            return excerpt(self.workspace, address, hits, self.context)
-        is_text = excerpt(self.workspace, address, [(1, 1)], 0)
+            return excerpt(self.workspace, address, hits, self.context, self.stop)
+        is_text = excerpt(self.workspace, address, [(1, 1)], 0, self.stop)
         count = f": {hits[0][0]}" if self.mode == "count" else ""
         return [(True, printable(address.removeprefix("./")) + count)] if is_text else []
 

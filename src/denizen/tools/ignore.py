@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from denizen.errors import ToolRefused
 from denizen.tools.glob import Glob
-from denizen.tools.workspace import Place, Workspace
+from denizen.tools.place import Place
+from denizen.tools.workspace import Workspace
 
 LARGEST = 1_000_000
 """Bytes of a file of patterns that are read."""
@@ -51,7 +52,7 @@ def ignored_above(workspace: Workspace, names: Sequence[str] | None) -> Ignored:
     with workspace.at(".") as root:
         ignored = Ignored().within(Place(root.fd, ".git/info/exclude"), 0)
     for depth in range(len(names)):
-        with workspace.at("/".join([".", *names[:depth], ".gitignore"])) as place:
+        with suppress(ToolRefused), workspace.at("/".join([".", *names[:depth], ".gitignore"])) as place:
             ignored = ignored.within(place, depth)
     return ignored
 

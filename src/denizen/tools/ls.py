@@ -11,10 +11,11 @@ from denizen.messages import ToolResult
 from denizen.ports import ToolContext, Traits
 from denizen.tools.function import result, tool
 from denizen.tools.ignore import ignored_above
+from denizen.tools.place import Place, kind
 from denizen.tools.text import printable, size
 from denizen.tools.thread import in_thread
 from denizen.tools.walk import list_folder
-from denizen.tools.workspace import Place, Workspace, kind
+from denizen.tools.workspace import Workspace
 
 MOST = 500
 """Entries that one call shows."""
@@ -35,12 +36,14 @@ async def ls(turn: ToolContext, path: str = ".", start: Annotated[int, Meta(ge=1
 def _ls(workspace: Workspace, path: str, start: int) -> ToolResult:
     with workspace.at(path) as place, place.folder() as fd:
         names = place.names or ()
+        private = workspace.borders.private_below(place.address)
         ignored = ignored_above(workspace, place.names).within(Place(fd, ".gitignore"), len(names))
         rows: list[str] = []
         hidden: list[str] = []
         for entry in sorted(list_folder(fd), key=lambda entry: not entry.is_dir(follow_symlinks=False)):
             is_folder = entry.is_dir(follow_symlinks=False)
-            hides = entry.name == ".git" or ignored.hides((*names, entry.name), is_folder=is_folder)
+            closed = entry.name == ".git" or [entry.name] == private
+            hides = closed or ignored.hides((*names, entry.name), is_folder=is_folder)
             (hidden if hides else rows).append(_row(Place(fd, entry.name), named_only=hides))
         return _page(place.path, rows, hidden, start)
 

@@ -15,6 +15,9 @@ import sys
 from collections.abc import Iterator
 from itertools import islice
 
+_LONGEST = 1 << 22
+"""Characters of a line that are looked at."""
+
 
 def main(pattern: str, flags: str, most: str, *paths: str) -> None:
     """Search the files in their order."""
@@ -38,10 +41,18 @@ def _hits(matcher: re.Pattern[str], path: str) -> Iterator[tuple[int, int]]:
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
         wide = file.peek(2)[:2] in {codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE}
         text = io.TextIOWrapper(file, "utf-16" if wide else "utf-8-sig", errors="replace", newline="\n")
-        for number, line in enumerate(text, 1):
+        for number, line in enumerate(_lines(text), 1):
             found = matcher.search(line.removesuffix("\n").removesuffix("\r"))
             if found:
                 yield number, len(line[: found.start()].encode()) + 1
+
+
+def _lines(text: io.TextIOWrapper) -> Iterator[str]:
+    """The lines, of a very long one only the beginning."""
+    while line := text.readline(_LONGEST):
+        yield line
+        while line and not line.endswith("\n"):
+            line = text.readline(_LONGEST)
 
 
 if __name__ == "__main__":

@@ -86,20 +86,21 @@ def _show(
         raise ToolRefused(f"`end` ({end}) is before `start` ({start})")
     shown: list[str] = []
     number = chars = 0
-    note = ""
-    for number, (line, cut) in enumerate(lines_of(text, LONGEST_LINE), 1):
-        if stop.is_set() or (end and number > end):
-            break
+    more = False
+    lines = lines_of(text, LONGEST_LINE, stop)
+    for number, (line, cut) in enumerate(lines, 1):
         if number < start:
             continue
-        if len(shown) == MOST_LINES or chars > MOST_CHARS:
-            note = f"\n[{size(length)} in all, this was up to line {number - 1}; to go on: read {path} start={number}]"
-            break
-        shown.append(f"{number}\t{line}" + (f"… [{cut} more characters]" if cut else ""))
+        shown.append(f"{number}\t{line}" + ("… [the line goes on]" if cut else ""))
         chars += len(line)
+        full = len(shown) == MOST_LINES or chars > MOST_CHARS
+        if number == end or full:
+            more = full and number != end and (cut or next(lines, None) is not None)
+            break
     if not shown and (number or start > 1):
         raise ToolRefused(f"{path} has {number} lines; there is none from {start} to {end or 'the end'}")
-    return _result(shown, note, path=path, start=start, lines=len(shown), bytes=length)
+    note = f"\n[{size(length)} in all, this was up to line {number}; to go on: read {path} start={number + 1}]"
+    return _result(shown, note if more else "", path=path, start=start, lines=len(shown), bytes=length)
 
 
 def _result(shown: list[str], note: str, **details: Any) -> ToolResult:

@@ -7,8 +7,9 @@ from pathlib import PurePosixPath
 
 from denizen.errors import ToolRefused
 from denizen.tools.changes import Version, version
+from denizen.tools.place import Missing
 from denizen.tools.text import Encoding, decode, size
-from denizen.tools.workspace import Missing, Workspace
+from denizen.tools.workspace import Workspace
 
 LARGEST = 32_000_000
 """Bytes of a file that can be changed."""

@@ -3,12 +3,14 @@
 import codecs
 import io
 import re
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from denizen.errors import ToolRefused
 
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+_PIECE = 1 << 16
 _HEAD = 8192
 """Bytes in which a file that isn't text shows it, as in git."""
 _BROKEN = re.compile("[\udc80-\udcff]")
@@ -60,13 +62,16 @@ def open_text(file: io.BufferedReader) -> io.TextIOWrapper | None:
     return None if b"\0" in head else io.TextIOWrapper(file, "utf-8-sig", errors="surrogateescape", newline="\n")
 
 
-def lines_of(text: io.TextIOWrapper, longest: int) -> Iterator[tuple[str, int]]:
-    """The lines without their ends, each cut where it is longer, and how many characters that leaves out."""
-    while line := text.readline(longest):
-        cut, piece = 0, line
-        while not piece.endswith("\n") and (piece := text.readline(1 << 16)):
-            cut += len(piece.rstrip("\n"))
-        yield line.rstrip("\r\n"), cut
+def lines_of(text: io.TextIOWrapper, longest: int, stop: threading.Event) -> Iterator[tuple[str, bool]]:
+    """The lines without their ends until `stop` is set, each cut where it is longer, and whether it was.
+
+    What is cut off is read only on the way to the next line, and never held.
+    """
+    while not stop.is_set() and (piece := text.readline(longest + 1)):
+        cut = len(piece) > longest and not piece.endswith("\n")
+        yield piece[:longest].rstrip("\r\n"), cut
+        while cut and not stop.is_set() and piece and not piece.endswith("\n"):
+            piece = text.readline(_PIECE)
 
 
 def readable(text: str) -> tuple[str, int]:

@@ -6,8 +6,9 @@ from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from denizen.tools.ignore import Ignored, ignored_above
+from denizen.tools.place import FOLDER, Place
 from denizen.tools.text import printable
-from denizen.tools.workspace import FOLDER, Place, Workspace
+from denizen.tools.workspace import Workspace
 
 MOST_NAMED = 10
 """Names in a message."""
@@ -25,7 +26,7 @@ class Entry:
 
 @dataclass(slots=True)
 class Passed:
-    """What a walk passed over: how many entries that git ignores, and the folders that can't be read."""
+    """What a walk passed over: how many entries that git ignores, and what can't be read, with the reason."""
 
     ignored: int = 0
     unread: list[str] = field(default_factory=list)
@@ -37,7 +38,7 @@ class Passed:
             notes.append(f"\n[not searched, as git ignores it: {self.ignored} files and folders]")
         if self.unread:
             more = ", …" if len(self.unread) > MOST_NAMED else ""
-            notes.append(f"\n[can't be read: {', '.join(self.unread[:MOST_NAMED])}{more}]")
+            notes.append(f"\n[not read: {', '.join(self.unread[:MOST_NAMED])}{more}]")
         return "".join(notes)
 
 
@@ -55,13 +56,14 @@ def walk(workspace: Workspace, path: str, passed: Passed, stop: threading.Event)
     """Everything below the folder `path`, until `stop` is set. Raises ToolRefused for what isn't a folder."""
     with workspace.at(path) as place, place.folder() as fd:
         top = place.names or []
+        private = workspace.borders.private_below(place.address)
         levels = [_level(os.dup(fd), top, ignored_above(workspace, place.names))]
         try:
             while levels and not stop.is_set():
                 found = next(levels[-1].rest, None)
-                if found:
+                if found and [*levels[-1].names[len(top) :], found.name] != private:
                     yield from _visit(levels, found, len(top), passed)
-                else:
+                elif not found:
                     os.close(levels.pop().fd)
         finally:
             for level in levels:
@@ -92,8 +94,8 @@ def _visit(levels: list[_Level], found: "os.DirEntry[str]", top: int, passed: Pa
     if is_folder:
         try:
             levels.append(_level(os.open(found.name, FOLDER, dir_fd=level.fd), names, level.ignored))
-        except OSError:
-            passed.unread.append(printable("/".join(names)))
+        except OSError as error:
+            passed.unread.append(f"{printable('/'.join(names))} ({error.strerror})")
 
 
 def _level(fd: int, names: Sequence[str], above: Ignored) -> _Level:

@@ -1,0 +1,66 @@
+"""The files that `grep` searches."""
+
+import os
+import stat
+import threading
+from collections.abc import Generator, Sequence
+from contextlib import closing
+
+from denizen.errors import ToolRefused
+from denizen.tools.glob import Glob, any_glob
+from denizen.tools.place import EFFECTIVE
+from denizen.tools.text import size
+from denizen.tools.walk import Entry, Passed, path_below, walk
+from denizen.tools.workspace import Workspace
+
+BATCH = 60_000
+"""Characters of file names that one process is told."""
+LARGEST = 200_000_000
+"""Bytes of a file that is searched: all of it may be one line, which is held in memory."""
+
+
+def candidates(
+    workspace: Workspace, path: str, glob: str, passed: Passed, stop: threading.Event
+) -> Generator[Sequence[str]]:
+    """The addresses of the file `path`, or of those below the folder, as many at a time as one process can be told.
+
+    Raises ToolRefused for anything else.
+    """
+    with workspace.at(path) as place:
+        found = place.stat()
+        top = place.address
+        if found and stat.S_ISREG(found.st_mode):
+            if found.st_size > LARGEST:
+                raise ToolRefused(f"{place.path} is too large to search ({size(found.st_size)})")
+            yield [top]
+            return
+    globs = any_glob(glob) if glob else [Glob("*")]
+    batch: list[str] = []
+    length = 0
+    with closing(walk(workspace, path, passed, stop)) as entries:
+        for entry in entries:
+            if entry.is_file and any(one.matches(entry.names, is_folder=False) for one in globs):
+                if why := _unsearchable(entry):
+                    passed.unread.append(f"{path_below(top.removeprefix('./'), entry.names)} ({why})")
+                    continue
+                batch.append("/".join([top.rstrip("/"), *entry.names]))
+                length += len(batch[-1])
+            if length > BATCH:
+                yield [*batch]
+                batch.clear()
+                length = 0
+    if batch:
+        yield batch
+
+
+def _unsearchable(entry: Entry) -> str:
+    """Why a file can't be searched; empty: it can."""
+    name = entry.names[-1]
+    try:
+        found = os.stat(name, dir_fd=entry.folder, follow_symlinks=False)
+    except OSError as error:
+        return error.strerror or str(error)
+    if found.st_size > LARGEST:
+        return size(found.st_size)
+    may = os.access(name, os.R_OK, dir_fd=entry.folder, effective_ids=EFFECTIVE)
+    return "" if may else "Permission denied"
