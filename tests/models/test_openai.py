@@ -321,6 +321,11 @@ async def test_error_in_a_choice_is_a_failure(loopback_openai: LoopbackOpenAI) -
     assert (error.kind, error.status) == ("timeout", 502)
 
 
+async def test_answer_broken_off_is_a_failure(loopback_openai: LoopbackOpenAI) -> None:
+    loopback_openai.send(*events(delta(content="x"), delta("error")))
+    assert failure(await call(model(loopback_openai))).kind == "timeout"
+
+
 # Tool calls, as the many servers send them
 
 WHOLE = [ToolCall("c1", "read", {"a": 1}), ToolCall("c2", "grep", {"b": 2})]

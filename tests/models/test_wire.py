@@ -273,6 +273,12 @@ async def test_bytes_that_are_no_characters_do_no_harm(pair: Pair) -> None:
     assert answer(await call(pair.model())).text == "Hello, d\ufffdr world"
 
 
+@pytest.mark.parametrize("event", [b"{}", b'{"type": "keepalive"}', b'{"id": "1", "object": "of.tomorrow"}'])
+async def test_events_of_no_known_kind_are_passed_over(pair: Pair, event: bytes) -> None:
+    pair.server.send(b"data: %s\n\n" % event, pair.hello)
+    assert answer(await call(pair.model())).text == HELLO.text
+
+
 async def test_half_a_character_of_a_pair_does_no_harm(pair: Pair) -> None:
     pair.server.send(pair.hello.replace(b"dear", rb"d\ud83dr"))
     assert answer(await call(pair.model())).text == "Hello, d\ufffdr world"
@@ -285,6 +291,13 @@ async def test_half_a_character_of_a_pair_does_no_harm(pair: Pair) -> None:
 def test_base_url_must_be_an_address(base_url: str) -> None:
     with pytest.raises(ConfigError, match="base_url"):
         OpenAIModel("m", provider_named("unheard-of"), base_url=base_url)
+
+
+@pytest.mark.parametrize("key", ["two\nlines", "a\x00b"])
+def test_key_that_cannot_be_sent_is_refused_without_showing_it(key: str) -> None:
+    with pytest.raises(ConfigError, match="Authorization") as caught:
+        OpenAIModel("m", api_key=key)
+    assert key not in str(caught.value)
 
 
 async def test_headers_of_the_configuration_go_along(pair: Pair) -> None:

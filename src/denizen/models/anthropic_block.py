@@ -33,9 +33,9 @@ class Block:
     __slots__ = ("_made", "_pieces", "_start", "kind")
 
     def __init__(self, start: dict[str, Any]) -> None:
-        self.kind: str = start.get("type", "")
+        self.kind = _word(start, "type")
         self._start = start
-        self._pieces = [start.get(self.kind) or ""] if self.kind in {"text", "thinking"} else []
+        self._pieces = [_word(start, self.kind)] if self.kind in {"text", "thinking"} else []
         self._made: ToolCall | None = None
 
     @property
@@ -55,13 +55,11 @@ class Block:
             case "input_json_delta":
                 self._pieces.append(delta.partial_json)
                 if self.kind == "tool_use":
-                    news.append(
-                        ToolCallDelta(self._start.get("id", ""), self._start.get("name", ""), delta.partial_json)
-                    )
+                    news.append(ToolCallDelta(_word(self._start, "id"), _word(self._start, "name"), delta.partial_json))
             case "signature_delta":
                 self._start["signature"] = delta.signature
             case "citations_delta":
-                self._start["citations"] = [*(self._start.get("citations") or ()), delta.citation]
+                self._start["citations"] = [*(self._start.get("citations") or []), delta.citation]
             case _:
                 self._merge(msgspec.json.decode(payload)["delta"])
 
@@ -88,7 +86,7 @@ class Block:
             case "text":
                 return [Text(self.text), *self._rest(provider, "citations")] if self.text else []
             case "thinking":
-                return [Thinking(self.text, self._start.get("signature") or "")]
+                return [Thinking(self.text, _word(self._start, "signature"))]
             case "tool_use":
                 return [self._call(), *self._rest(provider, "caller", "toolset_name")]
         return [Opaque(provider, self._start | {"input": arguments(self.text)} if self.text else self._start)]
@@ -99,7 +97,12 @@ class Block:
 
     def _call(self) -> ToolCall:
         if self._made is None:
-            start = self._start
-            args = arguments(self.text) if self.text else start.get("input") or {}
-            self._made = ToolCall(start.get("id", ""), start.get("name", ""), args)
+            given = self._start.get("input")
+            args = arguments(self.text) if self.text else given if isinstance(given, dict) else {}
+            self._made = ToolCall(_word(self._start, "id"), _word(self._start, "name"), args)
         return self._made
+
+
+def _word(fields: dict[str, Any], name: str) -> str:
+    value = fields.get(name)
+    return value if isinstance(value, str) else ""

@@ -102,19 +102,19 @@ class AnthropicReply:
         for payload in payloads:
             try:
                 event = decode(_EVENT, payload)
+                if event.type == "content_block_delta" and event.delta:
+                    self._block(event.index, event.delta).extend(event.delta, payload, news)
+                else:
+                    self._turn(event, payload, news)
             except ValueError as error:
                 raise self._origin.damaged(payload) from error
-            if event.type == "content_block_delta" and event.delta:
-                self._block(event.index, event.delta).extend(event.delta, payload, news)
-            elif event.error is not None or not event.type:
-                raise self._origin.complained(payload)
-            else:
-                self._turn(event, news)
             if self.done:
                 break
         return news
 
-    def _turn(self, event: _Event, news: list[StreamEvent]) -> None:
+    def _turn(self, event: _Event, payload: bytes, news: list[StreamEvent]) -> None:
+        if event.error is not None:
+            raise self._origin.complained(payload)
         match event.type:
             case "content_block_start" if event.content_block:
                 self._blocks[event.index] = Block(event.content_block)
@@ -126,6 +126,8 @@ class AnthropicReply:
                 self._progress(event.delta.stop_reason if event.delta else None, event.usage)
             case "message_stop":
                 self.done = True
+            case "" if failure := self._origin.odd(payload):
+                raise failure
 
     def _block(self, index: int, delta: Delta) -> Block:
         """The block that is meant; a server that doesn't announce its blocks is forgiven."""

@@ -51,10 +51,12 @@ class Origin:
 
     def damaged(self, payload: bytes) -> ModelError:
         """The failure behind an event that can't be read: it tells of an error in an odd shape, or is damaged."""
+        return self.odd(payload) or self.failure("its stream is damaged", "timeout")
+
+    def odd(self, payload: bytes) -> ModelError | None:
+        """The failure that an event of no known kind tells of; None: it tells of none."""
         body = _parsed(payload)
-        if isinstance(body, dict) and _read(body).text:
-            return self.complained(body)
-        return self.failure("its stream is damaged", "timeout")
+        return self.complained(body) if isinstance(body, dict) and _read(body).text else None
 
     def failure(self, what: str, kind: ErrorKind = "unknown", status: int = 0) -> ModelError:
         """Any other failure."""

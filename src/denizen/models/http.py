@@ -89,8 +89,11 @@ def endpoint(base_url: str, path: str) -> URL:
 
 
 def header_fields(*sources: Mapping[str, str]) -> CIMultiDict[str]:
-    """Header fields, the later sources' over the earlier ones'."""
+    """Header fields, the later sources' over the earlier ones'. Raises ConfigError where one can't be sent."""
     fields = CIMultiDict({"Content-Type": "application/json"})
     for source in sources:
         fields.update(source)
+    for name, value in fields.items():
+        if not value.isprintable():
+            raise ConfigError(f"The header {name} (a key, or one of the provider's headers) holds a control character")
     return fields

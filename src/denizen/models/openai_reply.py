@@ -61,7 +61,9 @@ class OpenAIReply:
         except ValueError as error:
             raise self._origin.failure("its answer is not a chat completion in OpenAI's format") from error
         self._note(chunk, body)
-        for choice in chunk.choices or ():
+        if not chunk.choices:
+            raise self._origin.failure("its answer is empty", "timeout")
+        for choice in chunk.choices:
             self._add(choice, [])
         self._stop = self._stop or "stop"
 
@@ -123,13 +125,17 @@ class OpenAIReply:
     def _stop_for(self, choice: Choice, news: list[StreamEvent]) -> None:
         if choice.error is not None:
             raise self._origin.complained(choice.error)
+        if choice.finish_reason == "error":
+            raise self._origin.failure("it broke its answer off", "timeout")
         self._stop = choice.finish_reason
         self._end(news)
 
     def _note(self, chunk: Chunk, payload: bytes) -> None:
         """What isn't part of the answer: a failure, or what it cost."""
-        if chunk.error is not None or (chunk.usage is None and chunk.choices is None):
+        if chunk.error is not None:
             raise self._origin.complained(payload)
+        if chunk.choices is None and (failure := self._origin.odd(payload)):
+            raise failure
         self._usage = chunk.usage or self._usage
 
     def _speak(self, content: str | list[Part], news: list[StreamEvent]) -> None:
@@ -161,6 +167,8 @@ class OpenAIReply:
     def _detail(self, details: Any) -> None:
         """Pieces of the same detail become one; they go back as a whole."""
         for detail in details if isinstance(details, list) else ():
+            if not isinstance(detail, dict):
+                continue
             kept = self._details.setdefault((detail.get("type"), detail.get("index")), {})
             for name, value in detail.items():
                 grows = name in _GROWING and isinstance(kept.get(name), str) and isinstance(value, str)

@@ -1,0 +1,90 @@
+"""Whatever a server sends, a call ends with an answer or a failure, and raises nothing."""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.models.calls import ASKED, call
+
+from denizen.events import Failed, Finished
+from denizen.messages import AssistantMessage, Opaque, Text, Thinking, ToolCall, Usage
+from denizen.models.anthropic import AnthropicModel
+from denizen.models.openai import OpenAIModel
+from denizen.models.wire import WireModel
+from denizen.testing import LoopbackAnthropic, LoopbackOpenAI
+from denizen.testing.loopback import LoopbackServer
+
+SAID = AssistantMessage(
+    [
+        Opaque("anthropic", {"type": "server_tool_use", "id": "s", "name": "x", "input": {}}),
+        Thinking("hm", "c2ln"),
+        Text("I look"),
+        ToolCall("c1", "read", {"a": 1}),
+    ],
+    usage=Usage(1, 2, 3, 4),
+    stop_reason="tool_calls",
+)
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+    max_leaves=4,
+)
+
+
+@pytest.fixture(scope="module", params=[(LoopbackAnthropic, AnthropicModel), (LoopbackOpenAI, OpenAIModel)])
+def pair(request: pytest.FixtureRequest) -> Iterator[tuple[LoopbackServer, type[WireModel]]]:
+    make_server, client = request.param
+    with make_server() as server:
+        yield server, client
+
+
+def places(value: Any, way: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The ways to everything inside a value."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, each in inner:
+        yield (*way, key)
+        yield from places(each, (*way, key))
+
+
+def changed(event: Any, way: Sequence[Any], value: Any) -> Any:
+    """The event with another value at a place."""
+    copy = json.loads(json.dumps(event))
+    target = copy
+    for key in way[:-1]:
+        target = target[key]
+    target[way[-1]] = value
+    return copy
+
+
+@settings(max_examples=150)
+@given(data=st.data())
+async def test_any_value_anywhere_in_a_stream(
+    data: st.DataObject, pair: tuple[LoopbackServer, type[WireModel]]
+) -> None:
+    server, client = pair
+    payloads = [each.partition(b"data: ")[2].strip() for each in server.wire.streamed(SAID)]
+    events = [json.loads(payload) for payload in payloads if payload != b"[DONE]"]
+    for _ in range(data.draw(st.integers(1, 3))):
+        number = data.draw(st.integers(0, len(events) - 1))
+        ways = [*places(events[number])]
+        events[number] = changed(events[number], data.draw(st.sampled_from(ways)), data.draw(values))
+    order = data.draw(st.permutations(events) | st.just(events))
+    server.send(*(b"data: %s\n\n" % json.dumps(event).encode() for event in order))
+    told = await call(client("m", base_url=server.base_url))
+    assert isinstance(told[-1], Finished | Failed)
+
+
+@settings(max_examples=60)
+@given(
+    body=st.binary(max_size=60) | values.map(lambda value: json.dumps(value).encode()),
+    status=st.sampled_from([200, 400, 500]),
+)
+async def test_any_body(body: bytes, status: int, pair: tuple[LoopbackServer, type[WireModel]]) -> None:
+    server, client = pair
+    for content_type in ("application/json", "text/event-stream"):
+        server.fail(status, body, {"Content-Type": content_type})
+        told = await call(client("m", base_url=server.base_url), ASKED)
+        assert isinstance(told[-1], Finished | Failed)
