@@ -153,8 +153,15 @@ async def test_all_refused_keys_are_told_in_one_sentence_that_names_the_setting(
     for _ in range(2):
         bench.server.fail(401, "invalid x-api-key")
     error = failure(await ask(bench.model("main", "spare")))
-    assert error.message.endswith(f"; none of the 2 keys works, set others in {KEYS}")
+    assert error.message.endswith(f"; none of the 2 keys that were tried works, set others in {KEYS}")
     assert bench.asked == ["main", "spare"]
+
+
+async def test_last_word_names_the_setting_too_when_keys_are_left(bench: Bench) -> None:
+    for _ in range(2):
+        bench.server.fail(401, "invalid x-api-key")
+    error = failure(await ask(bench.model("main", "spare", "third", max_retries=1)))
+    assert error.message.endswith(f"; none of the 2 keys that were tried works, set others in {KEYS}")
 
 
 async def test_key_that_was_refused_is_not_used_again_in_the_call(bench: Bench) -> None:

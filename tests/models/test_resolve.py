@@ -125,7 +125,9 @@ async def test_refused_keys_of_the_configuration_are_named(loopback_openai: Loop
         loopback_openai.fail(401, "Incorrect API key")
     config = Config(model="openai:m", providers={"openai": at(loopback_openai.base_url, "one", "two")})
     error = failure(await ask(opened(config)))
-    assert error.message.endswith("none of the 2 keys works, set others in providers.openai.auth_profiles")
+    assert error.message.endswith(
+        "none of the 2 keys that were tried works, set others in providers.openai.auth_profiles"
+    )
 
 
 async def test_headers_of_the_configuration_are_sent(loopback_openai: LoopbackOpenAI) -> None:

@@ -50,14 +50,17 @@ class Call:
         return _reworded(last, "; ".join(told)) if len(told) > 1 else last
 
     def _without_key(self, profile: Profile, error: ModelError) -> ModelError:
-        """The error of a refused key. When all are refused there is nothing to wait for, nor in the next call."""
+        """The error of a refused key; the last word on a model names who must mend it.
+
+        When all keys are refused there is nothing to wait for, nor in the next call.
+        """
         self._profiles.remove(profile)
         self._refused.append(profile)
-        if self._profiles:
-            return error
-        for each in self._refused:
-            each.recover()
-        return _reworded(error, _all_refused(self._refused, error))
+        if not self._profiles:
+            for each in self._refused:
+                each.recover()
+        goes_on = self._profiles and self._retries_left
+        return error if goes_on else _reworded(error, _refusal(self._refused, error))
 
     def _again(self) -> Profile | None:
         if not self._retries_left:
@@ -83,9 +86,13 @@ def _readiest(profiles: list[Profile]) -> Profile | None:
     return first if first and first.rest() <= PATIENCE else None
 
 
-def _all_refused(profiles: list[Profile], error: ModelError) -> str:
+def _refusal(profiles: list[Profile], error: ModelError) -> str:
     """One sentence for who must mend the keys."""
-    what = "set a key that works" if len(profiles) == 1 else f"none of the {len(profiles)} keys works, set others"
+    what = (
+        "set a key that works"
+        if len(profiles) == 1
+        else f"none of the {len(profiles)} keys that were tried works, set others"
+    )
     where = " or ".join(dict.fromkeys(profile.candidate.key_from for profile in profiles))
     return f"{error.message.rstrip('.')}; {what} in {where}" if where else f"{error.message.rstrip('.')}; {what}"
 
