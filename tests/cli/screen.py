@@ -65,6 +65,11 @@ class Screen:
         """Type a line and press Enter."""
         self.type(f"{line}\r")
 
+    @property
+    def echoes(self) -> bool:
+        """Whether the terminal is in its usual mode, where it shows what is typed."""
+        return bool(termios.tcgetattr(self._fd)[3] & termios.ECHO)
+
     def end(self) -> int:
         """Wait until the program has ended; its exit status."""
         end = time.monotonic() + PATIENCE

@@ -67,6 +67,31 @@ def test_ctrl_c_keeps_what_had_streamed(on_terminal: OnTerminal, denizen: Run, m
     assert "Only the beginning" in denizen("sessions", "show", "s").out
 
 
+def test_ctrl_c_in_a_conversation_ends_the_turns_processes(on_terminal: OnTerminal, model: Model, repo: Path) -> None:
+    model.plays(call("bash", command="sleep 1000 & echo started > started; wait"), "Still here.")
+    screen = on_terminal("chat", "--yes")
+    screen.expect("\n>")
+    screen.enter("hi")
+    wait_for(repo / "started")
+    children = descendants(screen.process.pid)
+    screen.type("\x03")
+    screen.expect("✗ bash sleep 1000")
+    screen.expect("cancelled")
+    screen.expect("\n>")
+    assert not [pid for pid in children if alive(pid)]
+    screen.enter("and now?")
+    screen.expect("Still here.")
+
+
+def test_a_conversation_that_is_ended_leaves_the_terminal_as_it_was(on_terminal: OnTerminal, model: Model) -> None:
+    screen = on_terminal("chat")
+    screen.expect("\n>")
+    assert not screen.echoes
+    screen.process.terminate()
+    assert screen.end() == 130
+    assert screen.echoes
+
+
 def test_ctrl_c_at_a_question_cancels(
     on_terminal: OnTerminal, model: Model, repo: Path, asks_about_writes: None
 ) -> None:

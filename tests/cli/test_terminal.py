@@ -69,6 +69,15 @@ def test_what_a_tool_prints_passes_by(on_terminal: OnTerminal, model: Model, rep
     assert "\x1b[2J" not in screen.raw
 
 
+def test_of_a_typed_answer_only_the_right_one_is_shown(on_terminal: OnTerminal, model: Model, tmp_path: Path) -> None:
+    (tmp_path / "schema.json").write_text('{"type": "object", "required": ["right"]}')
+    model.plays('{"wrong": 1}', '{"right": 1}')
+    screen = on_terminal("ask", "--output-schema", str(tmp_path / "schema.json"), "hi")
+    assert screen.end() == 0
+    assert "wrong" not in screen.text
+    assert '{"right":1}\n' in screen.text
+
+
 def test_what_streams_cannot_paint_the_terminal(on_terminal: OnTerminal, model: Model) -> None:
     model.plays("a\x1b]0;title\x07b\x1b[2Jc\x9b5nd")
     screen = on_terminal("ask", "hi", NO_COLOR="1")
@@ -148,7 +157,7 @@ def test_what_was_typed_before_a_question_is_no_answer_to_it(on_terminal: OnTerm
     screen.expect("… bash sleep 1")
     screen.type("y")
     screen.expect(QUESTION)
-    screen.enter("n")
+    screen.enter("")
     assert screen.end() == 0
     assert "the user said no" in model.told()
 

@@ -158,6 +158,8 @@ class Terminal:
         self._line(f"  answer with: denizen answer {name} yes|no|TEXT", "yellow", always=True)
 
     def _conclude(self, result: RunResult) -> None:
+        for what, since in self._running.values():
+            self._line(f"  ✗ {what} · stopped after {duration(self._clock.monotonic() - since)}", "yellow")
         if result.stop_reason == "answered" and not self._streamed:
             write(_final(result))
         if result.error and result.stop_reason in {"iteration_limit", "loop", "budget"}:
