@@ -2,7 +2,7 @@
 
 import shutil
 import subprocess
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -41,9 +41,10 @@ def workshop(original: Path, tmp_path: Path) -> Path:
 @pytest.fixture
 def ask(workshop: Path, tmp_path: Path) -> Ask:
     home = tmp_path / "home"
-    config = Config(model="offline", home=home, workspace=workshop, agent=AgentSettings(workspace_dir=home / "own"))
 
-    async def run(question: str, **options: Any) -> RunResult:
+    async def run(question: str, *, settings: Mapping[str, Any] | None = None, **options: Any) -> RunResult:
+        own = AgentSettings(workspace_dir=home / "own", **(settings or {}))
+        config = Config(model="offline", home=home, workspace=workshop, agent=own)
         return await run_agent(question, config=config, **options)
 
     return run
@@ -93,6 +94,22 @@ async def test_counts_a_workspace_of_many_pages(ask: Ask, workshop: Path) -> Non
     for number in range(700):
         (workshop / f"src/part{number}.py").touch()
     assert "703 of its 707 source files" in (await ask("what language is this?")).reply
+
+
+async def test_says_that_it_sees_only_a_part(ask: Ask) -> None:
+    little = {"max_tool_result_chars": 60}
+    reply = (await ask("list the files", settings=little)).reply
+    assert reply.endswith("That is what I see in a part of the files; there are more.")
+    assert "That is its beginning" in (await ask("show me README.md", settings=little)).reply
+    assert "is too long for me" in (await ask("list the dependencies", settings=little)).reply
+
+
+async def test_what_others_wrote_is_not_the_projects(ask: Ask, workshop: Path) -> None:
+    (workshop / "vendor").mkdir()
+    shutil.copy(workshop / "src/shop/cart.py", workshop / "vendor/cart.py")
+    shutil.copy(workshop / "web/package.json", workshop / "vendor/package.json")
+    assert "3 of its 7 source files" in (await ask("what language is this?")).reply
+    assert "vendor" not in (await ask("list the dependencies")).reply
 
 
 @pytest.mark.parametrize(

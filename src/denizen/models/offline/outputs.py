@@ -12,6 +12,8 @@ PAGES = 16
 
 _PAGE = 500
 _MORE = re.compile(r"^\[there is more; ", re.MULTILINE)
+_CUT = re.compile(r"[^\n]*\n\[cut: \d+ of \d+ characters[^\n]*\]\s*$")
+"""The end of a result that was longer than the engine lets through: a broken line, and its remark."""
 _NUMBERED = re.compile(r"\d+\t(.*)", re.DOTALL)
 _GO_ON = re.compile(r"^\[.* start=(\d+)\]$", re.MULTILINE)
 _HIT = re.compile(r"(\d+):(.*)", re.DOTALL)
@@ -27,11 +29,7 @@ class Listing:
     @property
     def note(self) -> str:
         """What has to be said of it."""
-        return (
-            ""
-            if self.complete
-            else f"\n\n(That is what I saw in the first {PAGES * _PAGE:,} files and folders; there are more.)"
-        )
+        return "" if self.complete else "\n\nThat is what I see in a part of the files; there are more."
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +55,10 @@ def find_files(pattern: str = "*", path: str = ".") -> Generator[Sequence[Want],
         pages += [result.text for result in results if not result.is_error]
         if any(result.is_error for result in results):
             break
-    lines = [line for page in pages for line in page.split("\n")]
+    whole = [_CUT.sub("", page) for page in pages]
+    lines = [line for page in whole for line in page.split("\n")]
     files = [line for line in lines if line and not line.startswith("[") and not line.endswith("/")]
-    return Listing(files, not _MORE.search(pages[-1]))
+    return Listing(files, not _MORE.search(pages[-1]) and whole == pages)
 
 
 def shown(text: str) -> Shown:
@@ -67,7 +66,7 @@ def shown(text: str) -> Shown:
     lines = text.split("\n")
     numbered = [match[1] for line in lines if (match := _NUMBERED.fullmatch(line))]
     remarks = [line for line in lines if not _NUMBERED.fullmatch(line)]
-    return Shown(numbered, "\n".join(remarks), not _GO_ON.search("\n".join(remarks)))
+    return Shown(numbered, "\n".join(remarks), not _GO_ON.search(text) and not _CUT.search(text))
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,9 @@ MANIFESTS = 12
 NAMES = 50
 """How many dependencies of a kind are named."""
 
+_OTHERS = frozenset({"node_modules", "bower_components", "vendor", "third_party", "site-packages", ".venv", "venv"})
+"""Folders of what others wrote."""
+
 _MANIFEST_NAMES = (
     "{pyproject.toml,setup.cfg,setup.py,Pipfile,environment.yml,requirements*.txt,requirements*.in,package.json,Cargo.toml,go.mod,"
     "composer.json,Gemfile,*.gemspec,pom.xml,build.gradle,build.gradle.kts,mix.exs,Package.swift,pubspec.yaml,*.{cs,fs,vb}proj}"
@@ -25,7 +28,7 @@ _MANIFEST_NAMES = (
 def languages(asked: Question, found: re.Match[str]) -> Plan:
     """The languages by number of files: the main one, the others, and what else there is."""
     listing = yield from find_files()
-    counts = languages_of(listing.files).most_common()
+    counts = languages_of(filter(_own, listing.files)).most_common()
     source = [(language, count) for language, count in counts if language.source]
     other = [(language, count) for language, count in counts if not language.source]
     if not source:
@@ -38,6 +41,11 @@ def languages(asked: Question, found: re.Match[str]) -> Plan:
     return text + (f" Besides, there is {_shares(other)}." if other else "") + listing.note
 
 
+def _own(path: str) -> bool:
+    """Whether a file is the project's, not something it stands on."""
+    return _OTHERS.isdisjoint(path.split("/"))
+
+
 def _shares(counts: Sequence[tuple[Language, int]]) -> str:
     return listed([f"{language.name} ({count:,})" for language, count in counts])
 
@@ -45,7 +53,7 @@ def _shares(counts: Sequence[tuple[Language, int]]) -> str:
 def dependencies(asked: Question, found: re.Match[str]) -> Plan:
     """What the manifests declare, each by itself."""
     listing = yield from find_files(_MANIFEST_NAMES)
-    paths = sorted(filter(reader_of, listing.files), key=lambda path: (path.count("/"), path))
+    paths = sorted(filter(reader_of, filter(_own, listing.files)), key=lambda path: (path.count("/"), path))
     if not paths:
         return "I find no file here that declares dependencies, such as pyproject.toml, package.json or Cargo.toml."
     results = yield [Want("read", {"path": path}) for path in paths[:MANIFESTS]]
