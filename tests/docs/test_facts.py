@@ -1,6 +1,8 @@
 """What the pages list is what there is: nothing is forgotten, nothing invented."""
 
 import re
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args
@@ -99,6 +101,12 @@ async def test_size_of_prompt_and_tools(agent: Agent) -> None:
     assert len(prompt.encode()) + len(msgspec.json.encode(request.tools)) == pytest.approx(
         int(told[1].replace(",", "")), abs=300
     )
+
+
+def test_figures_are_those_of_the_latest_benchmark_run() -> None:
+    command = [sys.executable, str(ROOT / "scripts" / "figures.py"), "--check"]
+    check = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert check.returncode == 0, check.stdout + check.stderr
 
 
 def test_pictures_load_nothing_and_name_no_machine() -> None:
