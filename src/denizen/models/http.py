@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
+from typing import Final
 
 import aiohttp
 from aiohttp.abc import AbstractStreamWriter
@@ -11,6 +12,9 @@ from yarl import URL
 
 from denizen.errors import ConfigError
 from denizen.models.encoding import BLOCK
+
+LONGEST_WRITE: Final = 1024 * 1024
+"""Bytes that are written before others may run."""
 
 
 class Http:
@@ -32,7 +36,7 @@ class Http:
         """POST the pieces of a body; the response's is still to be read. Raises aiohttp's errors and TimeoutError."""
         return self._opened().post(
             url,
-            data=body[0] if len(body) == 1 and len(body[0]) <= BLOCK else _Blocks(body),
+            data=_payload(body),
             headers=headers,
             timeout=self._streaming if stream else self._buffered,
             allow_redirects=False,
@@ -53,14 +57,20 @@ class Http:
             await self._sessions.pop(loop).close()
 
 
+def _payload(pieces: Sequence[bytes]) -> "bytes | _Blocks":
+    """A body, in as few writes as possible: each is a system call, but copying what is large costs more."""
+    size = sum(map(len, pieces))
+    return b"".join(pieces) if size <= BLOCK else _Blocks(pieces, size)
+
+
 class _Blocks(aiohttp.Payload):
     """A large body, sent as it lies in memory."""
 
     _value: Sequence[bytes]
 
-    def __init__(self, pieces: Sequence[bytes]) -> None:
+    def __init__(self, pieces: Sequence[bytes], size: int) -> None:
         super().__init__(pieces, content_type="application/json")
-        self._size = sum(map(len, pieces))
+        self._size = size
 
     def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
         return b"".join(self._value).decode(encoding, errors)
@@ -68,8 +78,8 @@ class _Blocks(aiohttp.Payload):
     async def write(self, writer: AbstractStreamWriter) -> None:
         for piece in self._value:
             view = memoryview(piece)
-            for start in range(0, len(piece), BLOCK):
-                await writer.write(view[start : start + BLOCK])
+            for start in range(0, len(view), LONGEST_WRITE):
+                await writer.write(view[start : start + LONGEST_WRITE])
 
 
 async def finish(response: aiohttp.ClientResponse, seconds: float = 1.0) -> None:
