@@ -1,7 +1,7 @@
 """The tools that every agent has, and those that other packages add."""
 
 from collections.abc import Mapping
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 
 from denizen.config.settings import Config
 from denizen.errors import ConfigError
@@ -30,16 +30,20 @@ def default_tools(config: Config, *, sandbox: Sandbox, memory: Memory, environ: 
 def plugin_tools() -> list[Tool]:
     """The tools of installed packages: each entry point of the group `denizen.tools` is a tool or a list of them.
 
-    Raises ConfigError for one that can't be loaded.
+    Raises ConfigError for one that can't be loaded, or isn't that.
     """
-    found: list[Tool] = []
-    for entry in entry_points(group="denizen.tools"):
-        try:
-            loaded = entry.load()
-        except Exception as broken:  # the boundary to other packages: whatever they raise, the user must act
-            package = entry.dist.name if entry.dist else entry.value
-            raise ConfigError(
-                f"the tools {entry.name!r} of {package} can't be loaded: {broken}; update or remove it"
-            ) from broken
-        found += loaded if isinstance(loaded, list) else [loaded]
-    return found
+    return [tool for entry in entry_points(group="denizen.tools") for tool in _load(entry)]
+
+
+def _load(entry: EntryPoint) -> list[Tool]:
+    package = entry.dist.name if entry.dist else entry.value
+    try:
+        loaded = entry.load()
+    except Exception as broken:  # the boundary to other packages: whatever they raise, the user must act
+        raise ConfigError(
+            f"the tools {entry.name!r} of {package} can't be loaded: {broken}; update or remove it"
+        ) from broken
+    tools = loaded if isinstance(loaded, list) else [loaded]
+    if not all(hasattr(tool, "schema") and hasattr(tool, "run") for tool in tools):
+        raise ConfigError(f"{entry.name!r} of {package} is no tool, nor a list of tools; update or remove it")
+    return tools

@@ -35,7 +35,7 @@ class Passed:
         """What has to be said of it; what is ignored only where nothing was found, as it may be there."""
         notes: list[str] = []
         if nothing_found and self.ignored:
-            notes.append(f"\n[not searched, as git ignores it: {self.ignored} files and folders]")
+            notes.append(f"\n[not searched, because git ignores them: {self.ignored}]")
         if self.unread:
             more = ", …" if len(self.unread) > MOST_NAMED else ""
             notes.append(f"\n[not read: {', '.join(self.unread[:MOST_NAMED])}{more}]")

@@ -1,0 +1,96 @@
+"""`find`: files and folders by name."""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from denizen.errors import ToolRefused
+from denizen.messages import ToolResult
+from denizen.tools.find import MOST, find
+
+Call = Callable[..., Awaitable[ToolResult]]
+
+
+@pytest.fixture
+def tree(workspace: Path) -> Path:
+    (workspace / ".gitignore").write_text("dist/\n")
+    for name in (
+        *("README.md", "src/main.py", "src/app/view.ts", "src/app/view.tsx", "src/app/test/view.py"),
+        *("test/main.py", "dist/main.py", ".git/main.py", ".github/ci.yml", "src/[x].py"),
+    ):
+        (workspace / name).parent.mkdir(parents=True, exist_ok=True)
+        (workspace / name).touch()
+    return workspace
+
+
+@pytest.mark.usefixtures("tree")
+@pytest.mark.parametrize(
+    ("pattern", "path", "found"),
+    [
+        ("main.py", ".", "src/main.py\ntest/main.py"),
+        ("*.py", "src", "src/[x].py\nsrc/app/test/view.py\nsrc/main.py"),
+        ("src/*.py", ".", "src/[x].py\nsrc/main.py"),
+        ("./src/*.py", ".", "src/[x].py\nsrc/main.py"),
+        ("**/*.py", "src", "src/[x].py\nsrc/app/test/view.py\nsrc/main.py"),
+        ("src/**/view.*", ".", "src/app/test/view.py\nsrc/app/view.ts\nsrc/app/view.tsx"),
+        (
+            "src/**",
+            ".",
+            "src/[x].py\nsrc/app/\nsrc/app/test/\nsrc/app/test/view.py\nsrc/app/view.ts\nsrc/app/view.tsx\nsrc/main.py",
+        ),
+        ("*.{ts,tsx}", ".", "src/app/view.ts\nsrc/app/view.tsx"),
+        ("{src,test}/{main,none}.py", ".", "src/main.py\ntest/main.py"),
+        ("test/", ".", "src/app/test/\ntest/"),
+        ("view.ts?", ".", "src/app/view.tsx"),
+        ("[A-Z]*", ".", "README.md"),
+        ("\\[x\\].py", ".", "src/[x].py"),
+        ("ci.yml", ".", ".github/ci.yml"),
+    ],
+)
+async def test_names_are_matched_as_git_does(pattern: str, path: str, found: str, call: Call) -> None:
+    assert (await call(find, pattern=pattern, path=path)).text == found
+
+
+@pytest.mark.usefixtures("tree")
+async def test_nothing_found_says_what_was_not_searched(call: Call) -> None:
+    result = await call(find, pattern="*.rs")
+    assert result.text == "[nothing matches *.rs]\n[not searched, because git ignores them: 1]"
+
+
+async def test_many_results_come_in_pages(workspace: Path, call: Call) -> None:
+    for number in range(MOST + 2):
+        (workspace / f"{number:04}").touch()
+    first = await call(find, pattern="*")
+    assert first.text.endswith(f"\n{MOST - 1:04}\n[there is more; to go on: find with start={MOST + 1}]")
+    assert (await call(find, pattern="*", start=MOST + 1)).text == f"{MOST:04}\n{MOST + 1:04}"
+    assert (await call(find, pattern="*", start=9999)).text == "[nothing more matches *]"
+
+
+async def test_links_are_found_but_not_followed(workspace: Path, call: Call) -> None:
+    (workspace / "sub").mkdir()
+    (workspace / "sub/loop").symlink_to(workspace)
+    assert (await call(find, pattern="**")).text == "sub/\nsub/loop"
+
+
+async def test_a_deep_tree_is_walked_to_its_end(workspace: Path, call: Call) -> None:
+    deep = workspace.joinpath(*["d"] * 300)
+    deep.mkdir(parents=True)
+    (deep / "end").touch()
+    assert (await call(find, pattern="end")).text == "d/" * 300 + "end"
+
+
+async def test_a_pattern_for_too_many_names_is_refused(call: Call) -> None:
+    with pytest.raises(ToolRefused, match="more than 200 others"):
+        await call(find, pattern="{a,b}" * 20)
+
+
+async def test_a_hostile_pattern_comes_to_an_end(workspace: Path, call: Call) -> None:
+    (workspace / ("a" * 250)).touch()
+    assert (await call(find, pattern="*a" * 100 + "b")).text.startswith("[nothing matches")
+
+
+async def test_what_is_no_folder_is_refused(workspace: Path, call: Call) -> None:
+    (workspace / "file").touch()
+    with pytest.raises(ToolRefused, match="file is a file, not a folder"):
+        await call(find, pattern="*", path="file")
