@@ -11,7 +11,7 @@ from denizen.messages import AssistantMessage, AssistantPart, Opaque, StopReason
 from denizen.models.complaint import Origin
 from denizen.models.openai_calls import Call, CallDelta
 from denizen.models.openai_chunk import CHUNK, Choice, Chunk, Counts, Delta, Part
-from denizen.models.parsing import decode
+from denizen.models.parsing import UNREADABLE, decode
 from denizen.models.sse import EventStream
 
 _STOPS: Final[Mapping[str, StopReason]] = {
@@ -83,19 +83,25 @@ class OpenAIReply:
     def _take(self, payloads: Sequence[bytes]) -> list[StreamEvent]:
         news: list[StreamEvent] = []
         for payload in payloads:
-            if payload.endswith(b"[DONE]"):
-                self.done = True
-                self._end(news)
-                break
             try:
-                chunk = decode(CHUNK, payload)
-            except ValueError as error:
-                raise self._origin.damaged(payload) from error
+                chunk = CHUNK.decode(payload)
+            except UNREADABLE:
+                if payload.strip() == b"[DONE]":
+                    self.done = True
+                    self._end(news)
+                    break
+                chunk = self._read_again(payload)
             if chunk.usage is not None or chunk.choices is None or chunk.error is not None:
                 self._note(chunk, payload)
             for choice in chunk.choices or ():
                 self._add(choice, news)
         return news
+
+    def _read_again(self, payload: bytes) -> Chunk:
+        try:
+            return decode(CHUNK, payload)
+        except ValueError as error:
+            raise self._origin.damaged(payload) from error
 
     def _add(self, choice: Choice, news: list[StreamEvent]) -> None:
         delta = choice.delta or choice.message

@@ -9,6 +9,9 @@ import msgspec
 INVALID_JSON: Final = "invalid_json"
 """The only argument of a call whose arguments weren't a JSON object; its value is what the model wrote instead."""
 
+UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What a decoder raises for bytes that it can't read as they are."""
+
 _T = TypeVar("_T")
 _HALF_A_PAIR: Final = re.compile(
     r"\\ud[89ab][0-9a-f]{2}(?!\\ud[c-f][0-9a-f]{2})|(?<!\\ud[89ab][0-9a-f]{2})\\ud[c-f][0-9a-f]{2}", re.IGNORECASE
@@ -22,7 +25,7 @@ def decode(decoder: msgspec.json.Decoder[_T], data: bytes) -> _T:
     """
     try:
         return decoder.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except UNREADABLE:
         value = _patiently(data.decode("utf-8", "replace"))
         return msgspec.convert(value, decoder.type, strict=False)
 
