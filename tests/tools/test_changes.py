@@ -17,9 +17,11 @@ import pytest
 from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
 from denizen.ports import Tool, ToolContext
+from denizen.tools.changes import NewContent, change, version
 from denizen.tools.edit import edit
 from denizen.tools.patch import apply_patch
 from denizen.tools.read import read
+from denizen.tools.workspace import Workspace
 from denizen.tools.write import write
 
 Call = Callable[..., Awaitable[ToolResult]]
@@ -138,6 +140,19 @@ async def test_what_is_put_already_is_put_back_when_a_later_file_fails(shared: t
     with as_nobody(), pytest.raises(ToolRefused, match=r"sticky/theirs.txt can't be written: Operation not permitted"):
         await apply_patch.run({"patch": "\n".join(f"*** {section}" for section in [*sections, last])}, turn)
     assert content(folder) == before
+
+
+async def test_a_file_that_somebody_changed_meanwhile_is_left_alone(workspace: Path) -> None:
+    for name in ("a.txt", "b.txt"):
+        (workspace / name).write_text("read\n")
+    read_then = version((workspace / "b.txt").stat())
+    (workspace / "b.txt").write_text("theirs\n")
+    contents = {"a.txt": NewContent(b"ours\n"), "b.txt": NewContent(b"ours\n", replaces=read_then)}
+    with pytest.raises(ToolRefused, match=r"b\.txt was changed by somebody else meanwhile; read it again"):
+        change(Workspace(workspace), contents)
+    with pytest.raises(ToolRefused, match=r"a\.txt was changed by somebody else"):
+        change(Workspace(workspace), {"a.txt": NewContent(b"ours\n", replaces=None)})
+    assert content(workspace) == {"a.txt": b"read\n", "b.txt": b"theirs\n"}
 
 
 async def test_permissions_and_owner_are_kept(workspace: Path, call: Call) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
-from denizen.tools.edit import edit
+from denizen.tools.edit import MOST_PLACES, edit
 from denizen.tools.source import LARGEST
 
 Call = Callable[..., Awaitable[ToolResult]]
@@ -45,6 +45,12 @@ async def test_all_replaces_every_occurrence(workspace: Path, call: Call) -> Non
     result = await call(edit, path="a.txt", old="a", new="b", all=True)
     assert (workspace / "a.txt").read_text() == "bbb b\n" * 20
     assert result.text == "Edited a.txt, 80 places: lines 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, …"
+
+
+async def test_a_text_that_is_nearly_everywhere_is_refused(workspace: Path, call: Call) -> None:
+    (workspace / "a.txt").write_text("a" * (MOST_PLACES + 1))
+    with pytest.raises(ToolRefused, match=f"more than {MOST_PLACES} times"):
+        await call(edit, path="a.txt", old="a", new="b", all=True)
 
 
 @pytest.mark.parametrize(

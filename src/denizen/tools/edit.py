@@ -18,6 +18,8 @@ from denizen.tools.workspace import Workspace
 
 MOST_NAMED = 10
 """Line numbers in a message."""
+MOST_PLACES = 10_000
+"""Occurrences that one call replaces."""
 
 _NUMBER = re.compile(r"\s*\d+\t")
 
@@ -44,6 +46,8 @@ def _edit(workspace: Workspace, path: str, texts: tuple[str, str], *, everywhere
     spans = _occurrences(flat.text, old, apart=everywhere)
     if not spans:
         return _edit_loosely(workspace, source, flat, old, new)
+    if len(spans) > MOST_PLACES:
+        raise ToolRefused(f"{source.path} has this text more than {MOST_PLACES} times; give more of it")
     lines = [flat.text.count("\n", 0, begin) + 1 for begin, _ in spans[:MOST_NAMED]]
     if len(spans) > 1 and not everywhere:
         raise _ambiguous(source.path, len(spans), lines, "; or set `all`")
@@ -54,9 +58,10 @@ def _edit(workspace: Workspace, path: str, texts: tuple[str, str], *, everywhere
 
 
 def _occurrences(text: str, old: str, *, apart: bool) -> list[Span]:
+    """Where the text is, up to one time more than can be replaced; `apart`: without those that overlap."""
     found: list[Span] = []
     at = text.find(old)
-    while at >= 0:
+    while at >= 0 and len(found) <= MOST_PLACES:
         found.append((at, at + len(old)))
         at = text.find(old, at + (len(old) if apart else 1))
     return found

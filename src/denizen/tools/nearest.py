@@ -10,7 +10,7 @@ from denizen.tools.whitespace import squeeze
 MOST_LINES = 12
 MOST_CHARS = 200
 """Lines of the nearest part that are shown, and characters of each."""
-_MOST_SEARCHED = 20_000
+_MOST_SEARCHED = 5_000
 """Lines that are compared sign by sign when no line is the same."""
 
 

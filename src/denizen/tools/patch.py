@@ -1,23 +1,12 @@
 """`apply_patch`: changes to several files, all of them or none."""
 
-import re
-from dataclasses import dataclass
-from typing import Any
-
-from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
 from denizen.ports import ToolContext, Traits
-from denizen.tools.changes import NewContent, change
-from denizen.tools.diff import difference
-from denizen.tools.function import result, tool
-from denizen.tools.patching.apply import apply_hunks, create_text
-from denizen.tools.patching.read import FilePatch, read_patch
-from denizen.tools.source import Source, load, load_if_there
-from denizen.tools.text import Encoding, decode
+from denizen.tools.function import tool
+from denizen.tools.patching.plan import Plan
+from denizen.tools.patching.read import read_patch
 from denizen.tools.thread import in_thread
 from denizen.tools.workspace import Workspace
-
-_PREFIX = re.compile(r"[a-z]/.")
 
 
 @tool(traits=Traits.WRITES)
@@ -31,135 +20,7 @@ async def apply_patch(turn: ToolContext, patch: str) -> ToolResult:
 
 
 def _apply(workspace: Workspace, patch: str) -> ToolResult:
-    plan = _Plan(workspace)
+    plan = Plan(workspace)
     for file in read_patch(patch):
         plan.add(file)
     return plan.carry_out()
-
-
-@dataclass(slots=True)
-class _File:
-    """What a file was and what it will be: its content (None: there is none), and where it came from."""
-
-    was: Source
-    data: bytes | None
-    executable: bool
-    origin: Source | None = None
-    moved: str = ""
-
-    @property
-    def changed(self) -> bool:
-        """Whether anything has to be written."""
-        return self.data != self.was.data or (self.data is not None and self.executable != self.was.executable)
-
-
-class _Plan:
-    """The files as they will be after the patch; nothing is written until all of it has been understood."""
-
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
-        self._files: dict[str, _File] = {}
-        self._notes: list[str] = []
-
-    def add(self, patch: FilePatch) -> None:
-        """Plan what happens to one file. Raises ToolRefused when it can't be done."""
-        old = self._meant(patch.old, patch) if patch.old is not None else None
-        new = self._meant(patch.new, patch) if patch.new is not None else None
-        if new and patch.executable is not None:
-            new.executable = patch.executable
-        if new and not old:
-            self._create(new, patch)
-        elif old and not new:
-            self._delete(old, patch)
-        elif old and new and patch.move:
-            self._move(old, new, patch)
-        elif old and new:
-            self._update(old, new, patch)
-
-    def carry_out(self) -> ToolResult:
-        """Write it all. Raises ToolRefused when a file can't be written, or was changed meanwhile."""
-        files = [file for file in self._files.values() if file.changed]
-        if not files:
-            raise ToolRefused("the patch changes nothing: the files are like that already")
-        contents = {file.was.path: NewContent(file.data, file.executable, replaces=file.was.version) for file in files}
-        change(self._workspace, contents)
-        gone = {file.origin.path for file in files if file.origin and file.moved == "Renamed"}
-        done = [_report(file) for file in files if file.was.path not in gone]
-        return result("\n".join([text for text, _ in done] + self._notes), files=[details for _, details in done])
-
-    def _create(self, new: _File, patch: FilePatch) -> None:
-        if new.data is not None:
-            raise ToolRefused(f"{new.was.path} is to be created, but it is there already; update it instead")
-        new.data = Encoding().encode(create_text(new.was.path, patch.hunks), new.was.path)
-
-    def _delete(self, old: _File, patch: FilePatch) -> None:
-        left = self._patched(old, patch) if patch.hunks else b""
-        if left:
-            raise ToolRefused(
-                f"{old.was.path} is to be deleted, but the patch leaves lines in it; "
-                f"to delete all of it: *** Delete File: {old.was.path}"
-            )
-        self._require(old)
-        old.data = None
-
-    def _move(self, old: _File, new: _File, patch: FilePatch) -> None:
-        if new.data is not None and new is not old:
-            raise ToolRefused(f"{old.was.path} can't become {new.was.path}, which is there already")
-        data = self._patched(old, patch)
-        if patch.move == "rename":
-            old.data = None
-        new.data, new.origin, new.moved = data, old.was, "Renamed" if patch.move == "rename" else "Copied"
-        if patch.executable is None:
-            new.executable = old.executable
-
-    def _update(self, old: _File, new: _File, patch: FilePatch) -> None:
-        if new is not old and new.data is None and old.data is not None:
-            raise ToolRefused(
-                f"the patch calls one file {old.was.path} and {new.was.path}; to rename it, "
-                "say so: `rename from` and `rename to`, or `*** Move to:`"
-            )
-        if not patch.hunks and patch.executable is None:
-            raise ToolRefused(f"the patch says nothing of what to change in {new.was.path}")
-        new.data = self._patched(new, patch)
-
-    def _patched(self, file: _File, patch: FilePatch) -> bytes:
-        self._require(file)
-        now = Source(file.was.path, file.data)
-        if not patch.hunks:
-            return file.data or b""
-        applied = apply_hunks(now.path, now.text, patch.hunks)
-        self._notes += [f"{now.path}, {note}" for note in applied.notes]
-        return now.rewritten(applied.text)
-
-    def _require(self, file: _File) -> None:
-        if file.data is None and file.was.data is not None:
-            raise ToolRefused(f"{file.was.path} is gone by an earlier part of the patch")
-        if file.data is None:
-            load(self._workspace, file.was.path)  # says that it is missing, and what is nearest
-
-    def _meant(self, name: str, patch: FilePatch) -> _File:
-        """The file that a header names, with or without the letter that diffs put before it."""
-        file = self._file(name)
-        if patch.prefixed and _PREFIX.match(name):
-            bare = self._file(name[2:])
-            return file if file.data is not None and bare.data is None else bare
-        return file
-
-    def _file(self, path: str) -> _File:
-        source = load_if_there(self._workspace, path)
-        return self._files.setdefault(source.path, _File(source, source.data, source.executable))
-
-
-def _report(file: _File) -> tuple[str, dict[str, Any]]:
-    """What happened to a file, for the model and for the screen."""
-    before = file.origin or file.was
-    was = difference(_text(before.data), _text(file.data))
-    did = file.moved or ("Created" if file.was.data is None else "Deleted" if file.data is None else "Updated")
-    name = f"{before.path} → {file.was.path}" if file.origin else file.was.path
-    details = {"path": file.was.path, "did": did.lower(), "from": before.path, **was.details()}
-    return f"{did} {name} (+{was.added} −{was.removed})", details
-
-
-def _text(data: bytes | None) -> str:
-    decoded = decode(data or b"")
-    return decoded[0] if decoded else ""
