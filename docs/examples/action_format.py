@@ -2,7 +2,6 @@
 
 import json
 import re
-import secrets
 from collections.abc import Sequence
 
 import msgspec
@@ -27,8 +26,9 @@ class Fenced:
         return msgspec.structs.replace(request, system=f"{request.system}\n\n{grammar}")
 
     def read(self, message: AssistantMessage, tools: Toolset) -> Intent:
-        """The calls in the text, and the text without them. Ids must be unique: approvals go by them."""
-        calls = [ToolCall(secrets.token_hex(8), name, json.loads(args)) for name, args in CALL.findall(message.text)]
+        """The calls in the text, and the text without them; always with the same ids, as it is read more than once."""
+        found = enumerate(CALL.findall(message.text), 1)
+        calls = [ToolCall(f"call-{number}", name, json.loads(args)) for number, (name, args) in found]
         return Intent(calls, CALL.sub("", message.text).strip())
 
     def report(self, results: Sequence[ToolResult]) -> Sequence[Message]:
@@ -36,7 +36,7 @@ class Fenced:
         return [UserMessage([Text(f"{result.name}: {result.text}") for result in results])]
 
 
-PROFILES["fenced"] = Profile("fenced", Fenced(), lambda actions: Transcript(actions.report))
+PROFILES["fenced"] = Profile("fenced", Fenced(), Transcript)
 
 
 @tool

@@ -4,19 +4,18 @@ from collections.abc import Sequence
 
 from denizen import Agent, run_agent_sync
 from denizen.actions import Native
-from denizen.context.transcript import Report
 from denizen.engine.profiles import PROFILES, Profile
 from denizen.entries import AnyEntry, AssistantEntry, CompactionEntry, ToolEntry, UserEntry
 from denizen.messages import Message
-from denizen.ports import AskModel, View
+from denizen.ports import ActionFormat, AskModel, View
 from denizen.testing import ScriptedModel
 
 
 class LastTurns:
     """Shows what was said since the user's message `turns` ago: a call and its result are never parted there."""
 
-    def __init__(self, report: Report, turns: int) -> None:
-        self._report = report
+    def __init__(self, actions: ActionFormat, turns: int) -> None:
+        self._actions = actions
         self._turns = turns
         self._messages: list[Message] = []
         self._starts: list[int] = []
@@ -30,7 +29,7 @@ class LastTurns:
             case AssistantEntry(message=message):
                 self._messages.append(message)
             case ToolEntry(message=result):
-                self._messages += self._report([result])
+                self._messages += self._actions.report([result])
 
     def assemble(self, view: View) -> Sequence[Message]:
         """The messages of the next call."""
@@ -45,7 +44,7 @@ class LastTurns:
         return None
 
 
-PROFILES["forgetful"] = Profile("forgetful", Native(), lambda actions: LastTurns(actions.report, turns=2))
+PROFILES["forgetful"] = Profile("forgetful", Native(), lambda actions, tools: LastTurns(actions, turns=2))
 
 if __name__ == "__main__":
     model = ScriptedModel(["Hello, Ann.", "Noon.", "I don't know."])

@@ -35,6 +35,11 @@ class MemorySession:
         self._clock = clock
         self._follow_head()
 
+    @property
+    def moved(self) -> bool:
+        """Whether the head was moved here and nothing was written since."""
+        return self._kept.moved
+
     async def append(self, entry: AnyEntry, *, expect_head: str | None = None) -> str:
         """Keep the entry behind the head; returns its id."""
         if self._kept.writer is not self or expect_head not in (None, self.head):

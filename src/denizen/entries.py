@@ -61,7 +61,7 @@ class CompactionEntry(Entry, frozen=True, kw_only=True, tag="compaction"):
 
     The entries from `first` to `last`, both included, are stood for by `summary` (empty: they were cut without one).
     `truncate_over`: tool results longer than this many characters, up to here, are shortened to it.
-    It counts only while `last` is an ancestor of the head.
+    It counts only while `last` is an ancestor of the head. `usage` is what making the summary took.
     """
 
     first: str = ""
@@ -70,6 +70,7 @@ class CompactionEntry(Entry, frozen=True, kw_only=True, tag="compaction"):
     truncate_over: int = 0
     old_count: int = 0
     new_count: int = 0
+    usage: Usage = Usage()
 
 
 class NoteEntry(Entry, frozen=True, kw_only=True, tag="note"):
@@ -99,11 +100,13 @@ class SystemEntry(Entry, frozen=True, kw_only=True, tag="system"):
 
 
 class ParkedEntry(Entry, frozen=True, kw_only=True, tag="parked"):
-    """A call waits for a person's answer, until `until` at most."""
+    """The call `name` with these arguments waits for a person's answer, until `until` at most."""
 
     call_id: str
     question: str
     until: datetime | None = None
+    name: str = ""
+    args: dict[str, Any] = {}
 
 
 class AnswerEntry(Entry, frozen=True, kw_only=True, tag="answer"):

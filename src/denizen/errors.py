@@ -11,6 +11,10 @@ RETRIABLE: frozenset[ErrorKind] = frozenset({"auth", "rate_limit", "billing", "t
 class DenizenError(Exception):
     """Any failure of ours; its text is one sentence or two for the person who must act."""
 
+    def reword(self, message: str) -> None:
+        """Say it otherwise: without a secret, or with what to do."""
+        self.args = (message,)
+
 
 class ConfigError(DenizenError):
     """The configuration or the command line is wrong: the user mends it."""
@@ -46,17 +50,16 @@ class ModelError(DenizenError):
         profile_id: str = "",
     ) -> None:
         super().__init__(message)
-        self.message = message
         self.kind: ErrorKind = kind
         self.status = status
         self.retry_after = retry_after
         self.provider = provider
         self.profile_id = profile_id
 
-    def reword(self, message: str) -> None:
-        """Say it otherwise: without a secret, or with what to do."""
-        self.message = message
-        self.args = (message,)
+    @property
+    def message(self) -> str:
+        """What happened."""
+        return str(self)
 
     @property
     def retriable(self) -> bool:

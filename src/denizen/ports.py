@@ -26,7 +26,7 @@ class Schema(msgspec.Struct, frozen=True):
 
 
 class ModelRequest(msgspec.Struct, frozen=True):
-    """One model call.
+    """One model call. `messages` may be the context's own list, which grows later: copy what you keep.
 
     `options` (temperature, top_p, …; `extra_body`) go to the provider as they are; `stream` asks for deltas;
     `output_schema` is the JSON schema that the final answer must fulfil, for providers that can be told.
@@ -237,7 +237,7 @@ class ActionFormat(Protocol):
         ...
 
     def read(self, message: AssistantMessage, tools: Toolset) -> Intent:
-        """What the reply asks for."""
+        """What the reply asks for: for the same message always the same, ids included, which differ within it."""
         ...
 
     def report(self, results: Sequence[ToolResult]) -> Sequence[Message]:
@@ -251,13 +251,22 @@ class ActionFormat(Protocol):
 class Session(Protocol):
     """One conversation, open for writing by this process alone.
 
-    `entries` are those from the first to the head, oldest first; `head` is the last one's id ("" when empty).
+    `entries` are those from the first to the head, oldest first: the same list while it grows, another when the head
+    moves. `head` is the last one's id ("" when empty). Weak references to a session are taken.
     """
 
     key: str
     head: str
     entries: Sequence[AnyEntry]
     warnings: Sequence[str]
+
+    @property
+    def moved(self) -> bool:
+        """Whether the head was moved here, or the session forked, and nothing was written since.
+
+        Calls left open then belong to another branch.
+        """
+        ...
 
     async def append(self, entry: AnyEntry, *, expect_head: str | None = None) -> str:
         """Write the entry behind the head and return its id; on disk on return.

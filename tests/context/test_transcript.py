@@ -7,12 +7,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from denizen.actions import Native
 from denizen.clock import SystemClock
 from denizen.context import Transcript
+from denizen.context.transcript import MISSING
 from denizen.entries import AnyEntry, AssistantEntry, CompactionEntry, SystemEntry, ToolEntry, UserEntry
 from denizen.errors import ModelError
-from denizen.messages import AssistantMessage, Image, Message, Text, ToolCall, ToolResult, Usage, UserMessage
-from denizen.ports import Limits, View
+from denizen.messages import (
+    AssistantMessage,
+    AssistantPart,
+    Image,
+    Message,
+    Text,
+    ToolCall,
+    ToolResult,
+    Usage,
+    UserMessage,
+)
+from denizen.ports import Limits, Toolset, View
 
 
 class Window:
@@ -45,7 +57,7 @@ def view(window: int = 200_000, usage: Usage | None = None, *, local: bool = Tru
 
 
 def policy_of(entries: Sequence[AnyEntry], *, keep: int = 10) -> Transcript:
-    policy = Transcript(lambda results: results, keep=keep)
+    policy = Transcript(Native(), Toolset(), keep=keep)
     for entry in entries:
         policy.observe(entry)
     return policy
@@ -60,7 +72,7 @@ def answer(n: int, usage: Usage | None = None) -> AssistantEntry:
 
 
 def calls(n: int, count: int = 1) -> list[AnyEntry]:
-    asked = [ToolCall(f"c{n}.{i}", "read", {"path": "x"}) for i in range(count)]
+    asked: list[AssistantPart] = [ToolCall(f"c{n}.{i}", "read", {"path": "x"}) for i in range(count)]
     results = [ToolEntry(id=f"t{n}.{i}", message=ToolResult(f"c{n}.{i}", "read", [Text("x")])) for i in range(count)]
     return [AssistantEntry(id=f"a{n}", message=AssistantMessage(asked, stop_reason="tool_calls")), *results]
 
@@ -198,6 +210,44 @@ async def test_a_relieved_context_is_judged_by_estimate_until_the_next_call() ->
     assert entry is not None
     policy.observe(entry)
     assert not policy.overfull(view(10_000, usage))
+
+
+def test_a_result_that_is_missing_is_said_to_be_before_anything_else() -> None:
+    messages = policy_of([user(0), *calls(0, 2)[:2], user(1)]).assemble(view())
+    assert [m.text for m in messages if isinstance(m, ToolResult)] == ["x", MISSING]
+    assert isinstance(messages[-1], UserMessage)
+
+
+def test_a_result_whose_call_is_lost_is_left_out() -> None:
+    messages = policy_of([user(0), calls(0)[1], user(1)]).assemble(view())
+    assert not any(isinstance(message, ToolResult) for message in messages)
+
+
+def test_what_the_system_says_does_not_part_a_call_from_its_result() -> None:
+    said = SystemEntry(id="s", text="meanwhile")
+    asked, result = calls(0)
+    messages = policy_of([user(0), asked, said, result, user(1)]).assemble(view())
+    kinds = [type(message).__name__ for message in messages]
+    assert kinds == ["UserMessage", "AssistantMessage", "ToolResult", "UserMessage", "UserMessage"]
+
+
+async def test_a_result_is_truncated_once() -> None:
+    policy = policy_of(
+        [user(0), calls(0)[0], ToolEntry(id="t", message=ToolResult("c0.0", "read", [Text("x" * 25_000)]))]
+    )
+    entry = await policy.relieve(view(), 2, summary_of)
+    assert entry is not None
+    policy.observe(entry)
+    assert await policy.relieve(view(), 2, summary_of) is None
+
+
+async def test_a_refusal_is_no_summary() -> None:
+    async def refuse(messages: Sequence[Message], system: str) -> AssistantMessage:
+        return AssistantMessage([Text("I can't")], stop_reason="refusal")
+
+    entry = await policy_of(history(10)).relieve(view(), 1, refuse)
+    assert entry is not None
+    assert entry.summary == ""
 
 
 def test_a_short_context_of_a_hosted_model_is_judged_without_looking_the_model_up() -> None:

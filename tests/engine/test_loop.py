@@ -1,7 +1,7 @@
 """The loop: one message becomes one finished turn."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 import msgspec
 import pytest
@@ -14,18 +14,21 @@ from denizen.entries import AnyEntry, AssistantEntry, EndEntry
 from denizen.errors import ModelError, ToolRefused
 from denizen.events import (
     Done,
+    Failed,
     LlmEnd,
     LlmStart,
     LlmStream,
     Notice,
+    StreamEvent,
     TextDelta,
     ToolCallEnd,
     ToolEnd,
     ToolStart,
     ToolUpdate,
+    Withdrawn,
 )
 from denizen.messages import AssistantMessage, Image, Text, ToolCall, ToolResult, Usage, UserMessage
-from denizen.ports import ToolContext, Traits
+from denizen.ports import Schema, ToolContext, Traits
 
 Entries = Callable[[Agent], Awaitable[list[AnyEntry]]]
 
@@ -283,3 +286,40 @@ async def test_pictures_reach_the_model(agent_of: MakeAgent) -> None:
     agent = agent_of(say("a cat"))
     await run_agent(UserMessage([Text("what is it?"), Image("image/png", b"\x89PNG")]), agent=agent)
     assert Image("image/png", b"\x89PNG") in requests_of(agent)[0].messages[0].content
+
+
+async def test_a_tool_that_returns_nothing_of_use_is_told_to_the_model(agent_of: MakeAgent) -> None:
+    class Odd:
+        name, shell_names, traits = "odd", (), Traits.NONE
+        schema = Schema("odd", "Odd.", {"type": "object"})
+
+        async def run(self, args: object, turn: object) -> object:
+            return "not a result"
+
+    result = await run_agent("go", agent=agent_of(call(("odd", {})), say("I see"), tools=[Odd()]))
+    assert "its result is not a ToolResult" in result.messages[2].text
+    assert result.reply == "I see"
+
+
+async def test_a_host_that_breaks_leaves_no_call_open(agent_of: MakeAgent) -> None:
+    def broken(event: object) -> None:
+        if isinstance(event, LlmEnd):
+            raise ZeroDivisionError("the screen is gone")
+
+    agent = agent_of(call(("weather", {"city": "Rome"})), say("fine"), tools=[weather])
+    with pytest.raises(ZeroDivisionError):
+        await run_agent("weather?", agent=agent, on_event=broken)
+    await run_agent("never mind", agent=agent)
+    told = [m.text for m in requests_of(agent)[1].messages if isinstance(m, ToolResult)]
+    assert told == ["not run: cancelled"]
+
+
+async def test_a_stream_that_fails_at_last_is_withdrawn(agent_of: MakeAgent, host: Host) -> None:
+    class Dying:
+        async def stream(self, request: object) -> AsyncIterator[StreamEvent]:
+            yield TextDelta("Half an ans")
+            yield Failed(ModelError("the line is dead", kind="timeout"))
+
+    with pytest.raises(ModelError):
+        await run_agent("go", agent=agent_of(model=Dying()), io=host)
+    assert host.of(Withdrawn) == [Withdrawn("Half an ans")]

@@ -3,14 +3,15 @@
 from collections.abc import Awaitable, Callable
 
 from tests.engine.conftest import MakeAgent
-from tests.engine.scene import Host, call, kinds, requests_of, results, say
+from tests.engine.scene import Host, call, kinds, requests_of, results, say, user
 
 from denizen import Agent, Config, run_agent, tool
 from denizen.config import load_config
-from denizen.config.settings import PolicySettings, Rule
+from denizen.config.settings import AgentSettings, PolicySettings, Rule
 from denizen.engine import run_turn
-from denizen.entries import AnswerEntry, AnyEntry, ParkedEntry
+from denizen.entries import AnswerEntry, AnyEntry, AssistantEntry, ParkedEntry, ToolEntry, UserEntry
 from denizen.events import Notice, TurnParked
+from denizen.messages import Text, ToolResult
 from denizen.ports import Answer, Ask, Traits
 from denizen.testing import FakeClock
 
@@ -121,6 +122,69 @@ async def test_an_approval_can_hold_for_the_session(agent_of: MakeAgent, host: H
     await run_agent("go", agent=agent, io=host)
     await run_agent("once more", agent=agent, io=host)
     assert len(host.asked) == 1
+
+
+async def test_an_approval_is_for_one_call_though_another_has_its_id(agent_of: MakeAgent, host: Host) -> None:
+    host.answer = yes
+    first, second = call(("send", {"text": "to mom"})), call(("send", {"text": "to a stranger"}))
+    agent = agent_of(first, second, say("one"), first, say("two"), tools=[send])
+    await run_agent("go", agent=agent, io=host)
+    await run_agent("once more", agent=agent, io=host)
+    assert [ask.args["text"] for ask in host.asked] == ["to mom", "to a stranger", "to mom"]
+
+
+async def test_an_approval_for_the_session_is_for_the_same_arguments(agent_of: MakeAgent, host: Host) -> None:
+    @tool(traits=Traits.SENDS)
+    def send_file(path: str, to: str) -> str:
+        """Send a file."""
+        return f"sent {path} to {to}"
+
+    host.answer = lambda ask: Answer(ask.call_id, allow=True, scope="session")
+    mom, stranger = (call(("send_file", {"path": "a.txt", "to": who})) for who in ("mom", "a stranger"))
+    agent = agent_of(mom, mom, stranger, say("done"), tools=[send_file])
+    await run_agent("go", agent=agent, io=host)
+    assert [ask.args["to"] for ask in host.asked] == ["mom", "a stranger"]
+
+
+async def test_an_approval_does_not_override_a_rule_that_denies(agent_of: MakeAgent, host: Host) -> None:
+    host.answer = lambda ask: Answer(ask.call_id, allow=True, scope="session")
+    rules = [Rule(tool="send", match="*secret*", decide="deny"), Rule(tool="send", match="*plan*", decide="ask")]
+    config = Config(policy=PolicySettings(rules=rules))
+    agent = agent_of(
+        call(("send", {"text": "plan"})), call(("send", {"text": "secret"})), say("x"), tools=[send], config=config
+    )
+    result = await run_agent("go", agent=agent, io=host)
+    assert [each.is_error for each in results(result)] == [False, True]
+
+
+async def test_a_parked_turn_keeps_its_limits(agent_of: MakeAgent, host: Host) -> None:
+    config = Config(agent=AgentSettings(max_iterations=2))
+    again = call(("send", {"text": "hi"}), input=10, output=1)
+    agent = agent_of(again, again, again, tools=[send], config=config)
+    await run_agent("go", agent=agent, io=host)
+    session = await agent.open("default")
+    stops = []
+    for _ in range(2):
+        await session.append(AnswerEntry(call_id="c1", allow=True))
+        result = await run_turn(agent, session, None, host)
+        stops.append(result.stop_reason)
+    await session.close()
+    assert stops == ["parked", "iteration_limit"]
+    assert (result.iterations, result.usage.input, result.messages[0].text) == (2, 20, "go")
+
+
+async def test_the_rule_of_two_holds_after_a_crash(agent_of: MakeAgent, host: Host) -> None:
+    config = Config(policy=PolicySettings(rules=[Rule(tool="send", match="*", decide="allow")]))
+    agent = agent_of(call(("send", {"text": "plans"})), tools=[page, diary, send], config=config)
+    session = await agent.open("default")
+    asked = call(("page", {}), ("diary", {}))
+    await session.append(UserEntry(message=user("go")))
+    await session.append(AssistantEntry(message=asked))
+    for each in asked.tool_calls:
+        await session.append(ToolEntry(message=ToolResult(each.id, each.name, [Text("seen")])))
+    result = await run_turn(agent, session, None, host)
+    await session.close()
+    assert result.stop_reason == "parked"
 
 
 async def test_an_approval_for_always_becomes_a_rule_of_the_configuration(agent_of: MakeAgent, host: Host) -> None:

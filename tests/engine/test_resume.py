@@ -8,7 +8,8 @@ from tests.engine.scene import call, requests_of, results, say, user
 
 from denizen import Agent, run_agent, tool
 from denizen.entries import AnyEntry, AssistantEntry, StartedEntry, UserEntry
-from denizen.errors import SessionError
+from denizen.errors import ModelError, SessionError
+from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult, UserMessage
 from denizen.ports import Traits
 
 Entries = Callable[[Agent], Awaitable[list[AnyEntry]]]
@@ -85,3 +86,36 @@ async def test_a_second_writer_is_told(agent_of: MakeAgent) -> None:
         await run_agent("hi", agent=second)
     await session.close()
     assert (await run_agent("hi", agent=second)).reply == "b"
+
+
+async def test_an_answer_that_was_written_is_not_asked_for_again(agent_of: MakeAgent) -> None:
+    agent = agent_of(say("never"))
+    await _crashed(agent, AssistantEntry(message=say("it is 42", input=5, output=2)))
+    result = await run_agent(None, agent=agent)
+    assert (result.reply, result.usage.input, requests_of(agent)) == ("it is 42", 5, [])
+
+
+async def test_calls_of_another_branch_are_not_run_in_a_fork(agent_of: MakeAgent, entries_of: Entries) -> None:
+    agent = agent_of(say("I see"), tools=[look, mark])
+    await _crashed(agent, AssistantEntry(message=call(("mark", {}))))
+    await agent.store.fork("default", "other")
+    result = await run_agent("and?", agent=agent, session_key="other")
+    told = [m.text for m in requests_of(agent)[0].messages if isinstance(m, ToolResult)]
+    assert told == ["not run: this conversation branched off before the call was"]
+    assert result.reply == "I see"
+
+
+async def test_calls_with_one_id_or_none_are_told_apart(agent_of: MakeAgent) -> None:
+    twins = AssistantMessage([ToolCall("", "look", {}), ToolCall("", "mark", {})], stop_reason="tool_calls")
+    agent = agent_of(twins, say("done"), tools=[look, mark])
+    await run_agent("go", agent=agent)
+    told = {m.call_id: m.text for m in requests_of(agent)[1].messages if isinstance(m, ToolResult)}
+    assert sorted(told.values()) == ["marked", "seen"]
+
+
+async def test_a_message_whose_turn_failed_is_tried_again_when_it_comes_again(agent_of: MakeAgent) -> None:
+    agent = agent_of(ModelError("down", kind="timeout"), say("up"))
+    message = UserMessage([Text("hi")], id="mail-1")
+    with pytest.raises(ModelError):
+        await run_agent(message, agent=agent)
+    assert (await run_agent(message, agent=agent)).reply == "up"

@@ -35,16 +35,16 @@ class CancelledAt:
             error = None
             self.passed += 1
             here = self.passed in self._steps
+            task = asyncio.current_task()
+            assert task
             if here and self._how == "while it waits":
-                task = asyncio.current_task()
-                assert task
                 task.cancel()
             try:
                 yield waits_for
             except BaseException as raised:  # noqa: BLE001 (whatever the loop throws in goes on to the coroutine)
                 error = raised
-            else:
-                error = asyncio.CancelledError() if here and self._how != "while it waits" else None
+            if here and self._how != "while it waits":
+                task.cancel()
 
 
 class Agreeable(Host):

@@ -18,8 +18,8 @@ from denizen.cli.output import write
 from denizen.cli.terminal import Terminal
 from denizen.cli.turns import STATUS, opened, run, settled, workspace_of
 from denizen.engine import run_turn
-from denizen.engine.resume import open_calls, unfinished
-from denizen.entries import AnswerEntry, AnyEntry, ParkedEntry
+from denizen.engine.resume import question_of, unfinished
+from denizen.entries import AnswerEntry, AnyEntry
 from denizen.errors import SessionError
 from denizen.events import Notice, TurnParked
 from denizen.ports import Ask
@@ -71,12 +71,8 @@ async def _go_on(name: str, given: AnswerEntry, options: TurnOptions, host: Term
 
 def _question(name: str, entries: Sequence[AnyEntry]) -> Ask:
     """What the session waits for. Raises SessionError where that is nothing."""
-    _, calls, _ = open_calls(entries)
-    asked = {entry.call_id: entry for entry in entries if isinstance(entry, ParkedEntry)}
-    answered = {entry.call_id for entry in entries if isinstance(entry, AnswerEntry)}
-    for call in calls:
-        if call.id in asked and call.id not in answered:
-            return Ask(call.id, asked[call.id].question, call.name, call.args)
+    if parked := question_of(entries):
+        return Ask(parked.call_id, parked.question, parked.name, parked.args)
     hint = (
         f" Its turn is unfinished; go on with it: denizen ask --session {shlex.quote(name)}"
         if unfinished(entries)

@@ -50,7 +50,7 @@ def deciding_rule(
     those of `workspace`.
     """
     concerned = [rule for rule in reversed(rules) if rule.tool in {tool, "*"}]
-    found = [_last_match(concerned, part) for part in _parts(args, workspace)]
+    found = [_last_match(concerned, part, all_arguments(args)) for part in _parts(args, workspace)]
     decided = [rule for rule in found if rule and (rule.decide != "allow" or None not in found)]
     return min(decided, key=lambda rule: _STRICTEST_FIRST.index(rule.decide), default=None)
 
@@ -72,6 +72,11 @@ def main_argument(args: Mapping[str, Any]) -> str:
     for name in ("command", "path", "url"):
         if isinstance(args.get(name), str):
             return args[name]
+    return all_arguments(args)
+
+
+def all_arguments(args: Mapping[str, Any]) -> str:
+    """A call's arguments as JSON: what a rule that begins with `{` is held against."""
     return msgspec.json.encode(args, order="sorted").decode()
 
 
@@ -139,8 +144,12 @@ def _url_part(url: str) -> Part:
     return Part(url, (plain,) if plain else (), (url, plain))
 
 
-def _last_match(latest_first: Iterable[Rule], part: Part) -> Rule | None:
-    return next((rule for rule in latest_first if _matches(rule, part)), None)
+def _last_match(latest_first: Iterable[Rule], part: Part, whole: str) -> Rule | None:
+    return next((rule for rule in latest_first if _matches(rule, part) or _matches_whole(rule, whole)), None)
+
+
+def _matches_whole(rule: Rule, whole: str) -> bool:
+    return rule.match.startswith("{") and fnmatchcase(whole, rule.match)
 
 
 def _matches(rule: Rule, part: Part) -> bool:

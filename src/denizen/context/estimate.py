@@ -1,6 +1,6 @@
 """How many tokens a message may cost, before a provider has counted them."""
 
-from denizen.messages import AssistantMessage, Image, Message, Opaque, Text, Thinking, ToolCall
+from denizen.messages import Image, Message, Opaque, Text, Thinking, ToolCall
 
 BYTES_PER_TOKEN = 3.5
 IMAGE_TOKENS = 1600
@@ -15,13 +15,6 @@ def estimate_text(text: str) -> int:
 def estimate_message(message: Message) -> int:
     """Tokens of a message with its framing."""
     return MESSAGE_TOKENS + sum(_part(part) for part in message.content)
-
-
-def added_after(message: Message) -> int:
-    """Tokens that a message adds to what the provider counted last: an answer was counted when it was given."""
-    if isinstance(message, AssistantMessage) and message.usage.output:
-        return 0
-    return estimate_message(message)
 
 
 def _part(part: object) -> int:

@@ -1,15 +1,16 @@
 """The `Transcript` context policy: the model sees the history, compacted when it gets too long."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import TypeGuard
 
 import msgspec
 
-from denizen.context.estimate import added_after, estimate_message
+from denizen.context.estimate import estimate_message
 from denizen.context.summary import SUMMARY_HEADING, summarise
 from denizen.entries import AnyEntry, AssistantEntry, CompactionEntry, SystemEntry, ToolEntry, UserEntry
 from denizen.errors import ModelError
-from denizen.messages import Message, Text, ToolResult, UserMessage, UserPart
-from denizen.ports import AskModel, View
+from denizen.messages import AssistantMessage, Message, Text, ToolCall, ToolResult, UserMessage, UserPart
+from denizen.ports import ActionFormat, AskModel, Toolset, View
 
 KEEP = 10
 """Messages that a compaction leaves (seed 003, "Level 1")."""
@@ -17,42 +18,47 @@ KEEP = 10
 TRUNCATE_OVER = 20_000
 """Characters of a tool result that level 2 leaves (seed 003, "Level 2")."""
 
-Report = Callable[[Sequence[ToolResult]], Sequence[Message]]
+MISSING = "[Tool result missing — session was interrupted]"
+"""What stands for a result that the transcript doesn't have (seed 003, "Load conversation history")."""
 
 
 class Transcript:
     """The history as it was said.
 
     The list that `assemble` returns is only ever appended to, and replaced by another when the context is made
-    smaller: a call costs what is new, and a provider's cache of the beginning stays warm. `report` is the action
-    format's way to tell results.
+    smaller: a call costs what is new, and a provider's cache of the beginning stays warm. Each call has its one result
+    behind it, whatever became of the transcript: a result without a call is left out, a missing one is said to be.
     """
 
-    def __init__(self, report: Report, *, keep: int = KEEP) -> None:
-        self._report = report
+    def __init__(self, actions: ActionFormat, tools: Toolset, *, keep: int = KEEP) -> None:
+        self._actions = actions
+        self._tools = tools
         self._keep = keep
         self._messages: list[Message] = []
         self._ids: list[str] = []
+        self._bound: list[bool] = []  # whether the message belongs to the one before it
+        self._owed: dict[str, ToolCall] = {}  # the calls of the last answer that have no result yet
         self._results: list[ToolResult] = []
         self._results_id = ""
+        self._held: list[tuple[UserMessage, str]] = []
         self._uncounted = 0  # tokens, estimated, that the provider hasn't counted yet
-        self._counted = False  # whether the last call's usage still describes the messages before those
+        self._counted: int | None = None  # tokens that it has; None: the messages have changed since
 
     def observe(self, item: AnyEntry) -> None:
         """Take in one more entry."""
-        if type(item) is ToolEntry:
-            self._results.append(item.message)
-            self._results_id = item.id
-            return
-        self._flush()
         match item:
+            case ToolEntry(message=result):
+                self._settle(result, item.id)
             case UserEntry(message=message):
+                self._flush()
                 self._add(_stamped(message), item.id)
             case AssistantEntry(message=message):
+                self._flush()
                 self._heard(message, item.id)
             case SystemEntry(text=text):
-                self._add(UserMessage([Text(f"[system] {text}")]), item.id)
+                self._held.append((UserMessage([Text(f"[system] {text}")]), item.id))
             case CompactionEntry():
+                self._flush()
                 self._shrink(item)
             case _:
                 pass
@@ -65,7 +71,7 @@ class Transcript:
     def overfull(self, view: View) -> bool:
         """Whether the last call's real usage and what was added since leave no room for an answer."""
         self._flush()
-        counted = view.usage.context if view.usage and self._counted else view.prompt
+        counted = view.prompt if self._counted is None else self._counted
         return not view.holds(counted + self._uncounted)
 
     async def relieve(self, view: View, level: int, ask: AskModel) -> CompactionEntry | None:
@@ -73,29 +79,40 @@ class Transcript:
         self._flush()
         return await self._summarised(view, ask) if level == 1 else self._truncated()
 
-    def _heard(self, message: Message, entry_id: str) -> None:
+    def _heard(self, message: AssistantMessage, entry_id: str) -> None:
         if not message.content:
             return
-        if not added_after(message):
-            self._uncounted, self._counted = 0, True
         self._add(message, entry_id)
+        self._owed = {call.id: call for call in self._actions.read(message, self._tools).calls}
+        if message.usage.output:
+            self._uncounted, self._counted = 0, message.usage.context
 
-    def _add(self, message: Message, entry_id: str) -> None:
+    def _settle(self, result: ToolResult, entry_id: str) -> None:
+        if self._owed.pop(result.call_id, None):
+            self._results.append(result)
+            self._results_id = entry_id
+
+    def _add(self, message: Message, entry_id: str, *, bound: bool = False) -> None:
         self._messages.append(message)
         self._ids.append(entry_id)
-        self._uncounted += added_after(message)
+        self._bound.append(bound)
+        self._uncounted += estimate_message(message)
 
     def _flush(self) -> None:
-        if not self._results:
-            return
-        for message in self._report(self._results):
-            self._add(message, self._results_id)
-        self._results = []
+        """The results of the last answer, as the action format tells them; then what the system said meanwhile."""
+        missing = [ToolResult(call.id, call.name, [Text(MISSING)], is_error=True) for call in self._owed.values()]
+        self._owed = {}
+        if results := self._results + missing:
+            for message in self._actions.report(results):
+                self._add(message, self._results_id or self._ids[-1], bound=True)
+            self._results = []
+        while self._held:
+            self._add(*self._held.pop(0))
 
     def _safe_cut(self) -> int:
         """Where the kept messages begin: never between a call and its result."""
         cut = max(len(self._messages) - self._keep, 0)
-        while cut > 0 and isinstance(self._messages[cut], ToolResult):
+        while cut > 0 and self._bound[cut]:
             cut -= 1
         return cut
 
@@ -116,7 +133,7 @@ class Transcript:
         )
 
     def _truncated(self) -> CompactionEntry | None:
-        if not any(isinstance(m, ToolResult) and len(m.text) > TRUNCATE_OVER for m in self._messages):
+        if not any(_too_long(message, TRUNCATE_OVER) for message in self._messages):
             return None
         count = len(self._messages)
         return CompactionEntry(last=self._ids[-1], truncate_over=TRUNCATE_OVER, old_count=count, new_count=count)
@@ -125,14 +142,15 @@ class Transcript:
         if entry.last not in self._ids:
             return  # what it stands for is no longer behind the head
         end = len(self._ids) - self._ids[::-1].index(entry.last)
-        old, ids = self._messages[:end], self._ids[:end]
+        old, ids, bound = self._messages[:end], self._ids[:end], self._bound[:end]
         if entry.truncate_over:
             old = [_shortened(message, entry.truncate_over) for message in old]
         else:
-            old, ids = [UserMessage([Text(_summary_text(entry.summary))])], [entry.last]
+            old, ids, bound = [UserMessage([Text(_summary_text(entry.summary))])], [entry.last], [False]
         self._messages = old + self._messages[end:]
         self._ids = ids + self._ids[end:]
-        self._uncounted, self._counted = sum(map(estimate_message, self._messages)), False
+        self._bound = bound + self._bound[end:]
+        self._uncounted, self._counted = sum(map(estimate_message, self._messages)), None
 
 
 def _summary_text(summary: str) -> str:
@@ -147,8 +165,16 @@ def _stamped(message: UserMessage) -> UserMessage:
     return msgspec.structs.replace(message, content=[*message.content, stamp])
 
 
-def _shortened(message: Message, limit: int) -> Message:
+def _too_long(message: Message, limit: int) -> TypeGuard[ToolResult]:
+    """Whether it is a result of more than `limit` characters that wasn't shortened before."""
     if not isinstance(message, ToolResult) or len(message.text) <= limit:
+        return False
+    last = message.content[-1]
+    return not (isinstance(last, Text) and last.text.startswith("\n[truncated "))
+
+
+def _shortened(message: Message, limit: int) -> Message:
+    if not _too_long(message, limit):
         return message
     kept: list[UserPart] = []
     room = limit

@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -24,6 +24,7 @@ from denizen.engine.feed import Feed
 from denizen.engine.known import known
 from denizen.engine.profiles import find_profile
 from denizen.memory import Notes
+from denizen.messages import AssistantMessage, ToolCall, ToolResult
 from denizen.models import open_model
 from denizen.ports import Model, Session, SessionStore, Tool, Toolset
 from denizen.prompt import find_skills
@@ -31,6 +32,10 @@ from denizen.sessions import JsonlStore, session_key
 from denizen.tools import default_tools
 from denizen.tools.policy import Policy
 from denizen.tools.sandbox import choose_sandbox
+
+Cleaned = TypeVar("Cleaned", AssistantMessage, ToolResult)
+
+_ENCODER = msgspec.json.Encoder(enc_hook=repr)  # a tool's details may hold anything
 
 OPTIONS = ("temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "seed", "stop")
 """Settings of `[agent]` that go to the provider as they are."""
@@ -98,19 +103,19 @@ class Agent:
     def feed(self, session: Session) -> Feed:
         """What this agent knows of an open session, up to its head."""
         if session not in self._feeds:
-            self._feeds[session] = Feed(lambda: self.profile.context(self.actions))
+            self._feeds[session] = Feed(lambda: self.profile.context(self.actions, self.tools), self.tools)
         feed = self._feeds[session]
         feed.read_on(session.entries)
         return feed
 
-    def policy(self, approved: Sequence[Any]) -> Policy:
+    def policy(self, approved: Sequence[Rule]) -> Policy:
         """What may run, with the rules that the user approved for the session."""
         return Policy(
             self.config.policy,
             confined=self.sandbox.confines,
             network=self.config.sandbox.network,
             read_only=self._read_only,
-            approved=[msgspec.convert(rule, Rule) for rule in approved],
+            approved=approved,
             workspace=self.workspace,
         )
 
@@ -119,6 +124,15 @@ class Agent:
         add_rule(self.home, rule)
         policy = msgspec.structs.replace(self.config.policy, rules=[*self.config.policy.rules, rule])
         self.config = msgspec.structs.replace(self.config, policy=policy)
+
+    def calls_of(self, reply: AssistantMessage) -> Sequence[ToolCall]:
+        """What a reply asks for, in this agent's action format."""
+        return self.actions.read(reply, self.tools).calls
+
+    def clean(self, message: Cleaned) -> Cleaned:
+        """The message without secrets, wherever in it they are."""
+        encoded = _ENCODER.encode(message)
+        return self.redactor.value(message) if self.redactor.found_in(encoded) else message
 
     def redact(self, text: str) -> str:
         """The text without the secrets that the configuration and the environment hold."""

@@ -1,17 +1,18 @@
 """Asking the model: the one path for streaming, retries, overflow relief and budgets."""
 
 import asyncio
-import functools
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
+
+import msgspec
 
 from denizen.engine.prompting import prompt_for
 from denizen.engine.showing import Showing
 from denizen.engine.tracing import call_span, record_answer
 from denizen.engine.turn import Turn
-from denizen.entries import AssistantEntry
+from denizen.entries import AssistantEntry, CompactionEntry
 from denizen.errors import ModelError
 from denizen.events import Compacted, Failed, Finished, LlmEnd, LlmStart, Retrying
-from denizen.messages import AssistantMessage, Message, Text
+from denizen.messages import AssistantMessage, AssistantPart, Message, Text, ToolCall, Usage
 from denizen.ports import ModelRequest
 
 WORTH_A_NOTICE = {
@@ -27,30 +28,50 @@ async def ask_model(turn: Turn) -> AssistantMessage:
     A context that won't fit is relieved before the call, one that the provider refuses after it (seed 003, "3-level
     context overflow recovery"); the levels begin anew with each iteration. Raises ModelError when nothing helped.
     """
-    levels = iter((1, 2))
-    while turn.feed.context.overfull(turn.view()) and await _relieve(turn, levels):
-        pass
+    levels = [1, 2]
+    await _relieve_early(turn, levels)
     while True:
-        turn.emit(LlmStart(turn.iteration, turn.agent.model.name))
-        outcome = await _call(turn, _request(turn), partial=True)
+        turn.agent.budget.check(turn)
+        turn.emit(LlmStart(turn.account.iterations + 1, turn.agent.model.name))
+        outcome = await _call(turn, _request(turn), keep=True)
         if isinstance(outcome, AssistantMessage):
             break
         if outcome.kind != "context_overflow" or not await _relieve(turn, levels):
             raise outcome
+    outcome = _with_own_ids(outcome)
     turn.last_usage = outcome.usage
     await turn.append(AssistantEntry(message=outcome))
+    turn.agent.budget.charge(turn, outcome)
     turn.emit(LlmEnd(outcome))
     if outcome.stop_reason in WORTH_A_NOTICE:
         turn.notice(WORTH_A_NOTICE[outcome.stop_reason], warning=True)
     return outcome
 
 
-async def ask_aside(turn: Turn, messages: Sequence[Message], system: str) -> AssistantMessage:
-    """The model's answer to something on the side, as for a summary. Raises ModelError."""
-    outcome = await _call(turn, ModelRequest(messages, system, session_key=f"{turn.session.key}#aside"))
-    if isinstance(outcome, ModelError):
-        raise outcome
-    return outcome
+async def summary_entry(turn: Turn, level: int) -> CompactionEntry | None:
+    """The entry by which the context policy makes the context smaller at this level; None: it can't."""
+    spent = Usage()
+
+    async def aside(messages: Sequence[Message], system: str) -> AssistantMessage:
+        nonlocal spent
+        turn.agent.budget.check(turn)
+        agent = turn.agent
+        request = ModelRequest(
+            messages,
+            system,
+            max_tokens=agent.config.agent.max_tokens,
+            options=agent.options,
+            session_key=f"{turn.session.key}#aside",
+        )
+        outcome = await _call(turn, request)
+        if isinstance(outcome, ModelError):
+            raise outcome
+        agent.budget.charge(turn, outcome)
+        spent = outcome.usage
+        return outcome
+
+    entry = await turn.feed.context.relieve(turn.view(), level, aside)
+    return entry and msgspec.structs.replace(entry, usage=spent)
 
 
 def _request(turn: Turn) -> ModelRequest:
@@ -67,39 +88,48 @@ def _request(turn: Turn) -> ModelRequest:
     return agent.actions.prepare(request, agent.tools)
 
 
-async def _relieve(turn: Turn, levels: Iterator[int]) -> bool:
+async def _relieve_early(turn: Turn, levels: list[int]) -> None:
+    """Make a context smaller that won't fit, as far as can be told; nothing is cut without a summary for that."""
+    while levels and turn.feed.context.overfull(turn.view()):
+        entry = await summary_entry(turn, levels[0])
+        if entry and entry.last and not (entry.summary or entry.truncate_over):
+            return
+        del levels[0]
+        if entry:
+            await _shrink(turn, entry)
+
+
+async def _relieve(turn: Turn, levels: list[int]) -> bool:
     """Make the context smaller by the next level that can; whether one could."""
-    for level in levels:
-        entry = await turn.feed.context.relieve(turn.view(), level, functools.partial(ask_aside, turn))
-        if entry is None:
-            continue
-        await turn.append(entry)
-        turn.last_usage = None
-        turn.emit(Compacted(entry.old_count, entry.new_count))
-        if level == 1 and not entry.summary:
-            turn.notice("The earlier conversation was cut off: no summary of it could be made.", warning=True)
-        await prompt_for(turn)
-        return True
+    while levels:
+        entry = await summary_entry(turn, levels.pop(0))
+        if entry:
+            await _shrink(turn, entry)
+            return True
     return False
 
 
-async def _call(turn: Turn, request: ModelRequest, *, partial: bool = False) -> AssistantMessage | ModelError:
-    """One call through fail-over; `partial` keeps what had streamed when the turn is cancelled."""
-    turn.agent.budget.check(turn)
+async def _shrink(turn: Turn, entry: CompactionEntry) -> None:
+    await turn.append(entry)
+    turn.emit(Compacted(entry.old_count, entry.new_count))
+    if not (entry.summary or entry.truncate_over):
+        turn.notice("The earlier conversation was cut off: no summary of it could be made.", warning=True)
+    await prompt_for(turn)
+
+
+async def _call(turn: Turn, request: ModelRequest, *, keep: bool = False) -> AssistantMessage | ModelError:
+    """One call through fail-over; `keep` what had streamed when the turn is cancelled."""
     showing = Showing(turn)
     with call_span(turn.agent.model.name) as span:
         try:
             outcome = await _consume(turn, request, showing)
         except asyncio.CancelledError:
-            if partial and showing.text:
+            if keep and showing.text:
                 await turn.append(AssistantEntry(message=AssistantMessage([Text(showing.text)], stop_reason="aborted")))
             raise
+        if isinstance(outcome, ModelError):
+            outcome.reword(turn.agent.redact(outcome.message))
         record_answer(span, outcome)
-    if isinstance(outcome, AssistantMessage):
-        turn.usage = turn.usage.plus(outcome.usage)
-        turn.agent.budget.charge(turn, outcome)
-        return turn.agent.redactor.value(outcome)
-    outcome.reword(turn.agent.redact(outcome.message))
     return outcome
 
 
@@ -108,8 +138,10 @@ async def _consume(turn: Turn, request: ModelRequest, showing: Showing) -> Assis
     try:
         async for event in events:
             if isinstance(event, Finished):
-                return event.message
+                showing.end()
+                return turn.agent.clean(event.message)
             if isinstance(event, Failed):
+                showing.withdraw()
                 return event.error
             if isinstance(event, Retrying):
                 showing.again(event)
@@ -118,4 +150,17 @@ async def _consume(turn: Turn, request: ModelRequest, showing: Showing) -> Assis
     finally:
         if isinstance(events, AsyncGenerator):
             await events.aclose()
+    showing.withdraw()
     return ModelError(f"{turn.agent.model.name} ended its answer without saying how", kind="timeout")
+
+
+def _with_own_ids(message: AssistantMessage) -> AssistantMessage:
+    """The message with an id of its own for each call, where a server gave several the same, or none."""
+    ids = [call.id for call in message.tool_calls]
+    if all(ids) and len(set(ids)) == len(ids):
+        return message
+    parts: list[AssistantPart] = []
+    for number, part in enumerate(message.content):
+        own = f"{part.id or 'call'}-{number}" if isinstance(part, ToolCall) else ""
+        parts.append(msgspec.structs.replace(part, id=own) if isinstance(part, ToolCall) else part)
+    return msgspec.structs.replace(message, content=parts)

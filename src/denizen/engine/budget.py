@@ -28,20 +28,23 @@ class Budget:
         """End the turn when nothing is left of one of its budgets; local models cost nothing."""
         if turn.agent.model.local:
             return
-        spent = turn.usage.cost_usd or 0.0
-        self._hold("this turn", spent, self._limits.agent.max_cost_usd, "agent.max_cost_usd or --max-cost")
-        if not self._path.exists():
+        spent = turn.account.usage.cost_usd or 0.0
+        _hold("this turn", spent, self._limits.agent.max_cost_usd, "agent.max_cost_usd or --max-cost")
+        if self._db is None and not self._path.exists():
             return
-        session, day = self._spent(turn.session.key, f"{turn.agent.clock.now():%Y-%m-%d}")
-        self._hold("this session", session, self._limits.budget.session_usd, "budget.session_usd")
-        self._hold("today", day, self._limits.budget.day_usd, "budget.day_usd")
+        session, day = self._spent(*_names(turn))
+        _hold("this session", session, self._limits.budget.session_usd, "budget.session_usd")
+        _hold("today", day, self._limits.budget.day_usd, "budget.day_usd")
 
     def charge(self, turn: Turn, answer: AssistantMessage) -> None:
-        """Count what a call cost; one whose price nobody knows is told once."""
+        """Count what a call cost; one whose price nobody knows is told once, and so is what can't be counted."""
         cost = answer.usage.cost_usd
         if cost:
-            self._add(turn.session.key, f"{turn.agent.clock.now():%Y-%m-%d}", cost)
-        elif cost is None and answer.model not in self._warned:
+            try:
+                self._add(cost, *_names(turn))
+            except DenizenError as error:
+                turn.notice(str(error), warning=True)  # the answer is paid for and kept all the same
+        elif cost is None and not turn.agent.model.local and answer.model not in self._warned:
             self._warned.add(answer.model)
             turn.notice(f"The price of {answer.model} isn't known: budgets can't count it.", warning=True)
 
@@ -50,38 +53,37 @@ class Budget:
         if self._db:
             self._db.close()
 
-    def _hold(self, what: str, spent: float, limit: float, setting: str) -> None:
-        if spent >= limit:
-            raise TurnOver("budget", f"The budget of {what} is spent: ${spent:.4f} of ${limit:g} ({setting} sets it).")
-
     def _spent(self, session: str, day: str) -> tuple[float, float]:
-        query = (
-            "SELECT coalesce(sum(usd) FILTER (WHERE session = ?1), 0), coalesce(sum(usd) FILTER (WHERE day = ?2), 0)"
-            " FROM spend WHERE session = ?1 OR day = ?2"
-        )
-        try:
-            return self._open().execute(query, (session, day)).fetchone()
-        except sqlite3.Error as broken:
-            raise self._broken(broken) from broken
+        rows = dict(self._execute("SELECT name, usd FROM spend WHERE name IN (?, ?)", session, day))
+        return rows.get(session, 0.0), rows.get(day, 0.0)
 
-    def _add(self, session: str, day: str, usd: float) -> None:
-        query = "INSERT INTO spend VALUES (?, ?, ?) ON CONFLICT (session, day) DO UPDATE SET usd = usd + excluded.usd"
+    def _add(self, usd: float, session: str, day: str) -> None:
+        rows = "INSERT INTO spend VALUES (?1, ?3), (?2, ?3)"
+        self._execute(f"{rows} ON CONFLICT (name) DO UPDATE SET usd = usd + excluded.usd", session, day, usd)
+
+    def _execute(self, statement: str, *values: object) -> list[tuple[str, float]]:
         try:
-            self._open().execute(query, (session, day, usd))
-        except sqlite3.Error as broken:
-            raise self._broken(broken) from broken
+            return self._open().execute(statement, values).fetchall()
+        except (sqlite3.Error, OSError) as why:
+            raise DenizenError(
+                f"{self._path} can't count what calls cost: {why}. Make room, or move the file away."
+            ) from why
 
     def _open(self) -> sqlite3.Connection:
         if self._db is None:
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._path.touch(mode=0o600)
-            self._db = sqlite3.connect(self._path, timeout=10, isolation_level=None)
+            self._db = sqlite3.connect(self._path, timeout=5, isolation_level=None)
             self._db.execute("PRAGMA journal_mode = WAL")
-            self._db.execute(
-                "CREATE TABLE IF NOT EXISTS spend (session TEXT, day TEXT, usd REAL, PRIMARY KEY (session, day))"
-            )
-            self._db.execute("CREATE INDEX IF NOT EXISTS spend_by_day ON spend (day)")
+            self._db.execute("PRAGMA synchronous = NORMAL")  # written, not synced: a call must not wait for the disk
+            self._db.execute("CREATE TABLE IF NOT EXISTS spend (name TEXT PRIMARY KEY, usd REAL) WITHOUT ROWID")
         return self._db
 
-    def _broken(self, why: sqlite3.Error) -> DenizenError:
-        return DenizenError(f"{self._path} can't count what calls cost: {why}. Make room, or move the file away.")
+
+def _names(turn: Turn) -> tuple[str, str]:
+    return turn.session.key, f"day {turn.agent.clock.now():%Y-%m-%d}"
+
+
+def _hold(what: str, spent: float, limit: float, setting: str) -> None:
+    if spent >= limit:
+        raise TurnOver("budget", f"The budget of {what} is spent: ${spent:.4f} of ${limit:g} ({setting} sets it).")

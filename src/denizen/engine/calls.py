@@ -7,12 +7,13 @@ from itertools import groupby
 import msgspec
 
 from denizen.engine.permit import permit
+from denizen.engine.progress import Progress
 from denizen.engine.tracing import record_result, tool_span
 from denizen.engine.turn import Turn
 from denizen.entries import StartedEntry, ToolEntry
 from denizen.errors import DenizenError, ToolRefused
-from denizen.events import ToolEnd, ToolStart, ToolUpdate
-from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult, UserPart
+from denizen.events import ToolEnd, ToolStart
+from denizen.messages import AssistantMessage, StopReason, Text, ToolCall, ToolResult, UserPart
 from denizen.ports import Answer, Ask, Tool, ToolContext, Traits
 
 MOVES = Traits.WRITES | Traits.EXECUTES | Traits.SENDS
@@ -25,7 +26,18 @@ CUT_OFF = (
 CANCELLED = "not run: cancelled"
 STOPPED_WHILE_RUNNING = "cancelled while it ran: its effect may be there in part"
 INTERRUPTED = "[Tool result missing — session was interrupted]"
+ELSEWHERE = "not run: this conversation branched off before the call was"
 DROPPED = "not run: the user interrupted with a new message"
+BROKEN_OFF = "not run: the answer broke off"
+
+
+NOT_RUN: dict[StopReason, str] = {
+    "length": CUT_OFF,
+    "refusal": BROKEN_OFF,
+    "error": BROKEN_OFF,
+    "aborted": BROKEN_OFF,
+}
+"""Why the calls of an answer that ended so aren't run."""
 
 
 async def run_calls(turn: Turn, reply: AssistantMessage, calls: Sequence[ToolCall]) -> list[ToolResult]:
@@ -33,13 +45,22 @@ async def run_calls(turn: Turn, reply: AssistantMessage, calls: Sequence[ToolCal
     results: list[ToolResult] = []
     for batch in _batches(turn, calls):
         await turn.hear()
-        if turn.interrupts:
-            results += [await _record(turn, _refused(call, DROPPED)) for call in batch]
-        elif reply.stop_reason == "length":
-            results += [await _record(turn, _refused(call, CUT_OFF)) for call in batch]
+        if why := DROPPED if turn.interrupts else NOT_RUN.get(reply.stop_reason, ""):
+            results += [await record(turn, refused(call, why)) for call in batch]
         else:
             results += await _run_batch(turn, batch)
     return results
+
+
+def refused(call: ToolCall, why: str) -> ToolResult:
+    """The result of a call that didn't do what it should."""
+    return ToolResult(call.id, call.name, [Text(why)], is_error=True)
+
+
+async def record(turn: Turn, result: ToolResult) -> ToolResult:
+    """Write a result."""
+    await turn.append(ToolEntry(message=result))
+    return result
 
 
 def _batches(turn: Turn, calls: Sequence[ToolCall]) -> Iterator[list[ToolCall]]:
@@ -75,12 +96,9 @@ async def _run(turn: Turn, call: ToolCall, refusal: str) -> ToolResult:
     began = turn.agent.clock.monotonic()
     tool = turn.agent.tools.get(call.name)
     with tool_span(call.name, call.id) as span:
-        if tool is None or refusal:
-            result = _refused(call, refusal)
-        else:
-            result = await _execute(turn, call, tool)
+        result = refused(call, refusal) if tool is None or refusal else await _execute(turn, call, tool)
         record_result(span, result)
-    await _record(turn, result)
+    await record(turn, result)
     duration = (turn.agent.clock.monotonic() - began) * 1000
     summary = result.text.partition("\n")[0][:200]
     turn.emit(ToolEnd(call.name, call.id, duration, result.is_error, summary, result.for_user, result.details))
@@ -90,23 +108,31 @@ async def _run(turn: Turn, call: ToolCall, refusal: str) -> ToolResult:
 async def _execute(turn: Turn, call: ToolCall, tool: Tool) -> ToolResult:
     if Traits.REPEATABLE not in tool.traits:
         await turn.append(StartedEntry(call_id=call.id, name=call.name))
-    turn.seen |= tool.traits & (Traits.UNTRUSTED | Traits.PRIVATE)
+    progress = Progress(turn, call)
     try:
-        result = await tool.run(call.args, _context(turn, call))
-    except ToolRefused as refused:
-        return _refused(call, turn.agent.redact(str(refused)))
-    except DenizenError:
-        raise
-    except Exception as broken:  # noqa: BLE001 (the tool runner: a tool's defect is told to the model, not fatal to the turn)
-        return _refused(call, turn.agent.redact(f"{call.name} failed: {type(broken).__name__}: {broken}"))
-    return _fit(turn, msgspec.structs.replace(result, call_id=call.id, name=call.name))
+        result = _fit(turn, call, await tool.run(call.args, _context(turn, call, progress)))
+    except asyncio.CancelledError:
+        if _cancelled():
+            raise
+        result = refused(call, f"{call.name} gave up: it cancelled itself")
+    except DenizenError as why:  # ToolRefused above all; what else a tool raises of ours is the model's to know, too
+        result = refused(call, str(why))
+    except Exception as broken:  # noqa: BLE001 (the tool runner: its defects are the model's to know)
+        result = refused(call, f"{call.name} failed: {type(broken).__name__}: {broken}")
+    finally:
+        progress.end()
+    if _cancelled():  # a tool that swallowed it
+        raise asyncio.CancelledError
+    return turn.agent.clean(result)
 
 
-def _context(turn: Turn, call: ToolCall) -> ToolContext:
+def _cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+def _context(turn: Turn, call: ToolCall, progress: Progress) -> ToolContext:
     agent = turn.agent
-
-    def emit(text: str) -> None:
-        turn.emit(ToolUpdate(call.name, call.id, agent.redact(text)))
 
     async def ask(question: str) -> Answer:
         answer = await turn.io.ask(Ask(call.id, question))
@@ -119,7 +145,7 @@ def _context(turn: Turn, call: ToolCall) -> ToolContext:
         call_id=call.id,
         workspace=agent.workspace,
         clock=agent.clock,
-        emit=emit,
+        emit=progress.emit,
         ask=ask,
         restricted=agent.config.agent.restrict_to_workspace,
         readable=[skill.path.parent for skill in agent.skills],
@@ -127,27 +153,21 @@ def _context(turn: Turn, call: ToolCall) -> ToolContext:
     )
 
 
-def _fit(turn: Turn, result: ToolResult) -> ToolResult:
-    """The result without secrets, cut to what the model may get."""
-    limit = turn.agent.config.agent.max_tool_result_chars
+def _fit(turn: Turn, call: ToolCall, result: ToolResult) -> ToolResult:
+    """The result under the call's id, cut to what the model may get. Raises TypeError where it is none."""
+    if not isinstance(result, ToolResult) or not all(isinstance(part, UserPart) for part in result.content):
+        raise TypeError("its result is not a ToolResult of texts and images")
+    result = msgspec.structs.replace(result, call_id=call.id, name=call.name)
+    limit, total = turn.agent.config.agent.max_tool_result_chars, len(result.text)
+    if total <= limit:
+        return result
     parts: list[UserPart] = []
-    room, total = limit, len(result.text)
+    room = limit
     for part in result.content:
         if isinstance(part, Text):
-            text = turn.agent.redact(part.text)
-            parts.append(part if text == part.text and len(text) <= room else Text(text[:room]))
-            room = max(room - len(text), 0)
+            parts += [Text(part.text[:room])] if room else []
+            room = max(room - len(part.text), 0)
         else:
             parts.append(part)
-    if total > limit:
-        parts.append(Text(f"\n[cut: {total - limit} of {total} characters; ask for a smaller part to see the rest]"))
-    return result if parts == result.content else msgspec.structs.replace(result, content=parts)
-
-
-def _refused(call: ToolCall, why: str) -> ToolResult:
-    return ToolResult(call.id, call.name, [Text(why)], is_error=True)
-
-
-async def _record(turn: Turn, result: ToolResult) -> ToolResult:
-    await turn.append(ToolEntry(message=result))
-    return result
+    cut = Text(f"\n[cut: {total - limit} of {total} characters; ask for a smaller part to see the rest]")
+    return msgspec.structs.replace(result, content=[*parts, cut])

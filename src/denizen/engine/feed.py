@@ -1,20 +1,26 @@
-"""Keeps a context policy, and what else the engine must know of a session, in step with its entries."""
+"""What the engine must know of a session, kept in step with its entries."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
+from denizen.config.settings import Rule
 from denizen.context.estimate import estimate_text
 from denizen.entries import (
     AnswerEntry,
     AnyEntry,
     AssistantEntry,
     CompactionEntry,
+    EndEntry,
     ParkedEntry,
     StateEntry,
+    ToolEntry,
     UserEntry,
 )
-from denizen.messages import Usage
-from denizen.ports import ContextPolicy
+from denizen.messages import Message, Usage
+from denizen.ports import ContextPolicy, Toolset, Traits
 
 PROMPT = "prompt"
 """The state entry that holds the system prompt of a session."""
@@ -23,25 +29,39 @@ APPROVED = "approved"
 """The state entry that holds a rule which the user approved for the session."""
 
 
+@dataclass(slots=True)
+class Account:
+    """A turn so far, whatever processes it has run in: what was said and used, and what its results were made of."""
+
+    messages: list[Message] = field(default_factory=list)
+    usage: Usage = field(default_factory=Usage)
+    iterations: int = 0
+    seen: Traits = Traits.NONE
+
+
 class Feed:
     """Reads on where it stopped: a turn costs what was added. A moved head is read anew.
 
-    `prompt` and `prompt_day` are the session's system prompt and the day it was made for ("": it must be made anew).
+    `account` is that of the turn since the last `end`; `answers` and `parked` concern the calls of the last reply, by
+    their ids; `prompt` was made for `prompt_for` (None: it must be made anew).
     """
 
-    def __init__(self, policy: Callable[[], ContextPolicy]) -> None:
+    def __init__(self, policy: Callable[[], ContextPolicy], tools: Toolset) -> None:
         self._new_policy = policy
+        self._tools = tools
         self._entries: Sequence[AnyEntry] = ()
         self._restart(())
 
     def _restart(self, entries: Sequence[AnyEntry]) -> None:
         self._entries, self._seen = entries, 0
         self.context = self._new_policy()
+        self.account = Account()
         self.user_ids: set[str] = set()
-        self.approved: list[Any] = []
+        self.approved: list[Rule] = []
         self.answers: dict[str, AnswerEntry] = {}
         self.parked: dict[str, ParkedEntry] = {}
-        self.prompt = self.prompt_day = ""
+        self.prompt = ""
+        self.prompt_for: Any = None
         self.prompt_tokens = 0
         self.last_usage: Usage | None = None
 
@@ -56,14 +76,15 @@ class Feed:
     def _observe(self, entry: AnyEntry) -> None:
         self.context.observe(entry)
         match entry:
-            case UserEntry(message=message) if message.id:
-                self.user_ids.add(message.id)
-            case AssistantEntry(message=message):
-                self.last_usage = message.usage
+            case AssistantEntry() | ToolEntry() | UserEntry():
+                self._said(entry)
             case StateEntry(name=name, value=value):
                 self._remember(name, value)
-            case CompactionEntry():
-                self.prompt_day, self.last_usage = "", None
+            case EndEntry():
+                self.account = Account()
+            case CompactionEntry(usage=usage):
+                self.prompt_for = self.last_usage = None
+                self.account.usage = self.account.usage.plus(usage)
             case ParkedEntry(call_id=call_id):
                 self.parked[call_id] = entry
             case AnswerEntry(call_id=call_id):
@@ -71,9 +92,27 @@ class Feed:
             case _:
                 pass
 
+    def _said(self, entry: AssistantEntry | ToolEntry | UserEntry) -> None:
+        self.account.messages.append(entry.message)
+        match entry:
+            case AssistantEntry(message=message):
+                self.account.usage = self.account.usage.plus(message.usage)
+                self.account.iterations += 1
+                self.answers.clear()
+                self.parked.clear()
+                if message.usage.context:
+                    self.last_usage = message.usage
+            case ToolEntry(message=message):
+                tool = self._tools.get(message.name)
+                self.account.seen |= tool.traits if tool else Traits.NONE
+            case UserEntry(message=message) if message.id:
+                self.user_ids.add(message.id)
+            case _:
+                pass
+
     def _remember(self, name: str, value: Any) -> None:
         if name == PROMPT:
-            self.prompt, self.prompt_day = value["text"], value["day"]
+            self.prompt, self.prompt_for = value["text"], value["for"]
             self.prompt_tokens = estimate_text(self.prompt)
         elif name == APPROVED:
-            self.approved.append(value)
+            self.approved.append(msgspec.convert(value, Rule))

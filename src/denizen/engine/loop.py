@@ -1,11 +1,15 @@
 """The loop: one message becomes one finished turn (design, "The loop"; seed 003, "The run loop")."""
 
 import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from denizen.engine.ask import ask_model
 from denizen.engine.calls import run_calls
-from denizen.engine.output import Output
+from denizen.engine.output import TRIES, Output
 from denizen.engine.prompting import prompt_for
 from denizen.engine.resume import close_calls, recorded, result_of, settle, unfinished
 from denizen.engine.tracing import turn_span
@@ -13,7 +17,7 @@ from denizen.engine.turn import Turn, TurnOver
 from denizen.entries import EndEntry
 from denizen.errors import DenizenError, OutputError, SessionError
 from denizen.events import Done, RunResult, TurnStop
-from denizen.messages import AssistantMessage, Text, Usage, UserMessage
+from denizen.messages import AssistantMessage, Text, ToolResult, Usage, UserMessage
 from denizen.ports import Session, TurnIO
 
 if TYPE_CHECKING:
@@ -35,59 +39,79 @@ async def run_turn(
     Raises ModelError when no model could answer, SessionError when the transcript can't be written; the transcript
     then says so, and the session goes on with the next message. Cancelling the task ends the turn as `cancelled`.
     """
-    turn = Turn(agent, session, io, stream, agent.feed(session), output)
-    turn.last_usage = turn.feed.last_usage
+    if message is None and not unfinished(session.entries):
+        raise SessionError(f"session {session.key} has nothing left to do; give it a message")
+    turn = Turn(agent, session, io, stream, agent.feed(session), session.moved, output)
     with turn_span(agent.profile.name, session.key):
         try:
-            result = await _begin(turn, message) or await _finish(turn, await _iterate(turn))
+            return await _answered_before(turn, message) or await _finish(turn, await _answer(turn, message))
         except TurnOver as over:
-            result = await _finish(turn, over.reason, over.note)
+            return await _finish(turn, over.reason, over.note)
         except asyncio.CancelledError:
-            await _finish(turn, "cancelled")
+            await _give_up(turn, "cancelled")
             raise
-        except DenizenError as error:
-            await _finish(turn, "error", agent.redact(str(error)))
+        except Exception as error:  # the turn's boundary: whatever broke, no call is left open, and it goes on upwards
+            if isinstance(error, DenizenError):
+                error.reword(agent.redact(str(error)))
+            await _give_up(turn, "error", agent.redact(str(error)))
             raise
+
+
+async def _answered_before(turn: Turn, message: UserMessage | None) -> RunResult | None:
+    """The recorded result of a message that came once more."""
+    if message is None or message.id not in turn.feed.user_ids:
+        return None
+    result = recorded(turn, message.id)
+    if result and turn.output:
+        with suppress(OutputError):
+            result = msgspec.structs.replace(result, output=turn.output.read(result.reply))
+    if result:
+        turn.emit(Done(result))
     return result
 
 
-async def _begin(turn: Turn, message: UserMessage | None) -> RunResult | None:
-    """Settle what an earlier turn left, and take the message in; a result where it had been answered before."""
-    if message is None and not unfinished(turn.session.entries):
-        raise SessionError(f"session {turn.session.key} has nothing left to do; give it a message")
-    known = message is not None and message.id in turn.feed.user_ids
-    if message and known and (result := recorded(turn.session.entries, message.id, turn.session.key)):
-        turn.emit(Done(result))
-        return result
-    await prompt_for(turn)
+async def _answer(turn: Turn, message: UserMessage | None) -> TurnStop:
+    """Settle what an earlier run left, take the message in, and iterate until there is an answer."""
+    new = message if message and message.id not in turn.feed.user_ids else None
     try:
-        await settle(turn)
-    except TurnOver:
-        if message:
+        left = await settle(turn)
+    except TurnOver as over:
+        if new and over.reason == "parked":
             turn.notice("The message was not taken in: the session waits for an answer first.", warning=True)
         raise
-    if message and not known:
-        parts = [*message.content, Text(turn.output.request())] if turn.output else message.content
-        await turn.say(UserMessage(parts, message.id, message.at))
-    return None
+    await prompt_for(turn)
+    if new:
+        parts = [*new.content, Text(turn.output.request())] if turn.output else new.content
+        await turn.say(UserMessage(parts, new.id, new.at))
+    elif left and left[0].stop_reason != "aborted" and await _is_answer(turn, *left):
+        return "answered"
+    return await _iterate(turn)
 
 
 async def _iterate(turn: Turn) -> TurnStop:
     agent = turn.agent
-    for turn.iteration in range(1, agent.config.agent.max_iterations + 1):
+    while turn.account.iterations < agent.config.agent.max_iterations:
         await turn.hear()
+        await turn.pass_on(turn.interrupts)
+        await turn.pass_on(turn.steers)
         reply = await ask_model(turn)
         intent = agent.actions.read(reply, agent.tools)
         for directive in intent.directives:
             await turn.apply(directive)
         results = await run_calls(turn, reply, intent.calls)
         await turn.hear()
-        if await turn.pass_on(turn.interrupts) or await turn.pass_on(turn.steers):
+        if turn.interrupts or turn.steers:
             continue
-        done = all(result.ends_turn for result in results)  # also where there were no calls
-        if done and await _accepted(turn, reply) and not await turn.pass_on(turn.follow_ups):
+        if await _is_answer(turn, reply, results):
             return "answered"
-    raise TurnOver("iteration_limit", f"Stopped after {turn.iteration} iterations without an answer.")
+    raise TurnOver("iteration_limit", f"Stopped after {turn.account.iterations} iterations without an answer.")
+
+
+async def _is_answer(turn: Turn, reply: AssistantMessage, results: Sequence[ToolResult]) -> bool:
+    """Whether the turn ends here: no result needs the model, the answer is of the asked type, nobody says more."""
+    if not all(result.ends_turn for result in results):
+        return False
+    return await _accepted(turn, reply) and not await turn.pass_on(turn.follow_ups)
 
 
 async def _accepted(turn: Turn, reply: AssistantMessage) -> bool:
@@ -95,10 +119,10 @@ async def _accepted(turn: Turn, reply: AssistantMessage) -> bool:
     if turn.output is None:
         return True
     try:
-        turn.value = turn.output.read(reply.text)
+        turn.value = turn.output.read(turn.agent.actions.read(reply, turn.agent.tools).reply)
     except OutputError as wrong:
-        turn.output.tries -= 1
-        if not turn.output.tries:
+        turn.tries += 1
+        if turn.tries == TRIES:
             raise
         await turn.say(UserMessage([Text(f"{wrong}. {turn.output.request()}")]))
         return False
@@ -107,18 +131,35 @@ async def _accepted(turn: Turn, reply: AssistantMessage) -> bool:
 
 async def _finish(turn: Turn, stop: TurnStop, note: str = "") -> RunResult:
     """Leave a transcript that continues, and say how the turn ended."""
+    account = turn.account
+    if stop == "parked":
+        if unheard := [*turn.interrupts, *turn.steers, *turn.follow_ups]:
+            turn.notice(f"Not taken in, as the turn waits for an answer: {' | '.join(unheard)}", warning=True)
+    else:
+        await close_calls(turn)
+        for waiting in (turn.interrupts, turn.steers, turn.follow_ups):
+            await turn.pass_on(waiting)
     end = EndEntry(
         stop_reason=stop,
-        usage=turn.usage,
+        usage=account.usage,
         last_call_usage=turn.last_usage or Usage(),
-        iterations=turn.iteration,
+        iterations=account.iterations,
         retries=turn.retries,
         model=turn.agent.model.name,
         error=note,
     )
     if stop != "parked":
-        await close_calls(turn)
         await turn.append(end)
-    result = result_of(end, turn.messages, turn.value, turn.session.key)
+    result = result_of(turn, end, account.messages)
     turn.emit(Done(result))
     return result
+
+
+async def _give_up(turn: Turn, stop: TurnStop, note: str = "") -> None:
+    """Finish as well as can be: what ends the turn is raised, whatever else breaks now."""
+    account = turn.account
+    try:
+        await _finish(turn, stop, note)
+    except Exception:  # noqa: BLE001 (the first failure is the one to know; this one may be the same full disk)
+        with suppress(Exception):
+            turn.emit(Done(result_of(turn, EndEntry(stop_reason=stop, error=note), account.messages)))

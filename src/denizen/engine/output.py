@@ -18,7 +18,6 @@ class Output:
         self._kind = kind
         self.schema = kind if isinstance(kind, dict) else _schema_of(kind)
         self._check = _checker(kind) if isinstance(kind, dict) else None
-        self.tries = TRIES
 
     def request(self) -> str:
         """The words that ask the model for it."""
@@ -35,7 +34,7 @@ class Output:
                 return msgspec.json.decode(text, type=self._kind)
             value = msgspec.json.decode(text)
             self._check(value)
-        except (msgspec.DecodeError, ValueError) as wrong:
+        except (msgspec.DecodeError, ValueError, RecursionError) as wrong:
             raise OutputError(f"the answer isn't what was asked for: {wrong}") from wrong
         return value
 
@@ -45,17 +44,22 @@ def _schema_of(kind: Any) -> dict[str, Any]:
     name = schema.get("$ref", "").removeprefix("#/$defs/")
     if not name:
         return schema
-    inner = schema["$defs"].pop(name)
-    return {**inner, "$defs": schema["$defs"]} if schema["$defs"] else inner
+    inner = schema["$defs"][name]
+    others = schema["$defs"] if "#/$defs/" in json.dumps(schema["$defs"]) else {}
+    return {**inner, "$defs": others} if others else inner
 
 
 def _checker(schema: dict[str, Any]) -> Any:
     import fastjsonschema
 
     try:
-        return fastjsonschema.compile(schema)
-    except fastjsonschema.JsonSchemaDefinitionException as wrong:
+        return fastjsonschema.compile(schema, handlers=dict.fromkeys(("http", "https", "ftp", "file"), _not_fetched))
+    except Exception as wrong:  # the boundary to the library: what it raises for a bad schema is of many kinds
         raise ConfigError(f"the output schema is no JSON schema: {wrong}") from wrong
+
+
+def _not_fetched(address: str) -> Any:
+    raise ValueError(f"it refers to {address}, and nothing is fetched; put the definition into the schema")
 
 
 def _unfenced(reply: str) -> str:

@@ -5,8 +5,10 @@ import msgspec
 from denizen.engine.feed import APPROVED
 from denizen.engine.turn import Turn, TurnOver
 from denizen.entries import AnswerEntry, ParkedEntry, StateEntry
+from denizen.errors import ConfigError
 from denizen.events import TurnParked
 from denizen.messages import ToolCall
+from denizen.models.parsing import INVALID_JSON
 from denizen.ports import Answer, Ask, Parked, Tool
 from denizen.tools.policy import Decision, rule_for
 
@@ -21,7 +23,9 @@ async def permit(turn: Turn, call: ToolCall) -> str:
     if tool is None:
         nearest = tools.nearest(call.name)
         return f"there is no tool {call.name!r}" + (f"; did you mean {nearest!r}?" if nearest else "")
-    decision = turn.agent.policy(turn.feed.approved).decide(call, tool, turn.seen)
+    if INVALID_JSON in call.args:
+        return f"not run: the arguments of {call.name} are not a JSON object; make the call again with one"
+    decision = turn.agent.policy(turn.feed.approved).decide(call, tool, turn.account.seen)
     if decision.verdict == "allow":
         return ""
     if decision.verdict == "deny":
@@ -43,14 +47,15 @@ async def _ask(turn: Turn, call: ToolCall, decision: Decision) -> AnswerEntry:
             await turn.append(_park(turn, call, decision))
         turn.emit(TurnParked(turn.session.key, call.id, decision.reason))
         raise TurnOver("parked", decision.reason)
-    entry = AnswerEntry(call_id=call.id, allow=answer.allow, text=answer.text, scope=answer.scope)
+    text = turn.agent.redact(answer.text)
+    entry = AnswerEntry(call_id=call.id, allow=answer.allow, text=text, scope=answer.scope)
     await turn.append(entry)
     return entry
 
 
 def _park(turn: Turn, call: ToolCall, decision: Decision) -> ParkedEntry:
     until = turn.agent.clock.now() + turn.agent.park_time
-    return ParkedEntry(call_id=call.id, question=decision.reason, until=until)
+    return ParkedEntry(call_id=call.id, question=decision.reason, until=until, name=call.name, args=call.args)
 
 
 async def _keep(turn: Turn, call: ToolCall, tool: Tool, answer: AnswerEntry | Answer) -> None:
@@ -60,4 +65,7 @@ async def _keep(turn: Turn, call: ToolCall, tool: Tool, answer: AnswerEntry | An
     rule = rule_for(call, tool)
     await turn.append(StateEntry(name=APPROVED, value=msgspec.to_builtins(rule)))
     if answer.scope == "always":
-        turn.agent.keep_rule(rule)
+        try:
+            turn.agent.keep_rule(rule)
+        except ConfigError as error:
+            turn.notice(f"It holds for this session only. {error}", warning=True)

@@ -6,21 +6,19 @@ from dataclasses import dataclass
 from denizen.actions import Native
 from denizen.context import Transcript
 from denizen.errors import ConfigError
-from denizen.ports import ActionFormat, ContextPolicy
+from denizen.ports import ActionFormat, ContextPolicy, Toolset
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A name for one choice of the two: `context` makes the policy, given the action format."""
+    """A name for one choice of the two: `context` makes the policy, given the action format and the tools."""
 
     name: str
     actions: ActionFormat
-    context: Callable[[ActionFormat], ContextPolicy]
+    context: Callable[[ActionFormat, Toolset], ContextPolicy]
 
 
-PROFILES = {
-    profile.name: profile for profile in (Profile("assistant", Native(), lambda actions: Transcript(actions.report)),)
-}
+PROFILES = {profile.name: profile for profile in (Profile("assistant", Native(), Transcript),)}
 
 
 def find_profile(name: str) -> Profile:

@@ -10,12 +10,13 @@ from denizen.prompt import build_prompt, read_bootstrap, scaffold
 
 
 async def prompt_for(turn: Turn) -> None:
-    """Make the session's prompt where it has none, the day is another, or the context was compacted."""
-    day = f"{turn.agent.clock.now():%Y-%m-%d}"
-    if turn.feed.prompt_day == day:
-        return
-    text = turn.agent.redact(_compose(turn, _began(turn)))
-    await turn.append(StateEntry(name=PROMPT, value={"text": text, "day": day}))
+    """Make the session's prompt where it has none, was made for something else, or the context was compacted."""
+    agent = turn.agent
+    names = [tool.name for tool in agent.tools]
+    wanted = [f"{agent.clock.now():%Y-%m-%d}", str(agent.workspace), agent.model.name, names]
+    if turn.feed.prompt_for != wanted:
+        text = agent.redact(_compose(turn, _began(turn)))
+        await turn.append(StateEntry(name=PROMPT, value={"text": text, "for": wanted}))
 
 
 def _compose(turn: Turn, began: datetime) -> str:

@@ -1,52 +1,88 @@
-"""Going on where a crash, a cancelled turn or a parked one stopped (design, "Resuming")."""
+"""Going on where a crash, or a question to a person, stopped a turn (design, "Resuming")."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from denizen.engine.calls import CANCELLED, INTERRUPTED, STOPPED_WHILE_RUNNING, run_calls
+from denizen.engine.calls import CANCELLED, ELSEWHERE, INTERRUPTED, STOPPED_WHILE_RUNNING, record, refused, run_calls
 from denizen.engine.turn import Turn
-from denizen.entries import AnyEntry, AssistantEntry, EndEntry, StartedEntry, ToolEntry, UserEntry
+from denizen.entries import (
+    AnswerEntry,
+    AnyEntry,
+    AssistantEntry,
+    EndEntry,
+    ParkedEntry,
+    StartedEntry,
+    ToolEntry,
+    UserEntry,
+)
 from denizen.events import RunResult
-from denizen.messages import AssistantMessage, Message, Text, ToolCall, ToolResult
+from denizen.messages import AssistantMessage, Message, ToolCall, ToolResult
 from denizen.ports import Traits
 
+ReadCalls = Callable[[AssistantMessage], Sequence[ToolCall]]
 
-async def settle(turn: Turn) -> None:
-    """Give every open call its result: run what never started or may run again, report the others as interrupted."""
-    reply, calls, started = open_calls(turn.session.entries)
-    if reply is None or not calls:
-        return
-    turn.seen = _seen(turn)
-    again = [call for call in calls if call.id not in started or _repeatable(turn, call)]
+
+async def settle(turn: Turn) -> tuple[AssistantMessage, list[ToolResult]] | None:
+    """Give every call of the last reply its result: run what never started or may run again, report the others.
+
+    Returns that reply with all its results, when nothing was said after it in an unfinished turn.
+    """
+    last = last_reply(turn.session.entries)
+    if last is None:
+        return None
+    calls = turn.agent.calls_of(last.reply)
     for call in calls:
-        if call not in again:
-            await _close(turn, call, INTERRUPTED)
-    await run_calls(turn, reply, again)
+        if call.id not in last.results and (why := _why_not(turn, call, last.started)):
+            last.results[call.id] = await record(turn, refused(call, why))
+    again = [call for call in calls if call.id not in last.results]
+    await run_calls(turn, last.reply, again)
+    settled = last_reply(turn.session.entries)
+    return (settled.reply, [*settled.results.values()]) if settled else None
 
 
 async def close_calls(turn: Turn) -> None:
     """Give every open call a result that says it was cancelled."""
-    _, calls, started = open_calls(turn.session.entries)
-    for call in calls:
-        await _close(turn, call, STOPPED_WHILE_RUNNING if call.id in started else CANCELLED)
+    last = last_reply(turn.session.entries)
+    if last is None:
+        return
+    for call in turn.agent.calls_of(last.reply):
+        if call.id not in last.results:
+            await record(turn, refused(call, STOPPED_WHILE_RUNNING if call.id in last.started else CANCELLED))
 
 
-def open_calls(entries: Sequence[AnyEntry]) -> tuple[AssistantMessage | None, list[ToolCall], set[str]]:
-    """The last answer, its calls without a result, and which calls had started."""
-    started: set[str] = set()
-    settled: set[str] = set()
+class LastReply:
+    """The last answer of an unfinished turn, the results it has, and which of its calls had started."""
+
+    def __init__(self, reply: AssistantMessage) -> None:
+        self.reply = reply
+        self.results: dict[str, ToolResult] = {}
+        self.started: set[str] = set()
+
+
+def last_reply(entries: Sequence[AnyEntry]) -> LastReply | None:
+    """What the unfinished turn stands at; None where nothing was answered since the last message."""
+    after: list[AnyEntry] = []
     for entry in reversed(entries):
         match entry:
-            case ToolEntry(message=result):
-                settled.add(result.call_id)
-            case StartedEntry(call_id=call_id):
-                started.add(call_id)
             case AssistantEntry(message=reply):
-                return reply, [call for call in reply.tool_calls if call.id not in settled], started
+                return _with_results(reply, after)
             case UserEntry() | EndEntry():
-                break
+                return None
+            case _:
+                after.append(entry)
+    return None
+
+
+def _with_results(reply: AssistantMessage, after: Sequence[AnyEntry]) -> LastReply:
+    last = LastReply(reply)
+    for entry in reversed(after):
+        match entry:
+            case ToolEntry(message=result):
+                last.results[result.call_id] = result
+            case StartedEntry(call_id=call_id):
+                last.started.add(call_id)
             case _:
                 pass
-    return None, [], started
+    return last
 
 
 def unfinished(entries: Sequence[AnyEntry]) -> bool:
@@ -59,53 +95,65 @@ def unfinished(entries: Sequence[AnyEntry]) -> bool:
     return False
 
 
-def recorded(entries: Sequence[AnyEntry], message_id: str, session_key: str) -> RunResult | None:
-    """The result of the turn that the message `message_id` began, where it has ended already."""
+def question_of(entries: Sequence[AnyEntry]) -> ParkedEntry | None:
+    """What the session waits for a person to answer."""
+    answered: set[str] = set()
+    asked: list[ParkedEntry] = []
+    for entry in reversed(entries):
+        match entry:
+            case AnswerEntry(call_id=call_id):
+                answered.add(call_id)
+            case ToolEntry(message=result):
+                answered.add(result.call_id)
+            case ParkedEntry():
+                asked.append(entry)
+            case AssistantEntry() | UserEntry() | EndEntry():
+                break
+            case _:
+                pass
+    return next((entry for entry in reversed(asked) if entry.call_id not in answered), None)
+
+
+def recorded(turn: Turn, message_id: str) -> RunResult | None:
+    """The result of the turn that the message `message_id` began, where it has ended without a failure."""
+    entries = turn.session.entries
     first = next(i for i, e in enumerate(entries) if isinstance(e, UserEntry) and e.message.id == message_id)
     messages: list[Message] = []
     for entry in entries[first:]:
         match entry:
             case UserEntry(message=message) | AssistantEntry(message=message) | ToolEntry(message=message):
                 messages.append(message)
+            case EndEntry(stop_reason="error"):
+                return None
             case EndEntry() as end:
-                return result_of(end, messages, None, session_key)
+                return result_of(turn, end, messages)
             case _:
                 pass
     return None
 
 
-def result_of(end: EndEntry, messages: Sequence[Message], output: object, session_key: str) -> RunResult:
+def result_of(turn: Turn, end: EndEntry, messages: Sequence[Message]) -> RunResult:
     """The turn's result, from the entry that ended it and its messages."""
-    replies = [message.text for message in messages if isinstance(message, AssistantMessage)]
+    replies = [message for message in messages if isinstance(message, AssistantMessage)]
+    reply = turn.agent.actions.read(replies[-1], turn.agent.tools).reply if replies else ""
     return RunResult(
-        reply=replies[-1] if replies else "",
-        output=output,
+        reply=reply,
+        output=turn.value,
         iterations=end.iterations,
         usage=end.usage,
         last_call_usage=end.last_call_usage,
         retries=end.retries,
         stop_reason=end.stop_reason,
         messages=messages,
-        session_key=session_key,
+        session_key=turn.session.key,
         error=end.error,
     )
 
 
-def _seen(turn: Turn) -> Traits:
-    """What the turn had already seen of other people's text and of the user's private data."""
-    seen = Traits.NONE
-    for entry in reversed(turn.session.entries):
-        if isinstance(entry, EndEntry):
-            break
-        if isinstance(entry, ToolEntry) and (tool := turn.agent.tools.get(entry.message.name)):
-            seen |= tool.traits & (Traits.UNTRUSTED | Traits.PRIVATE)
-    return seen
-
-
-def _repeatable(turn: Turn, call: ToolCall) -> bool:
+def _why_not(turn: Turn, call: ToolCall, started: set[str]) -> str:
+    """Why an open call isn't run; empty: it is."""
+    if turn.moved:
+        return ELSEWHERE
     tool = turn.agent.tools.get(call.name)
-    return tool is not None and Traits.REPEATABLE in tool.traits
-
-
-async def _close(turn: Turn, call: ToolCall, why: str) -> None:
-    await turn.append(ToolEntry(message=ToolResult(call.id, call.name, [Text(why)], is_error=True)))
+    repeatable = tool is not None and Traits.REPEATABLE in tool.traits
+    return INTERRUPTED if call.id in started and not repeatable else ""

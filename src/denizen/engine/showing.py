@@ -4,21 +4,24 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from denizen.config.redact import RedactedStream
 from denizen.events import (
     Delta,
     LlmStream,
     Retry,
     Retrying,
     TextDelta,
+    TextEnd,
     ThinkingDelta,
     ThinkingEnd,
     ToolCallDelta,
-    ToolCallEnd,
     Withdrawn,
 )
 
 if TYPE_CHECKING:
     from denizen.engine.turn import Turn
+
+Piece = TextDelta | ThinkingDelta | ToolCallDelta
 
 
 class Showing:
@@ -36,28 +39,54 @@ class Showing:
 
     def show(self, event: Delta) -> None:
         """Pass a piece on."""
-        if isinstance(event, (TextDelta, ThinkingDelta, ToolCallDelta)):
-            self._delta(event, self._stream.feed(event.delta))
+        if isinstance(event, Piece):
+            self._piece(event)
             return
-        if (rest := self._stream.flush()) and not isinstance(event, ToolCallEnd):
-            self._delta(ThinkingDelta("") if isinstance(event, ThinkingEnd) else TextDelta(""), rest)
+        if isinstance(event, TextEnd):
+            self._flush(TextDelta(""))
+        elif isinstance(event, ThinkingEnd):
+            self._flush(ThinkingDelta(""))
         self._turn.emit(LlmStream(self._redactor.value(event)))
+
+    def end(self) -> None:
+        """Pass on what was held back."""
+        for piece in (TextDelta(""), ThinkingDelta("")):
+            self._flush(piece)
+
+    def withdraw(self) -> None:
+        """What was passed on doesn't count."""
+        if self._words:
+            self._turn.emit(Withdrawn(self.text))
+        self._begin()
 
     def again(self, event: Retrying) -> None:
         """The stream died, or never began, and the call is made once more."""
         self._turn.retries += 1
-        if event.withdrawn:
-            self._turn.emit(Withdrawn(self._redactor.text(event.withdrawn)))
+        self.withdraw()
         self._turn.emit(Retry(event.attempt, event.reason, event.profile_id, event.delay, event.model))
-        self._begin()
 
     def _begin(self) -> None:
         self._words: list[str] = []
-        self._stream = self._redactor.stream()
+        self._streams: dict[str, RedactedStream] = {}
 
-    def _delta(self, event: TextDelta | ThinkingDelta | ToolCallDelta, text: str) -> None:
+    def _piece(self, event: Piece) -> None:
+        stream = self._streams.get(_channel(event))
+        if stream is None:
+            stream = self._streams[_channel(event)] = self._redactor.stream()
+        self._pass(event, stream.feed(event.delta))
+
+    def _flush(self, event: Piece) -> None:
+        if stream := self._streams.get(_channel(event)):
+            self._pass(event, stream.flush())
+
+    def _pass(self, event: Piece, text: str) -> None:
         if not text:
             return
         if isinstance(event, TextDelta):
             self._words.append(text)
         self._turn.emit(LlmStream(event if text is event.delta else msgspec.structs.replace(event, delta=text)))
+
+
+def _channel(event: Piece) -> str:
+    """Pieces of one text belong together: the answer's, the thoughts', and each call's."""
+    return event.id if isinstance(event, ToolCallDelta) else type(event).__name__

@@ -1,14 +1,14 @@
-"""One turn while it runs: its session, its host, and what it has used so far."""
+"""One turn while it runs: its session, its host, and what the person said meanwhile."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from denizen.engine.feed import Feed
+from denizen.engine.feed import Account, Feed
 from denizen.engine.output import Output
-from denizen.entries import AnswerEntry, AnyEntry, AssistantEntry, StateEntry, ToolEntry, UserEntry
+from denizen.entries import AnswerEntry, AnyEntry, StateEntry, UserEntry
 from denizen.events import Notice, RunEvent, TurnStop
-from denizen.messages import Message, Text, Usage, UserMessage
-from denizen.ports import Answer, Directive, FollowUp, Interrupt, Session, Steer, Stop, Traits, TurnIO, View
+from denizen.messages import Text, Usage, UserMessage
+from denizen.ports import Answer, Directive, FollowUp, Interrupt, Session, Steer, Stop, TurnIO, View
 
 if TYPE_CHECKING:
     from denizen.engine.agent import Agent
@@ -25,24 +25,27 @@ class TurnOver(Exception):
 
 @dataclass(slots=True)
 class Turn:
-    """What the parts of the loop share."""
+    """What the parts of the loop share; `moved` as the session was when it began, `tries` of typed answers."""
 
     agent: "Agent"
     session: Session
     io: TurnIO
     stream: bool
     feed: Feed
+    moved: bool = False
     output: Output | None = None
-    iteration: int = 0
-    usage: Usage = field(default_factory=Usage)
-    last_usage: Usage | None = None
-    retries: int = 0
-    seen: Traits = Traits.NONE
     value: object = None
-    messages: list[Message] = field(default_factory=list)
+    tries: int = 0
+    retries: int = 0
+    last_usage: Usage | None = None
     steers: list[str] = field(default_factory=list)
     follow_ups: list[str] = field(default_factory=list)
     interrupts: list[str] = field(default_factory=list)
+
+    @property
+    def account(self) -> Account:
+        """What the turn has said and used so far."""
+        return self.feed.account
 
     def emit(self, event: RunEvent) -> None:
         """Tell the host."""
@@ -56,8 +59,6 @@ class Turn:
         """Write it, before anything depends on it."""
         await self.session.append(entry)
         self.feed.read_on(self.session.entries)
-        if isinstance(entry, (UserEntry, AssistantEntry, ToolEntry)):
-            self.messages.append(entry.message)
 
     async def say(self, message: UserMessage) -> None:
         """Take in what the user said."""
@@ -73,10 +74,11 @@ class Turn:
         """What the context policy may look at."""
         agent = self.agent
         prompt = self.feed.prompt_tokens + agent.tool_tokens
-        return View(self.session, agent.model, agent.config.agent.max_tokens, prompt, self.last_usage, agent.clock)
+        return View(self.session, agent.model, agent.config.agent.max_tokens, prompt, self.feed.last_usage, agent.clock)
 
     async def hear(self) -> None:
         """Take in what the person did meanwhile; a stop ends the turn here."""
+        stopped = False
         for control in self.io.controls():
             match control:
                 case Steer(text):
@@ -86,17 +88,19 @@ class Turn:
                 case Interrupt(text):
                     self.interrupts.append(text)
                 case Stop():
-                    raise TurnOver("cancelled")
+                    stopped = True
                 case Answer():
+                    text = self.agent.redact(control.text)
                     await self.append(
-                        AnswerEntry(
-                            call_id=control.call_id, allow=control.allow, text=control.text, scope=control.scope
-                        )
+                        AnswerEntry(call_id=control.call_id, allow=control.allow, text=text, scope=control.scope)
                     )
+        if stopped:
+            raise TurnOver("cancelled")
 
     async def pass_on(self, waiting: list[str]) -> bool:
         """Give the model what the person said meanwhile; whether there was anything."""
         said = bool(waiting)
         while waiting:
-            await self.say(UserMessage([Text(waiting.pop(0))]))
+            await self.say(UserMessage([Text(waiting[0])]))
+            del waiting[0]
         return said

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from denizen.entries import AnyEntry, SessionEntry
+from denizen.entries import AnyEntry, HeadEntry, SessionEntry
 from denizen.sessions.disk import told
 from denizen.sessions.flush import Flusher
 from denizen.sessions.transcript import Transcript
@@ -25,6 +25,7 @@ def forked(source: Transcript, at: str, header: SessionEntry) -> Iterator[AnyEnt
     for entry in path:
         yield msgspec.structs.replace(entry, parent=parent)
         parent = entry.id
+    yield HeadEntry(id=source.next_id(), parent=parent, to=parent)
 
 
 async def create(path: Path, data: bytes, flusher: Flusher | None) -> None:

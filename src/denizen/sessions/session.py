@@ -40,6 +40,11 @@ class JsonlSession:
         self._flusher = flusher
         self._follow_head()
 
+    @property
+    def moved(self) -> bool:
+        """Whether the head was moved here, or the session forked, and nothing was written since."""
+        return self._transcript.moved
+
     def begin(self, workspace: str, profile: str) -> None:
         """Write the header of a new session."""
         self._write(SessionEntry(key=self.key, workspace=workspace, profile=profile))

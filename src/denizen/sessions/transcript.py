@@ -8,7 +8,7 @@ _MOST_WARNINGS = 100
 
 
 class Transcript:
-    """The tree of a session's entries, and its head.
+    """The tree of a session's entries, and its head; `moved`: nothing was written since it was moved there.
 
     `add` takes entries as they are written, `restore` those that were read: it mends ids and parents that make no tree,
     so that every parent is an entry that came before ("" for the first), and says so in `warnings`.
@@ -16,6 +16,7 @@ class Transcript:
 
     def __init__(self) -> None:
         self.head = ""
+        self.moved = False
         self.warnings: list[str] = []
         self._entries: dict[str, AnyEntry] = {}
         self._left_out: dict[str, str] = {}  # the id of a line that is no entry, and the entry that takes its place
@@ -44,6 +45,7 @@ class Transcript:
 
     def add(self, entry: AnyEntry) -> None:
         """Take in an entry that follows the head: it becomes the head, or moves it."""
+        self.moved = type(entry) is HeadEntry
         if type(entry) is HeadEntry:
             self.head = entry.to
         else:
@@ -83,7 +85,7 @@ class Transcript:
 
     def _restore_head(self, entry: HeadEntry) -> None:
         if to := self._meant(entry.to):
-            self.head = to
+            self.head, self.moved = to, True
         else:
             self.warn(f"it moves the head to {entry.to!r:.80}, which isn't there; the head stays where it was")
         self._left_out[entry.id] = self.head

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from denizen.config.rules import deciding_rule, literally, main_argument, plain_url
+from denizen.config.rules import all_arguments, deciding_rule, literally, main_argument, plain_url
 from denizen.config.settings import PolicySettings, Rule
 from denizen.messages import ToolCall
 from denizen.ports import Tool, Traits
@@ -31,8 +31,8 @@ class Policy:
     """Decides about calls, one by one.
 
     `confined`: commands run in a sandbox; `network`: there they may use the network. `read_only` refuses everything
-    but reads. `approved` are the rules that the person approved for this session, over those of the settings. Paths in
-    rules are those of `workspace`.
+    but reads. `approved` are the rules that the person approved for this session: they answer what would be asked, and
+    override nothing that is denied. Paths in rules are those of `workspace`.
     """
 
     def __init__(
@@ -45,7 +45,8 @@ class Policy:
         approved: Sequence[Rule] = (),
         workspace: Path | None = None,
     ) -> None:
-        self._rules = (*settings.rules, *approved)
+        self._rules = settings.rules
+        self._approved = approved
         self._confined = confined
         self._network = network
         self._read_only = read_only
@@ -57,6 +58,8 @@ class Policy:
             return Decision("deny", f"This run is read-only, and {tool.name} is more than a read.")
         rule = deciding_rule(self._rules, call.name, call.args, self._workspace)
         decision = _by_rule(rule, call) if rule else self._by_default(call, tool)
+        if decision.verdict == "ask" and self._was_approved(call):
+            decision = Decision("allow", "The user approved such calls for the session.")
         if decision.verdict == "allow" and _BOTH in seen and self._reaches_out(tool):
             return Decision(
                 "ask",
@@ -64,6 +67,9 @@ class Policy:
                 f"may {_shown(call)} run?",
             )
         return decision
+
+    def _was_approved(self, call: ToolCall) -> bool:
+        return deciding_rule(self._approved, call.name, call.args, self._workspace) is not None
 
     def _by_default(self, call: ToolCall, tool: Tool) -> Decision:
         if tool.traits & Traits.EXECUTES and not self._confined:
@@ -80,7 +86,12 @@ class Policy:
 
 
 def rule_for(call: ToolCall, tool: Tool) -> Rule:
-    """The narrow rule that allows this call always: the very command or path, or the pages of the very site."""
+    """The narrow rule that allows this call always.
+
+    It holds for the very command or path, or the pages of the very site; of what sends, for the very same arguments.
+    """
+    if tool.traits & Traits.SENDS:
+        return Rule(tool=tool.name, match=literally(all_arguments(call.args)), decide="allow")
     argument = main_argument(call.args)
     url = plain_url(argument) if "url" in call.args else ""
     pattern = "/".join([*literally(url).split("/")[:3], "*"]) if url else literally(argument)

@@ -22,9 +22,10 @@ def default_tools(config: Config, *, sandbox: Sandbox, memory: Memory, environ: 
     from denizen.tools.web import web_fetch_tool
     from denizen.tools.write import write
 
+    most = min(40_000, max(config.agent.max_tool_result_chars - 500, 500))  # cut by those who know how to get the rest
     files: list[Tool] = [read, write, edit, apply_patch, ls, find, grep_tool(environ)]
-    programs: list[Tool] = [bash_tool(sandbox, network=config.sandbox.network), git_tool(environ)]
-    return [*files, *programs, web_fetch_tool(config.web), *memory_tools(memory), *plugin_tools()]
+    programs: list[Tool] = [bash_tool(sandbox, network=config.sandbox.network, most=most), git_tool(environ, most=most)]
+    return [*files, *programs, web_fetch_tool(config.web, most=most), *memory_tools(memory), *plugin_tools()]
 
 
 def plugin_tools() -> list[Tool]:
