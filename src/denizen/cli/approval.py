@@ -25,7 +25,10 @@ def described(request: Ask) -> str:
 
 def understand(request: Ask, words: str) -> Answer:
     """What typed words mean: yes, no, for how long, or something to tell the model."""
-    match words.strip().lower():
+    words = words.strip()
+    if not request.tool_name:
+        return Answer(request.call_id, allow=words.lower() not in {"", "n", "no"}, text=words)
+    match words.lower():
         case "y" | "yes":
             return Answer(request.call_id, allow=True)
         case "s" | "session":
@@ -35,7 +38,7 @@ def understand(request: Ask, words: str) -> Answer:
         case "" | "n" | "no":
             return Answer(request.call_id, allow=False)
         case _:
-            return Answer(request.call_id, allow=not request.tool_name, text=words.strip())
+            return Answer(request.call_id, allow=False, text=words)
 
 
 class Person:

@@ -13,6 +13,7 @@ from denizen.messages import Image, Text, UserPart
 MOST_BYTES = 10_000_000
 """Bytes of one attachment."""
 
+_CHUNK = 1_000_000
 _MENTION = re.compile(r'(?<!\S)@(?:"([^"]+)"|(\S+))')
 _MAGIC = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
 
@@ -40,7 +41,10 @@ def read_piped(stream: TextIO) -> str:
     mode = os.fstat(stream.fileno()).st_mode
     if not (stat.S_ISFIFO(mode) or stat.S_ISREG(mode) or stat.S_ISSOCK(mode)):
         return ""
-    return _whole(stream.buffer.read(MOST_BYTES + 1), "The piped input").decode("utf-8", "replace")
+    data = b""
+    while len(data) <= MOST_BYTES and (more := os.read(stream.fileno(), _CHUNK)):  # Ctrl-C is heard between pieces
+        data += more
+    return _whole(data, "The piped input").decode("utf-8", "replace")
 
 
 def _mentioned(text: str) -> Iterator[Path]:

@@ -12,11 +12,10 @@ from denizen.cli.home import short_name
 from denizen.cli.options import TurnOptions, turn_options
 from denizen.cli.output import say_error
 from denizen.cli.slash import COMMANDS, obey
-from denizen.cli.turns import run, settled
+from denizen.cli.text import printable
+from denizen.cli.turns import STATUS, run, settled
 from denizen.config.home import ensure_home
 from denizen.errors import DenizenError
-
-CANCELLED, FAILED = 130, 1
 
 
 @click.command()
@@ -31,7 +30,7 @@ def chat(options: TurnOptions) -> int:
     loaded = settled(options)
     at_terminal = sys.stdin.isatty()
     with asyncio.Runner() as runner:
-        conversation = Conversation(options, loaded)
+        conversation = Conversation(options, loaded, typed=at_terminal)
         try:
             run(runner, conversation.start())
             _greet(conversation, loaded.notices)
@@ -50,10 +49,10 @@ def _converse(runner: asyncio.Runner, conversation: Conversation, read: Callable
         try:
             status = run(runner, _hear(conversation, text, status))
         except KeyboardInterrupt:
-            status = CANCELLED
+            status = STATUS["cancelled"]
         except DenizenError as error:
             say_error(error)
-            status = FAILED
+            status = STATUS["error"]
     return status
 
 
@@ -89,6 +88,6 @@ def _greet(conversation: Conversation, notices: tuple[str, ...]) -> None:
         str(agent.workspace),
         f"session {short_name(conversation.name)}",
     )
-    click.secho(f"  {' · '.join(about)} · /help", dim=True, err=True)
+    click.secho(f"  {printable(' · '.join(about))} · /help", dim=True, err=True)
     for text in notices:
-        click.secho(f"  {text}", fg="yellow", err=True)
+        click.secho(f"  {printable(text)}", fg="yellow", err=True)

@@ -6,6 +6,7 @@ import click
 
 from denizen.cli.home import home
 from denizen.cli.output import write
+from denizen.cli.text import printable
 from denizen.config.files import write_private
 from denizen.config.home import sole_writer
 from denizen.config.load import load
@@ -46,6 +47,6 @@ def check(file: Path | None, workspace: Path | None) -> None:
     for source in loaded.sources:
         write(f"read       {source}\n")
     write(f"model      {agent.model.name}\n")
-    write(f"workspace  {agent.workspace}\n")
+    write(f"workspace  {printable(str(agent.workspace))}\n")
     for text in loaded.notices:
-        click.secho(text, fg="yellow", err=True)
+        click.secho(printable(text), fg="yellow", err=True)

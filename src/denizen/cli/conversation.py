@@ -17,16 +17,18 @@ from denizen.ports import Session
 class Conversation:
     """An agent and one of its sessions, each of which can be changed for another.
 
-    A session is made with its first message. `commands` are those that were typed while the agent worked.
+    A session is made with its first message. `typed`: a person types, also while the agent works; that is said to it,
+    but slash commands are kept in `commands`.
     """
 
-    def __init__(self, options: TurnOptions, loaded: Loaded) -> None:
+    def __init__(self, options: TurnOptions, loaded: Loaded, *, typed: bool) -> None:
         self.options = options
         self.agent = options.agent(loaded)
         self.name = ""
         self.over = False
         self.commands: list[str] = []
         self._loaded = loaded
+        self._typed = typed
         self._session: Session | None = None
         self._open = AsyncExitStack()
 
@@ -40,7 +42,7 @@ class Conversation:
         """One turn; its exit status."""
         message = UserMessage(compose(text))
         session = await self.session()
-        with self.options.host(self.commands) as host:
+        with self.options.host(self.commands if self._typed else None) as host:
             result = await run_turn(self.agent, session, message, host, stream=not self.options.no_stream)
         return STATUS[result.stop_reason]
 
@@ -60,7 +62,7 @@ class Conversation:
 
     async def change_model(self, name: str) -> None:
         """Go on with another model. Raises ConfigError, and the old one stays."""
-        config = msgspec.structs.replace(self._loaded.config, model=name)
+        config = msgspec.structs.replace(self.agent.config, model=name)
         agent = self.options.agent(dataclasses.replace(self._loaded, config=config))
         await self.close()
         self.agent = agent

@@ -58,7 +58,7 @@ async def _sessions(chat: Conversation, name: str) -> None:
         await _new(chat, name)
         return
     for info in (await chat.agent.store.list())[:20]:
-        _tell(f"{short_name(info.key):24} {printable(info.title)}")
+        _tell(f"{short_name(info.key):24} {info.title}")
 
 
 async def _usage(chat: Conversation, _: str) -> None:
@@ -89,7 +89,7 @@ async def _quit(chat: Conversation, _: str) -> None:
 
 
 def _tell(text: str) -> None:
-    click.secho(f"  {text}", fg="cyan", err=True)
+    click.secho(f"  {printable(text)}", fg="cyan", err=True)
 
 
 COMMANDS = {

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from denizen.cli.home import home
+from denizen.cli.text import printable
 from denizen.config.trust import trust
 
 
@@ -18,4 +19,4 @@ def trust_folder(folder: Path, refused: bool) -> None:
     changes later is asked about again.
     """
     trust(home(), folder, trusted=not refused)
-    click.echo(f"{folder.resolve()} is {'not ' if refused else ''}trusted.", err=True)
+    click.echo(f"{printable(str(folder.resolve()))} is {'not ' if refused else ''}trusted.", err=True)

@@ -11,6 +11,7 @@ import click
 from denizen.cli.json_lines import JsonLines
 from denizen.cli.options import TurnOptions
 from denizen.cli.terminal import Terminal
+from denizen.cli.text import printable
 from denizen.config.home import places
 from denizen.config.load import Loaded
 from denizen.config.trust import awaiting_trust, trust
@@ -35,7 +36,8 @@ def settled(options: TurnOptions) -> Loaded:
     if not found or not options.interactive:
         return loaded
     home, folder = places(loaded.config)
-    click.secho(f"{folder} holds files that can change what the agent may do, or run: {', '.join(found)}.", err=True)
+    told = f"{folder} holds files that can change what the agent may do, or run: {', '.join(found)}."
+    click.echo(printable(told), err=True)
     trust(home, folder, trusted=click.confirm("Do you trust this folder?", err=True))
     return options.load()
 
