@@ -17,6 +17,7 @@ from denizen.cli.options import TurnOptions, turn_options
 from denizen.cli.output import write
 from denizen.cli.terminal import Terminal
 from denizen.cli.turns import STATUS, opened, run, settled, workspace_of
+from denizen.config.load import Loaded
 from denizen.engine import run_turn
 from denizen.engine.resume import question_of, unfinished
 from denizen.entries import AnswerEntry, AnyEntry
@@ -52,11 +53,12 @@ def answer(name: str, words: tuple[str, ...], scope: Scope | None, options: Turn
         began = workspace_of(entries)
         if began and not options.workspace:
             options = dataclasses.replace(options, workspace=Path(began))
-        return run(runner, _go_on(name, given, options, host))
+        return run(runner, _go_on(name, given, options, settled(options), host))
 
 
-async def _go_on(name: str, given: AnswerEntry, options: TurnOptions, host: Terminal | JsonLines) -> int:
-    loaded = settled(options)
+async def _go_on(
+    name: str, given: AnswerEntry, options: TurnOptions, loaded: Loaded, host: Terminal | JsonLines
+) -> int:
     for text in loaded.notices:
         host.emit(Notice(text, "warning"))
     async with options.agent(loaded) as agent, opened(agent, name, host) as session:
