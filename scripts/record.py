@@ -1,6 +1,7 @@
-"""Record commands as they look on a terminal, as SVG: in this repository, with a new home and no keys.
+r"""Record commands as they look on a terminal, as SVG: in this repository, with a new home and no keys.
 
-scripts/record.py docs/images/ask.svg 'denizen ask "What language is this project?"'
+scripts/record.py docs/images/ask.svg 'denizen ask "What language is this project?"' \
+    "denizen ask --continue \"Find the text 'os.fork' in src\""
 """
 
 import os
