@@ -50,7 +50,7 @@ bench: $(DEV)
 	$(ON_PATH) benchmarks/run
 
 docs: $(DEV)
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 COMPILE := UV_CUSTOM_COMPILE_COMMAND='make lock' $(BIN)/uv pip compile --quiet --upgrade --universal \
 	--python-version 3.11 --generate-hashes --no-annotate pyproject.toml --group build

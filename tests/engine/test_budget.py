@@ -66,7 +66,7 @@ async def test_a_price_that_nobody_knows_is_said_once(agent_of: MakeAgent, host:
     agent = agent_of(say("a", cost_usd=None), say("b", cost_usd=None))
     await run_agent("one", agent=agent, io=host)
     await run_agent("two", agent=agent, io=host)
-    assert len([notice for notice in host.of(Notice) if "price" in notice.text]) == 1
+    assert len([notice for notice in host.of(Notice) if "cost isn't known" in notice.text]) == 1
 
 
 async def test_a_budget_of_nothing_makes_no_call(agent_of: MakeAgent) -> None:

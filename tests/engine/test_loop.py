@@ -256,7 +256,7 @@ async def test_the_turn_stops_at_the_iteration_limit_and_says_why(agent_of: Make
     agent = agent_of(again, again, again, again, tools=[weather], config=config)
     result = await run_agent("go", agent=agent)
     assert (result.stop_reason, result.iterations) == ("iteration_limit", 3)
-    assert "3 iterations" in result.error
+    assert "limit of 3" in result.error
     last = (await entries_of(agent))[-1]
     assert isinstance(last, EndEntry)
     assert last.stop_reason == "iteration_limit"

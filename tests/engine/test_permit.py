@@ -237,3 +237,12 @@ async def test_calls_beside_a_parked_one_wait_with_it(agent_of: MakeAgent, host:
     assert result.reply == "both"
     sent = [m.text for m in requests_of(agent)[-1].messages if getattr(m, "name", "") == "send"]
     assert sent == ["sent a", "sent b"]
+
+
+async def test_a_session_that_waits_is_listed_as_parked_until_it_is_answered(agent_of: MakeAgent, host: Host) -> None:
+    agent = agent_of(say("first"), call(("send", {"text": "hi"})), say("done"), tools=[send])
+    await run_agent("hello", agent=agent, io=host)
+    await run_agent("go", agent=agent, io=host)
+    assert [info.stop_reason for info in await agent.store.list()] == ["parked"]
+    await _answered(agent, host, AnswerEntry(call_id="c1", allow=True))
+    assert [info.stop_reason for info in await agent.store.list()] == ["answered"]

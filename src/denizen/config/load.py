@@ -119,8 +119,10 @@ class _Reading:
         data = project_settings(folder)
         if data is None or (besides.exists() and path.samefile(besides)):
             return {}
-        if decided(home, folder, data) != "trusted":
+        decision = decided(home, folder, data)
+        if not decision:
             self.notices.append(f"{path} is not read. If you trust this folder: denizen trust {folder}")
+        if decision != "trusted":
             return {}
         source = parse(as_text(data, path), str(path))
         settings = self.checked(source)

@@ -22,7 +22,7 @@ from denizen.context.estimate import estimate_text
 from denizen.engine.budget import Budget
 from denizen.engine.feed import Feed
 from denizen.engine.known import known
-from denizen.engine.profiles import find_profile
+from denizen.engine.profiles import Profile, find_profile
 from denizen.memory import Notes
 from denizen.messages import AssistantMessage, ToolCall, ToolResult
 from denizen.models import open_model
@@ -45,6 +45,7 @@ class Agent:
     """A model, tools, a policy and a store to run turns with: `async with Agent(config) as agent`.
 
     `model`, `tools` and `store` stand in for what the configuration names; `tools=()` is an agent without any.
+    `profile` is one of `PROFILES` by its name, or one of your own.
     `environ` holds the keys (default: the process's, with the home's `.env`). `read_only` refuses everything but reads.
     """
 
@@ -52,7 +53,7 @@ class Agent:
         self,
         config: Config | None = None,
         *,
-        profile: str = "assistant",
+        profile: str | Profile = "assistant",
         model: Model | None = None,
         tools: Sequence[Tool] | None = None,
         store: SessionStore | None = None,

@@ -44,14 +44,18 @@ class Budget:
                 self._add(cost, *_names(turn))
             except DenizenError as error:
                 turn.notice(str(error), warning=True)  # the answer is paid for and kept all the same
-        elif cost is None and not turn.agent.model.local and answer.model not in self._warned:
-            self._warned.add(answer.model)
-            turn.notice(f"The price of {answer.model} isn't known: budgets can't count it.", warning=True)
+        elif cost is None and not turn.agent.model.local:
+            self._warn(turn, answer.model or turn.agent.model.name)
 
     def close(self) -> None:
         """Close the file."""
         if self._db:
             self._db.close()
+
+    def _warn(self, turn: Turn, model: str) -> None:
+        if model not in self._warned:
+            self._warned.add(model)
+            turn.notice(f"What calls of {model} cost isn't known: budgets can't count them.", warning=True)
 
     def _spent(self, session: str, day: str) -> tuple[float, float]:
         rows = dict(self._execute("SELECT name, usd FROM spend WHERE name IN (?, ?)", session, day))

@@ -89,8 +89,8 @@ async def _answer(turn: Turn, message: UserMessage | None) -> TurnStop:
 
 
 async def _iterate(turn: Turn) -> TurnStop:
-    agent = turn.agent
-    while turn.account.iterations < agent.config.agent.max_iterations:
+    agent, limit = turn.agent, turn.agent.config.agent.max_iterations
+    while turn.account.iterations < limit:
         await turn.hear()
         await turn.pass_on(turn.interrupts)
         await turn.pass_on(turn.steers)
@@ -104,7 +104,7 @@ async def _iterate(turn: Turn) -> TurnStop:
             continue
         if await _is_answer(turn, reply, results):
             return "answered"
-    raise TurnOver("iteration_limit", f"Stopped after {turn.account.iterations} iterations without an answer.")
+    raise TurnOver("iteration_limit", f"Stopped at the limit of {limit} iterations without an answer.")
 
 
 async def _is_answer(turn: Turn, reply: AssistantMessage, results: Sequence[ToolResult]) -> bool:

@@ -21,8 +21,10 @@ class Profile:
 PROFILES = {profile.name: profile for profile in (Profile("assistant", Native(), Transcript),)}
 
 
-def find_profile(name: str) -> Profile:
-    """The profile of that name. Raises ConfigError naming those there are."""
+def find_profile(name: str | Profile) -> Profile:
+    """The profile of that name, or the one given. Raises ConfigError naming those there are."""
+    if isinstance(name, Profile):
+        return name
     if name not in PROFILES:
         raise ConfigError(f"there is no profile {name!r}; there is: {', '.join(PROFILES)}")
     return PROFILES[name]

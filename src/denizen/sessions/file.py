@@ -30,7 +30,7 @@ class TranscriptFile:
         except OSError as error:
             self._lock.release()
             raise SessionError(explain("open", path, error)) from error
-        self._is = identity(os.fstat(self._fd))
+        self._name, self._is = str(path), identity(os.fstat(self._fd))
 
     def read(self) -> bytes:
         """All that it holds."""
@@ -84,7 +84,7 @@ class TranscriptFile:
                 f"The lock of session {self._session} was deleted or replaced, so another process may be writing it. "
                 "Open the session again to go on."
             )
-        elif not self._lost and not is_at(self._path, self._is):
+        elif not self._lost and not is_at(self._name, self._is):
             self._lost = (
                 f"The file of session {self._session}, {self._path}, was deleted or replaced while it was in use. "
                 "Put it back, or open the session again to begin with what is there."

@@ -23,7 +23,7 @@ class Lock:
         self._path = path.with_name(f"{path.name}.lock")
         with told("lock", self._path):
             self._fd = _locked(self._path, session)
-        self._is = identity(os.fstat(self._fd))
+        self._name, self._is = str(self._path), identity(os.fstat(self._fd))
         with contextlib.suppress(OSError):  # a full disk: the lock is as good without its text
             os.ftruncate(self._fd, 0)
             os.pwrite(self._fd, f"process {os.getpid()} since {now:%Y-%m-%d %H:%M:%S} UTC".encode(), 0)
@@ -36,7 +36,7 @@ class Lock:
 
     def held(self) -> bool:
         """Whether the file is still the one that was locked."""
-        return is_at(self._path, self._is)
+        return is_at(self._name, self._is)
 
     def release(self) -> None:
         """Let others write."""
@@ -52,7 +52,7 @@ def _locked(path: Path, session: str) -> int:
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if is_at(path, identity(os.fstat(fd))):
+            if is_at(str(path), identity(os.fstat(fd))):
                 return fd
         except BlockingIOError:
             holder = os.pread(fd, 200, 0).decode(errors="replace")

@@ -30,7 +30,7 @@ def summarise(path: Path) -> SessionInfo:
         stat = os.fstat(file.fileno())
         beginning = file.read(_WINDOW)
         header, title = _beginning(beginning)
-        end, stamp = _ending(file, beginning, stat.st_size)
+        end, stamp, parked = _ending(file, beginning, stat.st_size)
     return SessionInfo(
         key=key_of(path) or (header.key if header else path.stem),
         title=title,
@@ -39,7 +39,7 @@ def summarise(path: Path) -> SessionInfo:
         bytes=stat.st_size,
         model=end.model if end else "",
         tokens=end.last_call_usage.context if end else 0,
-        stop_reason=end.stop_reason if end else "",
+        stop_reason="parked" if parked else end.stop_reason if end else "",
         cost_usd=(end.usage.cost_usd if end else None) or 0.0,
     )
 
@@ -57,23 +57,30 @@ def _beginning(data: bytes) -> tuple[SessionEntry | None, str]:
     return header, ""
 
 
-def _ending(file: BinaryIO, beginning: bytes, size: int) -> tuple[EndEntry | None, datetime | None]:
+_Ending = tuple[EndEntry | None, datetime | None, bool]
+"""How the last turn that ended did, when something was written last, and whether a turn waits for an answer."""
+
+
+def _ending(file: BinaryIO, beginning: bytes, size: int) -> _Ending:
     reach = min(size, _WINDOW)
     while True:
         tail = beginning if size <= len(beginning) else os.pread(file.fileno(), reach, size - reach)
-        end, stamp = _last(tail.split(b"\n"))
-        if end or reach >= min(size, _FURTHEST):
-            return end, stamp
+        ending = _last(tail.split(b"\n"))
+        if ending[0] or reach >= min(size, _FURTHEST):
+            return ending
         reach = min(8 * reach, size, _FURTHEST)
 
 
-def _last(lines: list[bytes]) -> tuple[EndEntry | None, datetime | None]:
+def _last(lines: list[bytes]) -> _Ending:
     stamp = None
+    waits: bool | None = None
     for line in reversed(lines):
         stamp = stamp or _stamp(line)
+        if waits is None and line.startswith((b'{"type":"parked"', b'{"type":"tool"', b'{"type":"answer"')):
+            waits = line.startswith(b'{"type":"parked"')
         if b'"end"' in line and isinstance(end := _entry(line), EndEntry):
-            return end, stamp
-    return None, stamp
+            return end, stamp, bool(waits)
+    return None, stamp, bool(waits)
 
 
 def _entry(line: bytes) -> AnyEntry | None:
