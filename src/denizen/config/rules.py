@@ -50,6 +50,8 @@ def deciding_rule(
     those of `workspace`.
     """
     concerned = [rule for rule in reversed(rules) if rule.tool in {tool, "*"}]
+    if not concerned:
+        return None
     found = [_last_match(concerned, part, all_arguments(args)) for part in _parts(args, workspace)]
     decided = [rule for rule in found if rule and (rule.decide != "allow" or None not in found)]
     return min(decided, key=lambda rule: _STRICTEST_FIRST.index(rule.decide), default=None)

@@ -7,7 +7,7 @@ import msgspec
 
 from denizen.engine.prompting import prompt_for
 from denizen.engine.showing import Showing
-from denizen.engine.tracing import call_span, record_answer
+from denizen.engine.tracing import UNTRACED, call_span, record_answer
 from denizen.engine.turn import Turn
 from denizen.entries import AssistantEntry, CompactionEntry
 from denizen.errors import ModelError
@@ -120,7 +120,7 @@ async def _shrink(turn: Turn, entry: CompactionEntry) -> None:
 async def _call(turn: Turn, request: ModelRequest, *, keep: bool = False) -> AssistantMessage | ModelError:
     """One call through fail-over; `keep` what had streamed when the turn is cancelled."""
     showing = Showing(turn)
-    with call_span(turn.agent.model.name) as span:
+    with call_span(turn.agent.model.name) if turn.traced else UNTRACED as span:
         try:
             outcome = await _consume(turn, request, showing)
         except asyncio.CancelledError:

@@ -8,7 +8,7 @@ import msgspec
 
 from denizen.engine.permit import permit
 from denizen.engine.progress import Progress
-from denizen.engine.tracing import record_result, tool_span
+from denizen.engine.tracing import UNTRACED, record_result, tool_span
 from denizen.engine.turn import Turn
 from denizen.entries import StartedEntry, ToolEntry
 from denizen.errors import DenizenError, ToolRefused
@@ -95,7 +95,7 @@ async def _run(turn: Turn, call: ToolCall, refusal: str) -> ToolResult:
     turn.emit(ToolStart(call.name, call.id, call.args))
     began = turn.agent.clock.monotonic()
     tool = turn.agent.tools.get(call.name)
-    with tool_span(call.name, call.id) as span:
+    with tool_span(call.name, call.id) if turn.traced else UNTRACED as span:
         result = refused(call, refusal) if tool is None or refusal else await _execute(turn, call, tool)
         record_result(span, result)
     await record(turn, result)

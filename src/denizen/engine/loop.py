@@ -12,7 +12,7 @@ from denizen.engine.calls import run_calls
 from denizen.engine.output import TRIES, Output
 from denizen.engine.prompting import prompt_for
 from denizen.engine.resume import close_calls, recorded, result_of, settle, unfinished
-from denizen.engine.tracing import turn_span
+from denizen.engine.tracing import UNTRACED, traced, turn_span
 from denizen.engine.turn import Turn, TurnOver
 from denizen.entries import EndEntry
 from denizen.errors import DenizenError, OutputError, SessionError
@@ -41,8 +41,8 @@ async def run_turn(
     """
     if message is None and not unfinished(session.entries):
         raise SessionError(f"session {session.key} has nothing left to do; give it a message")
-    turn = Turn(agent, session, io, stream, agent.feed(session), session.moved, output)
-    with turn_span(agent.profile.name, session.key):
+    turn = Turn(agent, session, io, stream, agent.feed(session), session.moved, traced(), output)
+    with turn_span(agent.profile.name, session.key) if turn.traced else UNTRACED:
         try:
             return await _answered_before(turn, message) or await _finish(turn, await _answer(turn, message))
         except TurnOver as over:

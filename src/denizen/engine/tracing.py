@@ -12,6 +12,11 @@ from denizen.errors import ModelError
 from denizen.messages import AssistantMessage, ToolResult
 
 
+def traced() -> bool:
+    """Whether an SDK is set up; asked once a turn, as the answer takes a look at the environment."""
+    return not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
+
+
 def turn_span(agent: str, session_key: str) -> AbstractContextManager[Span]:
     """A whole turn."""
     return _span("invoke_agent", agent, {"gen_ai.agent.name": agent, "gen_ai.conversation.id": session_key})
@@ -28,6 +33,10 @@ def tool_span(name: str, call_id: str) -> AbstractContextManager[Span]:
     """One tool call."""
     attributes = {"gen_ai.tool.name": name, "gen_ai.tool.call.id": call_id, "gen_ai.tool.type": "function"}
     return _span("execute_tool", name, attributes)
+
+
+UNTRACED = nullcontext(trace.INVALID_SPAN)
+"""In place of a span where nothing is recorded."""
 
 
 def record_answer(span: Span, outcome: AssistantMessage | ModelError) -> None:
@@ -64,8 +73,6 @@ def _failed(span: Span, kind: str, message: str) -> None:
 def _span(
     operation: str, subject: str, attributes: dict[str, str], kind: SpanKind = SpanKind.INTERNAL
 ) -> AbstractContextManager[Span]:
-    if isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
-        return nullcontext(trace.INVALID_SPAN)
     tracer = trace.get_tracer("denizen")
     attributes = {"gen_ai.operation.name": operation, **attributes}
     return tracer.start_as_current_span(f"{operation} {subject}", kind=kind, attributes=attributes)

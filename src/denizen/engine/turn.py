@@ -33,6 +33,7 @@ class Turn:
     stream: bool
     feed: Feed
     moved: bool = False
+    traced: bool = False
     output: Output | None = None
     value: object = None
     tries: int = 0
