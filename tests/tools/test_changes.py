@@ -193,7 +193,8 @@ async def test_a_cancelled_write_is_there_whole_or_not_at_all(workspace: Path, t
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-    assert {path.stat().st_size for path in workspace.iterdir()} <= {500_000}
+        assert {path.stat().st_size for path in workspace.iterdir()} <= {500_000}
+        assert {path.suffix for path in workspace.iterdir()} <= {".txt"}
 
 
 WRITER = """

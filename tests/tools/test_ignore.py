@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from denizen.tools.ignore import ignored_above
@@ -77,6 +77,8 @@ def gits(root: Path, paths: Sequence[str]) -> set[str]:
     st.lists(patterns(), max_size=2),
     st.sets(st.lists(names, min_size=1, max_size=3).map("/".join), min_size=1, max_size=8),
 )
+@example(top=["*", "!*/", "!*.py"], nested=["/b"], exclude=[], paths={"a/b", "a/a.py", "b.txt", "a/ab/a.py"})
+@example(top=["!b.txt"], nested=[], exclude=["*b*", "a/**"], paths={"a/b", "ab", "b.txt"})
 def test_the_same_is_ignored_as_by_git(top: list[str], nested: list[str], exclude: list[str], paths: set[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)

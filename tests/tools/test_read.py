@@ -58,6 +58,13 @@ async def test_a_long_file_says_how_to_go_on_and_does(workspace: Path, call: Cal
     assert rest.text.endswith(f"line {MOST_LINES + 11}")
 
 
+async def test_a_file_that_just_fits_needs_no_more(workspace: Path, call: Call) -> None:
+    (workspace / "a.txt").write_text("x\n" * MOST_LINES)
+    assert (await call(read, path="a.txt")).text.endswith(f"\n{MOST_LINES}\tx")
+    (workspace / "a.txt").write_text("x\n" * (MOST_LINES + 1))
+    assert (await call(read, path="a.txt", end=MOST_LINES)).text.endswith(f"\n{MOST_LINES}\tx")
+
+
 async def test_what_it_shows_stays_below_the_engines_limit(workspace: Path, call: Call) -> None:
     (workspace / "wide.txt").write_text(f"{'x' * 1500}\n" * 100)
     result = await call(read, path="wide.txt")

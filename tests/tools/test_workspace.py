@@ -288,6 +288,18 @@ async def test_a_folder_exchanged_for_a_link_never_lets_a_read_out(workspace: Pa
     assert seen == {"1\tharmless"}
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="exchanges files by a call of Linux")
+async def test_a_file_exchanged_for_a_pipe_is_never_read_as_one(workspace: Path, call: Call) -> None:
+    (workspace / "file.txt").write_text("harmless\n")
+    os.mkfifo(workspace / "pipe")
+    seen: set[str] = set()
+    with exchanging(workspace / "file.txt", workspace / "pipe"):
+        for _ in range(ROUNDS):
+            with suppress(ToolRefused):
+                seen.add((await call(read, path="file.txt")).text)
+    assert seen == {"1\tharmless"}
+
+
 @pytest.mark.usefixtures("raced")
 async def test_a_folder_exchanged_for_a_link_never_lets_a_write_out(outside: Path, call: Call) -> None:
     for number in range(ROUNDS):

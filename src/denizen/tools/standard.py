@@ -1,14 +1,18 @@
 """The tools that every agent has, and those that other packages add."""
 
 from collections.abc import Mapping
-from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING
 
-from denizen.config.settings import Config
 from denizen.errors import ConfigError
 from denizen.ports import Memory, Sandbox, Tool
 
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
-def default_tools(config: Config, *, sandbox: Sandbox, memory: Memory, environ: Mapping[str, str]) -> list[Tool]:
+    from denizen.config import Config
+
+
+def default_tools(config: "Config", *, sandbox: Sandbox, memory: Memory, environ: Mapping[str, str]) -> list[Tool]:
     """All of them, ready for an agent; what is installed (`rg`) is looked for on the PATH of `environ`."""
     from denizen.tools.bash import bash_tool
     from denizen.tools.edit import edit
@@ -33,10 +37,12 @@ def plugin_tools() -> list[Tool]:
 
     Raises ConfigError for one that can't be loaded, or isn't that.
     """
+    from importlib.metadata import entry_points
+
     return [tool for entry in entry_points(group="denizen.tools") for tool in _load(entry)]
 
 
-def _load(entry: EntryPoint) -> list[Tool]:
+def _load(entry: "EntryPoint") -> list[Tool]:
     package = entry.dist.name if entry.dist else entry.value
     try:
         loaded = entry.load()
