@@ -15,6 +15,7 @@ from denizen.events import (
     ThinkingDelta,
     ThinkingEnd,
     ToolCallDelta,
+    ToolCallEnd,
     Withdrawn,
 )
 
@@ -39,9 +40,19 @@ class Showing:
 
     def show(self, event: Delta) -> None:
         """Pass a piece on."""
-        if isinstance(event, Piece):
-            self._piece(event)
-            return
+        if isinstance(event, TextDelta):
+            text = self._text.feed(event.delta)
+            if text is event.delta:  # nearly always: this is done for every few letters of an answer
+                self._words.append(text)
+                self._turn.emit(LlmStream(event))
+            else:
+                self._pass(event, text)
+        elif isinstance(event, Piece):
+            self._pass(event, self._stream(event).feed(event.delta))
+        else:
+            self._end_of_part(event)
+
+    def _end_of_part(self, event: TextEnd | ThinkingEnd | ToolCallEnd) -> None:
         if isinstance(event, TextEnd):
             self._flush(TextDelta(""))
         elif isinstance(event, ThinkingEnd):
@@ -67,17 +78,20 @@ class Showing:
 
     def _begin(self) -> None:
         self._words: list[str] = []
+        self._text = self._redactor.stream()
         self._streams: dict[str, RedactedStream] = {}
 
-    def _piece(self, event: Piece) -> None:
-        stream = self._streams.get(_channel(event))
-        if stream is None:
-            stream = self._streams[_channel(event)] = self._redactor.stream()
-        self._pass(event, stream.feed(event.delta))
+    def _stream(self, event: Piece) -> RedactedStream:
+        """That of the text which the piece belongs to: the answer's, the thoughts', or the call's."""
+        if isinstance(event, TextDelta):
+            return self._text
+        name = event.id if isinstance(event, ToolCallDelta) else ""
+        if name not in self._streams:
+            self._streams[name] = self._redactor.stream()
+        return self._streams[name]
 
     def _flush(self, event: Piece) -> None:
-        if stream := self._streams.get(_channel(event)):
-            self._pass(event, stream.flush())
+        self._pass(event, self._stream(event).flush())
 
     def _pass(self, event: Piece, text: str) -> None:
         if not text:
@@ -85,8 +99,3 @@ class Showing:
         if isinstance(event, TextDelta):
             self._words.append(text)
         self._turn.emit(LlmStream(event if text is event.delta else msgspec.structs.replace(event, delta=text)))
-
-
-def _channel(event: Piece) -> str:
-    """Pieces of one text belong together: the answer's, the thoughts', and each call's."""
-    return event.id if isinstance(event, ToolCallDelta) else type(event).__name__
