@@ -15,6 +15,8 @@ import sys
 from collections.abc import Iterator
 from itertools import islice
 
+_HEAD = 8192
+"""Bytes in which binary data shows itself."""
 _LONGEST = 1 << 22
 """Characters of a line that are looked at."""
 
@@ -39,9 +41,13 @@ def main(pattern: str, flags: str, most: str, *paths: str) -> None:
 def _hits(matcher: re.Pattern[str], path: str) -> Iterator[tuple[int, int]]:
     """The line and the column of the first match of each line that has one."""
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-        wide = file.peek(2)[:2] in {codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE}
+        head = file.peek(_HEAD)[:_HEAD]
+        wide = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        if b"\0" in head and not wide:
+            return  # binary data, which isn't shown anyway
         text = io.TextIOWrapper(file, "utf-16" if wide else "utf-8-sig", errors="replace", newline="\n")
-        for number, line in enumerate(_lines(text), 1):
+        lines = text if os.fstat(file.fileno()).st_size < _LONGEST else _lines(text)
+        for number, line in enumerate(lines, 1):
             found = matcher.search(line.removesuffix("\n").removesuffix("\r"))
             if found:
                 yield number, len(line[: found.start()].encode()) + 1
