@@ -290,7 +290,10 @@ class Session(Protocol):
 
 
 class SessionInfo(msgspec.Struct, frozen=True):
-    """A line of the index. `updated` is seconds since the epoch; `tokens` is the context after the last call."""
+    """A line of the index. `updated` is seconds since the epoch; `tokens` is the context after the last call.
+
+    `stop_reason` is how the last turn ended, or `parked` or `unfinished` where it hasn't.
+    """
 
     key: str
     title: str = ""

@@ -119,3 +119,11 @@ async def test_a_message_whose_turn_failed_is_tried_again_when_it_comes_again(ag
     with pytest.raises(ModelError):
         await run_agent(message, agent=agent)
     assert (await run_agent(message, agent=agent)).reply == "up"
+
+
+async def test_a_session_that_was_left_in_the_middle_is_listed_as_unfinished(agent_of: MakeAgent) -> None:
+    agent = agent_of(say("done"), tools=[look])
+    await _crashed(agent, AssistantEntry(message=call(("look", {}))))
+    assert [info.stop_reason for info in await agent.store.list()] == ["unfinished"]
+    await run_agent(None, agent=agent)
+    assert [info.stop_reason for info in await agent.store.list()] == ["answered"]

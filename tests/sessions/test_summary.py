@@ -47,21 +47,23 @@ async def test_title_is_the_first_message_with_words(store: JsonlStore) -> None:
 
 
 @pytest.mark.parametrize("length", [1000, 100_000, 1_000_000])
-async def test_end_of_the_last_turn_is_found_behind_a_long_unfinished_one(store: JsonlStore, length: int) -> None:
+async def test_what_the_last_finished_turn_used_is_found_behind_a_long_unfinished_one(
+    store: JsonlStore, length: int
+) -> None:
     async with opened(store) as session:
         await session.append(said("Hi"))
         await session.append(END)
         await session.append(said("On"))
         await session.append(AssistantEntry(message=AssistantMessage([Text("x" * length)])))
     info = await only(store)
-    assert (info.stop_reason, info.model, info.tokens, info.cost_usd) == ("answered", "m", 11, 0.0)
+    assert (info.stop_reason, info.model, info.tokens, info.cost_usd) == ("unfinished", "m", 11, 0.0)
 
 
 async def test_words_that_look_like_an_end_are_none(store: JsonlStore) -> None:
     async with opened(store) as session:
         await session.append(END)
         await session.append(said('{"type":"end","stop_reason":"loop"}'))
-    assert (await only(store)).stop_reason == "answered"
+    assert (await only(store)).stop_reason == "unfinished"
 
 
 async def test_updated_is_when_the_last_entry_was_written(store: JsonlStore) -> None:

@@ -35,7 +35,7 @@ class Output:
             value = msgspec.json.decode(text)
             self._check(value)
         except (msgspec.DecodeError, ValueError, RecursionError) as wrong:
-            raise OutputError(f"the answer isn't what was asked for: {wrong}") from wrong
+            raise OutputError(f"the answer isn't what was asked for: {wrong}. It begins: {text[:80]!r}") from wrong
         return value
 
 

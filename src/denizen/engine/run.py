@@ -9,6 +9,7 @@ from denizen.config import Config, load_config
 from denizen.engine.agent import Agent
 from denizen.engine.loop import run_turn
 from denizen.engine.output import Output
+from denizen.errors import DenizenError
 from denizen.events import RunEvent, RunResult
 from denizen.messages import Text, UserMessage
 from denizen.ports import Answer, Ask, Control, Model, Parked, Tool, TurnIO
@@ -89,7 +90,10 @@ async def stream_agent(message: str | UserMessage | None, **options: Any) -> Asy
 
 
 def run_agent_sync(message: str | UserMessage | None, **options: Any) -> RunResult:
-    """`run_agent` for programs without an event loop: blocks until the turn is over."""
+    """`run_agent` for programs without an event loop: blocks until the turn is over. Raises DenizenError in one."""
+    with suppress(RuntimeError):
+        asyncio.get_running_loop()
+        raise DenizenError("an event loop is running here: use `await run_agent(…)` in place of run_agent_sync")
     return asyncio.run(run_agent(message, **options))
 
 

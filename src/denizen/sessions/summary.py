@@ -10,6 +10,7 @@ from typing import Annotated, BinaryIO
 import msgspec
 
 from denizen.entries import AnyEntry, EndEntry, SessionEntry, UserEntry
+from denizen.messages import Text, UserMessage
 from denizen.ports import SessionInfo
 from denizen.sessions.key import key_of
 from denizen.sessions.load import ENTRY, UNREADABLE
@@ -18,6 +19,8 @@ _WINDOW = 64 * 1024  # bytes looked at, at the beginning and at first at the end
 _FURTHEST = 64 * _WINDOW  # bytes looked at to find how the last turn ended
 _TITLE = 80  # characters
 _FIRST_WORDS = re.compile(rb'^\{"type":"user".*?"type":"text","text":"((?:[^"\\]|\\.){1,1000})', re.DOTALL)
+
+_KIND = re.compile(rb'^\{"type":"(user|assistant|started|tool|parked|answer)"')  # lines of a turn
 
 
 class _Stamp(msgspec.Struct):
@@ -30,7 +33,7 @@ def summarise(path: Path) -> SessionInfo:
         stat = os.fstat(file.fileno())
         beginning = file.read(_WINDOW)
         header, title = _beginning(beginning)
-        end, stamp, parked = _ending(file, beginning, stat.st_size)
+        end, stamp, now = _ending(file, beginning, stat.st_size)
     return SessionInfo(
         key=key_of(path) or (header.key if header else path.stem),
         title=title,
@@ -39,7 +42,7 @@ def summarise(path: Path) -> SessionInfo:
         bytes=stat.st_size,
         model=end.model if end else "",
         tokens=end.last_call_usage.context if end else 0,
-        stop_reason="parked" if parked else end.stop_reason if end else "",
+        stop_reason=now or (end.stop_reason if end else ""),
         cost_usd=(end.usage.cost_usd if end else None) or 0.0,
     )
 
@@ -51,14 +54,20 @@ def _beginning(data: bytes) -> tuple[SessionEntry | None, str]:
             case SessionEntry() as header:
                 pass
             case UserEntry(message=message) if message.text.strip():
-                return header, _title(message.text)
+                return header, _title(_words(message))
             case None if words := _first_words(line):
                 return header, _title(words)
     return header, ""
 
 
-_Ending = tuple[EndEntry | None, datetime | None, bool]
-"""How the last turn that ended did, when something was written last, and whether a turn waits for an answer."""
+_Ending = tuple[EndEntry | None, datetime | None, str]
+"""How the last turn that ended did, when something was written last, and how the turn after it stands, if there is one:
+`parked` or `unfinished`."""
+
+
+def _words(message: UserMessage) -> str:
+    """What the user said first: what a host adds, such as the form of an answer, comes behind it."""
+    return next(part.text for part in message.content if isinstance(part, Text) and part.text.strip())
 
 
 def _ending(file: BinaryIO, beginning: bytes, size: int) -> _Ending:
@@ -73,14 +82,14 @@ def _ending(file: BinaryIO, beginning: bytes, size: int) -> _Ending:
 
 def _last(lines: list[bytes]) -> _Ending:
     stamp = None
-    waits: bool | None = None
+    now = ""
     for line in reversed(lines):
         stamp = stamp or _stamp(line)
-        if waits is None and line.startswith((b'{"type":"parked"', b'{"type":"tool"', b'{"type":"answer"')):
-            waits = line.startswith(b'{"type":"parked"')
         if b'"end"' in line and isinstance(end := _entry(line), EndEntry):
-            return end, stamp, bool(waits)
-    return None, stamp, bool(waits)
+            return end, stamp, now
+        if not now and (kind := _KIND.match(line)):
+            now = "parked" if kind[1] == b"parked" else "unfinished"
+    return None, stamp, now
 
 
 def _entry(line: bytes) -> AnyEntry | None:
