@@ -242,13 +242,16 @@ def test_a_file_that_is_no_schema_is_wrong_use(denizen: Run, model: Model, tmp_p
     assert denizen("ask", "--output-schema", str(tmp_path / "schema.json"), "hi").status == 2
 
 
-def test_standard_output_that_is_full_is_a_failure(model: Model, repo: Path, environ: dict[str, str]) -> None:
+@pytest.mark.parametrize("unbuffered", ["", "1"], ids=["buffered", "unbuffered"])
+def test_standard_output_that_is_full_is_a_failure(
+    model: Model, repo: Path, environ: dict[str, str], unbuffered: str
+) -> None:
     model.plays("An answer.")
     with Path("/dev/full").open("w") as full:
         ran = subprocess.run(
             [*PROGRAM, "ask", "hi"],
             cwd=repo,
-            env=environ,
+            env=environ | {"PYTHONUNBUFFERED": unbuffered},
             stdin=subprocess.DEVNULL,
             stdout=full,
             stderr=subprocess.PIPE,
@@ -257,6 +260,7 @@ def test_standard_output_that_is_full_is_a_failure(model: Model, repo: Path, env
         )
     assert ran.returncode == 1
     assert "Standard output can't be written" in ran.stderr
+    assert "Exception ignored" not in ran.stderr
 
 
 def test_nobody_reads_what_is_printed(model: Model, repo: Path, environ: dict[str, str]) -> None:

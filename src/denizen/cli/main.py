@@ -64,7 +64,7 @@ def cli() -> None:
 def main() -> None:
     """Run the command line and exit with its status."""
     _fill_streams()
-    sys.exit(run())
+    sys.exit(_flushed(run()))
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -81,6 +81,19 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         return CANCELLED
     return status if isinstance(status, int) else 0
+
+
+def _flushed(status: int) -> int:
+    """The exit status, once standard output is written; what can't be is dropped, or Python would fail at exit."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if status == 0:
+            say_error(DenizenError(f"Standard output can't be written: {error.strerror}."))
+    else:
+        return status
+    return status or FAILED
 
 
 def _fill_streams() -> None:
