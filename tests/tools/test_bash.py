@@ -290,3 +290,19 @@ async def test_a_refusal_of_the_sandbox_is_named_as_one(turn: ToolContext, tmp_p
 def test_it_executes_and_is_never_run_again(plain: Sandbox) -> None:
     tool = bash_tool(plain)
     assert (tool.name, tool.shell_names, tool.traits) == ("bash", ("run",), Traits.EXECUTES)
+
+
+async def test_what_the_user_lets_out_of_the_sandbox_may_write_what_is_protected_in_it(
+    tmp_path: Path, turn: ToolContext
+) -> None:
+    sandboxes = each(tmp_path)
+    confined = next((each for each in sandboxes.values() if each.confines and not problem_with(each)), None)
+    if confined is None:
+        pytest.skip("no sandbox works here")
+    (turn.workspace / ".git").mkdir()
+    tool = bash_tool(confined, outside=sandboxes["none"])
+    inside = await tool.run({"command": "echo x > .git/config"}, turn)
+    assert inside.is_error
+    outside = await tool.run({"command": "echo x > .git/config", "unsandboxed": True}, turn)
+    assert not outside.is_error
+    assert (turn.workspace / ".git" / "config").read_text() == "x\n"

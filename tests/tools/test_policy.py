@@ -158,3 +158,26 @@ def test_always_for_an_address_that_is_none_is_about_that_text() -> None:
 
 def test_a_reason_shows_a_long_argument_in_part() -> None:
     assert len(decide(policy(confined=False), "bash", command="x" * 10_000).reason) < 300
+
+
+def test_a_command_outside_the_sandbox_is_asked_about_even_where_it_is_allowed_inside() -> None:
+    allowed = policy(Rule(tool="bash", match="*", decide="allow"))
+    assert verdict(allowed, "bash", command="git commit", unsandboxed=False) == "allow"
+    assert verdict(allowed, "bash", command="git commit", unsandboxed=True) == "ask"
+    assert verdict(allowed, "bash", command="git commit", unsandboxed="true") == "ask"
+
+
+def test_an_approval_outside_the_sandbox_is_for_that_very_command() -> None:
+    call = ToolCall("1", "bash", {"command": "git commit", "unsandboxed": True})
+    approved = policy(approved=[rule_for(call, TOOLS["bash"])])
+    assert verdict(approved, "bash", command="git commit", unsandboxed=True) == "allow"
+    assert verdict(approved, "bash", command="git push", unsandboxed=True) == "ask"
+
+
+def test_a_rule_that_denies_a_command_denies_it_outside_the_sandbox_too() -> None:
+    assert (
+        verdict(
+            policy(Rule(tool="bash", match="git push*", decide="deny")), "bash", command="git push", unsandboxed=True
+        )
+        == "deny"
+    )

@@ -23,19 +23,26 @@ _REFUSALS = (
 _Seconds = Annotated[float, msgspec.Meta(gt=0, le=3600)]
 
 
-def bash_tool(sandbox: Sandbox, *, network: bool = False, most: int = 40_000) -> FunctionTool:
-    """The tool that runs commands in `sandbox`, there with the network or without; `most` bytes of output are kept."""
+def bash_tool(
+    sandbox: Sandbox, *, outside: Sandbox | None = None, network: bool = False, most: int = 40_000
+) -> FunctionTool:
+    """The tool that runs commands in `sandbox`, there with the network or without; `most` bytes of output are kept.
+
+    A command that asks for `unsandboxed` runs in `outside`, where there is such: whether it may is the policy's to say.
+    """
     shell = shutil.which("bash") or "sh"
 
     @tool(traits=Traits.EXECUTES, shell_names=("run",))
-    async def bash(command: str, turn: ToolContext, timeout: _Seconds = 120) -> ToolResult:
+    async def bash(command: str, turn: ToolContext, timeout: _Seconds = 120, unsandboxed: bool = False) -> ToolResult:
         """Run a command with bash in the workspace and get its output and exit code.
 
         Args:
             command: Without a terminal or input; what it leaves in the background ends with it.
             timeout: Seconds after which it is ended.
+            unsandboxed: Ask the user to let it run outside the sandbox: only for what can't be done inside.
         """
-        wrapped = sandbox.wrap([shell, "-c", "--", command], workspace=turn.workspace, network=network)
+        place = outside if unsandboxed and outside else sandbox
+        wrapped = place.wrap([shell, "-c", "--", command], workspace=turn.workspace, network=network)
         kept, lines = Kept(most), Lines(turn.emit, _MOST_SHOWN)
 
         def take(data: bytes) -> None:
@@ -46,8 +53,8 @@ def bash_tool(sandbox: Sandbox, *, network: bool = False, most: int = 40_000) ->
         lines.add(b"")
         text = kept.text("to see them, run it again with the output in a file, then grep or cut that")
         notes = [_ending(status, timeout)]
-        if status and sandbox.confines and any(sign in text for sign in _REFUSALS):
-            notes.append("[the sandbox may have refused something: see what it allows in the description of this tool]")
+        if status and place.confines and any(sign in text for sign in _REFUSALS):
+            notes.append("[the sandbox may have refused something; what needs to be done outside can be `unsandboxed`]")
         content = "\n".join([*([text.removesuffix("\n")] if text else []), *notes])
         return ToolResult("", "", [Text(content)], is_error=status != 0, details={"exit_code": status})
 

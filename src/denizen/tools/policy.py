@@ -56,11 +56,11 @@ class Policy:
         """Whether the call may run in a turn that has `seen` results of those traits."""
         if self._read_only and (Traits.READS not in tool.traits or tool.traits & _CHANGES):
             return Decision("deny", f"This run is read-only, and {tool.name} is more than a read.")
-        rule = deciding_rule(self._rules, call.name, call.args, self._workspace)
+        rule = deciding_rule(_holding(self._rules, call), call.name, call.args, self._workspace)
         decision = _by_rule(rule, call) if rule else self._by_default(call, tool)
         if decision.verdict == "ask" and self._was_approved(call):
             decision = Decision("allow", "The user approved such calls for the session.")
-        if decision.verdict == "allow" and _BOTH in seen and self._reaches_out(tool):
+        if decision.verdict == "allow" and _BOTH in seen and (self._reaches_out(tool) or _leaves_sandbox(call)):
             return Decision(
                 "ask",
                 "This turn has read private data, and text that others wrote, which may want the data passed on: "
@@ -69,11 +69,14 @@ class Policy:
         return decision
 
     def _was_approved(self, call: ToolCall) -> bool:
-        return deciding_rule(self._approved, call.name, call.args, self._workspace) is not None
+        rules = _holding(self._approved, call)
+        return deciding_rule(rules, call.name, call.args, self._workspace) is not None
 
     def _by_default(self, call: ToolCall, tool: Tool) -> Decision:
         if tool.traits & Traits.EXECUTES and not self._confined:
             return Decision("ask", f"There is no sandbox here: may {_shown(call)} run with all your rights?")
+        if _leaves_sandbox(call):
+            return Decision("ask", f"May {_shown(call)} run outside the sandbox, with all your rights?")
         if tool.traits & Traits.SENDS:
             return Decision("ask", f"May {_shown(call)} send this to others?")
         if tool.traits & Traits.NETWORK:
@@ -88,14 +91,26 @@ class Policy:
 def rule_for(call: ToolCall, tool: Tool) -> Rule:
     """The narrow rule that allows this call always.
 
-    It holds for the very command or path, or the pages of the very site; of what sends, for the very same arguments.
+    It holds for the very command or path, or the pages of the very site; of what sends, or leaves the sandbox, for the
+    very same arguments.
     """
-    if tool.traits & Traits.SENDS:
+    if tool.traits & Traits.SENDS or _leaves_sandbox(call):
         return Rule(tool=tool.name, match=literally(all_arguments(call.args)), decide="allow")
     argument = main_argument(call.args)
     url = plain_url(argument) if "url" in call.args else ""
     pattern = "/".join([*literally(url).split("/")[:3], "*"]) if url else literally(argument)
     return Rule(tool=tool.name, match=pattern, decide="allow")
+
+
+def _leaves_sandbox(call: ToolCall) -> bool:
+    return call.args.get("unsandboxed", False) is not False
+
+
+def _holding(rules: Sequence[Rule], call: ToolCall) -> Sequence[Rule]:
+    """The rules that say something of a call: one that allows a command doesn't mean it outside the sandbox."""
+    if not _leaves_sandbox(call):
+        return rules
+    return [rule for rule in rules if rule.decide != "allow" or rule.match.startswith("{")]
 
 
 def _by_rule(rule: Rule, call: ToolCall) -> Decision:

@@ -23,12 +23,16 @@ def default_tools(config: "Config", *, sandbox: Sandbox, memory: Memory, environ
     from denizen.tools.memory import memory_tools
     from denizen.tools.patch import apply_patch
     from denizen.tools.read import read
+    from denizen.tools.sandbox import Unconfined
     from denizen.tools.web import web_fetch_tool
     from denizen.tools.write import write
 
     most = min(40_000, max(config.agent.max_tool_result_chars - 500, 500))  # cut by those who know how to get the rest
     files: list[Tool] = [read, write, edit, apply_patch, ls, find, grep_tool(environ)]
-    programs: list[Tool] = [bash_tool(sandbox, network=config.sandbox.network, most=most), git_tool(environ, most=most)]
+    programs: list[Tool] = [
+        bash_tool(sandbox, outside=Unconfined(config.sandbox, environ), network=config.sandbox.network, most=most),
+        git_tool(environ, most=most),
+    ]
     return [*files, *programs, web_fetch_tool(config.web, most=most), *memory_tools(memory), *plugin_tools()]
 
 
