@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import msgspec
 from aiohttp import hdrs, web
@@ -74,6 +74,7 @@ class LoopbackServer:
         self.gone = threading.Event()
         self._clients: set[Any] = set()
         self._replies: deque[Reply | AssistantMessage] = deque()
+        self._releases = 0
         self._port: Future[int] = Future()
         self._thread = threading.Thread(target=self._run, daemon=True, name="loopback")
 
@@ -105,7 +106,7 @@ class LoopbackServer:
         self._replies.append(Reply(steps, 200, {hdrs.CONTENT_TYPE: content_type}))
 
     def release(self) -> None:
-        """Let every reply go on that holds."""
+        """Let every reply go on whose request came, past its next `HOLD`: it doesn't matter whether it is there yet."""
         self._loop.call_soon_threadsafe(self._release)
 
     # The server
@@ -140,21 +141,26 @@ class LoopbackServer:
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         received = Request(request.path, request.headers.copy(), await request.content.read())
+        releases = self._releases
         self.requests.append(received)
         self._clients.add(request.transport and request.transport.get_extra_info("peername"))
         reply = self._replies.popleft() if self._replies else self._unexpected()
         if isinstance(reply, AssistantMessage):
             reply = self._said(reply, received)
         try:
-            return await self._send(reply, request)
+            return await self._send(reply, request, releases)
         except (asyncio.CancelledError, ConnectionError):
             self.gone.set()
             raise
 
-    async def _send(self, reply: Reply, request: web.BaseRequest) -> web.StreamResponse:
+    async def _send(self, reply: Reply, request: web.BaseRequest, releases: int) -> web.StreamResponse:
+        """Reply to a request that came after so many releases."""
         response = web.StreamResponse(status=reply.status, headers=reply.headers)
         for step in reply.steps:
-            if isinstance(step, Step):
+            if step is Step.HOLD:
+                releases += 1
+                await self._released_often(releases)
+            elif isinstance(step, Step):
                 await self._take(step, request)
             else:
                 await response.prepare(request)
@@ -171,14 +177,17 @@ class LoopbackServer:
         told = self.wire.error(500, "the loopback server has no reply left")
         return Reply([msgspec.json.encode(told)], 500, {hdrs.CONTENT_TYPE: JSON})
 
+    async def _released_often(self, times: int) -> None:
+        while self._releases < times:
+            await self._released.wait()
+
     def _release(self) -> None:
+        self._releases += 1
         self._released.set()
         self._released = asyncio.Event()
 
-    async def _take(self, step: Step, request: web.BaseRequest) -> None:
+    async def _take(self, step: Literal[Step.STALL, Step.HANG_UP], request: web.BaseRequest) -> None:
         match step:
-            case Step.HOLD:
-                await self._released.wait()
             case Step.STALL:
                 await self._over.wait()
             case Step.HANG_UP:
