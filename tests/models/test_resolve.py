@@ -16,8 +16,9 @@ from denizen.errors import ConfigError
 from denizen.events import Retrying, StreamEvent
 from denizen.messages import AssistantMessage, Text, Usage, UserMessage
 from denizen.models import open_model
+from denizen.models.providers import PROVIDERS
 from denizen.models.reach import parse_model
-from denizen.models.resolve import first_there
+from denizen.models.resolve import USUAL_MODELS, first_there
 from denizen.ports import KnownModel, ModelRequest
 from denizen.testing import FakeClock, LoopbackAnthropic, LoopbackOpenAI
 
@@ -202,6 +203,10 @@ def test_local_servers_need_no_key(name: str) -> None:
 )
 def test_first_key_in_the_environment_decides(environ: Mapping[str, str], name: str) -> None:
     assert opened(Config(), **environ).name == name
+
+
+def test_keys_are_looked_for_in_the_order_in_which_providers_are_listed() -> None:
+    assert [*USUAL_MODELS] == [name for name, provider in PROVIDERS.items() if not provider.local]
 
 
 def test_key_in_the_configuration_decides_too() -> None:

@@ -1,6 +1,7 @@
 """The providers we know: where each one listens, where its key is, and how it differs from the format that it speaks.
 
-A new one is one line in `PROVIDERS`. A provider that isn't here works too, by its `base_url`, as plain OpenAI format.
+A new one is one line in `PROVIDERS`, which has them in the order in which keys and local servers are looked for.
+A provider that isn't here works too, by its `base_url`, as plain OpenAI format.
 """
 
 from collections.abc import Mapping
@@ -54,8 +55,9 @@ PROVIDERS: Mapping[str, Provider] = {
             json_schema="alone",
             cache_on_request="anthropic/",
         ),
-        Provider("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY", max_tokens="max_completion_tokens"),
-        Provider("deepseek", "https://api.deepseek.com", "DEEPSEEK_API_KEY", thoughts_back="reasoning_content"),
+        Provider(
+            "gemini", "https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY", json_schema="alone"
+        ),
         Provider(
             "mistral",
             "https://api.mistral.ai/v1",
@@ -64,11 +66,10 @@ PROVIDERS: Mapping[str, Provider] = {
             json_schema="alone",
             short_ids=True,
         ),
-        Provider(
-            "gemini", "https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY", json_schema="alone"
-        ),
-        Provider("together", "https://api.together.xyz/v1", "TOGETHER_API_KEY"),
+        Provider("deepseek", "https://api.deepseek.com", "DEEPSEEK_API_KEY", thoughts_back="reasoning_content"),
         Provider("xai", "https://api.x.ai/v1", "XAI_API_KEY", json_schema="always", thoughts_extra=True),
+        Provider("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY", max_tokens="max_completion_tokens"),
+        Provider("together", "https://api.together.xyz/v1", "TOGETHER_API_KEY"),
         Provider("ollama", "http://127.0.0.1:11434/v1", local=True, json_schema="alone"),
         Provider("lmstudio", "http://127.0.0.1:1234/v1", local=True, json_schema="alone"),
         Provider("vllm", "http://127.0.0.1:8000/v1", local=True, json_schema="alone"),
