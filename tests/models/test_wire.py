@@ -119,6 +119,16 @@ async def test_nobody_listening_is_a_timeout(pair: Pair) -> None:
     assert (error.kind, error.status) == ("timeout", 0)
 
 
+@pytest.mark.parametrize(("provider", "advice"), [("ollama", "; is it running?"), ("openai", "")])
+async def test_nobody_listening_is_told_with_the_address(provider: str, advice: str) -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        host = f"127.0.0.1:{silent.getsockname()[1]}"
+        model = OpenAIModel("m", provider_named(provider), base_url=f"http://me:secret@{host}/v1")
+        error = failure(await call(model))
+    assert error.message == f"{provider}:m: nothing listens at http://{host}/v1 (connection refused){advice}"
+
+
 async def test_connection_closed_before_the_answer_is_a_timeout(pair: Pair) -> None:
     pair.server.send(Step.HANG_UP)
     assert failure(await call(pair.model())).kind == "timeout"
@@ -287,10 +297,24 @@ async def test_half_a_character_of_a_pair_does_no_harm(pair: Pair) -> None:
 # Configuration
 
 
-@pytest.mark.parametrize("base_url", ["", "api.example.com", "ftp://example.com", "http://", "file:///etc/passwd"])
-def test_base_url_must_be_an_address(base_url: str) -> None:
-    with pytest.raises(ConfigError, match="base_url"):
-        OpenAIModel("m", provider_named("unheard-of"), base_url=base_url)
+@pytest.mark.parametrize(
+    ("base_url", "advice"),
+    [
+        ("localhost:18080", "write http://localhost:18080/v1"),
+        ("192.168.0.7:8000/api", "write http://192.168.0.7:8000/api"),
+        ("api.example.com", "write https://api.example.com/v1"),
+        ("", "write one like http://localhost:8080/v1"),
+        ("ftp://example.com", "write one like"),
+        ("http://", "write one like"),
+        ("file:///etc/passwd", "write one like"),
+    ],
+)
+def test_base_url_must_be_an_address(base_url: str, advice: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        OpenAIModel("m", provider_named("stub"), base_url=base_url)
+    assert str(caught.value).startswith(
+        f'providers.stub.base_url is "{base_url}", not an http or https address: {advice}'
+    )
 
 
 @pytest.mark.parametrize("key", ["two\nlines", "a\x00b"])

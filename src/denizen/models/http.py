@@ -90,12 +90,21 @@ async def finish(response: aiohttp.ClientResponse, seconds: float = 1.0) -> None
                 await response.content.read()
 
 
-def endpoint(base_url: str, path: str) -> URL:
-    """The address of `path` (`/messages`) below `base_url`. Raises ConfigError where that isn't an http address."""
+def endpoint(base_url: str, path: str, setting: str) -> URL:
+    """The address of `path` (`/messages`) below `base_url`. Raises ConfigError, naming the setting, if that is none."""
     url = URL(base_url.rstrip("/") + path)
     if url.scheme not in {"http", "https"} or not url.host:
-        raise ConfigError(f'The base_url "{base_url}" is not an http or https address')
+        raise ConfigError(f'{setting} is "{base_url}", not an http or https address: write {_meant(base_url)}')
     return url
+
+
+def _meant(base_url: str) -> str:
+    """The address that was probably meant, where only its scheme is missing; else an example."""
+    host, slash, path = base_url.partition("/")
+    if not host or "://" in base_url:
+        return "one like http://localhost:8080/v1"
+    scheme = "https" if "." in host and ":" not in host else "http"
+    return f"{scheme}://{host}/{path if slash else 'v1'}"
 
 
 def header_fields(*sources: Mapping[str, str]) -> CIMultiDict[str]:

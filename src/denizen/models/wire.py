@@ -81,7 +81,8 @@ class WireModel(ABC):
         self.provider = provider or self.usual
         self.name = f"{self.provider.name}:{model}"
         self._origin = Origin(self.name, self.provider.name, profile_id, key := api_key.strip())
-        self._url = endpoint(self._base(base_url or self.provider.base_url), self.path)
+        address, setting = base_url or self.provider.base_url, f"providers.{self.provider.name}.base_url"
+        self._url = endpoint(self._base(address), self.path, setting)
         self._headers = header_fields(self._credentials(key), headers or {})
         self._limits = limits
         self.local = self.provider.local
@@ -190,7 +191,14 @@ class WireModel(ABC):
             return self._origin.failure(f"can't be reached: {error}")
         if isinstance(error, TimeoutError):
             return self._origin.failure(f"no answer in time ({error or 'it was too slow'})", "timeout")
+        if isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, ConnectionRefusedError):
+            return self._origin.failure(self._nobody(), "timeout")
         return self._origin.failure(f"the connection failed: {error or type(error).__name__}", "timeout")
+
+    def _nobody(self) -> str:
+        """What a refused connection says."""
+        address = str(self._url.with_user(None)).removesuffix(self.path)
+        return f"nothing listens at {address} (connection refused)" + ("; is it running?" if self.local else "")
 
 
 def _paused_often(request: ModelRequest) -> bool:
