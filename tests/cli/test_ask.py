@@ -121,7 +121,8 @@ def test_retries_are_told_and_counted(denizen: Run, model: Model) -> None:
     model.plays(refuses(500, "busy"), "There.")
     ran = denizen("ask", "hi")
     assert (ran.status, ran.out) == (0, "There.\n")
-    assert "timeout: trying " in ran.err
+    assert "no answer: trying again" in ran.err
+    assert "default" not in ran.err
     assert "1 retry" in ran.err
 
 
@@ -187,11 +188,16 @@ def test_model_is_taken_before_the_configuration(denizen: Run, model: Model) -> 
     assert model.requests[0]["model"] == "other"
 
 
-@pytest.mark.parametrize(
-    "options", [("--session", "a", "--continue"), ("--yes", "--non-interactive")], ids=["sessions", "answers"]
-)
-def test_options_that_contradict_each_other_are_wrong_use(denizen: Run, options: tuple[str, ...]) -> None:
-    assert denizen("ask", *options, "hi").status == 2
+def test_options_that_contradict_each_other_are_wrong_use(denizen: Run) -> None:
+    assert denizen("ask", "--yes", "--non-interactive", "hi").status == 2
+
+
+def test_continue_beside_a_session_means_that_session(denizen: Run, model: Model) -> None:
+    model.plays("Hello Ada.", "Hello Bob.", "You are Ada.")
+    denizen("ask", "--session", "ada", "I am Ada")
+    denizen("ask", "--session", "bob", "I am Bob")
+    assert denizen("ask", "--session", "ada", "--continue", "Who am I?").out == "You are Ada.\n"
+    assert "I am Ada" in json.dumps(model.requests[2]["messages"])
 
 
 def test_session_goes_on_with_a_conversation(denizen: Run, model: Model) -> None:

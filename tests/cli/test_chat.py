@@ -152,6 +152,19 @@ def test_questions_are_asked(chat: Chat, model: Model, repo: Path) -> None:
     assert (repo / "new.txt").exists()
 
 
+@pytest.mark.usefixtures("asks_about_writes")
+def test_a_command_at_a_question_is_a_command(chat: Chat, model: Model, repo: Path) -> None:
+    model.plays(call("write", path="new.txt", content="x"))
+    screen = chat("--session", "s")
+    screen.enter("write it")
+    screen.expect("or say what to do instead: ")
+    screen.enter("/quit")
+    screen.expect("answer with: denizen answer s ")
+    assert screen.end() == 0
+    assert len(model.requests) == 1
+    assert not (repo / "new.txt").exists()
+
+
 def test_a_failure_is_told_and_the_conversation_goes_on(chat: Chat, model: Model) -> None:
     model.plays(refuses(404, "no such model"), "Fine.")
     screen = chat()

@@ -58,6 +58,7 @@ def test_an_unknown_command_is_wrong_use(denizen: Run) -> None:
     ran = denizen("aks")
     assert ran.status == 2
     assert "aks" in ran.err
+    assert "Did you mean ask?" in ran.err
 
 
 def test_streams_that_are_closed_are_no_reason_to_fail(denizen: Run, environ: dict[str, str]) -> None:

@@ -151,6 +151,16 @@ def test_the_end_of_input_parks_the_turn(on_terminal: OnTerminal, model: Model) 
 
 
 @pytest.mark.usefixtures("asks_about_writes")
+def test_ctrl_c_at_a_question_ends_its_line(on_terminal: OnTerminal, model: Model) -> None:
+    model.plays(call("write", path="new.txt", content="x"))
+    screen = on_terminal("ask", "hi")
+    screen.expect(QUESTION)
+    screen.type("\x03")
+    assert screen.end() == 130
+    assert f"{QUESTION}^C\n" in screen.text
+
+
+@pytest.mark.usefixtures("asks_about_writes")
 def test_what_was_typed_before_a_question_is_no_answer_to_it(on_terminal: OnTerminal, model: Model) -> None:
     model.plays(call("bash", command="sleep 1"), call("write", path="new.txt", content="x"), "Done.")
     screen = on_terminal("ask", "hi")

@@ -71,7 +71,7 @@ class Person:
         return said
 
     async def ask(self, request: Ask) -> Answer | Parked:
-        """The answer; what was typed before the question came is none."""
+        """The answer; what was typed before the question came is none, and a slash command parks the turn."""
         if self._yes:
             return Answer(request.call_id, allow=True, text="" if request.tool_name else "yes")
         if self._refuse:
@@ -82,8 +82,21 @@ class Person:
         self._lines.forget()
         click.secho(f"\n{described(request)}", fg="yellow", err=True)
         click.echo(f"{CHOICES if request.tool_name else 'your answer'}: ", nl=False, err=True)
-        words = await self._lines.next()
+        words = await self._typed(self._lines)
+        if self._commands is not None and words and words.startswith("/"):
+            self._commands.append(words.strip())
+            return Parked()
         return Parked() if words is None else understand(request, words)
+
+    async def _typed(self, lines: Lines) -> str | None:
+        """A line; a prompt that got none is ended, so that what is said next begins a line."""
+        words = None
+        try:
+            words = await lines.next()
+        finally:
+            if words is None:
+                click.echo(err=True)
+        return words
 
     def _hear(self) -> None:
         if self._lines is None or self._commands is None:

@@ -1,5 +1,6 @@
 """`denizen`: the commands, each loaded when it is called, and what a failure means for the exit status."""
 
+import difflib
 import importlib
 import os
 import sys
@@ -43,6 +44,15 @@ class _Lazy(click.Group):
             return None
         module, _, name = COMMANDS[cmd_name][0].partition(":")
         return getattr(importlib.import_module(module), name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as wrong:
+            near = difflib.get_close_matches(args[0], COMMANDS, 1)
+            ctx.fail(wrong.message + (f" Did you mean {near[0]}?" if near else ""))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -64,7 +64,7 @@ class TurnOptions:
         return JsonLines(person) if self.json else Terminal(SystemClock(), person, quiet=self.quiet)
 
     async def session_name(self, agent: Agent) -> str:
-        """The session that `--session` or `--continue` names, else a new one. Raises ConfigError."""
+        """The session of `--session`, else the one of `--continue`, else a new one. Raises ConfigError."""
         if self.session or not self.continue_:
             return self.session or new_name(agent.clock)
         for info in await agent.store.list():
@@ -127,7 +127,5 @@ def turn_options(*, session: bool = True) -> Callable[[Callable[..., Any]], Call
 
 
 def _check(options: TurnOptions) -> None:
-    if options.session and options.continue_:
-        raise click.UsageError("--session and --continue both name a session: use one of them.")
     if options.yes and options.non_interactive:
         raise click.UsageError("--yes and --non-interactive contradict each other: use one of them.")

@@ -139,9 +139,7 @@ class Terminal:
                     self._line("  the answer broke off; what was shown of it doesn't count", "yellow")
                 self._streamed = False
             case Retry():
-                wait = f" in {event.delay:.0f} s" if event.delay >= 1 else ""
-                who = " · ".join(filter(None, (event.model, event.profile_id)))
-                self._line(f"  {event.reason.replace('_', ' ')}: trying {printable(who)}{wait}", "yellow")
+                self._line(f"  {one_line(_again(event))}", "yellow")
             case Compacted():
                 self._line(f"  context made smaller: {event.old_count} → {event.new_count} messages", "cyan")
             case Notice(text=text, level=level):
@@ -171,6 +169,13 @@ class Terminal:
             self._passing.clear()
             self._end_line()
             click.secho(text, fg=colour, err=True)
+
+
+def _again(event: Retry) -> str:
+    why = "no answer" if event.reason == "timeout" else event.reason.replace("_", " ")
+    wait = f" in {event.delay:.0f} s" if event.delay >= 1 else ""
+    profile = "" if event.profile_id == "default" else event.profile_id
+    return " · ".join(filter(None, (f"{why}: trying again{wait}", event.model, profile)))
 
 
 def _final(result: RunResult) -> str:
