@@ -54,6 +54,29 @@ def test_a_failed_tool_says_why(denizen: Run, model: Model) -> None:
     assert ran.status == 0
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        call("edit", path="hello.py", old='"hello"', new='"bye"'),
+        call("write", path="hello.py", content='print("bye")\n'),
+        call("apply_patch", patch='--- a/hello.py\n+++ b/hello.py\n@@ -1 +1 @@\n-print("hello")\n+print("bye")\n'),
+    ],
+    ids=["edit", "write", "apply_patch"],
+)
+def test_a_change_of_a_file_is_shown(denizen: Run, model: Model, asked: AssistantMessage) -> None:
+    model.plays(asked, "Done.")
+    ran = denizen("ask", "hi")
+    assert '\n    -print("hello")\n    +print("bye")\n' in ran.err
+    assert ran.out == "Done.\n"
+
+
+def test_of_a_long_change_the_beginning_is_shown(denizen: Run, model: Model) -> None:
+    model.plays(call("write", path="new.txt", content="a line\n" * 100), "Done.")
+    err = denizen("ask", "hi").err
+    assert err.count("    +a line\n") == 19
+    assert "    … 81 more lines\n" in err
+
+
 def test_nothing_is_coloured_in_a_pipe(denizen: Run, model: Model) -> None:
     model.plays(call("read", path="hello.py"), "It prints hello.")
     ran = denizen("ask", "What does it do?")

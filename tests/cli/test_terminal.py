@@ -98,6 +98,16 @@ def test_a_passing_line_is_never_wider_than_the_terminal(on_terminal: OnTerminal
     assert all(len(line) + line.count("日") + line.count("本") <= 80 for line in passing)
 
 
+def test_a_tools_line_is_never_wider_than_the_terminal(on_terminal: OnTerminal, model: Model) -> None:
+    model.plays(call("bash", command=f"echo {'日本' * 100}"), call("read", path="n" * 100), "Done.")
+    screen = on_terminal("ask", "--yes", "hi", TERM="dumb")
+    assert screen.end() == 0
+    told = [line for line in screen.text.splitlines() if line.startswith(("  ✓", "  ✗"))]
+    assert len(told) == 2
+    assert all(len(line) + line.count("日") + line.count("本") <= 80 for line in told)
+    assert "… · " in told[0]
+
+
 @pytest.mark.usefixtures("asks_about_writes")
 def test_a_question_shows_the_whole_call(on_terminal: OnTerminal, model: Model, repo: Path) -> None:
     model.plays(call("write", path="new\x1b[2J.txt", content="first\nsecond"), "Done.")

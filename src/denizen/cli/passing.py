@@ -7,6 +7,8 @@ import sys
 from denizen.cli.text import cut, one_line
 from denizen.clock import Clock
 
+UNLIMITED = 100_000
+
 
 class Passing:
     """A line on standard error that the next one replaces, with the seconds it has been true. Only on a terminal."""
@@ -31,8 +33,7 @@ class Passing:
     def _draw(self, text: str, since: float) -> None:
         seconds = int(self._clock.monotonic() - since)
         ending = f" · {seconds} s" if seconds else ""
-        columns = os.get_terminal_size(sys.stderr.fileno()).columns or 80
-        line = cut(text, columns - len(ending) - 3) + ending  # the terminal may add ^C
+        line = cut(text, columns() - len(ending) - 3) + ending  # the terminal may add ^C
         _write(line if os.environ.get("NO_COLOR") else f"\x1b[2m{line}\x1b[m")
         self._timer = asyncio.get_running_loop().call_later(1, self._draw, text, since)
 
@@ -40,6 +41,11 @@ class Passing:
         if self._timer:
             self._timer.cancel()
             self._timer = None
+
+
+def columns() -> int:
+    """The cells of a line on standard error: a terminal's width; in a pipe more than is ever needed."""
+    return os.get_terminal_size(sys.stderr.fileno()).columns or 80 if sys.stderr.isatty() else UNLIMITED
 
 
 def _write(text: str) -> None:

@@ -10,10 +10,11 @@ import msgspec
 
 from denizen.cli.approval import Person
 from denizen.cli.calls import in_short
+from denizen.cli.changes import changes
 from denizen.cli.home import short_name
 from denizen.cli.output import write
-from denizen.cli.passing import Passing
-from denizen.cli.text import cut, one_line, printable
+from denizen.cli.passing import Passing, columns
+from denizen.cli.text import cut, one_line, printable, width
 from denizen.cli.usage import duration, usage_line
 from denizen.clock import Clock
 from denizen.events import (
@@ -127,7 +128,11 @@ class Terminal:
         what, _ = self._running.pop(event.tool_call_id, (event.tool_name, 0.0))
         failure = f": {one_line(event.summary)}" if event.is_error else ""
         sign, colour = ("✗", "red") if event.is_error else ("✓", "green")
-        self._line(f"  {sign} {what} · {duration(event.duration_ms / 1000)}{failure}", colour)
+        ending = f" · {duration(event.duration_ms / 1000)}{failure}"
+        what = cut(what, max(columns() - width(ending) - 4, SHORT))
+        self._line(cut(f"  {sign} {what}{ending}", columns()), colour)
+        for line, colour in changes(event.details):
+            self._line(cut(f"    {line.expandtabs(4)}", columns()), colour)
         if event.for_user:
             self._line(f"    {printable(event.for_user)}", "white")
 
