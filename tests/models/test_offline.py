@@ -202,6 +202,18 @@ async def test_finds_the_file_by_its_name_alone(ask: Ask) -> None:
     assert "`src/shop/cart.py`" not in (await ask("what does shop/prices.py contain?")).reply
 
 
+@pytest.mark.parametrize("question", ["What does src contain?", "show me ./src", "what does the src folder contain?"])
+async def test_lists_what_a_folder_contains(ask: Ask, workshop: Path, question: str) -> None:
+    (workshop / "src/notes.txt").write_text("lamps")
+    reply = (await ask(question)).reply
+    assert reply.endswith("contains:\n\n```\nshop/\nnotes.txt  5 bytes\n```")
+
+
+async def test_says_that_a_folder_is_empty(ask: Ask, workshop: Path) -> None:
+    (workshop / "attic").mkdir()
+    assert (await ask("What does attic contain?")).reply == "There is nothing to see in `attic`."
+
+
 async def test_shows_only_the_beginning_of_a_long_file(ask: Ask, workshop: Path) -> None:
     (workshop / "long.txt").write_text("".join(f"line {number}\n" for number in range(50_000)))
     reply = (await ask("show me long.txt")).reply
@@ -211,7 +223,7 @@ async def test_shows_only_the_beginning_of_a_long_file(ask: Ask, workshop: Path)
 
 async def test_says_why_a_file_cannot_be_shown(ask: Ask, workshop: Path) -> None:
     (workshop / "lamp.bin").write_bytes(b"\0\1\2")
-    assert "`read` says: nowhere.txt doesn't exist" in (await ask("what does nowhere.txt contain?")).reply
+    assert (await ask("what does nowhere.txt contain?")).reply == "There is no `nowhere.txt` here."
     assert "not text" in (await ask("what does lamp.bin contain?")).reply
     assert "leads out of the workspace" in (await ask("show me ../../etc/passwd")).reply
 
@@ -319,7 +331,7 @@ async def test_remembers_and_recalls(ask: Ask) -> None:
 
 @pytest.mark.parametrize(
     "question",
-    ["What is the meaning of life?", "Hello!", "write a poem about lamps", "are you a language model?", "", "?!"],
+    ["What is the meaning of life?", "write a poem about lamps", "are you a language model?", "", "?!"],
 )
 async def test_says_plainly_what_it_cannot_do_and_what_to_set_up(ask: Ask, question: str) -> None:
     result = await ask(question)
@@ -327,6 +339,43 @@ async def test_says_plainly_what_it_cannot_do_and_what_to_set_up(ask: Ask, quest
     assert "ANTHROPIC_API_KEY" in result.reply
     assert "local model server" in result.reply
     assert result.iterations == 1
+
+
+@pytest.mark.parametrize("greeting", ["hi", "Hello!", "Hey there", "good morning", "hello denizen"])
+async def test_greets_and_says_what_can_be_asked(ask: Ask, greeting: str) -> None:
+    reply = (await ask(greeting)).reply
+    assert reply.startswith("Hello! I'm Denizen's offline model: rules, not a language model.")
+    assert "- What are the dependencies?" in reply
+
+
+@pytest.mark.parametrize("question", ["What can you do?", "who are you?", "help", "what can I ask you?"])
+async def test_says_what_can_be_asked(ask: Ask, question: str) -> None:
+    reply = (await ask(question)).reply
+    assert reply.startswith("I'm Denizen's offline model: rules, not a language model. I understand questions like")
+
+
+@pytest.mark.parametrize("question", ["What does this project do?", "what is this repo about?", "explain this project"])
+async def test_points_to_the_readme_for_what_a_project_is_for(ask: Ask, question: str) -> None:
+    reply = (await ask(question)).reply
+    assert reply.startswith("What a project is for I can't tell; its README may:")
+    assert "- What are the dependencies?" in reply
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What language is this project?",
+        "List the files",
+        "What does src contain?",
+        "What does the README contain?",
+        "What are the dependencies?",
+        "Where is price_of defined?",
+        "What changed recently?",
+        "What do you remember?",
+    ],
+)
+async def test_understands_what_it_says_can_be_asked(ask: Ask, question: str) -> None:
+    assert any(isinstance(message, ToolResult) for message in (await ask(question)).messages)
 
 
 async def test_costs_nothing_and_counts_no_tokens(ask: Ask) -> None:

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from denizen.messages import ToolResult
 from denizen.models.offline.languages import suffixes_of
 from denizen.models.offline.outputs import find_files, shown
-from denizen.models.offline.plan import Plan, Trouble, Want, counted, run
+from denizen.models.offline.plan import Plan, Want, counted, failed, run
 from denizen.models.offline.question import Question
 
 NAMED = 60
@@ -19,6 +19,10 @@ LINES = 200
 
 CHARACTERS = 12_000
 """How many characters of a file are shown."""
+
+_FOLDER = "; list it with ls"
+_MISSING = " doesn't exist"
+"""What `read` says of a folder, and of what isn't there."""
 
 
 def listed(asked: Question, found: re.Match[str]) -> Plan:
@@ -46,17 +50,18 @@ def located(asked: Question, found: re.Match[str]) -> Plan:
 
 
 def content(asked: Question, found: re.Match[str]) -> Plan:
-    """What is in a file; one that isn't where it was said to be is looked for by its name."""
+    """What is in a file or a folder; one that isn't where it was said to be is looked for by its name."""
     path = asked.name(found["name"])
-    try:
-        text = yield from run("read", path=path)
-    except Trouble as trouble:
-        paths = yield from _called(path)
-        if len(paths) != 1 or paths == [path]:
-            return f"{trouble}\n\nThere are files of that name:\n\n{_block(paths)}" if paths else str(trouble)
-        path = paths[0]
-        text = yield from run("read", path=path)
-    return _told(path, text)
+    [result] = yield [Want("read", {"path": path})]
+    if not result.is_error:
+        return _told(path, result.text)
+    if _FOLDER in result.text:
+        return _inside(path, (yield from run("ls", path=path)))
+    paths = yield from _called(path)
+    if len(paths) == 1 and paths != [path]:
+        return _told(paths[0], (yield from run("read", path=paths[0])))
+    why = f"There is no `{path}` here." if _MISSING in result.text else failed(result, "read")
+    return f"{why}\n\nThere are files of that name:\n\n{_block(paths)}" if paths else why
 
 
 def _called(name: str) -> Generator[Sequence[Want], Sequence[ToolResult], Sequence[str]]:
@@ -78,6 +83,15 @@ def _told(path: str, text: str) -> str:
     note = f"\n\nThat is its beginning: {counted(part.count(chr(10)) + 1, 'line')}." if left_out else ""
     fence = "````" if "```" in part else "```"
     return f"`{path}` contains:\n\n{fence}\n{part}\n{fence}{note}"
+
+
+def _inside(path: str, text: str) -> str:
+    """A folder's entries."""
+    rows = text.split("\n")
+    entries = [row for row in rows if not row.startswith("[")]
+    if not entries:
+        return f"There is nothing to see in `{path}`."
+    return f"`{path}` contains:\n\n{_block(entries)}"
 
 
 def _pattern(word: str, suffixes: Sequence[str]) -> str:

@@ -5,12 +5,12 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from denizen.models.offline import files, history, memory, project, search
+from denizen.models.offline import about, files, history, memory, project, search
 from denizen.models.offline.phrases import read_phrases
 from denizen.models.offline.plan import Plan
 from denizen.models.offline.question import Question
 
-Answer = Callable[[Question, re.Match[str]], Plan]
+Answer = Callable[[Question, re.Match[str]], Plan | str]
 
 LONGEST: Final = 400
 """Characters of a question; only what is to be remembered may have more."""
@@ -27,11 +27,14 @@ _ANSWERS: Final[Mapping[str, Answer]] = {
     "dependencies": project.dependencies,
     "languages": project.languages,
     "listed": files.listed,
+    "greeted": about.greeted,
+    "introduced": about.introduced,
+    "purpose": about.purpose,
 }
 
 
-def plan_for(asked: Question) -> Plan | None:
-    """How to answer; None where no phrase fits."""
+def plan_for(asked: Question) -> Plan | str | None:
+    """How to answer, or the answer; None where no phrase fits."""
     short = len(asked.text) <= LONGEST
     for answer, phrase in _phrases():
         if (short or answer is memory.remembered) and (found := phrase.match(f" {asked.text}")):

@@ -9,12 +9,12 @@ import msgspec
 from denizen.errors import ModelError
 from denizen.events import Failed, Finished, StreamEvent, TextDelta, TextEnd, ToolCallDelta, ToolCallEnd
 from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult, Usage, UserMessage
+from denizen.models.offline.about import SELF
 from denizen.models.offline.intents import plan_for
 from denizen.models.offline.plan import advance
 from denizen.models.offline.question import last_asked, read_question, words_of
 from denizen.ports import Limits, ModelRequest
 
-SELF = "I'm Denizen's offline model: rules, not a language model"
 UNABLE = (
     f"{SELF}, so I can't answer that. I can tell the languages, files and dependencies of this workspace, what is in a "
     "file, where a text is or something is defined, what changed, and what you asked me to remember; for all else set "
@@ -61,8 +61,8 @@ class OfflineModel:
 def _next_step(request: ModelRequest, asked: int, said: str) -> str | list[ToolCall]:
     """The calls that are needed next, or the answer."""
     plan = plan_for(read_question(said))
-    if plan is None:
-        return UNABLE
+    if plan is None or isinstance(plan, str):
+        return plan or UNABLE
     results = {each.call_id: each for each in request.messages[asked + 1 :] if isinstance(each, ToolResult)}
     mark = hashlib.sha256(f"{asked} {said}".encode(errors="replace")).hexdigest()[:8]
     return advance(plan, results, {tool.name for tool in request.tools}, f"offline-{mark}")

@@ -50,8 +50,13 @@ def run(tool: str, **args: Any) -> Generator[Sequence[Want], Sequence[ToolResult
     """The text that a tool answers. Raises Trouble with what it said where it failed."""
     [result] = yield [Want(tool, args)]
     if result.is_error:
-        raise Trouble(f"That didn't work: `{tool}` says: {shorten(result.text.strip(), 600)}")
+        raise Trouble(failed(result, tool))
     return result.text
+
+
+def failed(result: ToolResult, tool: str) -> str:
+    """What a tool said that failed."""
+    return f"That didn't work: `{tool}` says: {shorten(result.text.strip(), 600)}"
 
 
 def shorten(text: str, limit: int) -> str:
