@@ -185,6 +185,20 @@ def test_the_workspace_is_the_repository_that_one_is_in(denizen: Run, model: Mod
     assert (repo / "new.txt").read_text() == "x"
 
 
+@pytest.mark.parametrize("command", ["ask", "chat"])
+def test_outside_a_repository_it_is_told_where_the_work_is_done(
+    denizen: Run, model: Model, home: Path, tmp_path: Path, command: str
+) -> None:
+    told = f"This folder is no git repository: working in {home}/workspace. To work here: --workspace ."
+    model.plays("Hello.", "Hello.", "Hello.", "Hello.")
+    assert told in denizen(command, piped="hi", cwd=tmp_path).err
+    assert told in [
+        json.loads(line).get("text") for line in denizen(command, "--json", piped="hi", cwd=tmp_path).out.splitlines()
+    ]
+    assert denizen(command, "--quiet", piped="hi", cwd=tmp_path).err == ""
+    assert told not in denizen(command, "--workspace", ".", piped="hi", cwd=tmp_path).err
+
+
 def test_workspace_names_another_folder(denizen: Run, model: Model, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()

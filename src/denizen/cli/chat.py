@@ -16,6 +16,7 @@ from denizen.cli.text import printable
 from denizen.cli.turns import STATUS, run, settled
 from denizen.config.home import ensure_home
 from denizen.errors import DenizenError
+from denizen.events import Notice
 
 
 @click.command()
@@ -79,15 +80,15 @@ def _piped() -> str | None:
 
 
 def _greet(conversation: Conversation, notices: tuple[str, ...]) -> None:
-    if conversation.options.quiet or conversation.options.json:
-        return
-    agent = conversation.agent
-    about = (
-        f"denizen {__version__}",
-        agent.model.name,
-        str(agent.workspace),
-        f"session {short_name(conversation.name)}",
-    )
-    click.secho(f"  {printable(' · '.join(about))} · /help", dim=True, err=True)
-    for text in notices:
-        click.secho(f"  {printable(text)}", fg="yellow", err=True)
+    options, agent = conversation.options, conversation.agent
+    if not (options.quiet or options.json):
+        about = (
+            f"denizen {__version__}",
+            agent.model.name,
+            str(agent.workspace),
+            f"session {short_name(conversation.name)}",
+        )
+        click.secho(f"  {printable(' · '.join(about))} · /help", dim=True, err=True)
+    with options.host() as host:
+        for text in notices:
+            host.emit(Notice(text, "warning"))

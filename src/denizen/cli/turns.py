@@ -1,9 +1,11 @@
 """Running turns for a command, and what their end means for its exit status."""
 
 import asyncio
+import dataclasses
 import signal
 from collections.abc import AsyncGenerator, Coroutine, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -29,8 +31,17 @@ _Result = TypeVar("_Result")
 def settled(options: TurnOptions) -> Loaded:
     """The configuration, once the person has said whether the workspace may bring its own settings and skills.
 
-    Where nobody can be asked they are left out, and a notice says so.
+    Where nobody can be asked they are left out. Notices say so, and when the agent doesn't work where one is.
     """
+    loaded = _decided(options)
+    _, folder = places(loaded.config)
+    if options.workspace or folder != loaded.config.agent.workspace_dir or Path.cwd().is_relative_to(folder):
+        return loaded
+    elsewhere = f"This folder is no git repository: working in {folder}. To work here: --workspace ."
+    return dataclasses.replace(loaded, notices=(*loaded.notices, elsewhere))
+
+
+def _decided(options: TurnOptions) -> Loaded:
     loaded = options.load()
     found = awaiting_trust(loaded.config)
     if not found or not options.interactive:
