@@ -32,6 +32,33 @@ def test_piped_bytes_that_are_no_text_are_replaced(denizen: Run, model: Model) -
     assert "a\N{REPLACEMENT CHARACTER}b" in model.told()
 
 
+def test_a_piped_picture_is_shown(denizen: Run, model: Model) -> None:
+    model.plays("A dot.")
+    assert denizen("ask", "What is it?", piped=PNG).status == 0
+    assert base64.b64encode(PNG).decode() in json.dumps(model.requests[0])
+
+
+def test_piped_input_that_is_neither_text_nor_a_picture_is_refused(denizen: Run, model: Model) -> None:
+    ran = denizen("ask", "What is it?", piped=b"a\0b")
+    assert ran.status == 2
+    assert "The piped input is neither text nor a picture" in ran.err
+    assert model.requests == []
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [("see @nothing.py!", "@nothing.py"), ("see @src/app", "@src/app"), ("ask @ada.", ""), ("mail ada@b.py", "")],
+    ids=["a suffix", "a folder", "a name", "an address"],
+)
+@pytest.mark.parametrize("command", ["ask", "chat"])
+def test_a_mention_that_looks_like_a_path_and_is_none_is_told(
+    denizen: Run, model: Model, command: str, words: str, told: str
+) -> None:
+    model.plays("Fine.")
+    err = denizen(command, *([words] if command == "ask" else []), piped="" if command == "ask" else words).err
+    assert (f"{told} names no file" in err) == bool(told)
+
+
 def test_piped_input_that_is_too_long_is_refused(denizen: Run, model: Model) -> None:
     ran = denizen("ask", "What is this?", piped="x" * 10_000_001)
     assert ran.status == 2

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from denizen.cli.attachments import compose, read_piped
+from denizen.cli.attachments import compose, read_piped, unattached
 from denizen.cli.json_lines import JsonLines
 from denizen.cli.options import TurnOptions, turn_options
 from denizen.cli.terminal import Terminal
@@ -43,6 +43,8 @@ def ask(message: tuple[str, ...], images: tuple[Path, ...], output_schema: Path 
     """
     with options.host() as host, asyncio.Runner() as runner:
         said = _message(message, images, options)
+        for text in unattached(" ".join(message)):
+            host.emit(Notice(text, "warning"))
         output = Output(_schema(output_schema)) if output_schema else None
         loaded = settled(options)
         return run(runner, _ask(said, options, loaded, host, output))

@@ -1,5 +1,6 @@
 """What goes with a message: piped input, `@path`, `--image FILE`."""
 
+import contextlib
 import os
 import re
 import stat
@@ -18,46 +19,57 @@ _MENTION = re.compile(r'(?<!\S)@(?:"([^"]+)"|(\S+))')
 _MAGIC = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
 
 
-def compose(text: str, images: Sequence[Path] = (), piped: str = "") -> list[UserPart]:
+def compose(text: str, images: Sequence[Path] = (), piped: bytes = b"") -> list[UserPart]:
     """The parts of a message: its words, the files that it mentions, the images, the piped input.
 
     Raises ConfigError for a file that can't be used, and for a message of nothing.
     """
     parts: list[UserPart] = [Text(text)] if text.strip() else []
-    parts += [_attached(path) for path in dict.fromkeys(_mentioned(text))]
+    found = filter(None, map(_file, _mentioned(text)))
+    parts += [_attached(path) for path in dict.fromkeys(found)]
     parts += [_image(path) for path in images]
     if piped.strip():
-        parts.append(Text(f"\n\n<stdin>\n{piped}\n</stdin>" if parts else piped))
+        parts.append(_piped(piped, alone=not parts))
     if not parts:
         raise ConfigError('There is no message. Give one: denizen ask "What language is this project?", or pipe it in.')
     return parts
 
 
-def read_piped(stream: TextIO) -> str:
+def unattached(text: str) -> list[str]:
+    """Notices about mentions that look like paths and name no file."""
+    names = [names[-1] for names in _mentioned(text) if _file(names) is None]
+    like_paths = [name for name in dict.fromkeys(names) if "/" in name or Path(name).suffix]
+    return [f"@{name} names no file: nothing is attached for it." for name in like_paths]
+
+
+def read_piped(stream: TextIO) -> bytes:
     """All of standard input where it is a pipe or a file; nothing where it is a terminal or another device.
 
     Raises ConfigError when it is too long.
     """
     mode = os.fstat(stream.fileno()).st_mode
     if not (stat.S_ISFIFO(mode) or stat.S_ISREG(mode) or stat.S_ISSOCK(mode)):
-        return ""
+        return b""
     data = b""
     while len(data) <= MOST_BYTES and (more := os.read(stream.fileno(), _CHUNK)):  # Ctrl-C is heard between pieces
         data += more
-    return _whole(data, "The piped input").decode("utf-8", "replace")
+    return _whole(data, "The piped input")
 
 
-def _mentioned(text: str) -> Iterator[Path]:
-    """The files that the words name: what isn't there, and what is no file, was no mention."""
+def _mentioned(text: str) -> Iterator[tuple[str, str]]:
+    """What the words mention, as it stands there and without the punctuation behind it."""
     for quoted, plain in _MENTION.findall(text):
-        for name in dict.fromkeys((quoted or plain, (quoted or plain).rstrip(",;:.?!)"))):
-            try:
-                path = Path(name).expanduser()
-                if path.is_file():
-                    yield path
-                    break
-            except (OSError, RuntimeError):  # a name that is too long; a user that there isn't
-                continue
+        yield quoted or plain, (quoted or plain).rstrip(",;:.?!)")
+
+
+def _file(names: tuple[str, str]) -> Path | None:
+    """The file that a mention names; None: it was no mention."""
+    for name in dict.fromkeys(names):
+        with contextlib.suppress(OSError, RuntimeError):  # a name that is too long; a user that there isn't
+            path = Path(name).expanduser()
+            if path.is_file():
+                return path
+    return None
 
 
 def _attached(path: Path) -> UserPart:
@@ -65,11 +77,21 @@ def _attached(path: Path) -> UserPart:
     kind = _kind(data)
     if kind:
         return Image(kind, data)
+    return Text(f'\n\n<file path="{path}">\n{_text(data, str(path), "Leave out the @ to name it only.")}\n</file>')
+
+
+def _piped(data: bytes, *, alone: bool) -> UserPart:
+    kind = _kind(data)
+    if kind:
+        return Image(kind, data)
+    text = _text(data, "The piped input", "Name a file, and let the agent look at it.")
+    return Text(text if alone else f"\n\n<stdin>\n{text}\n</stdin>")
+
+
+def _text(data: bytes, what: str, instead: str) -> str:
     if b"\0" in data[:8192]:
-        raise ConfigError(
-            f"{path} is neither text nor a picture (png, jpeg, gif, webp). Leave out the @ to name it only."
-        )
-    return Text(f'\n\n<file path="{path}">\n{data.decode("utf-8", "replace")}\n</file>')
+        raise ConfigError(f"{what} is neither text nor a picture (png, jpeg, gif, webp). {instead}")
+    return data.decode("utf-8", "replace")
 
 
 def _image(path: Path) -> Image:

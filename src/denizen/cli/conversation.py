@@ -5,11 +5,12 @@ from contextlib import AsyncExitStack
 
 import msgspec
 
-from denizen.cli.attachments import compose
+from denizen.cli.attachments import compose, unattached
 from denizen.cli.options import TurnOptions, new_name
 from denizen.cli.turns import STATUS, opened
 from denizen.config.load import Loaded
 from denizen.engine import run_turn
+from denizen.events import Notice
 from denizen.messages import UserMessage
 from denizen.ports import Session
 
@@ -43,6 +44,8 @@ class Conversation:
         message = UserMessage(compose(text))
         session = await self.session()
         with self.options.host(self.commands if self._typed else None) as host:
+            for notice in unattached(text):
+                host.emit(Notice(notice, "warning"))
             result = await run_turn(self.agent, session, message, host, stream=not self.options.no_stream)
         return STATUS[result.stop_reason]
 
