@@ -104,12 +104,22 @@ async def test_says_that_it_sees_only_a_part(ask: Ask) -> None:
     assert "is too long for me" in (await ask("list the dependencies", settings=little)).reply
 
 
-async def test_what_others_wrote_is_not_the_projects(ask: Ask, workshop: Path) -> None:
-    (workshop / "vendor").mkdir()
-    shutil.copy(workshop / "src/shop/cart.py", workshop / "vendor/cart.py")
-    shutil.copy(workshop / "web/package.json", workshop / "vendor/package.json")
-    assert "3 of its 7 source files" in (await ask("what language is this?")).reply
-    assert "vendor" not in (await ask("list the dependencies")).reply
+@pytest.mark.parametrize("folder", ["vendor", "src/third_party/lamp", "tests/data", "tests/shop/data/a", "fixtures"])
+async def test_what_others_wrote_or_tests_read_is_not_the_projects(ask: Ask, workshop: Path, folder: str) -> None:
+    (workshop / "pyproject.toml").unlink()
+    (workshop / folder).mkdir(parents=True)
+    shutil.copy(workshop / "src/shop/cart.py", workshop / folder / "cart.py")
+    shutil.copy(workshop / "web/package.json", workshop / folder / "package.json")
+    reply = (await ask("what language is this?")).reply
+    assert "3 of its 7 source files" in reply
+    assert " Not counted: 2 files of test data or by others, in `" in reply
+    assert folder not in (await ask("list the dependencies")).reply
+
+
+async def test_folders_called_data_are_the_projects_unless_tests_read_them(ask: Ask, workshop: Path) -> None:
+    (workshop / "data").mkdir()
+    shutil.copy(workshop / "src/shop/cart.py", workshop / "data/cart.py")
+    assert "4 of its 8 source files" in (await ask("what language is this?")).reply
 
 
 @pytest.mark.parametrize(
@@ -151,10 +161,11 @@ async def test_lists_many_files_by_folder(ask: Ask, workshop: Path) -> None:
     "question",
     ["list the dependencies", "What does this project depend on?", "which libraries does it use?", "show requirements"],
 )
-async def test_lists_what_every_manifest_declares(ask: Ask, question: str) -> None:
+async def test_lists_what_every_manifest_declares(ask: Ask, workshop: Path, question: str) -> None:
+    (workshop / "pyproject.toml").rename(workshop / "src/pyproject.toml")
     reply = (await ask(question)).reply
     for told in (
-        "`pyproject.toml` declares:\n- 2 dependencies: `httpx>=0.28`, `rich`",
+        "`src/pyproject.toml` declares:\n- 2 dependencies: `httpx>=0.28`, `rich`",
         "- 1 dependency (optional: postgres): `psycopg>=3`",
         "- 1 dependency (group: dev): `pytest>=9`",
         "`web/package.json` declares:\n- 1 dependency: `react ^19.0.0`",
@@ -166,11 +177,22 @@ async def test_lists_what_every_manifest_declares(ask: Ask, question: str) -> No
         assert told in reply
 
 
+async def test_manifests_at_the_root_come_before_those_below(ask: Ask) -> None:
+    reply = (await ask("list the dependencies")).reply
+    assert reply.count(" declares:") == 1
+    assert reply.startswith("`pyproject.toml` declares:")
+    assert reply.endswith(
+        "I didn't read 4 other manifests below: "
+        "docs/requirements.txt, tools/Cargo.toml, tools/go.mod, web/package.json."
+    )
+
+
 async def test_says_which_manifest_it_cannot_understand(ask: Ask, workshop: Path) -> None:
-    (workshop / "pyproject.toml").write_text("[project\n")
+    (workshop / "pyproject.toml").unlink()
+    (workshop / "src/pyproject.toml").write_text("[project\n")
     (workshop / "web/package.json").write_text("[" * 100_000)
     reply = (await ask("list the dependencies")).reply
-    assert "`pyproject.toml` can't be understood: " in reply
+    assert "`src/pyproject.toml` can't be understood: " in reply
     assert "`web/package.json` can't be" in reply
     assert "serde 1.0" in reply
 

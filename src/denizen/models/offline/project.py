@@ -1,7 +1,9 @@
 """Answers about the project as a whole: its languages, its dependencies."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from denizen.messages import ToolResult
 from denizen.models.offline.languages import Language, languages_of
@@ -13,11 +15,17 @@ from denizen.models.offline.question import Question
 MANIFESTS = 12
 """How many manifests are read, those nearest to the workspace's root first."""
 
+FOLDERS = 3
+"""How many folders are named that are left out."""
+
 NAMES = 50
 """How many dependencies of a kind are named."""
 
-_OTHERS = frozenset({"node_modules", "bower_components", "vendor", "third_party", "site-packages", ".venv", "venv"})
-"""Folders of what others wrote."""
+_NOT_OURS: Final = re.compile(
+    r"(?:.*?/)??(?:node_modules|bower_components|vendor|third_party|site-packages|\.?venv"
+    r"|(?:test|__)?_?fixtures(?:__)?|test[-_]?data|tests?/(?:.*?/)??data)(?=/)"
+)
+"""The way to a folder of what others wrote, or of what tests read."""
 
 _MANIFEST_NAMES = (
     "{pyproject.toml,setup.cfg,setup.py,Pipfile,environment.yml,requirements*.txt,requirements*.in,package.json,Cargo.toml,go.mod,"
@@ -28,22 +36,34 @@ _MANIFEST_NAMES = (
 def languages(asked: Question, found: re.Match[str]) -> Plan:
     """The languages by number of files: the main one, the others, and what else there is."""
     listing = yield from find_files()
-    counts = languages_of(filter(_own, listing.files)).most_common()
+    own = [path for path in listing.files if _own(path)]
+    counts = languages_of(own).most_common()
     source = [(language, count) for language, count in counts if language.source]
     other = [(language, count) for language, count in counts if not language.source]
+    end = _left_out(listing.files) + listing.note
     if not source:
-        return f"I find no source code here, only {_shares(other) or 'nothing that I know'}.{listing.note}"
+        return f"I find no source code here, only {_shares(other) or 'nothing that I know'}.{end}"
     (main, most), *others = source
     total = sum(count for _, count in source)
     share = f"{most:,} of its {total:,} source files" if others else f"all of its {counted(total, 'source file')}"
     text = f"This project is {'mainly ' if others else ''}written in {main.name}: {share}."
     text += f" The others are {_shares(others)}." if others else ""
-    return text + (f" Besides, there is {_shares(other)}." if other else "") + listing.note
+    return text + (f" Besides, there is {_shares(other)}." if other else "") + end
 
 
 def _own(path: str) -> bool:
-    """Whether a file is the project's, not something it stands on."""
-    return _OTHERS.isdisjoint(path.split("/"))
+    """Whether a file is the project's, not something it stands on or tests itself with."""
+    return not _NOT_OURS.match(path)
+
+
+def _left_out(files: Sequence[str]) -> str:
+    """How many files aren't counted, and where they are."""
+    folders = Counter(found[0] for found in map(_NOT_OURS.match, files) if found)
+    if not folders:
+        return ""
+    names = [f"`{folder}`" for folder, _ in folders.most_common(FOLDERS)]
+    where = listed([*names, "others"] if len(folders) > FOLDERS else names)
+    return f" Not counted: {counted(folders.total(), 'file')} of test data or by others, in {where}."
 
 
 def _shares(counts: Sequence[tuple[Language, int]]) -> str:
@@ -51,15 +71,17 @@ def _shares(counts: Sequence[tuple[Language, int]]) -> str:
 
 
 def dependencies(asked: Question, found: re.Match[str]) -> Plan:
-    """What the manifests declare, each by itself."""
+    """What the manifests at the root declare, each by itself; those below where there are none."""
     listing = yield from find_files(_MANIFEST_NAMES)
     paths = sorted(filter(reader_of, filter(_own, listing.files)), key=lambda path: (path.count("/"), path))
     if not paths:
         return "I find no file here that declares dependencies, such as pyproject.toml, package.json or Cargo.toml."
-    results = yield [Want("read", {"path": path}) for path in paths[:MANIFESTS]]
-    parts = [_declared(path, result) for path, result in zip(paths, results, strict=False)]
-    if more := paths[MANIFESTS:]:
-        parts.append(f"I didn't read {counted(len(more), 'other manifest')}: {', '.join(more[:NAMES])}.")
+    chosen = ([path for path in paths if "/" not in path] or paths)[:MANIFESTS]
+    results = yield [Want("read", {"path": path}) for path in chosen]
+    parts = [_declared(path, result) for path, result in zip(chosen, results, strict=True)]
+    if more := paths[len(chosen) :]:
+        where = " below" if all("/" in path for path in more) else ""
+        parts.append(f"I didn't read {counted(len(more), 'other manifest')}{where}: {', '.join(more[:NAMES])}.")
     return "\n\n".join(parts)
 
 
