@@ -307,6 +307,22 @@ async def test_finds_definitions_in_many_languages(ask: Ask, question: str, plac
     assert place in reply
 
 
+async def test_one_search_finds_a_definition(ask: Ask) -> None:
+    result = await ask("where is LIMIT defined?")
+    assert [message.name for message in result.messages if isinstance(message, ToolResult)] == ["grep"]
+
+
+async def test_finds_the_definition_of_a_name_that_is_on_too_many_lines_to_show(ask: Ask, workshop: Path) -> None:
+    (workshop / "a.py").write_text("lamp += 1\n" * 5_000)
+    (workshop / "z.py").write_text("def lamp(): ...\n")
+    assert "z.py:1: def lamp(): ..." in (await ask("where is lamp defined?")).reply
+
+
+async def test_parts_of_longer_names_are_not_the_name(ask: Ask, workshop: Path) -> None:
+    (workshop / "a.py").write_text("class PriceListing: ...\nclass MyPriceList: ...\n")
+    assert "in 1 place:" in (await ask("where is PriceList defined?")).reply
+
+
 async def test_says_where_a_name_is_mentioned_that_nothing_defines(ask: Ask) -> None:
     reply = (await ask("where is printf defined?")).reply
     assert reply.startswith("I find no line that defines `printf`, but it is mentioned in 1 place:")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from denizen.models.offline.outputs import Hit, hits_in
-from denizen.models.offline.plan import Plan, Trouble, Want, counted, run
+from denizen.models.offline.plan import Plan, counted, run
 from denizen.models.offline.question import Question
 
 LINES = 50
@@ -36,19 +36,26 @@ def text(asked: Question, found: re.Match[str]) -> Plan:
 
 
 def definition(asked: Question, found: re.Match[str]) -> Plan:
-    """Where something is defined, as far as patterns tell: by a keyword, an assignment, or as C and Java do it."""
+    """Where something is defined, as far as patterns tell: by a keyword, an assignment, or as C and Java do it.
+
+    One search for the word is enough, unless more lines have it than are shown.
+    """
     name, path = re.split(r"\.|::|#", asked.name(found["name"]))[-1] or asked.name(found["name"]), asked.place(found)
-    results = yield [Want("grep", {"pattern": pattern, "path": path}) for pattern in _definitions(_escaped(name))]
-    if failed := [result for result in results if result.is_error]:
-        raise Trouble(f"That didn't work: `grep` says: {failed[0].text.strip()}")
-    for result in results:
-        hits, remarks = hits_in(result.text)
-        if defining := [hit for hit in hits if not _USING.match(hit.line)]:
-            return _told(f"`{name}` is defined in {{}}:", defining, remarks)
-    hits, remarks = hits_in((yield from run("grep", pattern=_escaped(name), path=path)))
-    if hits:
-        return _told(f"I find no line that defines `{name}`, but it is mentioned in {{}}:", hits, remarks)
+    mentions, remarks = hits_in((yield from run("grep", pattern=_whole(name), path=path)))
+    cut = bool(mentions and remarks)
+    for kind in _definitions(_escaped(name)):
+        hits, said = hits_in((yield from run("grep", pattern=kind, path=path))) if cut else (mentions, remarks)
+        if defining := [hit for hit in hits if re.search(kind, hit.line) and not _USING.match(hit.line)]:
+            return _told(f"`{name}` is defined in {{}}:", defining, said)
+    if mentions:
+        return _told(f"I find no line that defines `{name}`, but it is mentioned in {{}}:", mentions, remarks)
     return f"I find `{name}` nowhere in the files that I can search.{_remarked(remarks)}"
+
+
+def _whole(name: str) -> str:
+    """A regular expression for a name that is no part of a longer one."""
+    before, after = (r"\b" if re.match(r"\w", sign) else "" for sign in (name[:1], name[-1:]))
+    return f"{before}{_escaped(name)}{after}"
 
 
 def _definitions(symbol: str) -> Sequence[str]:
@@ -77,4 +84,5 @@ def _told(heading: str, hits: Sequence[Hit], remarks: str) -> str:
 
 
 def _remarked(remarks: str) -> str:
-    return f"\n\n{remarks}" if remarks and remarks != "[no matches]" else ""
+    told = remarks.removeprefix("[no matches]").strip()
+    return f"\n\n{told}" if told else ""
