@@ -220,6 +220,58 @@ def test_a_new_session_begins_anew_and_an_old_one_goes_on(denizen: Run, model: M
     assert not any("Bob" in words for words in asked(model))
 
 
+def test_a_session_that_goes_on_begins_with_what_was_said_last(denizen: Run, model: Model) -> None:
+    model.plays("Hello Ada.", "It rains.\nStill.")
+    denizen("ask", "--session", "ada", "I am Ada")
+    denizen("ask", "--session", "ada", "How is the weather?")
+    told = "  > How is the weather?\n  It rains. Still.\n"
+    for ran in (denizen("chat", "--session", "ada"), denizen("chat", piped="/sessions ada\n")):
+        assert told in ran.err
+        assert "I am Ada" not in ran.err
+    assert denizen("chat", "--session", "ada", "--quiet").err == ""
+
+
+@pytest.mark.usefixtures("asks_about_writes")
+@pytest.mark.parametrize("where", ["at the beginning", "/sessions"])
+def test_a_question_that_waits_is_asked_at_once(
+    on_terminal: OnTerminal, denizen: Run, model: Model, repo: Path, where: str
+) -> None:
+    model.plays(call("write", path="new.txt", content="x"), "Written.")
+    assert denizen("ask", "--session", "s", "write it").status == 4
+    if where == "/sessions":
+        screen = on_terminal("chat")
+        screen.expect(PROMPT)
+        screen.enter("/sessions s")
+    else:
+        screen = on_terminal("chat", "--session", "s")
+    screen.expect("or say what to do instead: ")
+    screen.enter("y")
+    screen.expect("Written.")
+    screen.expect(PROMPT)
+    assert (repo / "new.txt").exists()
+
+
+@pytest.mark.usefixtures("asks_about_writes")
+def test_where_nobody_can_be_asked_it_is_told_how_to_answer(denizen: Run, model: Model) -> None:
+    model.plays(call("write", path="new.txt", content="x"))
+    denizen("ask", "--session", "s", "write it")
+    ran = denizen("chat", "--session", "s")
+    assert "answer with: denizen answer s yes|no|TEXT" in ran.err
+    assert ran.status == 4
+
+
+def test_a_turn_that_was_left_unfinished_goes_on(on_terminal: OnTerminal, denizen: Run, model: Model) -> None:
+    model.plays(stalls("A long answ"), "The whole answer.")
+    screen = on_terminal("ask", "--session", "s", "tell me everything")
+    screen.expect("A long answ")
+    screen.process.kill()
+    screen.process.wait()
+    ran = denizen("chat", "--session", "s", piped="/continue\n")
+    assert "unfinished: /continue goes on" in ran.err
+    assert ran.out == "The whole answer.\n"
+    assert "unfinished" not in denizen("chat", "--session", "s").err
+
+
 def test_another_model_goes_on_with_the_conversation(denizen: Run, model: Model) -> None:
     model.plays("One.", "Two.")
     denizen("chat", piped="I am Ada\n/model test:other\nWho am I?\n")

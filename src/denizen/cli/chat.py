@@ -2,7 +2,8 @@
 
 import asyncio
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 import click
 
@@ -11,6 +12,7 @@ from denizen.cli.conversation import Conversation
 from denizen.cli.home import short_name
 from denizen.cli.options import TurnOptions, turn_options
 from denizen.cli.output import say_error
+from denizen.cli.reopening import reopen
 from denizen.cli.slash import COMMANDS, obey
 from denizen.cli.text import printable
 from denizen.cli.turns import STATUS, run, settled
@@ -42,19 +44,23 @@ def chat(options: TurnOptions) -> int:
 
 
 def _converse(runner: asyncio.Runner, conversation: Conversation, read: Callable[[], str | None]) -> int:
-    status = 0
+    status = _tried(runner, reopen(conversation))
     commands = conversation.commands
     while not conversation.over and (text := commands.pop(0) if commands else read()) is not None:
-        if not text.strip():
-            continue
-        try:
-            status = run(runner, _hear(conversation, text, status))
-        except KeyboardInterrupt:
-            status = STATUS["cancelled"]
-        except DenizenError as error:
-            say_error(error)
-            status = STATUS["error"]
+        if text.strip():
+            status = _tried(runner, _hear(conversation, text, status))
     return status
+
+
+def _tried(runner: asyncio.Runner, work: Coroutine[Any, Any, int]) -> int:
+    """The status of what was done, also where it was cancelled or failed: the conversation goes on."""
+    try:
+        return run(runner, work)
+    except KeyboardInterrupt:
+        return STATUS["cancelled"]
+    except DenizenError as error:
+        say_error(error)
+        return STATUS["error"]
 
 
 async def _hear(conversation: Conversation, text: str, status: int) -> int:

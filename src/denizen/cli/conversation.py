@@ -1,6 +1,7 @@
 """What `denizen chat` holds on to between turns."""
 
 import dataclasses
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 
 import msgspec
@@ -10,6 +11,7 @@ from denizen.cli.options import TurnOptions, new_name
 from denizen.cli.turns import STATUS, opened
 from denizen.config.load import Loaded
 from denizen.engine import run_turn
+from denizen.entries import AnyEntry
 from denizen.events import Notice
 from denizen.messages import UserMessage
 from denizen.ports import Session
@@ -39,15 +41,18 @@ class Conversation:
         if self.options.session or self.options.continue_:
             await self.session()
 
+    @property
+    def entries(self) -> Sequence[AnyEntry]:
+        """What was said; nothing in a session that isn't open yet."""
+        return self._session.entries if self._session else ()
+
     async def say(self, text: str) -> int:
         """One turn; its exit status."""
-        message = UserMessage(compose(text))
-        session = await self.session()
-        with self.options.host(self.commands if self._typed else None) as host:
-            for notice in unattached(text):
-                host.emit(Notice(notice, "warning"))
-            result = await run_turn(self.agent, session, message, host, stream=not self.options.no_stream)
-        return STATUS[result.stop_reason]
+        return await self._turn(UserMessage(compose(text)), unattached(text))
+
+    async def go_on(self) -> int:
+        """Go on with the turn that was left unfinished; its exit status. Raises SessionError where there is none."""
+        return await self._turn(None)
 
     async def session(self) -> Session:
         """The session, open for writing. Raises SessionError when another process has it."""
@@ -74,6 +79,14 @@ class Conversation:
         """Give the session and the agent's connections back."""
         await self._leave()
         await self.agent.close()
+
+    async def _turn(self, message: UserMessage | None, notices: Sequence[str] = ()) -> int:
+        session = await self.session()
+        with self.options.host(self.commands if self._typed else None) as host:
+            for text in notices:
+                host.emit(Notice(text, "warning"))
+            result = await run_turn(self.agent, session, message, host, stream=not self.options.no_stream)
+        return STATUS[result.stop_reason]
 
     async def _leave(self) -> None:
         self._session = None

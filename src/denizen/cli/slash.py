@@ -9,6 +9,7 @@ import click
 
 from denizen.cli.conversation import Conversation
 from denizen.cli.home import short_name
+from denizen.cli.reopening import reopen
 from denizen.cli.text import count, printable
 from denizen.cli.usage import usage_parts
 from denizen.engine.compact import compact
@@ -51,6 +52,11 @@ async def _help(_: Conversation, __: str) -> None:
 async def _new(chat: Conversation, name: str) -> None:
     await chat.change_session(name)
     _tell(f"session {short_name(chat.name)}")
+    await reopen(chat)
+
+
+async def _continue(chat: Conversation, _: str) -> None:
+    await chat.go_on()
 
 
 async def _sessions(chat: Conversation, name: str) -> None:
@@ -94,6 +100,7 @@ def _tell(text: str) -> None:
 
 COMMANDS = {
     "help": Command("/help", "show this", _help),
+    "continue": Command("/continue", "go on with a turn that was left unfinished", _continue),
     "new": Command("/new [NAME]", "begin a new session", _new),
     "sessions": Command("/sessions [NAME]", "list the sessions, or go on with one", _sessions),
     "usage": Command("/usage", "what this session used", _usage),
