@@ -7,7 +7,7 @@ from tests.engine.conftest import MakeAgent
 from tests.engine.scene import call, requests_of, results, say, user
 
 from denizen import Agent, run_agent, tool
-from denizen.entries import AnyEntry, AssistantEntry, StartedEntry, UserEntry
+from denizen.entries import AnyEntry, AssistantEntry, EndEntry, StartedEntry, UserEntry
 from denizen.errors import ModelError, SessionError
 from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult, UserMessage
 from denizen.ports import Traits
@@ -127,3 +127,14 @@ async def test_a_session_that_was_left_in_the_middle_is_listed_as_unfinished(age
     assert [info.stop_reason for info in await agent.store.list()] == ["unfinished"]
     await run_agent(None, agent=agent)
     assert [info.stop_reason for info in await agent.store.list()] == ["answered"]
+
+
+async def test_a_new_message_after_a_crash_begins_a_turn_of_its_own(agent_of: MakeAgent, entries_of: Entries) -> None:
+    agent = agent_of(say("fresh", input=3, output=1), tools=[look])
+    await _crashed(agent, AssistantEntry(message=call(("look", {}), input=100, output=10)))
+    result = await run_agent("and?", agent=agent)
+    assert (result.iterations, result.usage.input, result.messages[0].text) == (1, 3, "and?")
+    assert [entry.stop_reason for entry in await entries_of(agent) if isinstance(entry, EndEntry)] == [
+        "error",
+        "answered",
+    ]

@@ -79,6 +79,8 @@ async def _answer(turn: Turn, message: UserMessage | None) -> TurnStop:
         if new and over.reason == "parked":
             turn.notice("The message was not taken in: the session waits for an answer first.", warning=True)
         raise
+    if new and unfinished(turn.session.entries):
+        await turn.append(_end(turn, "error", "the process ended in the middle of the turn"))
     await prompt_for(turn)
     if new:
         parts = [*new.content, Text(turn.output.request())] if turn.output else new.content
@@ -139,20 +141,24 @@ async def _finish(turn: Turn, stop: TurnStop, note: str = "") -> RunResult:
         await close_calls(turn)
         for waiting in (turn.interrupts, turn.steers, turn.follow_ups):
             await turn.pass_on(waiting)
-    end = EndEntry(
-        stop_reason=stop,
-        usage=account.usage,
-        last_call_usage=turn.last_usage or Usage(),
-        iterations=account.iterations,
-        retries=turn.retries,
-        model=turn.agent.model.name,
-        error=note,
-    )
+    end = _end(turn, stop, note)
     if stop != "parked":
         await turn.append(end)
     result = result_of(turn, end, account.messages)
     turn.emit(Done(result))
     return result
+
+
+def _end(turn: Turn, stop: TurnStop, note: str) -> EndEntry:
+    return EndEntry(
+        stop_reason=stop,
+        usage=turn.account.usage,
+        last_call_usage=turn.last_usage or Usage(),
+        iterations=turn.account.iterations,
+        retries=turn.retries,
+        model=turn.agent.model.name,
+        error=note,
+    )
 
 
 async def _give_up(turn: Turn, stop: TurnStop, note: str = "") -> None:
