@@ -72,6 +72,11 @@ class CompactionEntry(Entry, frozen=True, kw_only=True, tag="compaction"):
     new_count: int = 0
     usage: Usage = Usage()
 
+    @property
+    def unsummarised(self) -> bool:
+        """Whether messages were cut off with nothing to stand for them."""
+        return not (self.summary or self.truncate_over)
+
 
 class NoteEntry(Entry, frozen=True, kw_only=True, tag="note"):
     """Something the agent wants to keep in mind."""

@@ -92,7 +92,7 @@ async def _relieve_early(turn: Turn, levels: list[int]) -> None:
     """Make a context smaller that won't fit, as far as can be told; nothing is cut without a summary for that."""
     while levels and turn.feed.context.overfull(turn.view()):
         entry = await summary_entry(turn, levels[0])
-        if entry and entry.last and not (entry.summary or entry.truncate_over):
+        if entry and entry.unsummarised:
             return
         del levels[0]
         if entry:
@@ -112,7 +112,7 @@ async def _relieve(turn: Turn, levels: list[int]) -> bool:
 async def _shrink(turn: Turn, entry: CompactionEntry) -> None:
     await turn.append(entry)
     turn.emit(Compacted(entry.old_count, entry.new_count))
-    if not (entry.summary or entry.truncate_over):
+    if entry.unsummarised:
         turn.notice("The earlier conversation was cut off: no summary of it could be made.", warning=True)
     await prompt_for(turn)
 

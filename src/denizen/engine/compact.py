@@ -27,7 +27,7 @@ async def compact(agent: Agent, session: Session, io: TurnIO) -> bool:
         raise DenizenError(over.note) from None
     if entry is None:
         return False
-    if not entry.summary:
+    if entry.unsummarised:
         raise DenizenError(f"{agent.model.name} could not summarise the conversation; it stays as it is.")
     await turn.append(msgspec.structs.replace(entry, usage=Usage()))  # it belongs to no turn
     turn.emit(Compacted(entry.old_count, entry.new_count))
