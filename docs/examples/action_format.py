@@ -35,6 +35,10 @@ class Fenced:
         """The results as a message of the user."""
         return [UserMessage([Text(f"{result.name}: {result.text}") for result in results])]
 
+    def show(self, call: ToolCall, tools: Toolset) -> str:
+        """The call in a line."""
+        return f"{call.name} {json.dumps(call.args)}"
+
 
 PROFILES["fenced"] = Profile("fenced", Fenced(), Transcript)
 

@@ -4,6 +4,7 @@ import difflib
 import enum
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -125,7 +126,7 @@ class ToolContext:
 
     `call_id` is unique to the call: an idempotency key. `restricted`: paths outside the workspace are refused, but
     reading in the folders `readable` (the skills') is not. `private` is a folder that no tool touches: the home.
-    `emit` shows a line of progress; `ask` asks the person.
+    `emit` shows a line of progress; `ask` asks the person. `entries` are the session's, up to the call's own reply.
     """
 
     session_key: str
@@ -139,6 +140,7 @@ class ToolContext:
     restricted: bool = True
     readable: Sequence[Path] = ()
     private: Path | None = None
+    entries: Sequence[AnyEntry] = ()
 
 
 class Tool(Protocol):
@@ -159,6 +161,7 @@ class Toolset:
 
     def __init__(self, tools: Iterable[Tool] = ()) -> None:
         self._tools = {tool.name: tool for tool in tools}
+        self._by_shell_name = {name: tool for tool in self._tools.values() for name in tool.shell_names}
         self.schemas: tuple[Schema, ...] = tuple(tool.schema for tool in self._tools.values())
 
     def __iter__(self) -> Iterator[Tool]:
@@ -174,20 +177,49 @@ class Toolset:
         """The tool of that name."""
         return self._tools.get(name)
 
+    def named(self, name: str) -> Tool | None:
+        """The tool that `$(name …)` means: by its shell name first, then by its own."""
+        return self._by_shell_name.get(name) or self._tools.get(name)
+
     def nearest(self, name: str) -> str:
         """The name most like a wrong one; empty where none is."""
         return next(iter(difflib.get_close_matches(name, self._tools, 1, 0.5)), "")
 
 
+class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Something kept beyond the session.
+
+    `id` names it (`p12`: of the project, `u3`: of the user; empty: a line of the notes). `weight` (0 to 1) says how much
+    it matters, `at` when it was last said, `source` in which session, or in which file.
+    """
+
+    text: str
+    id: str = ""
+    context: str = ""
+    weight: float = 0.5
+    source: str = ""
+    at: datetime | None = None
+
+
+Scope = Literal["project", "user"]
+"""Where a fact holds: in this project, or wherever the user works."""
+
+
 class Memory(Protocol):
     """What the agent keeps beyond the session."""
 
-    def remember(self, text: str) -> str:
-        """Keep a fact; says where it went."""
+    async def remember(
+        self, text: str, *, context: str = "", weight: float = 0.5, scope: Scope = "project", source: str = ""
+    ) -> str:
+        """Keep a fact, once; says where it went. Raises ToolRefused, or DenizenError when the disk refuses."""
         ...
 
-    def recall(self, query: str, limit: int = 10) -> Sequence[str]:
-        """The kept facts that fit best, best first."""
+    async def recall(self, query: str, limit: int = 10) -> Sequence[Fact]:
+        """The facts that fit best, best first; for an empty query the latest. Raises DenizenError."""
+        ...
+
+    async def forget(self, what: str) -> str:
+        """Forget the fact of that id, that text, or the only one that fits; says which. Raises ToolRefused."""
         ...
 
 
@@ -210,7 +242,32 @@ class Sandbox(Protocol):
         ...
 
 
+# Checkpoints
+
+
+class Checkpoints(Protocol):
+    """What the workspace was: snapshots of its files, outside of it."""
+
+    async def snapshot(self, label: str = "") -> str:
+        """Keep the files as they are; the same files give the same id. Raises DenizenError."""
+        ...
+
+    async def restore(self, snapshot: str, *, expect: str = "", force: bool = False) -> str:
+        """Make the files what they were; returns the id of what they were until now.
+
+        Raises DenizenError where they differ from the snapshot `expect`, as the user changed them, unless forced.
+        """
+        ...
+
+    async def labelled(self, label: str) -> str:
+        """The newest snapshot of that label; empty where there is none."""
+        ...
+
+
 # Actions
+
+MISUSED = "_misused"
+"""The argument that stands for all the others where they can't be read: why, in words for the model."""
 
 
 class Directive(msgspec.Struct, frozen=True):
@@ -221,12 +278,19 @@ class Directive(msgspec.Struct, frozen=True):
 
 
 class Intent(msgspec.Struct, frozen=True):
-    """What a reply means: calls to run, the text for the person, thoughts, and directives."""
+    """What a reply means: calls to run, the text for the person, thoughts, and directives.
+
+    `ends`: `reply` is the answer, once the calls have run, whatever they give. `problems` are told to the model with
+    the results. `heard` is the text as it counts, where part of it doesn't (None: all of it does).
+    """
 
     calls: Sequence[ToolCall] = ()
     reply: str = ""
     thoughts: str = ""
     directives: Sequence[Directive] = ()
+    ends: bool = False
+    problems: Sequence[str] = ()
+    heard: str | None = None
 
 
 class ActionFormat(Protocol):
@@ -242,6 +306,10 @@ class ActionFormat(Protocol):
 
     def report(self, results: Sequence[ToolResult]) -> Sequence[Message]:
         """The results of one iteration, as the messages that the model gets."""
+        ...
+
+    def show(self, call: ToolCall, tools: Toolset) -> str:
+        """The call in a line, as the model would write it."""
         ...
 
 
@@ -381,6 +449,61 @@ class ContextPolicy(Protocol):
 
     async def relieve(self, view: View, level: int, ask: AskModel) -> CompactionEntry | None:
         """The entry that makes the context smaller; None: it can't (seed 003: level 1 summarises, 2 truncates)."""
+        ...
+
+
+# Drivers
+
+
+class Iteration(msgspec.Struct, frozen=True):
+    """One model call of a turn and what came of it: the calls asked for, and their results in the same order."""
+
+    text: str
+    calls: Sequence[ToolCall]
+    results: Sequence[ToolResult]
+
+
+class Proceed(msgspec.Struct, frozen=True):
+    """Ask the model; `text` is told to it first."""
+
+    text: str = ""
+
+
+class Backtrack(msgspec.Struct, frozen=True):
+    """Return the files to the last checkpoint before the iterations that led nowhere; `text` says what was learnt."""
+
+    text: str
+
+
+class Escalate(msgspec.Struct, frozen=True):
+    """Ask the person, where one is there, and tell the model the answer; else tell it `otherwise`."""
+
+    question: str
+    otherwise: str = ""
+
+
+class GiveUp(msgspec.Struct, frozen=True):
+    """End the turn as a loop, for this reason."""
+
+    reason: str
+
+
+Action = Proceed | Backtrack | Escalate | GiveUp
+
+
+class Driver(Protocol):
+    """What to do before the next model call of a turn (seed 001, "Driver Protocol").
+
+    There is one for each turn. It is shown the turn's iterations in order, those of an earlier process too, so that it
+    comes to the same state again: it keeps no other memory.
+    """
+
+    def decide(self, view: View) -> Action:
+        """The next step."""
+        ...
+
+    def observe(self, iteration: Iteration) -> None:
+        """Take in what the last one gave."""
         ...
 
 

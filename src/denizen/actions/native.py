@@ -1,10 +1,11 @@
 """The `native` action format: tools as schemas, calls as the provider's own structure."""
 
+import json
 from collections.abc import Sequence
 
 import msgspec
 
-from denizen.messages import AssistantMessage, Message, Thinking, ToolResult
+from denizen.messages import AssistantMessage, Message, Thinking, ToolCall, ToolResult
 from denizen.ports import Intent, ModelRequest, Toolset
 
 
@@ -23,3 +24,8 @@ class Native:
     def report(self, results: Sequence[ToolResult]) -> Sequence[Message]:
         """The results as they are."""
         return results
+
+    def show(self, call: ToolCall, tools: Toolset) -> str:
+        """The tool's name with its arguments in brackets."""
+        args = ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in call.args.items())
+        return f"{call.name}({args})"

@@ -40,6 +40,7 @@ class Transcript:
         self._owed: dict[str, ToolCall] = {}  # the calls of the last answer that have no result yet
         self._results: list[ToolResult] = []
         self._results_id = ""
+        self._problems: Sequence[str] = ()
         self._held: list[tuple[UserMessage, str]] = []
         self._uncounted = 0  # tokens, estimated, that the provider hasn't counted yet
         self._counted: int | None = None  # tokens that it has; None: the messages have changed since
@@ -82,8 +83,10 @@ class Transcript:
     def _heard(self, message: AssistantMessage, entry_id: str) -> None:
         if not message.content:
             return
-        self._add(message, entry_id)
-        self._owed = {call.id: call for call in self._actions.read(message, self._tools).calls}
+        intent = self._actions.read(message, self._tools)
+        self._add(message if intent.heard is None else _as_heard(message, intent.heard), entry_id)
+        self._owed = {call.id: call for call in intent.calls}
+        self._problems = intent.problems
         if message.usage.output:
             self._uncounted, self._counted = 0, message.usage.context
 
@@ -103,9 +106,11 @@ class Transcript:
         missing = [ToolResult(call.id, call.name, [Text(MISSING)], is_error=True) for call in self._owed.values()]
         self._owed = {}
         if results := self._results + missing:
-            for message in self._actions.report(results):
+            told = [UserMessage([Text("\n".join(self._problems))])] if self._problems else []
+            for message in (*self._actions.report(results), *told):
                 self._add(message, self._results_id or self._ids[-1], bound=True)
-            self._results = []
+            self._results.clear()
+            self._problems = ()
         while self._held:
             self._add(*self._held.pop(0))
 
@@ -155,6 +160,12 @@ class Transcript:
 
 def _summary_text(summary: str) -> str:
     return f"{SUMMARY_HEADING}\n{summary or 'The earlier messages were cut off; no summary of them could be made.'}"
+
+
+def _as_heard(message: AssistantMessage, text: str) -> AssistantMessage:
+    """The answer with the part of its text that counts."""
+    others = [part for part in message.content if not isinstance(part, Text)]
+    return msgspec.structs.replace(message, content=[*others, Text(text)])
 
 
 def _stamped(message: UserMessage) -> UserMessage:

@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
+from denizen.actions import Once
 from denizen.clock import Clock, SystemClock
 from denizen.config import Config
 from denizen.config.env import read_dotenv
@@ -20,13 +21,14 @@ from denizen.config.trust import is_trusted
 from denizen.config.write import add_rule
 from denizen.context.estimate import estimate_text
 from denizen.engine.budget import Budget
+from denizen.engine.drivers import Simple
 from denizen.engine.feed import Feed
 from denizen.engine.known import known
 from denizen.engine.profiles import Profile, find_profile
 from denizen.memory import Notes
 from denizen.messages import AssistantMessage, ToolCall, ToolResult
 from denizen.models import open_model
-from denizen.ports import Model, Session, SessionStore, Tool, Toolset
+from denizen.ports import Checkpoints, Model, Session, SessionStore, Tool, Toolset
 from denizen.prompt import find_skills
 from denizen.sessions import JsonlStore, session_key
 from denizen.tools import default_tools
@@ -67,7 +69,9 @@ class Agent:
         dotenv = read_dotenv(self.home)
         environ = {**dotenv, **environ}
         self.profile = find_profile(profile)
-        self.actions = self.profile.actions
+        self.actions = Once(self.profile.actions)
+        self.driver = Simple
+        self.checkpoints: Checkpoints | None = None
         self.clock = clock or SystemClock()
         self.redactor = Redactor.from_environ(environ, secrets_of(self.config, dotenv))
         self.model = known(model or open_model(self.config, environ=environ, clock=self.clock))
@@ -104,7 +108,9 @@ class Agent:
     def feed(self, session: Session) -> Feed:
         """What this agent knows of an open session, up to its head."""
         if session not in self._feeds:
-            self._feeds[session] = Feed(lambda: self.profile.context(self.actions, self.tools), self.tools)
+            self._feeds[session] = Feed(
+                lambda: self.profile.context(self.actions, self.tools), self.driver, self.actions, self.tools
+            )
         feed = self._feeds[session]
         feed.read_on(session.entries)
         return feed

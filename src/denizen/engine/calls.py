@@ -8,6 +8,7 @@ import msgspec
 
 from denizen.engine.permit import permit
 from denizen.engine.progress import Progress
+from denizen.engine.snapshots import keep_after, keep_before
 from denizen.engine.tracing import UNTRACED, record_result, tool_span
 from denizen.engine.turn import Turn
 from denizen.entries import StartedEntry, ToolEntry
@@ -49,6 +50,7 @@ async def run_calls(turn: Turn, reply: AssistantMessage, calls: Sequence[ToolCal
             results += [await record(turn, refused(call, why)) for call in batch]
         else:
             results += await _run_batch(turn, batch)
+    await keep_after(turn)
     return results
 
 
@@ -106,6 +108,7 @@ async def _run(turn: Turn, call: ToolCall, refusal: str) -> ToolResult:
 
 
 async def _execute(turn: Turn, call: ToolCall, tool: Tool) -> ToolResult:
+    await keep_before(turn, tool)
     if Traits.REPEATABLE not in tool.traits:
         await turn.append(StartedEntry(call_id=call.id, name=call.name))
     progress = Progress(turn, call)
@@ -150,6 +153,7 @@ def _context(turn: Turn, call: ToolCall, progress: Progress) -> ToolContext:
         restricted=agent.config.agent.restrict_to_workspace,
         readable=[skill.path.parent for skill in agent.skills],
         private=agent.home,
+        entries=turn.session.entries,
     )
 
 

@@ -12,6 +12,7 @@ from denizen.entries import (
     AnswerEntry,
     AnyEntry,
     AssistantEntry,
+    CheckpointEntry,
     CompactionEntry,
     EndEntry,
     ParkedEntry,
@@ -19,8 +20,8 @@ from denizen.entries import (
     ToolEntry,
     UserEntry,
 )
-from denizen.messages import Message, Usage
-from denizen.ports import ContextPolicy, Toolset, Traits
+from denizen.messages import AssistantMessage, Message, ToolResult, Usage
+from denizen.ports import ActionFormat, ContextPolicy, Driver, Intent, Iteration, Toolset, Traits
 
 PROMPT = "prompt"
 """The state entry that holds the system prompt of a session."""
@@ -43,11 +44,20 @@ class Feed:
     """Reads on where it stopped: a turn costs what was added. A moved head is read anew.
 
     `account` is that of the turn since the last `end`; `answers` and `parked` concern the calls of the last reply, by
-    their ids; `prompt` was made for `prompt_for` (None: it must be made anew).
+    their ids; `prompt` was made for `prompt_for` (None: it must be made anew); `snapshot` is the last checkpoint.
+    `driver` is the turn's, and has seen its iterations.
     """
 
-    def __init__(self, policy: Callable[[], ContextPolicy], tools: Toolset) -> None:
+    def __init__(
+        self,
+        policy: Callable[[], ContextPolicy],
+        driver: Callable[[], Driver],
+        actions: ActionFormat,
+        tools: Toolset,
+    ) -> None:
         self._new_policy = policy
+        self._new_driver = driver
+        self._actions = actions
         self._tools = tools
         self._entries: Sequence[AnyEntry] = ()
         self._restart(())
@@ -55,7 +65,7 @@ class Feed:
     def _restart(self, entries: Sequence[AnyEntry]) -> None:
         self._entries, self._seen = entries, 0
         self.context = self._new_policy()
-        self.account = Account()
+        self._begin_turn()
         self.user_ids: set[str] = set()
         self.approved: list[Rule] = []
         self.answers: dict[str, AnswerEntry] = {}
@@ -64,6 +74,13 @@ class Feed:
         self.prompt_for: Any = None
         self.prompt_tokens = 0
         self.last_usage: Usage | None = None
+        self.snapshot = ""
+
+    def _begin_turn(self) -> None:
+        self.account = Account()
+        self.driver = self._new_driver()
+        self._intent = Intent()
+        self._results: dict[str, ToolResult] = {}
 
     def read_on(self, entries: Sequence[AnyEntry]) -> None:
         """Take in the session's entries up to its head."""
@@ -81,7 +98,9 @@ class Feed:
             case StateEntry(name=name, value=value):
                 self._remember(name, value)
             case EndEntry():
-                self.account = Account()
+                self._begin_turn()
+            case CheckpointEntry(snapshot=snapshot):
+                self.snapshot = snapshot
             case CompactionEntry(usage=usage):
                 self.prompt_for = self.last_usage = None
                 self.account.usage = self.account.usage.plus(usage)
@@ -98,6 +117,7 @@ class Feed:
             case AssistantEntry(message=message):
                 self.account.usage = self.account.usage.plus(message.usage)
                 self.account.iterations += 1
+                self._iterate(message)
                 self.answers.clear()
                 self.parked.clear()
                 if message.usage.context:
@@ -105,10 +125,24 @@ class Feed:
             case ToolEntry(message=message):
                 tool = self._tools.get(message.name)
                 self.account.seen |= tool.traits if tool else Traits.NONE
+                self._results[message.call_id] = message
+                self._tell_driver()
             case UserEntry(message=message) if message.id:
                 self.user_ids.add(message.id)
             case _:
                 pass
+
+    def _iterate(self, reply: AssistantMessage) -> None:
+        self._intent = self._actions.read(reply, self._tools)
+        self._results.clear()
+        self._tell_driver()
+
+    def _tell_driver(self) -> None:
+        """Tell it of an iteration when the last of its results is there."""
+        calls = self._intent.calls
+        if len(self._results) == len(calls):
+            results = [self._results[call.id] for call in calls if call.id in self._results]
+            self.driver.observe(Iteration(self._intent.reply, calls, results))
 
     def _remember(self, name: str, value: Any) -> None:
         if name == PROMPT:

@@ -9,11 +9,13 @@ import msgspec
 
 from denizen.engine.ask import ask_model
 from denizen.engine.calls import run_calls
+from denizen.engine.guide import guide
 from denizen.engine.output import TRIES, Output
 from denizen.engine.prompting import prompt_for
 from denizen.engine.resume import close_calls, recorded, result_of, settle, unfinished
+from denizen.engine.snapshots import keep_after
 from denizen.engine.tracing import UNTRACED, traced, turn_span
-from denizen.engine.turn import Turn, TurnOver
+from denizen.engine.turn import Accept, Turn, TurnOver
 from denizen.entries import EndEntry
 from denizen.errors import DenizenError, OutputError, SessionError
 from denizen.events import Done, RunResult, TurnStop
@@ -32,8 +34,11 @@ async def run_turn(
     *,
     stream: bool = True,
     output: Output | None = None,
+    accept: Accept | None = None,
 ) -> RunResult:
     """Answer `message`, or go on with the turn that stands unfinished where it is None.
+
+    `accept` is asked of each reply that would end the turn, and what it finds wrong is told to the model.
 
     A message whose id was taken before is not said again: its turn goes on, or its recorded result is returned.
     Raises ModelError when no model could answer, SessionError when the transcript can't be written; the transcript
@@ -41,7 +46,7 @@ async def run_turn(
     """
     if message is None and not unfinished(session.entries):
         raise SessionError(f"session {session.key} has nothing left to do; give it a message")
-    turn = Turn(agent, session, io, stream, agent.feed(session), session.moved, traced(), output)
+    turn = Turn(agent, session, io, stream, agent.feed(session), session.moved, traced(), output, accept=accept)
     with turn_span(agent.profile.name, session.key) if turn.traced else UNTRACED:
         try:
             return await _answered_before(turn, message) or await _finish(turn, await _answer(turn, message))
@@ -96,6 +101,7 @@ async def _iterate(turn: Turn) -> TurnStop:
         await turn.hear()
         await turn.pass_on(turn.interrupts)
         await turn.pass_on(turn.steers)
+        await guide(turn)
         reply = await ask_model(turn)
         intent = agent.actions.read(reply, agent.tools)
         for directive in intent.directives:
@@ -111,24 +117,28 @@ async def _iterate(turn: Turn) -> TurnStop:
 
 async def _is_answer(turn: Turn, reply: AssistantMessage, results: Sequence[ToolResult]) -> bool:
     """Whether the turn ends here: no result needs the model, the answer is of the asked type, nobody says more."""
-    if not all(result.ends_turn for result in results):
+    intent = turn.agent.actions.read(reply, turn.agent.tools)
+    if not intent.ends and not all(result.ends_turn for result in results):
         return False
     return await _accepted(turn, reply) and not await turn.pass_on(turn.follow_ups)
 
 
 async def _accepted(turn: Turn, reply: AssistantMessage) -> bool:
-    """Whether the reply is the typed answer that was asked for; the model is told what is wrong with it."""
-    if turn.output is None:
-        return True
-    try:
-        turn.value = turn.output.read(turn.agent.actions.read(reply, turn.agent.tools).reply)
-    except OutputError as wrong:
-        turn.tries += 1
-        if turn.tries == TRIES:
-            raise
-        await turn.say(UserMessage([Text(f"{wrong}. {turn.output.request()}")]))
-        return False
-    return True
+    """Whether the reply is the typed answer that was asked for, and the host's; the model is told what is wrong."""
+    text = turn.agent.actions.read(reply, turn.agent.tools).reply
+    if turn.output is not None:
+        try:
+            turn.value = turn.output.read(text)
+        except OutputError as wrong:
+            turn.tries += 1
+            if turn.tries == TRIES:
+                raise
+            await turn.say(UserMessage([Text(f"{wrong}. {turn.output.request()}")]))
+            return False
+    complaint = await turn.accept(text) if turn.accept else ""
+    if complaint:
+        await turn.say(UserMessage([Text(complaint)]))
+    return not complaint
 
 
 async def _finish(turn: Turn, stop: TurnStop, note: str = "") -> RunResult:
@@ -138,6 +148,7 @@ async def _finish(turn: Turn, stop: TurnStop, note: str = "") -> RunResult:
         if unheard := [*turn.interrupts, *turn.steers, *turn.follow_ups]:
             turn.notice(f"Not taken in, as the turn waits for an answer: {' | '.join(unheard)}", warning=True)
     else:
+        await keep_after(turn)
         await close_calls(turn)
         for waiting in (turn.interrupts, turn.steers, turn.follow_ups):
             await turn.pass_on(waiting)

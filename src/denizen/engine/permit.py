@@ -9,7 +9,7 @@ from denizen.errors import ConfigError
 from denizen.events import TurnParked
 from denizen.messages import ToolCall
 from denizen.models.parsing import INVALID_JSON
-from denizen.ports import Answer, Ask, Parked, Tool
+from denizen.ports import MISUSED, Answer, Ask, Parked, Tool
 from denizen.tools.policy import Decision, rule_for
 
 
@@ -23,6 +23,8 @@ async def permit(turn: Turn, call: ToolCall) -> str:
     if tool is None:
         nearest = tools.nearest(call.name)
         return f"there is no tool {call.name!r}" + (f"; did you mean {nearest!r}?" if nearest else "")
+    if MISUSED in call.args:
+        return str(call.args[MISUSED])
     if INVALID_JSON in call.args:
         return f"not run: the arguments of {call.name} are not a JSON object; make the call again with one"
     decision = turn.agent.policy(turn.feed.approved).decide(call, tool, turn.account.seen)

@@ -1,5 +1,6 @@
 """One turn while it runs: its session, its host, and what the person said meanwhile."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
     from denizen.engine.agent import Agent
 
 
+Accept = Callable[[str], Awaitable[str]]
+"""Whether a reply may end the turn: given it, what is wrong, told to the model; empty: nothing is."""
+
+
 class TurnOver(Exception):
     """Ends the turn from wherever it stands."""
 
@@ -25,7 +30,11 @@ class TurnOver(Exception):
 
 @dataclass(slots=True)
 class Turn:
-    """What the parts of the loop share; `moved` as the session was when it began, `tries` of typed answers."""
+    """What the parts of the loop share.
+
+    `moved` is as the session was when it began; `tries` counts typed answers; `kept`: the files were snapshotted
+    before this iteration's first call that could change them.
+    """
 
     agent: "Agent"
     session: Session
@@ -42,6 +51,8 @@ class Turn:
     steers: list[str] = field(default_factory=list)
     follow_ups: list[str] = field(default_factory=list)
     interrupts: list[str] = field(default_factory=list)
+    accept: Accept | None = None
+    kept: bool = False
 
     @property
     def account(self) -> Account:

@@ -1,0 +1,22 @@
+"""Reading a reply once, however many ask what it means."""
+
+from denizen.messages import AssistantMessage
+from denizen.ports import ActionFormat, Intent, Toolset
+
+
+class Once:
+    """An action format that remembers what the last reply meant: the loop, the context and the driver each ask."""
+
+    def __init__(self, actions: ActionFormat) -> None:
+        self._actions = actions
+        self._last: tuple[AssistantMessage, Toolset, Intent] | None = None
+        self.prepare = actions.prepare
+        self.report = actions.report
+        self.show = actions.show
+
+    def read(self, message: AssistantMessage, tools: Toolset) -> Intent:
+        """What the reply asks for."""
+        last = self._last
+        if last is None or last[0] is not message or last[1] is not tools:
+            self._last = last = (message, tools, self._actions.read(message, tools))
+        return last[2]
