@@ -35,6 +35,7 @@ class Redactor:
         self._pattern = re.compile("|".join(map(re.escape, self._forms)))
         self._bytes = [form.encode() for form in _longest_first(forms | {_escaped(form) for form in forms})]
         self._bytes_pattern = re.compile(b"|".join(map(re.escape, self._bytes)))
+        self._ends = _Ends(self._pattern, self._forms)
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str], extra: Iterable[str] = ()) -> "Redactor":
@@ -66,49 +67,57 @@ class Redactor:
 
     def stream(self) -> "RedactedStream":
         """For text that comes in pieces."""
-        return RedactedStream(self._pattern, self._forms)
+        return RedactedStream(self._ends)
+
+
+class _Ends:
+    """What all streams of a redactor share: the secrets, and where a text may end in the beginning of one."""
+
+    def __init__(self, pattern: re.Pattern[str], forms: list[str]) -> None:
+        self.pattern = pattern
+        self.forms = sorted(forms)
+        self.suspects = _beginnings(forms)
+        self._firsts = re.compile("[" + "".join({re.escape(form[0]) for form in forms}) + "]" if forms else "(?!)")
+        self._most = max(map(len, forms), default=1) - 1
+
+    def unsure(self, text: str, start: int) -> int:
+        """Where the longest end of `text` begins that is the beginning of a secret."""
+        for first in self._firsts.finditer(text, max(start, len(text) - self._most)):
+            end = text[first.start() :]
+            place = bisect_right(self.forms, end)
+            if place < len(self.forms) and self.forms[place].startswith(end):
+                return first.start()
+        return len(text)
 
 
 class RedactedStream:
     """Redacts text that comes in pieces: an end that may be the beginning of a secret is held back."""
 
-    def __init__(self, pattern: re.Pattern[str], forms: list[str]) -> None:
-        self._pattern = pattern
-        self._forms = sorted(forms)
-        self._firsts = re.compile("[" + "".join({re.escape(form[0]) for form in forms}) + "]" if forms else "(?!)")
-        self._most = max(map(len, forms), default=1) - 1
-        self._suspects = _beginnings(forms)
+    def __init__(self, ends: _Ends) -> None:
+        self._ends = ends
         self._held = ""
 
     def feed(self, delta: str) -> str:
         """What can be shown once `delta` has come."""
-        if not self._held and not self._suspects.search(delta):
+        ends = self._ends
+        if not self._held and not ends.suspects.search(delta):
             return delta
         text = self._held + delta
-        shown, done, hold = "", 0, self._unsure(text, 0)
-        if any(form in text for form in self._forms):
-            for secret in self._pattern.finditer(text):
+        shown, done, hold = "", 0, ends.unsure(text, 0)
+        if any(form in text for form in ends.forms):
+            for secret in ends.pattern.finditer(text):
                 if secret.start() >= hold:
                     break
                 shown += text[done : secret.start()] + MARK
                 done = secret.end()
-                hold = self._unsure(text, done)
+                hold = ends.unsure(text, done)
         self._held = text[hold:]
         return shown + text[done:hold]
 
     def flush(self) -> str:
         """What is left when nothing more will come."""
         held, self._held = self._held, ""
-        return self._pattern.sub(MARK, held) if self._forms else held
-
-    def _unsure(self, text: str, start: int) -> int:
-        """Where the longest end of `text` begins that is the beginning of a secret."""
-        for first in self._firsts.finditer(text, max(start, len(text) - self._most)):
-            end = text[first.start() :]
-            place = bisect_right(self._forms, end)
-            if place < len(self._forms) and self._forms[place].startswith(end):
-                return first.start()
-        return len(text)
+        return self._ends.pattern.sub(MARK, held) if held else held
 
 
 def _beginnings(forms: Iterable[str]) -> re.Pattern[str]:

@@ -25,7 +25,7 @@ from denizen.engine.drivers import Simple
 from denizen.engine.feed import Feed
 from denizen.engine.known import known
 from denizen.engine.profiles import Profile, find_profile
-from denizen.memory import Notes
+from denizen.memory import open_memory
 from denizen.messages import AssistantMessage, ToolCall, ToolResult
 from denizen.models import open_model
 from denizen.ports import Checkpoints, Model, Session, SessionStore, Tool, Toolset
@@ -79,9 +79,11 @@ class Agent:
         own, trusted = self.config.agent.workspace_dir, is_trusted(self.home, self.workspace)
         self.skills, self.skill_notices = find_skills(own, self.workspace, trusted=trusted)
         self.sandbox = choose_sandbox(self.config.sandbox, environ=environ, home=self.home)
-        self.memory = Notes(own, self.clock)
+        notes = self.profile.name == "assistant"
+        self.memory = open_memory(self.config, clock=self.clock, redact=self.redactor.text, with_notes=notes)
         standard = default_tools(self.config, sandbox=self.sandbox, memory=self.memory, environ=environ)
         self.tools = Toolset(standard if tools is None else tools)
+        self.tool_names = [tool.name for tool in self.tools]
         self.tool_tokens = estimate_text(msgspec.json.encode(self.tools.schemas).decode())
         self.budget = Budget(self.config, self.home)
         self.park_time = timedelta(hours=self.config.policy.park_hours)

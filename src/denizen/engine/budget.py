@@ -12,8 +12,12 @@ if TYPE_CHECKING:
     from denizen.config import Config
 
 
+HELD = 0.01
+"""US dollars of a turn that are counted with its end, or with the call that makes them more: a write costs, too."""
+
+
 class Budget:
-    """Stops a turn before the call that could overspend: at most the calls in flight go beyond.
+    """Stops a turn before the call that could overspend: at most the calls in flight, and a cent per turn, go beyond.
 
     Sums live in `spend.db` of the home, which is made with the first call that costs something.
     """
@@ -33,19 +37,28 @@ class Budget:
         if self._db is None and not self._path.exists():
             return
         session, day = self._spent(*_names(turn))
-        _hold("this session", session, self._limits.budget.session_usd, "budget.session_usd")
-        _hold("today", day, self._limits.budget.day_usd, "budget.day_usd")
+        _hold("this session", session + turn.uncharged, self._limits.budget.session_usd, "budget.session_usd")
+        _hold("today", day + turn.uncharged, self._limits.budget.day_usd, "budget.day_usd")
 
     def charge(self, turn: Turn, answer: AssistantMessage) -> None:
         """Count what a call cost; one whose price nobody knows is told once, and so is what can't be counted."""
         cost = answer.usage.cost_usd
         if cost:
-            try:
-                self._add(cost, *_names(turn))
-            except DenizenError as error:
-                turn.notice(str(error), warning=True)  # the answer is paid for and kept all the same
+            turn.uncharged += cost
+            if turn.uncharged >= HELD:
+                self.settle(turn)
         elif cost is None and not turn.agent.model.local:
             self._warn(turn, answer.model or turn.agent.model.name)
+
+    def settle(self, turn: Turn) -> None:
+        """Count what the turn's calls cost and isn't counted yet."""
+        if not turn.uncharged:
+            return
+        try:
+            self._add(turn.uncharged, *_names(turn))
+        except DenizenError as error:
+            turn.notice(str(error), warning=True)  # the answer is paid for and kept all the same
+        turn.uncharged = 0.0
 
     def close(self) -> None:
         """Close the file."""
@@ -85,7 +98,7 @@ class Budget:
 
 
 def _names(turn: Turn) -> tuple[str, str]:
-    return turn.session.key, f"day {turn.agent.clock.now():%Y-%m-%d}"
+    return turn.session.key, f"day {turn.agent.clock.now().date().isoformat()}"
 
 
 def _hold(what: str, spent: float, limit: float, setting: str) -> None:

@@ -12,8 +12,7 @@ from denizen.prompt import build_prompt, read_bootstrap, scaffold
 async def prompt_for(turn: Turn) -> None:
     """Make the session's prompt where it has none, was made for something else, or the context was compacted."""
     agent = turn.agent
-    names = [tool.name for tool in agent.tools]
-    wanted = [f"{agent.clock.now():%Y-%m-%d}", str(agent.workspace), agent.model.name, names]
+    wanted = [agent.clock.now().date().isoformat(), str(agent.workspace), agent.model.name, agent.tool_names]
     if turn.feed.prompt_for != wanted:
         text = agent.redact(_compose(turn, _began(turn)))
         await turn.append(StateEntry(name=PROMPT, value={"text": text, "for": wanted}))
@@ -29,7 +28,7 @@ def _compose(turn: Turn, began: datetime) -> str:
     return build_prompt(
         files=files,
         skills=agent.skills,
-        tools=[tool.name for tool in agent.tools],
+        tools=agent.tool_names,
         started=began,
         platform=f"{platform.system().lower()} {platform.machine()}",
         workspace=agent.workspace,

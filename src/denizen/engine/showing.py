@@ -61,8 +61,9 @@ class Showing:
 
     def end(self) -> None:
         """Pass on what was held back."""
-        for piece in (TextDelta(""), ThinkingDelta("")):
-            self._flush(piece)
+        if self._turn.stream:
+            for piece in (TextDelta(""), ThinkingDelta("")):
+                self._flush(piece)
 
     def withdraw(self) -> None:
         """What was passed on doesn't count."""
