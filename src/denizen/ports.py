@@ -189,8 +189,8 @@ class Toolset:
 class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
     """Something kept beyond the session.
 
-    `id` names it (`p12`: of the project, `u3`: of the user; empty: a line of the notes). `weight` (0 to 1) says how much
-    it matters, `at` when it was last said, `source` in which session, or in which file.
+    `id` names it (`p12`: of the project, `u3`: of the user; empty: a line of the notes). `weight` (0 to 1) says how
+    much it matters, `at` when it was last said, `source` in which session, or in which file.
     """
 
     text: str

@@ -362,7 +362,7 @@ async def test_remembers_and_recalls(ask: Ask) -> None:
         "I'll remember: it's the 3rd door, not the 2nd."
     )
     await ask("remember: tea at five")
-    assert (await ask("what do you remember about doors? ")).reply.startswith("I remember nothing about doors")
+    assert (await ask("what do you remember about windows? ")).reply.startswith("I remember nothing about windows")
     assert "it's the 3rd door" in (await ask("do you remember the door?")).reply
     assert "tea at five" in (await ask("what do you remember?")).reply
 

@@ -34,6 +34,14 @@ def ensure_home(home: Path) -> None:
     private_folder(home / "workspace")
 
 
+def project_folder(home: Path, workspace: Path) -> Path:
+    """Where the home keeps what it knows of a project: its memory, its index. The folder need not exist."""
+    import hashlib
+
+    place = workspace.resolve()
+    return home / "projects" / f"{place.name[:40]}-{hashlib.sha256(os.fsencode(place)).hexdigest()[:12]}"
+
+
 def private_folder(folder: Path) -> None:
     """Make a folder and those above it for the user alone (0700); one that exists stays. Raises ConfigError."""
     try:

@@ -20,12 +20,13 @@ from denizen.errors import ConfigError
 _HOME_ONLY: tuple[tuple[str, ...], ...] = (
     ("providers",),
     ("budget",),
+    ("memory",),
     ("agent", "workspace_dir"),
     ("agent", "restrict_to_workspace"),
     ("sandbox", "toolchains"),
     ("sandbox", "environment"),
 )
-"""What a project can't set, trusted or not: where keys are sent, what is spent, what is read outside it."""
+"""What a project can't set, trusted or not: where keys and memories go, what is spent, what is read outside it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ _SECRET_HEADER = re.compile("auth|cookie|key|secret|token", re.IGNORECASE)
 
 def secrets_of(config: Config, dotenv: Mapping[str, str]) -> frozenset[str]:
     """What must never be shown: the keys, what headers like `Authorization` hold, and all of the home's `.env`."""
-    found = {*dotenv.values()}
+    found = {*dotenv.values(), config.memory.embeddings.api_key}
     for provider in config.providers.values():
         found.update(profile.api_key for profile in provider.auth_profiles)
         for name, value in provider.headers.items():

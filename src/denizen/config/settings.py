@@ -147,6 +147,23 @@ class WebSettings(_Table, frozen=True, kw_only=True):
     """Seconds for one page."""
 
 
+class EmbeddingSettings(_Table, frozen=True, kw_only=True):
+    """A server that tells how alike texts are: `[memory.embeddings]`."""
+
+    base_url: str = ""
+    """Where it listens, in the form of OpenAI's API: `http://localhost:11434/v1`; empty: facts are found by words."""
+    model: str = ""
+    """The model's name there."""
+    api_key: str = ""
+    """The key, best as a reference: `"${OPENAI_API_KEY}"`; empty: none is sent."""
+
+
+class MemorySettings(_Table, frozen=True, kw_only=True):
+    """How what was remembered is found: `[memory]`."""
+
+    embeddings: EmbeddingSettings = EmbeddingSettings()
+
+
 class Config(_Table, frozen=True, kw_only=True):
     """The whole of `denizen.toml`.
 
@@ -158,6 +175,8 @@ class Config(_Table, frozen=True, kw_only=True):
     """Who thinks: `provider:model`; empty: a key in the environment, else a local server, else `offline`."""
     fallback_models: list[str] = []
     """Who thinks when that one can't."""
+    tools: dict[str, dict[str, Any]] = {}
+    """Arguments that a tool gets when the model doesn't give them, a table for each: `[tools.grep] context = 2`."""
     providers: dict[str, ProviderSettings] = {}
     """How to reach them."""
     agent: AgentSettings = AgentSettings()
@@ -165,6 +184,7 @@ class Config(_Table, frozen=True, kw_only=True):
     policy: PolicySettings = PolicySettings()
     sandbox: SandboxSettings = SandboxSettings()
     web: WebSettings = WebSettings()
+    memory: MemorySettings = MemorySettings()
 
     home: Path | None = None
     workspace: Path | None = None

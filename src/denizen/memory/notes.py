@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from denizen.clock import Clock
-from denizen.errors import ToolRefused
+from denizen.config.files import write_private
+from denizen.errors import ConfigError, ToolRefused
 
 _MOST_FACT = 2000
 """Characters of one fact."""
@@ -26,7 +27,7 @@ _DAY = re.compile(r"(\d{4})(\d\d)(\d\d)\.md")
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class Note:
     """One line of a file, and its day (`2026-11-21`, empty: unknown)."""
 
     day: str
@@ -49,10 +50,7 @@ class Notes:
 
         Raises ToolRefused when it is empty or too long, or the disk refuses: then nothing was kept.
         """
-        fact = "".join(sign for sign in " ".join(text.split()) if sign.isprintable()).removeprefix("- ")
-        if not fact or len(fact) > _MOST_FACT:
-            wrong = f"longer than {_MOST_FACT} characters: keep what matters of it" if fact else "empty"
-            raise ToolRefused(f"Nothing was remembered: the text is {wrong}")
+        fact = plain_fact(text)
         try:
             new = self._append(fact)
         except OSError as error:
@@ -65,14 +63,33 @@ class Notes:
         A word is found in longer ones that begin with it. Raises ToolRefused when a file can't be read.
         """
         wanted = set(_WORD.findall(query.casefold()))
-        found: list[tuple[int, str, int, Fact]] = []
-        for number, fact in enumerate(self._facts()):
+        found: list[tuple[int, str, int, Note]] = []
+        for number, fact in enumerate(self.facts()):
             words = set(_WORD.findall(str(fact).casefold()))
             score = sum(any(word.startswith(part) for word in words) for part in wanted)
             if score or not wanted:
                 found.append((score, fact.day, number, fact))
         found.sort(key=lambda hit: hit[:3], reverse=True)
         return [str(fact) for _, _, _, fact in found[: max(limit, 0)]]
+
+    def forget(self, text: str) -> bool:
+        """Take the lines of MEMORY.md that say this out of it; whether there was one.
+
+        Raises ToolRefused when the disk refuses: then the file is as it was.
+        """
+        try:
+            return self._path.exists() and self._drop(text.casefold())
+        except (OSError, ConfigError) as error:
+            raise ToolRefused(f"{self._path} can't be changed: {error}") from error
+
+    def _drop(self, fact: str) -> bool:
+        with _locked(self._path) as descriptor:
+            data = os.pread(descriptor, os.fstat(descriptor).st_size, 0)
+            lines = data.splitlines(keepends=True)
+            kept = [line for line in lines if not _says(line.decode(errors="replace"), fact)]
+            if len(kept) < len(lines):
+                write_private(self._path, b"".join(kept))
+            return len(kept) < len(lines)
 
     def _append(self, fact: str) -> bool:
         self._workspace.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -84,12 +101,26 @@ class Notes:
             _add_whole(descriptor, ("" if kept.endswith("\n") or not kept else "\n") + line)
         return True
 
-    def _facts(self) -> Iterator[Fact]:
-        """All that is kept, older files first."""
+    def facts(self) -> Iterator[Note]:
+        """All that is kept, older files first. Raises ToolRefused when a file can't be read."""
         days = [path for path in self._workspace.glob("memory/[0-9]*/[0-9]*.md") if _DAY.fullmatch(path.name)]
         for path in sorted(days, key=lambda path: path.name)[-_MOST_DAYS:]:
             yield from _facts_in(_text_of(path), _DAY.sub(r"\1-\2-\3", path.name))
         yield from _facts_in(_text_of(self._path), "")
+
+
+def one_line(text: str) -> str:
+    """The text as one line of printable signs."""
+    return " ".join("".join(sign for sign in " ".join(text.split()) if sign.isprintable()).split())
+
+
+def plain_fact(text: str) -> str:
+    """A fact as it is kept: one line. Raises ToolRefused where nothing is left, or too much."""
+    fact = one_line(text).removeprefix("- ")
+    if not fact or len(fact) > _MOST_FACT:
+        wrong = f"longer than {_MOST_FACT} characters: keep what matters of it" if fact else "empty"
+        raise ToolRefused(f"Nothing was remembered: the text is {wrong}")
+    return fact
 
 
 @contextmanager
@@ -153,9 +184,13 @@ def _text_of(path: Path) -> str:
         os.close(descriptor)
 
 
-def _facts_in(text: str, day: str) -> Iterator[Fact]:
+def _says(line: str, fact: str) -> bool:
+    return any(note.text.casefold() == fact for note in _facts_in(line, ""))
+
+
+def _facts_in(text: str, day: str) -> Iterator[Note]:
     """The lines that say something; a line's own day counts, else the file's."""
     for line in text.splitlines():
         match = _FACT.fullmatch(line.strip())
         if match and match["text"] and not line.lstrip().startswith("#"):
-            yield Fact(match["day"] or day, match["text"])
+            yield Note(match["day"] or day, match["text"])

@@ -1,28 +1,57 @@
-"""`remember` and `recall`: what the agent keeps beyond the session."""
+"""`remember`, `recall` and `forget`: what the agent keeps beyond the session."""
 
-from denizen.ports import Memory, Tool, Traits
+from typing import Annotated
+
+from msgspec import Meta
+
+from denizen.ports import Fact, Memory, Scope, Tool, ToolContext, Traits
 from denizen.tools.function import tool
 
 
 def memory_tools(memory: Memory) -> list[Tool]:
-    """The two tools over a memory."""
+    """The three tools over a memory."""
 
     @tool(traits=Traits.WRITES, shell_names=("store", "memorize"))
-    def remember(text: str) -> str:
-        """Keep one fact for later sessions, such as what the user prefers.
+    async def remember(
+        text: str,
+        turn: ToolContext,
+        context: str = "",
+        weight: Annotated[float, Meta(ge=0, le=1)] = 0.5,
+        scope: Scope = "project",
+    ) -> str:
+        """Keep one fact for later sessions, such as what the user prefers. Never secrets.
 
         Args:
             text: A sentence that stands for itself.
+            context: What it is about, in a word or two.
+            weight: How much it matters.
+            scope: `user` for what holds outside this project, too.
         """
-        return memory.remember(text)
+        return await memory.remember(text, context=context, weight=weight, scope=scope, source=turn.session_key)
 
     @tool(traits=Traits.READS | Traits.PRIVATE | Traits.REPEATABLE)
-    def recall(query: str = "", limit: int = 10) -> str:
+    async def recall(query: str = "", limit: int = 10) -> str:
         """Find what was remembered.
 
         Args:
             query: Words to look for; none for the latest.
         """
-        return "\n".join(f"- {fact}" for fact in memory.recall(query, limit)) or "Nothing was remembered that fits."
+        facts = await memory.recall(query, limit)
+        return "\n".join(f"- {_line(fact)}" for fact in facts) or "Nothing was remembered that fits."
 
-    return [remember, recall]
+    @tool(traits=Traits.WRITES)
+    async def forget(what: str) -> str:
+        """Forget something that was remembered.
+
+        Args:
+            what: Its id (`p12`), its text, or words that only it has.
+        """
+        return await memory.forget(what)
+
+    return [remember, recall, forget]
+
+
+def _line(fact: Fact) -> str:
+    day = f"{fact.at:%Y-%m-%d}: " if fact.at else ""
+    notes = ", ".join(filter(None, [fact.context, fact.id]))
+    return f"{day}{fact.text}" + (f" ({notes})" if notes else "")

@@ -1,0 +1,215 @@
+"""Facts in an SQLite file that several processes share: each kept once, found by its words."""
+
+import json
+import sqlite3
+import struct
+from collections.abc import Generator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from denizen.clock import Clock
+from denizen.config.home import private_folder
+from denizen.errors import DenizenError
+from denizen.memory.words import index_words, key_of
+from denizen.ports import Fact
+
+VERSION = 1
+"""The format of the file that is written, and the newest that is read."""
+MOST_FOUND = 500
+"""Facts of a file that one search weighs against each other: those with most of its words."""
+_PATIENCE = 10.0
+"""Seconds to wait for another process that writes."""
+_SCHEMA = f"""
+BEGIN IMMEDIATE;
+CREATE TABLE IF NOT EXISTS facts (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,  -- never used again: who forgets p12 means the p12 that was shown
+    key TEXT NOT NULL UNIQUE,
+    text TEXT NOT NULL,
+    context TEXT NOT NULL,
+    weight REAL NOT NULL,
+    source TEXT NOT NULL,
+    at REAL NOT NULL
+);
+CREATE TABLE IF NOT EXISTS vectors (fact INTEGER PRIMARY KEY, model TEXT NOT NULL, data BLOB NOT NULL);
+CREATE VIRTUAL TABLE IF NOT EXISTS terms USING fts5(words, tokenize = "porter ascii tokenchars '_'");
+PRAGMA user_version = {VERSION};
+COMMIT;
+"""
+_KEEP = """
+INSERT INTO facts (key, text, context, weight, source, at) VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT (key) DO UPDATE SET
+    context = iif(excluded.context = '', context, excluded.context),
+    weight = max(weight, excluded.weight), source = excluded.source, at = excluded.at
+RETURNING id, context
+"""
+
+_UNSEEN = """
+SELECT * FROM facts WHERE id NOT IN (SELECT fact FROM vectors WHERE model = ?) ORDER BY id DESC LIMIT ?
+"""
+
+Row = tuple[int, str, str, str, float, str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A fact, and those of the words that were looked for that it has."""
+
+    fact: Fact
+    words: frozenset[str]
+
+
+class FactStore:
+    """The facts of one file, which is made with the first of them; their ids begin with `prefix`.
+
+    Each operation opens the file anew, so that it may be moved away meanwhile. Raises DenizenError when the file is
+    damaged, or the disk refuses.
+    """
+
+    def __init__(self, path: Path, prefix: str, clock: Clock) -> None:
+        self.path = path
+        self.prefix = prefix
+        self._clock = clock
+
+    def keep(self, text: str, *, context: str = "", weight: float = 0.5, source: str = "") -> bool:
+        """Keep a fact, synced to disk; whether it is new. One that is there already becomes the latest, and weightier.
+
+        The same in other cases or with other white space is the same.
+        """
+        now = self._clock.now().timestamp()
+        with self._writing() as db:
+            before = db.execute("SELECT count(*) FROM facts").fetchone()
+            row = (key_of(text), text, context, weight, source, now)
+            number, context = db.execute(_KEEP, row).fetchone()
+            words = " ".join(index_words(f"{text} {context} {self._clock.now():%Y-%m-%d}"))
+            db.execute("INSERT OR REPLACE INTO terms (rowid, words) VALUES (?, ?)", (number, words))
+            return db.execute("SELECT count(*) FROM facts").fetchone() != before
+
+    def remove(self, text: str) -> bool:
+        """Forget a fact; whether it was known."""
+        if not self.path.exists():
+            return False
+        with self._writing() as db:
+            row = db.execute("DELETE FROM facts WHERE key = ? RETURNING id", (key_of(text),)).fetchone()
+            if row:
+                db.execute("DELETE FROM terms WHERE rowid = ?", row)
+                db.execute("DELETE FROM vectors WHERE fact = ?", row)
+            return row is not None
+
+    def named(self, fact_id: str) -> Fact | None:
+        """The fact of that id."""
+        number = fact_id.removeprefix(self.prefix)
+        if number == fact_id or not (number.isascii() and number.isdigit() and len(number) < 19):
+            return None
+        return next(iter(self._select("SELECT * FROM facts WHERE id = ?", int(number))), None)
+
+    def saying(self, text: str) -> Fact | None:
+        """The fact of that text."""
+        return next(iter(self._select("SELECT * FROM facts WHERE key = ?", key_of(text))), None)
+
+    def latest(self, limit: int = -1) -> list[Fact]:
+        """The facts that were said last, the latest first; all of them unless limited."""
+        return self._select("SELECT * FROM facts ORDER BY at DESC, id DESC LIMIT ?", limit)
+
+    def with_words(self, words: Sequence[str]) -> tuple[int, list[Found]]:
+        """How many facts there are, and those with any of the words, or words that begin with one."""
+        if not self.path.exists():
+            return 0, []
+        with self._reading() as db:
+            hits: dict[int, set[str]] = {}
+            for word in words:
+                for (number,) in db.execute("SELECT rowid FROM terms WHERE words MATCH ?", (_match(word),)):
+                    hits.setdefault(number, set()).add(word)
+            best = sorted(hits, key=lambda number: (len(hits[number]), number), reverse=True)[:MOST_FOUND]
+            (total,) = db.execute("SELECT count(*) FROM facts").fetchone()
+            chosen = "SELECT * FROM facts WHERE id IN (SELECT value FROM json_each(?))"
+            rows = db.execute(chosen, (json.dumps(best),)).fetchall()
+            return total, [Found(self._fact(row), frozenset(hits[row[0]])) for row in rows]
+
+    def containing(self, text: str, limit: int) -> list[Fact]:
+        """The facts in which the text stands as it is, the latest first."""
+        statement = "SELECT * FROM facts WHERE instr(key, ?) ORDER BY at DESC, id DESC LIMIT ?"
+        return self._select(statement, key_of(text), limit)
+
+    def without_vector(self, model: str, limit: int) -> list[Fact]:
+        """The latest facts that a model hasn't seen yet."""
+        return self._select(_UNSEEN, model, limit)
+
+    def put_vectors(self, model: str, vectors: Sequence[tuple[Fact, tuple[float, ...]]]) -> None:
+        """Keep what the model makes of facts."""
+        if not vectors:
+            return
+        with self._writing() as db:
+            rows = [
+                (int(fact.id.removeprefix(self.prefix)), model, struct.pack(f"{len(vector)}f", *vector))
+                for fact, vector in vectors
+            ]
+            db.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", rows)
+
+    def vectors(self, model: str, limit: int) -> list[tuple[Fact, tuple[float, ...]]]:
+        """The latest facts with what the model made of them."""
+        if not self.path.exists():
+            return []
+        with self._reading() as db:
+            statement = (
+                "SELECT facts.*, data FROM facts JOIN vectors ON fact = id WHERE model = ? ORDER BY at DESC LIMIT ?"
+            )
+            return [(self._fact(row[:-1]), _numbers(row[-1])) for row in db.execute(statement, (model, limit))]
+
+    def _select(self, statement: str, *values: object) -> list[Fact]:
+        if not self.path.exists():
+            return []
+        with self._reading() as db:
+            return [self._fact(row) for row in db.execute(statement, values)]
+
+    def _fact(self, row: Row) -> Fact:
+        number, _, text, context, weight, source, at = row
+        return Fact(text, f"{self.prefix}{number}", context, weight, source, datetime.fromtimestamp(at, UTC))
+
+    @contextmanager
+    def _writing(self) -> Generator[sqlite3.Connection]:
+        with self._reading() as db:
+            db.execute("BEGIN IMMEDIATE")
+            yield db
+            db.execute("COMMIT")
+
+    @contextmanager
+    def _reading(self) -> Generator[sqlite3.Connection]:
+        try:
+            with closing(self._connect()) as db:
+                yield db
+        except (sqlite3.Error, OSError) as why:
+            raise DenizenError(f"{self.path} {_advice(why)}") from why
+
+    def _connect(self) -> sqlite3.Connection:
+        private_folder(self.path.parent)
+        self.path.touch(mode=0o600)
+        db = sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None)
+        try:
+            (version,) = db.execute("PRAGMA user_version").fetchone()
+            if version > VERSION:
+                raise DenizenError(f"{self.path} was written by a newer Denizen: update this one.")
+            if version < VERSION:
+                db.execute("PRAGMA journal_mode = WAL")
+                db.executescript(_SCHEMA)
+            db.execute("PRAGMA synchronous = FULL")
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+
+def _match(word: str) -> str:
+    """The word in FTS5's language: quoted, so that nothing in it is a sign; from three letters on also longer ones."""
+    return f'"{word}"*' if len(word) > 2 and word.isascii() else f'"{word}"'
+
+
+def _numbers(data: bytes) -> tuple[float, ...]:
+    return struct.unpack(f"{len(data) // 4}f", data)
+
+
+def _advice(why: Exception) -> str:
+    if isinstance(why, sqlite3.OperationalError) or not isinstance(why, sqlite3.DatabaseError):
+        return f"can't be used: {why}. Make room, or end what holds it."
+    return f"is damaged: {why}. Move it away to begin anew; `sqlite3 FILE .recover` may bring back what it held."

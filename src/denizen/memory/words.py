@@ -1,0 +1,63 @@
+"""The words of a text, as facts are found by them: identifiers also by their parts, unspaced scripts by letters."""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from itertools import pairwise
+
+MOST_WORDS = 64
+"""Words of a query that are looked for, the first ones."""
+_MOST_CHARS = 20_000
+"""Characters of a query that are looked at: it may be a whole task with what was piped in."""
+
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\U00020000-\U0003ffff"
+)
+"""Thai, Lao, Burmese, Khmer, Japanese, Chinese, Korean."""
+_RUN = re.compile(rf"[{_UNSPACED}]+|[^\W{_UNSPACED}]+")
+_IS_UNSPACED = re.compile(rf"[{_UNSPACED}]")
+_JOINT = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|_+")
+_ACCENTS = re.compile("[\u0300-\u036f]")
+_COMMON = frozenset(
+    re.findall(
+        r"\w+",
+        "a an and any are as at be by can do does for from had has have how i if in into is it its me my not of on or "
+        "our please so that the their then there these this those to us was we were what when where which who why will "
+        "with you your",
+    )
+)
+"""Words that say nothing of what a query is about."""
+
+
+def index_words(text: str) -> list[str]:
+    """The words to keep a text under, in order: every one in small letters, without accents.
+
+    `parseHTTP_v2` stands under itself, `parse`, `http` and `v2`; 認証 under itself and each of its letters.
+    """
+    return [word for run in _runs(text) for word in _forms(run, single=True)]
+
+
+def query_words(text: str) -> list[str]:
+    """The words to look for, each once; those that every text has (`the`) only where there is nothing else."""
+    words = dict.fromkeys(word for run in _runs(text[:_MOST_CHARS]) for word in _forms(run, single=False))
+    return [*([word for word in words if word not in _COMMON] or words)][:MOST_WORDS]
+
+
+def key_of(text: str) -> str:
+    """What two spellings of one fact have in common."""
+    return " ".join(text.split()).casefold()
+
+
+def _runs(text: str) -> list[str]:
+    """The pieces of a text without what stands between words; case stays, as it parts identifiers."""
+    plain = _ACCENTS.sub("", unicodedata.normalize("NFKD", text))
+    return _RUN.findall(unicodedata.normalize("NFKC", plain))
+
+
+def _forms(run: str, *, single: bool) -> Iterator[str]:
+    if _IS_UNSPACED.match(run):
+        yield from run if single or len(run) == 1 else ()
+        yield from map("".join, pairwise(run))
+        return
+    whole, parts = run.strip("_").casefold(), [part.casefold() for part in _JOINT.split(run) if part]
+    yield from [whole, *parts] if len(parts) > 1 else parts
