@@ -1,0 +1,25 @@
+"""How code is built: its symbols and who refers to them, by tree-sitter grammars, and an index of a project's."""
+
+from denizen.structure.index import Index, IndexedFile, Located, Mention, Refreshed, SourceFile, use_index
+from denizen.structure.languages import LANGUAGES, language_of, named_language
+from denizen.structure.outline import FUNCTIONS, TYPES, Outline, Reference, Symbol, Unparsable, outline
+
+__all__ = [
+    "FUNCTIONS",
+    "LANGUAGES",
+    "TYPES",
+    "Index",
+    "IndexedFile",
+    "Located",
+    "Mention",
+    "Outline",
+    "Reference",
+    "Refreshed",
+    "SourceFile",
+    "Symbol",
+    "Unparsable",
+    "language_of",
+    "named_language",
+    "outline",
+    "use_index",
+]

@@ -1,0 +1,115 @@
+"""The SQLite file of an index: opened by several processes at once, and made anew when it is damaged or outdated."""
+
+import fcntl
+import os
+import sqlite3
+import zlib
+from collections.abc import Callable, Generator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import TypeVar
+
+from denizen.config.home import private_folder
+from denizen.errors import ToolRefused
+from denizen.structure.grammar import QUERIES
+
+T = TypeVar("T")
+
+PATIENCE = 30.0
+"""Seconds to wait for another process that writes."""
+FORMAT = 1
+"""Counts up whenever the same source gives another outline, for reasons other than its queries."""
+_SCHEMA = """
+CREATE TABLE files (
+    id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, language TEXT NOT NULL,
+    size INTEGER NOT NULL, mtime INTEGER NOT NULL, inode INTEGER NOT NULL,
+    lines INTEGER NOT NULL, problems INTEGER NOT NULL, note TEXT NOT NULL
+);
+CREATE TABLE symbols (
+    file INTEGER NOT NULL REFERENCES files ON DELETE CASCADE, number INTEGER NOT NULL,
+    name TEXT NOT NULL, kind TEXT NOT NULL, path TEXT NOT NULL, depth INTEGER NOT NULL, line INTEGER NOT NULL,
+    first INTEGER NOT NULL, last INTEGER NOT NULL, start INTEGER NOT NULL, end INTEGER NOT NULL,
+    signature TEXT NOT NULL, doc TEXT NOT NULL,
+    PRIMARY KEY (file, number)
+) WITHOUT ROWID;
+CREATE INDEX symbols_by_name ON symbols (name COLLATE NOCASE);
+CREATE TABLE refs (
+    file INTEGER NOT NULL REFERENCES files ON DELETE CASCADE, number INTEGER NOT NULL,
+    name TEXT NOT NULL, kind TEXT NOT NULL, line INTEGER NOT NULL, symbol INTEGER NOT NULL,
+    PRIMARY KEY (file, number)
+) WITHOUT ROWID;
+CREATE INDEX refs_by_name ON refs (name);
+"""
+_DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+
+
+def with_database(path: Path, work: Callable[[sqlite3.Connection], T]) -> T:
+    """What `work` gives with the open file; where that turns out damaged, it is made anew and the work done again.
+
+    Raises ToolRefused when the disk refuses, or another process writes for too long.
+    """
+    try:
+        private_folder(path.parent)
+        try:
+            return _use(path, work)
+        except sqlite3.DatabaseError as error:
+            if error.sqlite_errorcode & 0xFF not in _DAMAGED:
+                raise
+            with _alone(path):
+                _erase(path)
+            return _use(path, work)
+    except (sqlite3.Error, OSError) as error:
+        raise ToolRefused(f"the code index {path} can't be used: {error}; if it stays so, delete it") from error
+
+
+def _use(path: Path, work: Callable[[sqlite3.Connection], T]) -> T:
+    with _alone(path):
+        database = _open(path)
+    with closing(database):
+        return work(database)
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    """The file with our tables; the caller keeps others from opening it meanwhile."""
+    version = _version()
+    for _ in range(2):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        database = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+        try:
+            database.executescript("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON")
+            found = database.execute("PRAGMA user_version").fetchone()[0]
+            if not found:
+                database.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {version}; COMMIT;")
+            if found in {0, version}:
+                return database
+        except BaseException:  # handed on: the connection must not stay open
+            database.close()
+            raise
+        database.close()
+        _erase(path)
+    raise sqlite3.OperationalError("another version of Denizen uses it")
+
+
+def _version() -> int:
+    """Stands for the tables and the queries: what was made with others is of no use."""
+    sum_ = zlib.crc32(f"{FORMAT}{_SCHEMA}".encode())
+    for file in sorted(QUERIES.glob("*.scm")):
+        sum_ = zlib.crc32(file.read_bytes(), sum_)
+    return sum_ % (2**31 - 1) + 1
+
+
+@contextmanager
+def _alone(path: Path) -> Generator[None]:
+    """Keep other processes from opening or erasing the file."""
+    descriptor = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _erase(path: Path) -> None:
+    for suffix in ("", "-wal", "-shm"):
+        with suppress(FileNotFoundError):
+            path.with_name(path.name + suffix).unlink()

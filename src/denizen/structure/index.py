@@ -1,0 +1,251 @@
+"""The index of a project: the symbols and references of all its files, parsed again only where they changed."""
+
+import sqlite3
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from denizen.structure.database import with_database
+from denizen.structure.languages import language_of
+from denizen.structure.outline import MOST_BYTES, Outline, Reference, Symbol, Unparsable, outline
+
+T = TypeVar("T")
+
+BATCH = 100
+"""Files that are written together; what was written stays when the rest is interrupted."""
+
+Stamp = tuple[int, int, int]
+"""Which version of a file it is: bytes, last change in ns, inode."""
+
+
+class SourceFile(NamedTuple):
+    """A file of the project as it is now. `path` is relative to the project; `read` gives its text as UTF-8.
+
+    `read` is called before the next file is asked for, if at all; it gives None for what is no text, and may raise
+    OSError.
+    """
+
+    path: str
+    stamp: Stamp
+    read: Callable[[], bytes | None]
+
+
+class IndexedFile(NamedTuple):
+    """What the index knows of a file. `problems` are places that break the grammar; `note`: why it wasn't parsed."""
+
+    path: str
+    language: str
+    bytes: int
+    lines: int
+    problems: int
+    note: str
+
+
+class Located(NamedTuple):
+    """A symbol and the file that it is in."""
+
+    file: str
+    symbol: Symbol
+
+    @property
+    def path(self) -> str:
+        """How the tools are told of it: `src/store.py/Store/add`."""
+        return f"{self.file}/{self.symbol.path}"
+
+
+class Mention(NamedTuple):
+    """A reference, the file that it is in, and the symbol around it, if there is one."""
+
+    file: str
+    reference: Reference
+    within: Symbol | None
+
+
+@dataclass(slots=True)
+class Refreshed:
+    """What bringing the index up to date took: files looked at, parsed and removed; `whole`: it wasn't interrupted."""
+
+    seen: int = 0
+    parsed: int = 0
+    removed: int = 0
+    whole: bool = True
+
+
+def use_index(path: Path, work: "Callable[[Index], T]") -> T:
+    """What `work` gives with the index in the file `path` (`project_folder(home, workspace) / "index.db"`).
+
+    The file is made where it is missing, damaged or of another version; `work` may then be called twice. Several
+    processes may use it at once. Blocks: call it in a thread. Raises ToolRefused when the disk refuses.
+    """
+    return with_database(path, lambda database: work(Index(database)))
+
+
+class Index:
+    """Answers about a project. `below` everywhere is a file or a folder, "" all; `.` is all, too."""
+
+    def __init__(self, database: sqlite3.Connection) -> None:
+        self._database = database
+
+    def refresh(
+        self,
+        files: Iterable[SourceFile],
+        *,
+        below: str = "",
+        stop: threading.Event | None = None,
+        show: Callable[[int], None] = lambda parsed: None,
+    ) -> Refreshed:
+        """Bring the index up to date with the files there are `below`; the rest is left as it is known.
+
+        Until `stop` is set. `show` is told after each batch how many were parsed.
+        """
+        known = self._known(below)
+        done, batch = Refreshed(), list[_Entry]()
+        seen = set[str]()
+        for file in files:
+            if stop and stop.is_set():
+                done.whole = False
+                break
+            language = language_of(file.path)
+            if not language and "." in file.path.rpartition("/")[2]:
+                continue
+            done.seen += 1
+            seen.add(file.path)
+            if known.get(file.path) != file.stamp:
+                batch.append(_entry(file))
+            if len(batch) == BATCH:
+                done.parsed += self._write(batch)
+                show(done.parsed)
+        done.parsed += self._write(batch)
+        if done.whole:
+            done.removed = self._remove([path for path in known if path not in seen])
+        return done
+
+    def files(self, *, below: str = "") -> list[IndexedFile]:
+        """The files in which a language was recognised, by their paths."""
+        rows = self._select(_FILES, "ORDER BY files.path", [("files.language != ''", ()), *_below(below)])
+        return [IndexedFile(*row) for row in rows]
+
+    def symbols(
+        self, *, name: str = "", kinds: Iterable[str] = (), below: str = "", exact: bool = True
+    ) -> list[Located]:
+        """The symbols of that name (`exact=False`: whatever its case) and of these kinds, in the order of the files."""
+        named = [(f"symbols.name = ?{'' if exact else ' COLLATE NOCASE'}", (name,))] if name else []
+        where = [*named, *_one_of("symbols.kind", kinds), *_below(below)]
+        rows = self._select(_SYMBOLS, "ORDER BY files.path, symbols.number", where)
+        return [Located(row[0], Symbol(*row[1:])) for row in rows]
+
+    def references(
+        self, *, name: str = "", kinds: Iterable[str] = (), below: str = "", lines: tuple[int, int] | None = None
+    ) -> list[Mention]:
+        """The references to that name, of these kinds, in the order of the files.
+
+        `lines` narrows it to those lines of the file `below`: what a symbol refers to is in `(first, last)` of it.
+        """
+        where = [*_one_of("refs.kind", kinds), *_below(below)]
+        where += [("refs.name = ?", (name,))] if name else []
+        where += [("refs.line BETWEEN ? AND ?", lines)] if lines else []
+        rows = self._select(_REFERENCES, "ORDER BY files.path, refs.number", where)
+        return [Mention(row[0], Reference(*row[1:5]), Symbol(*row[5:]) if row[5] is not None else None) for row in rows]
+
+    def _known(self, below: str) -> dict[str, Stamp]:
+        rows = self._select(_STAMPS, "", _below(below))
+        return {path: (size, mtime, inode) for path, size, mtime, inode in rows}
+
+    def _select(self, what: str, order: str, where: "Sequence[_Condition]") -> list[tuple[Any, ...]]:
+        condition = " AND ".join(clause for clause, _ in where) or "1"
+        query = f"{what} WHERE {condition} {order}"
+        return self._database.execute(query, [value for _, values in where for value in values]).fetchall()
+
+    def _write(self, batch: "list[_Entry]") -> int:
+        """Put the files into the index, all or none, and clear the batch."""
+        if batch:
+            self._in_transaction(lambda: [self._put(entry) for entry in batch])
+        count = len(batch)
+        batch.clear()
+        return count
+
+    def _put(self, entry: "_Entry") -> None:
+        path, stamp, language, lines, note, found = entry
+        run = self._database.execute
+        run("DELETE FROM files WHERE path = ?", (path,))
+        number = run(
+            "INSERT INTO files (path, language, size, mtime, inode, lines, problems, note) VALUES (?,?,?,?,?,?,?,?)",
+            (path, language, *stamp, lines, len(found.problems) if found else 0, note),
+        ).lastrowid
+        if found:
+            self._database.executemany(
+                "INSERT INTO symbols VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)",
+                [(number, at, *symbol) for at, symbol in enumerate(found.symbols)],
+            )
+            self._database.executemany(
+                "INSERT INTO refs VALUES (?,?,?,?,?,?)",
+                [(number, at, *reference) for at, reference in enumerate(found.references)],
+            )
+
+    def _remove(self, paths: Sequence[str]) -> int:
+        if paths:
+            remove = "DELETE FROM files WHERE path = ?"
+            self._in_transaction(lambda: self._database.executemany(remove, [(path,) for path in paths]))
+        return len(paths)
+
+    def _in_transaction(self, work: Callable[[], object]) -> None:
+        self._database.execute("BEGIN IMMEDIATE")
+        try:
+            work()
+        except BaseException:  # handed on: half of it must not stay
+            self._database.execute("ROLLBACK")
+            raise
+        self._database.execute("COMMIT")
+
+
+_Condition = tuple[str, Sequence[str | int]]
+"""A clause, and what stands for its question marks."""
+_FILES = "SELECT path, language, size, lines, problems, note FROM files"
+_STAMPS = "SELECT path, size, mtime, inode FROM files"
+_SYMBOLS = """
+SELECT files.path, symbols.name, symbols.kind, symbols.path, symbols.depth, symbols.line, symbols.first, symbols.last,
+    symbols.start, symbols.end, symbols.signature, symbols.doc
+FROM symbols JOIN files ON files.id = symbols.file
+"""
+_REFERENCES = """
+SELECT files.path, refs.name, refs.kind, refs.line, refs.symbol,
+    symbols.name, symbols.kind, symbols.path, symbols.depth, symbols.line, symbols.first, symbols.last,
+    symbols.start, symbols.end, symbols.signature, symbols.doc
+FROM refs JOIN files ON files.id = refs.file
+LEFT JOIN symbols ON symbols.file = refs.file AND symbols.number = refs.symbol
+"""
+_Entry = tuple[str, Stamp, str, int, str, Outline | None]
+
+
+def _entry(file: SourceFile) -> _Entry:
+    """What a file holds, or why that isn't known."""
+    if file.stamp[0] > MOST_BYTES:
+        return file.path, file.stamp, language_of(file.path), 0, f"over {MOST_BYTES // 10**6} MB, not parsed", None
+    try:
+        source = file.read()
+    except OSError as error:
+        return file.path, file.stamp, language_of(file.path), 0, f"not read: {error.strerror}", None
+    if source is None:
+        return file.path, file.stamp, "", 0, "binary", None
+    language = language_of(file.path, source)
+    if not language:
+        return file.path, file.stamp, "", 0, "", None
+    lines = source.count(b"\n") + (not source.endswith(b"\n") and bool(source))
+    try:
+        return file.path, file.stamp, language, lines, "", outline(source, language)
+    except Unparsable as error:
+        return file.path, file.stamp, language, lines, str(error), None
+
+
+def _below(below: str) -> list[_Condition]:
+    """For the file or the files below the folder."""
+    below = "" if below == "." else below.rstrip("/")
+    folder = f"{below}/"
+    return [("(files.path = ? OR substr(files.path, 1, ?) = ?)", (below, len(folder), folder))] if below else []
+
+
+def _one_of(column: str, values: Iterable[str]) -> list[_Condition]:
+    wanted = sorted(values)
+    return [(f"{column} IN ({', '.join('?' * len(wanted))})", wanted)] if wanted else []

@@ -1,0 +1,9 @@
+(function_definition name: (word) @name) @function
+(program (variable_assignment name: (variable_name) @name) @variable)
+(program (declaration_command (variable_assignment name: (variable_name) @name) @variable))
+
+(command name: (command_name (word) @call))
+(command name: (command_name (word) @_source) argument: (_) @import (#any-of? @_source "source" "."))
+
+(comment) @comment
+(declaration_command) @whole

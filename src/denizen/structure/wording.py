@@ -1,0 +1,81 @@
+"""What is said of a symbol in one line: its signature, and its documentation's first."""
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from denizen.structure.extent import Span
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+LONGEST_SIGNATURE = 300
+LONGEST_DOC = 160
+"""Characters."""
+
+_BEFORE = frozenset(
+    {"decorator", "attribute", "attribute_list", "attribute_item", "annotation", "marker_annotation", "comment"}
+)
+_MARKS = re.compile(r"^\s*(?:/\*+!?|//[/!]?|\*+/|\*(?!/)|#+!?|--+\[*|%+|;+)+\s?|\s*\*+/\s*$|\]\]\s*$")
+_TAGS = re.compile(r"</?[a-zA-Z][^<>]{0,80}>")
+_QUOTES = re.compile(r"^[a-zA-Z]{0,2}(?:\"\"\"|'''|\"|')|(?:\"\"\"|'''|\"|')$")
+_WORD = re.compile(r"\w")
+_TAIL = re.compile(r"(?:\s*(?:=>|[{:;=(,]|\.\.\.))+$")
+_CLOSED = frozenset({"", "end"})
+
+
+def signature(source: bytes, top: "Node", body: "Node | None") -> str:
+    """How the symbol is declared: all but its body and its decorators, on one line."""
+    start = _first(top)
+    end = body.start_byte if body is not None else top.end_byte
+    end = next(
+        (child.start_byte for child in top.children if child.type == "comment" and child.start_byte > start), end
+    )
+    text = _line(source[start : min(end, start + 4 * LONGEST_SIGNATURE)])
+    if body is None:
+        text = text.partition("{")[0]
+    elif (rest := _line(source[body.end_byte : min(top.end_byte, body.end_byte + 200)]).strip("} ;")) not in _CLOSED:
+        text = f"{text} … {rest}"  # `typedef struct … name`
+    text = _TAIL.sub("", text.rstrip())
+    return text if len(text) <= LONGEST_SIGNATURE else text[: LONGEST_SIGNATURE - 1] + "…"
+
+
+def first_doc_line(source: bytes, comments: Sequence[Span], body: "Node | None") -> str:
+    """The first line that says something: of the docstring in `body`, else of the comments above."""
+    doc = _docstring(body) if body is not None else ""
+    for comment in [] if doc else comments:
+        text = source[comment.start : min(comment.end, comment.start + 2000)].decode(errors="replace")
+        doc = next((words for line in text.splitlines() if (words := _words(line))), "")
+        if doc:
+            break
+    return doc if len(doc) <= LONGEST_DOC else doc[: LONGEST_DOC - 1] + "…"
+
+
+def _first(node: "Node") -> int:
+    """Where a declaration begins, behind its decorators."""
+    for child in node.children:
+        if child.type == "modifiers":
+            plain = [modifier for modifier in child.children if modifier.type not in _BEFORE]
+            if plain:
+                return plain[0].start_byte
+        elif child.type not in _BEFORE:
+            return _first(child) if child.type in {"class_definition", "function_definition"} else child.start_byte
+    return node.start_byte
+
+
+def _line(text: bytes) -> str:
+    return " ".join(text.decode(errors="replace").split()).replace("( ", "(").replace(" )", ")").replace(",)", ")")
+
+
+def _docstring(body: "Node") -> str:
+    first = body.named_child(0)
+    string = first.named_child(0) if first is not None and first.type == "expression_statement" else first
+    if string is None or string.type != "string":
+        return ""
+    text = (string.text or b"")[:2000].decode(errors="replace")
+    return next((line.strip() for line in _QUOTES.sub("", text).splitlines() if _WORD.search(line)), "")
+
+
+def _words(line: str) -> str:
+    words = _TAGS.sub("", _MARKS.sub("", line)).strip()
+    return words if _WORD.search(words) else ""
