@@ -14,7 +14,7 @@ from denizen.memory.meaning import Meaning
 from denizen.memory.notes import Notes, one_line, plain_fact
 from denizen.memory.rank import rank
 from denizen.memory.store import FactStore, Found
-from denizen.memory.words import index_words, key_of, query_words
+from denizen.memory.words import index_words, key_of, may_go_on, query_words
 from denizen.ports import Fact, Scope
 
 MOST_CONTEXT = 200
@@ -166,5 +166,9 @@ def _having(facts: Sequence[Fact], words: Sequence[str]) -> Iterator[Found]:
     """The notes that have any of the words, or words that begin with one."""
     for fact in facts:
         kept = index_words(f"{fact.text} {fact.at:%Y-%m-%d}" if fact.at else fact.text)
-        if has := frozenset(word for word in words if any(each.startswith(word) for each in kept)):
+        if has := frozenset(word for word in words if _is_in(word, kept)):
             yield Found(fact, has)
+
+
+def _is_in(word: str, kept: Sequence[str]) -> bool:
+    return word in kept or (may_go_on(word) and any(each.startswith(word) for each in kept))

@@ -12,7 +12,7 @@ from pathlib import Path
 from denizen.clock import Clock
 from denizen.config.home import private_folder
 from denizen.errors import DenizenError
-from denizen.memory.words import index_words, key_of
+from denizen.memory.words import index_words, key_of, may_go_on
 from denizen.ports import Fact
 
 VERSION = 1
@@ -201,8 +201,8 @@ class FactStore:
 
 
 def _match(word: str) -> str:
-    """The word in FTS5's language: quoted, so that nothing in it is a sign; from three letters on also longer ones."""
-    return f'"{word}"*' if len(word) > 2 and word.isascii() else f'"{word}"'
+    """The word in FTS5's language: quoted, so that nothing in it is a sign."""
+    return f'"{word}"*' if may_go_on(word) else f'"{word}"'
 
 
 def _numbers(data: bytes) -> tuple[float, ...]:

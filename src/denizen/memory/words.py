@@ -43,6 +43,11 @@ def query_words(text: str) -> list[str]:
     return [*([word for word in words if word not in _COMMON] or words)][:MOST_WORDS]
 
 
+def may_go_on(word: str) -> bool:
+    """Whether a word of a query is also looked for at the beginning of longer ones."""
+    return len(word) > 2 and word.isascii()
+
+
 def key_of(text: str) -> str:
     """What two spellings of one fact have in common."""
     return " ".join(text.split()).casefold()
