@@ -1,0 +1,117 @@
+"""What snapshots there are: a commit without parents and a numbered ref for each."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+
+from denizen.checkpoints.git import Git
+from denizen.clock import Clock
+from denizen.errors import DenizenError
+
+_REFS = "refs/checkpoints/"
+_LAST = "refs/heads/last"
+_FORMAT = "%(refname)%09%(objectname)%09%(tree)%09%(committerdate:unix)%09%(subject)"
+_KEPT_FOR = timedelta(days=30)
+_KEPT_AT_MOST = 1000
+_CLEANED_EVERY = 32
+"""Snapshots after which the old ones go."""
+_SHORTEST = 4
+"""Letters of an id that name a snapshot."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The files of a workspace at one moment.
+
+    `paths` are what it is about, where it is not the whole workspace: restoring it touches nothing else. `left_out`
+    are files that can't be kept (unreadable, no regular files, larger than 100 MB). `note` says why it was made, where
+    nobody asked for it. `tree` is the same for the same files.
+    """
+
+    id: str
+    at: datetime
+    label: str = ""
+    note: str = ""
+    paths: Sequence[str] = ()
+    left_out: Sequence[str] = ()
+    tree: str = field(default="", repr=False)
+    number: int = field(default=0, repr=False)
+
+
+async def history(git: Git) -> list[Snapshot]:
+    """All snapshots, the newest first."""
+    return list(_read(await git.run("for-each-ref", f"--format={_FORMAT}", "--sort=-refname", _REFS)))
+
+
+async def last(git: Git) -> list[Snapshot]:
+    """The snapshot that the index was last compared with, where there is one, and the newest."""
+    return list(
+        _read(await git.run("for-each-ref", f"--format={_FORMAT}", "--sort=-refname", "--count=2", _LAST, _REFS))
+    )
+
+
+def find(snapshots: Sequence[Snapshot], name: str) -> Snapshot:
+    """The snapshot of that id, or that begins so; else the newest of that label. Raises DenizenError."""
+    exact = [each for each in snapshots if each.id == name]
+    begun = {each.id: each for each in snapshots if len(name) >= _SHORTEST and each.id.startswith(name)}
+    labelled = [each for each in snapshots if name and each.label == name]
+    if len(begun) > 1 and not exact and not labelled:
+        raise DenizenError(f"Several checkpoints begin with {name}: give more of the one that is meant.")
+    for found in (*exact, *labelled, *begun.values()):
+        return found
+    raise DenizenError(f"There is no checkpoint {name}; `denizen checkpoints list` shows those that there are.")
+
+
+async def record(git: Git, snapshot: Snapshot, *, previous: str) -> Snapshot:
+    """Keep a snapshot under the number it has; it becomes the last one, after `previous`, unless it is about paths."""
+    about = {"label": snapshot.label, "note": snapshot.note, "paths": snapshot.paths, "left_out": snapshot.left_out}
+    message = json.dumps({name: value for name, value in about.items() if value})
+    when = f"{snapshot.at.timestamp():.0f} +0000"
+    commit = await git.run(
+        *("commit-tree", snapshot.tree), data=message.encode(), GIT_AUTHOR_DATE=when, GIT_COMMITTER_DATE=when
+    )
+    snapshot = replace(snapshot, id=commit.decode().strip())
+    updates = f"create {_ref(snapshot)} {snapshot.id}\n"
+    if not snapshot.paths:
+        updates += f"update {_LAST} {snapshot.id} {previous or '0' * 40}\n"
+    await git.run("update-ref", "--no-deref", "--stdin", data=updates.encode())
+    return snapshot
+
+
+async def clean(git: Git, snapshot: Snapshot, clock: Clock) -> None:
+    """Every now and then, drop what is old, and pack the rest where there is much of it.
+
+    Snapshots go after 30 days, or when there are 1,000 newer ones; the newest of each label stays.
+    """
+    if snapshot.number % _CLEANED_EVERY:
+        return
+    labels: set[str] = set()
+    old: list[Snapshot] = []
+    for place, each in enumerate(await history(git)):
+        is_old = place >= _KEPT_AT_MOST or each.at < clock.now() - _KEPT_FOR
+        if is_old and (not each.label or each.label in labels):
+            old.append(each)
+        labels.add(each.label)
+    await git.run("update-ref", "--stdin", data="".join(f"delete {_ref(each)}\n" for each in old).encode())
+    await git.run("gc", "--auto", "--quiet", "--prune=now")
+
+
+def _ref(snapshot: Snapshot) -> str:
+    return f"{_REFS}{snapshot.number:010}"
+
+
+def _read(answer: bytes) -> Iterator[Snapshot]:
+    for line in answer.decode().splitlines():
+        ref, commit, tree, at, message = line.split("\t", 4)
+        about, number = json.loads(message), ref.removeprefix(_REFS)
+        yield Snapshot(
+            id=commit,
+            at=datetime.fromtimestamp(int(at), UTC),
+            label=about.get("label", ""),
+            note=about.get("note", ""),
+            paths=tuple(about.get("paths", ())),
+            left_out=tuple(about.get("left_out", ())),
+            tree=tree,
+            number=int(number) if number.isdecimal() else 0,
+        )

@@ -1,0 +1,169 @@
+"""Checkpoints of a workspace: its files, kept in a repository of their own that the project's doesn't know of."""
+
+import asyncio
+import hashlib
+import os
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+from denizen.checkpoints import history
+from denizen.checkpoints.differences import Difference, Step, difference
+from denizen.checkpoints.git import Git
+from denizen.checkpoints.history import Snapshot
+from denizen.checkpoints.repository import Place, opened
+from denizen.checkpoints.restore import carry_out, discard, immovable, meanwhile, obstacles, plan, prepare
+from denizen.checkpoints.stage import Staged, include, stage
+from denizen.clock import Clock
+from denizen.errors import DenizenError
+
+
+def shadow_of(workspace: Path, home: Path, *, clock: Clock, environ: Mapping[str, str]) -> "Shadow":
+    """The checkpoints of a workspace, in the home."""
+    workspace = workspace.resolve()
+    name = hashlib.sha256(os.fsencode(workspace)).hexdigest()[:16]
+    return Shadow(home / "checkpoints" / name, workspace, clock=clock, environ=environ, private=home)
+
+
+class Shadow:
+    """Snapshots of the files in `workspace`, kept in the git directory `folder`, which is made on first use.
+
+    What git ignores there isn't kept, and never touched; neither is the project's own `.git`. `private` is a folder
+    that is never kept either. Several processes may work on one shadow: one at a time, the others wait.
+    """
+
+    def __init__(
+        self, folder: Path, workspace: Path, *, clock: Clock, environ: Mapping[str, str], private: Path | None = None
+    ) -> None:
+        self._place = Place(folder.resolve(), workspace.resolve(), clock, environ, private and private.resolve())
+
+    @property
+    def workspace(self) -> Path:
+        """The folder whose files are kept."""
+        return self._place.workspace
+
+    def opened(self) -> AbstractAsyncContextManager[Git]:
+        """The repository, held until the end. Raises DenizenError."""
+        return opened(self._place)
+
+    async def snapshot(self, label: str = "", paths: Collection[str | Path] = ()) -> str:
+        """Keep the files as they are; returns the snapshot's id, which stays the same while nothing has changed.
+
+        A labelled one is always an entry of its own. With `paths`, restoring it touches only these.
+        Raises DenizenError.
+        """
+        scope = [path for path in map(self._relative, sorted(map(str, paths))) if path != "."]
+        async with self.opened() as git:
+            staged = await stage(git)
+            if staged.last and not staged.changed and not label and not scope:
+                return staged.last
+            return (await self._record(git, staged, label=label, paths=scope)).id
+
+    async def list(self) -> Sequence[Snapshot]:
+        """All snapshots, the newest first."""
+        async with self.opened() as git:
+            return await history.history(git)
+
+    async def find(self, name: str) -> Snapshot:
+        """The snapshot of that id, or that begins so; else the newest of that label. Raises DenizenError."""
+        return history.find(await self.list(), name)
+
+    async def labelled(self, label: str) -> str:
+        """The newest snapshot of that label; empty where there is none."""
+        return next((each.id for each in await self.list() if label and each.label == label), "")
+
+    async def diff(self, old: str, new: str = "") -> Difference:
+        """What changed from one snapshot to another, or to the files as they are. Raises DenizenError."""
+        async with self.opened() as git:
+            known = await history.history(git)
+            tree = history.find(known, new).tree if new else await self._tree(git)
+            return await difference(git, history.find(known, old).tree, tree)
+
+    async def restore(self, snapshot: str, *, expect: str = "", force: bool = False) -> str:
+        """Make the files what they were; returns the snapshot of what they were until now: restoring it undoes this.
+
+        With `expect`, what happened between `snapshot` and that later one is taken back: other changes since stay, and
+        where both changed a file, nothing is touched and Conflict raised. Without it, or forced, the files become those
+        of the snapshot. Raises DenizenError, also when something that no snapshot holds is in the way.
+        """
+        async with self.opened() as git:
+            known = await history.history(git)
+            wanted = history.find(known, snapshot)
+            expected = history.find(known, expect).tree if expect and not force else ""
+            return await self._restore(git, wanted, expected)
+
+    async def _restore(self, git: Git, wanted: Snapshot, expected: str) -> str:
+        scope = [f"{git.within}/{path}" if git.within else path for path in wanted.paths]
+        staged = await stage(git)
+        todo = await plan(git, await _write_tree(git), wanted.tree, expected, scope)
+        if loose := _loose(git, todo, expected):
+            await include(git, loose)
+            todo = await plan(git, await _write_tree(git), wanted.tree, expected, scope)
+            if still := _loose(git, todo, expected):
+                raise immovable(still)
+        before = await self._record(git, staged, note=f"before restoring {wanted.label or wanted.id[:10]}", same=True)
+        if todo:
+            await self._carry_out(git, todo)
+        return before.id
+
+    async def _carry_out(self, git: Git, todo: Sequence[Step]) -> None:
+        try:
+            await prepare(git, todo)
+            await _to_its_end(git.root, todo)
+        finally:
+            discard(git)
+
+    async def _record(
+        self,
+        git: Git,
+        staged: Staged,
+        *,
+        label: str = "",
+        note: str = "",
+        paths: Sequence[str] = (),
+        same: bool = False,
+    ) -> Snapshot:
+        """Keep what is staged; `same`: the last snapshot will do where it holds just that."""
+        tree = await _write_tree(git)
+        latest = await history.last(git)
+        if latest and latest[0].id == staged.last and latest[0].tree == tree and not label and not paths:
+            return latest[0]
+        number = max((each.number for each in latest), default=0) + 1
+        made = Snapshot("", self._place.clock.now(), label, note, paths, staged.left_out, tree, number)
+        made = await history.record(git, made, previous=staged.last)
+        await history.clean(git, made, self._place.clock)
+        return made
+
+    async def _tree(self, git: Git) -> str:
+        await stage(git)
+        return await _write_tree(git)
+
+    def _relative(self, path: str) -> str:
+        place = Path(os.path.normpath(self.workspace / path))
+        if not place.is_relative_to(self.workspace):
+            raise DenizenError(f"{path} is outside of {self.workspace}: a checkpoint is about files in there.")
+        return place.relative_to(self.workspace).as_posix()
+
+
+def _loose(git: Git, todo: Sequence[Step], expected: str) -> Sequence[str]:
+    """Files in the way that a snapshot can hold. Raises DenizenError for those that none can."""
+    found = obstacles(git.root, todo)
+    if found.fixed:
+        raise immovable(found.fixed)
+    if found.loose and expected:
+        raise meanwhile(found.loose)
+    return found.loose
+
+
+async def _write_tree(git: Git) -> str:
+    return (await git.run("write-tree")).decode().strip()
+
+
+async def _to_its_end(root: Path, todo: Sequence[Step]) -> None:
+    """Carry the plan out; cancelled, too: half of it is nothing that anybody wants."""
+    task = asyncio.create_task(asyncio.to_thread(carry_out, root, todo))
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        raise
