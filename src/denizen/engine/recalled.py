@@ -1,0 +1,26 @@
+"""What was kept in earlier sessions, for the task that begins."""
+
+from denizen.engine.turn import Turn
+from denizen.errors import DenizenError
+from denizen.ports import Fact
+
+RECALLED = "recalled"
+"""The state entry that holds these facts, as lines."""
+
+
+async def recalled(turn: Turn, task: str, most: int = 5) -> list[str]:
+    """The facts that fit a task best, a line each that says when and where it was kept.
+
+    A memory that can't be read is told to the user, and recalls nothing: the task goes on without.
+    """
+    try:
+        return [_line(fact) for fact in await turn.agent.memory.recall(task, most)] if task.strip() else []
+    except DenizenError as error:
+        turn.notice(f"Nothing is recalled. {error}", warning=True)
+        return []
+
+
+def _line(fact: Fact) -> str:
+    day = f"{fact.at:%Y-%m-%d}" if fact.at else ""
+    session = fact.source.rpartition(":")[2]
+    return f"{fact.text} ({', '.join(filter(None, [fact.context, day, session and f'from {session}', fact.id]))})"

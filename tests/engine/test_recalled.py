@@ -1,0 +1,48 @@
+"""What a task begins with of earlier sessions."""
+
+from pathlib import Path
+
+from tests.engine.conftest import MakeAgent
+from tests.engine.scene import DEFAULT, Host, call, say
+
+from denizen import run_agent
+from denizen.engine.recalled import recalled
+from denizen.engine.turn import Turn
+from denizen.events import Notice
+
+
+async def turn_of(agent_of: MakeAgent, host: Host, *replies: object) -> Turn:
+    agent = agent_of(*replies)
+    session = await agent.open("later")
+    return Turn(agent, session, host, stream=False, feed=agent.feed(session))
+
+
+async def test_a_fact_comes_with_its_day_and_its_session(agent_of: MakeAgent, host: Host) -> None:
+    kept = {"text": "The auth module keeps JWTs in cookies", "context": "architecture", "weight": 0.8}
+    async with agent_of(call(("remember", kept)), say("Done.")) as agent:
+        await run_agent("Look at auth", agent=agent)
+    turn = await turn_of(agent_of, host)
+    [line] = await recalled(turn, "Refactor the auth module")
+    assert line == "The auth module keeps JWTs in cookies (architecture, 2026-01-01, from default, p1)"
+    assert DEFAULT.endswith(":default")
+    await turn.session.close()
+
+
+async def test_at_most_five_and_none_that_has_nothing_to_do_with_it(agent_of: MakeAgent, host: Host) -> None:
+    turn = await turn_of(agent_of, host)
+    for number in range(9):
+        await turn.agent.memory.remember(f"The parser has fault {number}")
+    assert len(await recalled(turn, "Mend the parser")) == 5
+    assert len(await recalled(turn, "Mend the parser", 2)) == 2
+    assert await recalled(turn, "Write the docs") == await recalled(turn, " ") == []
+    await turn.session.close()
+
+
+async def test_a_damaged_memory_is_told_and_stops_nothing(agent_of: MakeAgent, host: Host, tmp_path: Path) -> None:
+    turn = await turn_of(agent_of, host)
+    (tmp_path / "home" / "memory.db").write_bytes(b"garbage" * 1000)
+    assert await recalled(turn, "Mend the parser") == []
+    [notice] = host.of(Notice)
+    assert notice.level == "warning"
+    assert "memory.db is damaged" in notice.text
+    await turn.session.close()
