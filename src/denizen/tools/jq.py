@@ -1,0 +1,53 @@
+"""`--jq FILTER`: what a tool found, put through a filter in jq's language (https://jqlang.org/manual)."""
+
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from denizen.errors import ToolRefused
+from denizen.messages import Text, ToolResult
+from denizen.ports import Sandboxed
+from denizen.tools.jq_filter import CUT, WRONG
+from denizen.tools.process import run
+
+MOST_CHARS = 40_000
+"""What is shown of a filter's results at most."""
+SECONDS = 10.0
+"""How long a filter may take."""
+_PROGRAM = Path(__file__).with_name("jq_filter.py")
+
+
+async def filtered(answer: ToolResult, jq: str, data: Any = None, *, seconds: float = SECONDS) -> ToolResult:
+    """The answer with the filter's results as its text: one JSON value in each line, strings as they are.
+
+    The filter gets `data`, else the answer's details; without a filter the answer stays as it is. It runs in a process
+    that reads no files, has no environment, and is ended when it takes too much. Raises ToolRefused for a filter that
+    isn't one, fails, or takes too much.
+    """
+    if not jq:
+        return answer
+    text = await _results(jq, answer.details if data is None else data, seconds)
+    return msgspec.structs.replace(answer, content=[Text(text or "[the filter gives nothing]")])
+
+
+async def _results(jq: str, data: Any, seconds: float) -> str:
+    output = bytearray()
+    most = 4 * MOST_CHARS + 4096
+
+    def take(piece: bytes) -> None:
+        output.extend(piece[: most - len(output)])
+
+    with tempfile.NamedTemporaryFile(prefix="denizen-", suffix=".json") as file:
+        file.write(msgspec.json.encode({"filter": jq, "data": data, "most": MOST_CHARS}))
+        file.flush()
+        program = Sandboxed([sys.executable, "-I", str(_PROGRAM), file.name], {})
+        status = await run(program, Path("/"), seconds=seconds, take=take)
+    text = output.decode(errors="replace").rstrip("\n")
+    if status == WRONG:
+        raise ToolRefused(f"the jq filter {jq!r}: {text}")
+    if status not in {0, CUT}:
+        raise ToolRefused(f"the jq filter {jq!r} takes too much time or memory; make it simpler")
+    return text if status == 0 else f"{text}\n[more is left out; narrow the filter]"

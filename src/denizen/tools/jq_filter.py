@@ -1,0 +1,66 @@
+"""Runs a jq filter: `python -I jq_filter.py FILE` of `{"filter": …, "data": …, "most": …}` prints its results.
+
+Status 3: what is printed says what is wrong with the filter. Status 4: there is more than `most` characters.
+
+A program of its own: a short filter may run for ever or fill the memory, and jq reads files and the environment.
+"""
+
+import importlib
+import json
+import resource
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+MOST_MEMORY = 1_000_000_000
+"""Bytes."""
+MOST_TIME = 5
+"""Seconds of a processor."""
+WRONG, CUT = 3, 4
+
+
+def main(path: str) -> int:
+    """Print the results, one in each line; the exit status."""
+    jq: Any = importlib.import_module("jq")  # it tells no types
+    task = json.loads(Path(path).read_bytes())
+    _confine()
+    left = task["most"]
+    try:
+        for line in _lines(jq.compile(task["filter"]).input_value(task["data"])):
+            if len(line) > left:
+                _print(line[:left])
+                return CUT
+            _print(line)
+            left -= len(line) + 1
+    except ValueError as error:
+        _print(str(error))
+        return WRONG
+    return 0
+
+
+def _print(line: str) -> None:
+    sys.stdout.buffer.write(line.encode("utf-8", "replace") + b"\n")
+
+
+def _lines(results: Iterator[Any]) -> Iterator[str]:
+    for result in results:
+        yield result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, separators=(",", ":"))
+
+
+def _confine() -> None:
+    """From here on it opens no file, and ends when it takes too much."""
+    limits = {
+        resource.RLIMIT_NOFILE: 0,  # jq's `import` would read any file
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_CPU: MOST_TIME,
+        resource.RLIMIT_AS: MOST_MEMORY,
+    }
+    for limit, most in limits.items():
+        with suppress(ValueError, OSError):  # not every system has them all
+            resource.setrlimit(limit, (most, most))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

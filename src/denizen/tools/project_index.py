@@ -1,0 +1,74 @@
+"""The index of the workspace's code, brought up to date whenever it is asked."""
+
+import os
+import threading
+from collections.abc import Callable, Generator
+from contextlib import closing
+from pathlib import Path
+from typing import TypeVar
+
+from denizen.config.home import project_folder
+from denizen.errors import ToolRefused
+from denizen.structure import Index, SourceFile, use_index
+from denizen.tools.place import Place
+from denizen.tools.text import decode
+from denizen.tools.walk import Entry, Passed, walk
+from denizen.tools.workspace import Workspace
+
+T = TypeVar("T")
+
+OTHERS = frozenset({"node_modules", "site-packages", "__pycache__", ".venv", "venv"})
+"""Folders with other people's code, which isn't the project's also where git doesn't ignore it."""
+_MADE = (".min.js", ".min.css", ".bundle.js")
+
+
+def with_index(
+    workspace: Workspace,
+    home: Path,
+    work: Callable[[Index], T],
+    stop: threading.Event,
+    show: Callable[[str], None] = lambda line: None,
+) -> T:
+    """What `work` gives with the index of the whole workspace as its files are now; `.gitignore` is obeyed.
+
+    `home` is Denizen's. Until `stop` is set, then with what was indexed so far. `show` gets lines about a long wait.
+    Blocks: call it in a thread (`in_thread(stop, with_index, …)`). Raises ToolRefused.
+    """
+
+    def refreshed(index: Index) -> T:
+        with closing(code_files(workspace, stop)) as files:
+            index.refresh(files, stop=stop, show=lambda parsed: show(f"indexed {parsed} files"))
+        return work(index)
+
+    return use_index(project_folder(home, Path(workspace.root)) / "index.db", refreshed)
+
+
+def code_files(workspace: Workspace, stop: threading.Event) -> Generator[SourceFile]:
+    """The files of the workspace that may be code of its own."""
+    with closing(walk(workspace, ".", Passed(), stop)) as entries:
+        for entry in entries:
+            name = entry.names[-1]
+            if entry.is_file and OTHERS.isdisjoint(entry.names) and not name.endswith(_MADE):
+                found = Place(entry.folder, name).stat()
+                if found:
+                    stamp = (found.st_size, found.st_mtime_ns, found.st_ino)
+                    yield SourceFile(_path(entry), stamp, lambda entry=entry: _source(entry))
+
+
+def utf8(data: bytes) -> bytes | None:
+    """A file's text in UTF-8, whatever it is written in; None for binary data."""
+    decoded = decode(data)
+    return decoded[0].encode("utf-8", "surrogateescape") if decoded else None
+
+
+def _path(entry: Entry) -> str:
+    """Its path in the workspace; bytes that are no text are kept in a form that the database takes."""
+    return os.fsencode("/".join(entry.names)).decode("utf-8", "backslashreplace")
+
+
+def _source(entry: Entry) -> bytes | None:
+    try:
+        with Place(entry.folder, entry.names[-1]).open() as file:
+            return utf8(file.read())
+    except ToolRefused as error:  # exchanged meanwhile for something that isn't a file
+        raise OSError(0, str(error)) from error

@@ -1,0 +1,92 @@
+"""`PATH/Symbol`: where a path leads that goes on inside a file."""
+
+import difflib
+import errno
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from denizen.errors import ToolRefused
+from denizen.structure import Symbol
+from denizen.tools.place import Missing
+from denizen.tools.workspace import Workspace
+
+MOST_NEAR = 5
+"""Names that a refusal proposes."""
+_PARTS = re.compile(r"/|::|\.|#")
+_LINE = re.compile(r"^(.*)@(\d+)$", re.DOTALL)
+_SECOND_BEST = frozenset({"impl", "extension", "declaration"})
+"""Kinds that speak of something defined elsewhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The file or folder at `path` (`address` leads there again), and the name of a symbol in it; empty: none."""
+
+    path: str
+    address: str
+    symbol: str
+    missing: ToolRefused | None = None
+
+    @property
+    def shown(self) -> str:
+        """The whole of it."""
+        return f"{self.path}/{self.symbol}" if self.symbol else self.path
+
+
+def find_target(workspace: Workspace, path: str) -> Target:
+    """The longest beginning of `path` that is there, and the rest of it as the name of a symbol.
+
+    What is there wins over a symbol of the same name. Raises ToolRefused for what may not be touched.
+    """
+    missing: ToolRefused | None = None
+    names = path.split("/")
+    for count in range(len(names), 0, -1):
+        try:
+            with workspace.at("/".join(names[:count]) or "/") as place:
+                if place.stat():
+                    return Target(place.path, place.address, "/".join(names[count:]).strip("/"), missing)
+                missing = missing or Missing(f"{place.path} doesn't exist")
+        except ToolRefused as error:
+            if not _is_nothing(error):
+                raise
+            missing = missing or error
+    with workspace.at(".") as place:
+        return Target(place.path, place.address, path, missing)
+
+
+def matching(symbols: Sequence[Symbol], name: str) -> list[Symbol]:
+    """The symbols meant by `Class/method`, `Class.method` or `Class::method`; `name@12`: the one at that line.
+
+    The whole path of one, else the end of it, wins; a definition over what speaks of it elsewhere.
+    """
+    found = _LINE.match(name)
+    if found:
+        at = int(found[2])
+        around = matching([symbol for symbol in symbols if symbol.first <= at <= symbol.last], found[1])
+        return [symbol for symbol in around if at in {symbol.line, symbol.first}] or around
+    wanted = _split(name)
+    whole = [symbol for symbol in symbols if symbol.path == name or _split(symbol.path) == wanted]
+    ends = whole or [symbol for symbol in symbols if _split(symbol.path)[-len(wanted) :] == wanted]
+    best = [symbol for symbol in ends if symbol.kind not in _SECOND_BEST]
+    return best if len(best) == 1 else ends
+
+
+def nearest_symbols(symbols: Sequence[Symbol], name: str) -> list[str]:
+    """The paths of those whose names are most like it."""
+    last = _split(name.partition("@")[0])[-1].casefold()
+    paths: dict[str, list[str]] = {}
+    for symbol in symbols:
+        paths.setdefault(symbol.name.casefold(), []).append(symbol.path)
+    near = difflib.get_close_matches(last, paths, MOST_NEAR, 0.6)
+    return [*dict.fromkeys(path for key in near for path in paths[key])][:MOST_NEAR]
+
+
+def _is_nothing(error: ToolRefused) -> bool:
+    """Whether there is nothing at the path, as opposed to something that is closed."""
+    cause = error.__cause__
+    return isinstance(error, Missing) or (isinstance(cause, OSError) and cause.errno in {errno.ENOTDIR, errno.ENOENT})
+
+
+def _split(path: str) -> list[str]:
+    return [part for part in _PARTS.split(path) if part] or [path]
