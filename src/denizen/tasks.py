@@ -1,0 +1,213 @@
+"""A plan: what is to be done, and what has to wait for what.
+
+A task has optional subtasks: that is a tree. Without any it is a list. It is the same data (seed 001, "Task = Task").
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from itertools import count
+from typing import Literal
+
+import msgspec
+
+from denizen.entries import AnyEntry, ToolEntry
+from denizen.errors import ToolRefused
+from denizen.messages import ToolResult
+
+State = Literal["todo", "doing", "done", "dropped"]
+
+MOST_TASKS = 100
+DEEPEST = 4
+"""Levels of subtasks, the tasks themselves among them."""
+LONGEST_GOAL = 300
+"""Characters."""
+
+_ID = re.compile(r"[\w.-]{1,24}")
+
+
+class Task(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Something to do. `after` holds the ids of tasks to wait for; with `subtasks`, `state` is what they make it."""
+
+    goal: str
+    id: str = ""
+    state: State = "todo"
+    after: tuple[str, ...] = ()
+    subtasks: tuple["Task", ...] = ()
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing is left to do: it is done, or dropped."""
+        return self.state in {"done", "dropped"}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Tasks that fit together: make one with `plan_of`. Iterated, each task comes before its subtasks."""
+
+    tasks: tuple[Task, ...] = ()
+
+    def __iter__(self) -> Iterator[Task]:
+        return _walk(self.tasks)
+
+    @property
+    def steps(self) -> Sequence[Task]:
+        """The tasks without subtasks: what is really done."""
+        return [task for task in self if not task.subtasks]
+
+    @property
+    def ready(self) -> Sequence[Task]:
+        """The steps that can be begun: nothing that they, or what they are part of, wait for is open."""
+        return [*_ready(self.tasks, {task.id for task in self if task.closed})]
+
+    def find(self, task_id: str) -> Task:
+        """The task of that id. Raises ToolRefused that names those there are."""
+        for task in self:
+            if task.id == task_id:
+                return task
+        raise ToolRefused(f"there is no task {task_id!r}; {_named(self)}")
+
+    def change(self, task_id: str, change: Callable[[Task], Task]) -> "Plan":
+        """The plan with that task changed. Raises ToolRefused for one that isn't there, and like `plan_of`."""
+        self.find(task_id)
+        return plan_of(_changed(self.tasks, task_id, change))
+
+
+def plan_of(tasks: Iterable[Task]) -> Plan:
+    """The tasks as a plan: those without an id get one by their place (`2.1`), those with subtasks their state.
+
+    Raises ToolRefused, in words for the model, for more than it holds, ids that are taken or can't be, and tasks that
+    wait for themselves, for what isn't there, or in a circle.
+    """
+    tasks = tuple(tasks)
+    _check_size(tasks)
+    taken = {task.id for task in _walk(tasks)}
+    plan = Plan(tuple(_settled(task) for task in _numbered(tasks, "", taken)))
+    _check_ids(plan)
+    _check_waiting(plan)
+    return plan
+
+
+def current_plan(entries: Sequence[AnyEntry]) -> Plan:
+    """The plan of a session: what its last `task` call left; empty where there was none."""
+    for entry in reversed(entries):
+        if isinstance(entry, ToolEntry) and (plan := plan_in(entry.message)):
+            return plan
+    return Plan()
+
+
+def plan_in(result: ToolResult) -> Plan | None:
+    """The plan that a result of `task` holds; None for any other result."""
+    if result.name != "task" or result.is_error or not isinstance(result.details, dict):
+        return None
+    try:
+        return Plan(msgspec.convert(result.details.get("tasks"), tuple[Task, ...]))
+    except msgspec.ValidationError:  # of another tool that has the name
+        return None
+
+
+def _walk(tasks: Iterable[Task]) -> Iterator[Task]:
+    for task in tasks:
+        yield task
+        yield from _walk(task.subtasks)
+
+
+def _ready(tasks: Iterable[Task], closed: set[str]) -> Iterator[Task]:
+    for task in tasks:
+        if closed.issuperset(task.after):
+            if task.subtasks:
+                yield from _ready(task.subtasks, closed)
+            elif task.state == "todo":
+                yield task
+
+
+def _changed(tasks: Iterable[Task], task_id: str, change: Callable[[Task], Task]) -> tuple[Task, ...]:
+    return tuple(
+        change(task)
+        if task.id == task_id
+        else msgspec.structs.replace(task, subtasks=_changed(task.subtasks, task_id, change))
+        for task in tasks
+    )
+
+
+def _numbered(tasks: Iterable[Task], prefix: str, taken: set[str]) -> Iterator[Task]:
+    for place, task in enumerate(tasks, 1):
+        own = task.id or next(name for n in count(place) if (name := f"{prefix}{n}") not in taken)
+        taken.add(own)
+        goal = " ".join(task.goal.split())
+        yield msgspec.structs.replace(
+            task, goal=goal, id=own, subtasks=tuple(_numbered(task.subtasks, f"{own}.", taken))
+        )
+
+
+def _settled(task: Task) -> Task:
+    """The task with the state that its subtasks make."""
+    if not task.subtasks:
+        return task
+    subtasks = tuple(map(_settled, task.subtasks))
+    return msgspec.structs.replace(task, state=_state(task, {subtask.state for subtask in subtasks}), subtasks=subtasks)
+
+
+def _state(task: Task, within: set[State]) -> State:
+    if within == {"dropped"}:
+        return "dropped"
+    if within <= {"done", "dropped"}:
+        return "done"
+    return "doing" if within & {"doing", "done"} or task.state == "doing" else "todo"
+
+
+def _check_size(tasks: Sequence[Task]) -> None:
+    level, number = [*tasks], 0
+    for _ in range(DEEPEST):
+        number += len(level)
+        level = [subtask for task in level for subtask in task.subtasks]
+    if level:
+        raise ToolRefused(f"a plan has {DEEPEST} levels at most; make the subtasks of the deepest one a list")
+    if number > MOST_TASKS:
+        raise ToolRefused(f"a plan holds {MOST_TASKS} tasks, not {number}; make several small steps one")
+
+
+def _check_ids(plan: Plan) -> None:
+    seen: set[str] = set()
+    for task in plan:
+        if not 1 <= len(task.goal) <= LONGEST_GOAL:
+            raise ToolRefused(f"task {task.id}: a goal is a line of 1 to {LONGEST_GOAL} characters")
+        if not _ID.fullmatch(task.id):
+            raise ToolRefused(f"{task.id!r} can't be an id: letters, digits, dots and dashes, 24 at most")
+        if task.id in seen:
+            raise ToolRefused(f"two tasks have the id {task.id!r}; give each its own, or none")
+        seen.add(task.id)
+
+
+def _check_waiting(plan: Plan) -> None:
+    ids = {task.id for task in plan}
+    graph = TopologicalSorter[tuple[str, str]]()
+    for task in plan:
+        for other in task.after:
+            if other == task.id:
+                raise ToolRefused(f"task {other} can't wait for itself")
+            if other not in ids:
+                raise ToolRefused(f"task {task.id} can't wait for {other!r}, which isn't there; {_named(plan)}")
+        graph.add(("end", task.id), ("begin", task.id), *[("end", subtask.id) for subtask in task.subtasks])
+        graph.add(("begin", task.id), *[("end", other) for other in task.after])
+        for subtask in task.subtasks:
+            graph.add(("begin", subtask.id), ("begin", task.id))
+    try:
+        graph.prepare()
+    except CycleError as error:
+        raise ToolRefused(_circle(error.args[1])) from None
+
+
+def _circle(nodes: Sequence[tuple[str, str]]) -> str:
+    names = [name for _, name in reversed(nodes)]
+    circle = [name for n, name in enumerate(names) if n == 0 or name != names[n - 1]]
+    return (
+        f"these tasks would wait for each other in a circle: {' → '.join(circle)}. A task is over when its subtasks "
+        "are, and they can't begin before it can; leave out one `after`"
+    )
+
+
+def _named(plan: Plan) -> str:
+    ids = [task.id for task in plan]
+    return f"there are {', '.join(ids[:20])}{', …' if len(ids) > 20 else ''}" if ids else "the plan is empty"
