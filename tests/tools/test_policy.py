@@ -34,6 +34,7 @@ TOOLS = {
         made("recall", READS | Traits.PRIVATE),
         made("web_fetch", READS | Traits.NETWORK | Traits.UNTRUSTED),
         made("message", Traits.SENDS),
+        made("task", Traits.REPEATABLE),
         made("dim"),
     )
 }
@@ -129,6 +130,10 @@ def test_read_only_leaves_reads_to_the_policy() -> None:
     assert verdict(policy(read_only=True), "read") == "allow"
     assert verdict(policy(read_only=True), "recall") == "allow"
     assert verdict(policy(read_only=True), "web_fetch") == "ask"
+
+
+def test_read_only_leaves_the_agent_its_plan() -> None:
+    assert verdict(policy(read_only=True), "task") == "allow"
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ Verdict = Literal["allow", "ask", "deny"]
 _MOST_SHOWN = 200
 """Characters of a call's argument that a reason shows."""
 _CHANGES = Traits.WRITES | Traits.EXECUTES | Traits.SENDS
+_HARMLESS = Traits.READS | Traits.REPEATABLE  # what may be done twice has changed nothing
 _REACHES_OUT = Traits.NETWORK | Traits.SENDS
 _BOTH = Traits.UNTRUSTED | Traits.PRIVATE
 
@@ -54,7 +55,7 @@ class Policy:
 
     def decide(self, call: ToolCall, tool: Tool, seen: Traits) -> Decision:
         """Whether the call may run in a turn that has `seen` results of those traits."""
-        if self._read_only and (Traits.READS not in tool.traits or tool.traits & _CHANGES):
+        if self._read_only and (not tool.traits & _HARMLESS or tool.traits & _CHANGES):
             return Decision("deny", f"This run is read-only, and {tool.name} is more than a read.")
         rule = deciding_rule(_holding(self._rules, call), call.name, call.args, self._workspace)
         decision = _by_rule(rule, call) if rule else self._by_default(call, tool)
