@@ -6,6 +6,7 @@ from typing import TypeGuard
 import msgspec
 
 from denizen.context.estimate import estimate_message
+from denizen.context.said import MISSING, as_heard, stamped
 from denizen.context.summary import SUMMARY_HEADING, summarise
 from denizen.entries import AnyEntry, AssistantEntry, CompactionEntry, SystemEntry, ToolEntry, UserEntry
 from denizen.errors import ModelError
@@ -17,9 +18,6 @@ KEEP = 10
 
 TRUNCATE_OVER = 20_000
 """Characters of a tool result that level 2 leaves (seed 003, "Level 2")."""
-
-MISSING = "[Tool result missing — session was interrupted]"
-"""What stands for a result that the transcript doesn't have (seed 003, "Load conversation history")."""
 
 
 class Transcript:
@@ -52,7 +50,7 @@ class Transcript:
                 self._settle(result, item.id)
             case UserEntry(message=message):
                 self._flush()
-                self._add(_stamped(message), item.id)
+                self._add(stamped(message), item.id)
             case AssistantEntry(message=message):
                 self._flush()
                 self._heard(message, item.id)
@@ -84,7 +82,7 @@ class Transcript:
         if not message.content:
             return
         intent = self._actions.read(message, self._tools)
-        self._add(message if intent.heard is None else _as_heard(message, intent.heard), entry_id)
+        self._add(message if intent.heard is None else as_heard(message, intent.heard), entry_id)
         self._owed = {call.id: call for call in intent.calls}
         self._problems = intent.problems
         if message.usage.output:
@@ -160,20 +158,6 @@ class Transcript:
 
 def _summary_text(summary: str) -> str:
     return f"{SUMMARY_HEADING}\n{summary or 'The earlier messages were cut off; no summary of them could be made.'}"
-
-
-def _as_heard(message: AssistantMessage, text: str) -> AssistantMessage:
-    """The answer with the part of its text that counts."""
-    others = [part for part in message.content if not isinstance(part, Text)]
-    return msgspec.structs.replace(message, content=[*others, Text(text)])
-
-
-def _stamped(message: UserMessage) -> UserMessage:
-    """The message with the time it was said at, which the prompt can't hold without changing at each call."""
-    if message.at is None:
-        return message
-    stamp = Text(f"<time>{message.at:%A %Y-%m-%d %H:%M %Z}</time>")
-    return msgspec.structs.replace(message, content=[*message.content, stamp])
 
 
 def _too_long(message: Message, limit: int) -> TypeGuard[ToolResult]:

@@ -1,0 +1,70 @@
+"""One reply with the results of its calls, as the model sees them: `[1] $ command`, and what it gave."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from denizen.context.said import MISSING, apart, as_heard, headed
+from denizen.messages import AssistantMessage, Message, Text, ToolCall, ToolResult, UserMessage, UserPart
+from denizen.ports import ActionFormat, Toolset
+
+COMMAND_CHARS = 200
+"""Characters of a command that stand over its output; the reply itself has the whole of it."""
+
+
+class Iteration:
+    """The outputs are numbered as the calls come in the reply, whatever order they ended in."""
+
+    def __init__(self, reply: AssistantMessage, actions: ActionFormat, tools: Toolset) -> None:
+        self._intent = actions.read(reply, tools)
+        heard = self._intent.heard
+        self._reply = reply if heard is None else as_heard(reply, heard)
+        self._native = {call.id for call in reply.tool_calls}
+        self._commands = {call.id: _in_a_line(actions.show(call, tools)) for call in self._intent.calls}
+        self._results: dict[str, ToolResult] = {}
+
+    @property
+    def answers(self) -> bool:
+        """Whether the reply ends the turn, unless somebody says more."""
+        return self._intent.ends or not self._intent.calls
+
+    @property
+    def answer(self) -> str:
+        """The text for the person."""
+        return self._intent.reply.strip()
+
+    def take(self, result: ToolResult) -> bool:
+        """Take in the result of one of its calls; False for any other, and for a second one."""
+        if result.call_id not in self._commands or result.call_id in self._results:
+            return False
+        self._results[result.call_id] = result
+        return True
+
+    def output(self, number: int) -> ToolResult | None:
+        """The result of that number, its command above it; None where there is none."""
+        calls = self._intent.calls
+        result = self._results.get(calls[number - 1].id) if 1 <= number <= len(calls) else None
+        return result and self._headed("[kept]", result)
+
+    def messages(self, news: Sequence[Sequence[UserPart]]) -> list[Message]:
+        """The reply, its outputs, what was wrong with it, and the news; nothing where nothing follows it."""
+        outputs = [self._numbered(number, call) for number, call in enumerate(self._intent.calls, 1)]
+        native = [result for result in outputs if result.call_id in self._native]
+        texts = [result.content for result in outputs if result.call_id not in self._native]
+        told = apart([*texts, *([Text(problem)] for problem in self._intent.problems), *news])
+        if not self._reply.content or not (native or told):
+            return []
+        return [self._reply, *native, *([UserMessage(told)] if told else [])]
+
+    def _numbered(self, number: int, call: ToolCall) -> ToolResult:
+        missing = ToolResult(call.id, call.name, [Text(MISSING)], is_error=True)
+        return self._headed(f"[{number}]", self._results.get(call.id, missing))
+
+    def _headed(self, mark: str, result: ToolResult) -> ToolResult:
+        content = headed(f"{mark} $ {self._commands[result.call_id]}", result.content)
+        return msgspec.structs.replace(result, content=content)
+
+
+def _in_a_line(command: str) -> str:
+    line = " ".join(command.split())
+    return line if len(line) <= COMMAND_CHARS else f"{line[:COMMAND_CHARS]}…"

@@ -1,0 +1,48 @@
+"""How what was said reaches the model, whatever the policy."""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from denizen.messages import AssistantMessage, Text, UserMessage, UserPart
+
+MISSING = "[Tool result missing — session was interrupted]"
+"""What stands for a result that the transcript doesn't have (seed 003, "Load conversation history")."""
+
+
+def as_heard(message: AssistantMessage, text: str) -> AssistantMessage:
+    """The answer with the part of its text that counts."""
+    others = [part for part in message.content if not isinstance(part, Text)]
+    return msgspec.structs.replace(message, content=[*others, Text(text)])
+
+
+def stamped(message: UserMessage) -> UserMessage:
+    """The message with the time it was said at, which the prompt can't hold without changing at each call."""
+    if message.at is None:
+        return message
+    stamp = Text(f"<time>{message.at:%A %Y-%m-%d %H:%M %Z}</time>")
+    return msgspec.structs.replace(message, content=[*message.content, stamp])
+
+
+def apart(pieces: Iterable[Sequence[UserPart]]) -> list[UserPart]:
+    """The pieces as the content of one message, an empty line between them.
+
+    Each stays a part of its own, the same whatever comes behind it: a provider's cache knows it again.
+    """
+    parts: list[UserPart] = []
+    for piece in pieces:
+        match piece:
+            case [Text(text), *rest] if parts:
+                parts += [Text(f"\n\n{text}"), *rest]
+            case _:
+                parts += piece
+    return parts
+
+
+def headed(header: str, parts: Sequence[UserPart]) -> list[UserPart]:
+    """The parts with a line above them."""
+    match parts:
+        case [Text(text), *rest]:
+            return [Text(f"{header}\n{text}"), *rest]
+        case _:
+            return [Text(header), *parts]

@@ -1,0 +1,159 @@
+"""The `WorkingMemory` context policy: what a tool gave is shown once, and what the model keeps stays."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from denizen.context.iteration import Iteration
+from denizen.context.said import apart, headed, stamped
+from denizen.entries import (
+    AnyEntry,
+    AssistantEntry,
+    CompactionEntry,
+    EndEntry,
+    NoteEntry,
+    StateEntry,
+    SystemEntry,
+    ToolEntry,
+    UserEntry,
+)
+from denizen.messages import AssistantMessage, Message, Text, ToolResult, UserMessage, UserPart
+from denizen.ports import ActionFormat, AskModel, Toolset, View
+
+_OWN = frozenset({"keep", "note", "notes"})
+"""The tools whose results are nothing to keep: what they did is in the memory already."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A piece of the context, and for how long: the next call, the question, the turn, or the session."""
+
+    parts: Sequence[UserPart]
+    stays: Literal["call", "question", "turn", "session"] = "session"
+
+
+class WorkingMemory:
+    """The task, what was kept and noted, and the last reply with its outputs (seed 001, "Ephemeral by Default").
+
+    Of earlier questions the words are left, and their answers. Then comes one message of the user: the task, and behind
+    it, in the order they came, what was recalled, kept and noted, and what the user said meanwhile. It only grows at
+    its end, so that a provider's cache of what is before stays warm. What differs in each call comes last: the model's
+    last reply, its outputs, the plan, and the news. All of it follows from the entries alone.
+    """
+
+    def __init__(self, actions: ActionFormat, tools: Toolset) -> None:
+        self._actions = actions
+        self._tools = tools
+        self._answered: list[Message] = []  # the earlier questions and their answers
+        self._question: Sequence[UserPart] | None = None  # None: there is none that is open
+        self._memory: list[_Piece] = []
+        self._opening: UserMessage | None = None  # the question and the memory; None: they have changed
+        self._last: Iteration | None = None
+        self._shown: Iteration | None = None  # the one before it, whose outputs the model has seen
+        self._news: list[_Piece] = []
+        self._plan = ""
+
+    def observe(self, item: AnyEntry) -> None:
+        """Take in one more entry."""
+        match item:
+            case UserEntry(message=message):
+                self._hear(stamped(message))
+            case AssistantEntry(message=reply):
+                self._iterate(reply)
+            case ToolEntry(message=result):
+                self._take(result)
+            case SystemEntry(text=text):
+                self._news.append(_Piece([Text(f"[system] {text}")], "call"))
+            case NoteEntry(text=text):
+                self._note(text)
+            case StateEntry(name="recalled", value=[_, *_] as facts):
+                lines = ["[recalled from earlier sessions]", *(f"- {fact}" for fact in facts)]
+                self._remember(_Piece([Text("\n".join(lines))], "turn"))
+            case EndEntry():
+                self._end(item)
+            case _:
+                pass
+
+    def assemble(self, view: View) -> Sequence[Message]:
+        """All of it, anew for each call."""
+        if self._opening is None:
+            self._opening = UserMessage(apart([self._question or (), *(piece.parts for piece in self._memory)]))
+        plan = [[Text(f"[plan]\n{self._plan}")]] if self._plan else []
+        changing = [*plan, *(piece.parts for piece in self._news)]
+        latest = self._last.messages(changing) if self._last else []
+        opening = self._opening if latest else UserMessage(apart([self._opening.content, *changing]))
+        return [*self._answered, *([opening] if opening.content else []), *latest]
+
+    def overfull(self, view: View) -> bool:
+        """Never: a tool's output is what was asked for, and nothing is cut behind the model's back."""
+        return False
+
+    async def relieve(self, view: View, level: int, ask: AskModel) -> CompactionEntry | None:
+        """Nothing: there is no history to make smaller."""
+        return None
+
+    def _hear(self, message: UserMessage) -> None:
+        """A question begins behind an answer; what the user says before that is said meanwhile."""
+        if self._question is not None and not (self._last and self._last.answers):
+            self._news.append(_Piece(headed("[the user, meanwhile]", message.content), "question"))
+            return
+        self._close()
+        self._question = message.content
+        self._memory += [replace(piece, stays="turn") for piece in self._news]
+        self._news.clear()
+        self._opening = None
+
+    def _iterate(self, reply: AssistantMessage) -> None:
+        for piece in self._news:
+            if piece.stays != "call":
+                self._remember(piece)
+        self._news.clear()
+        self._question = self._question or ()
+        self._shown, self._last = self._last, Iteration(reply, self._actions, self._tools)
+
+    def _take(self, result: ToolResult) -> None:
+        if self._last is None or not self._last.take(result):
+            return
+        match result:
+            case ToolResult(name="keep", details={"keep": [*numbers]}):
+                self._keep(numbers)
+            case ToolResult(name="note", details={"note": str(fact)}):
+                self._note(fact)
+            case ToolResult(name="task", details={"plan": str(plan)}):
+                self._plan = plan
+            case _:
+                pass
+
+    def _keep(self, numbers: Sequence[int]) -> None:
+        for number in numbers:
+            output = self._shown.output(number) if self._shown else None
+            if output and output.name not in _OWN:
+                self._remember(_Piece(output.content))
+
+    def _note(self, fact: str) -> None:
+        self._remember(_Piece([Text(f"[note] {fact}")]))
+
+    def _remember(self, piece: _Piece) -> None:
+        if piece.stays != "session" or piece not in self._memory:
+            self._memory.append(piece)
+            self._opening = None
+
+    def _forget(self, *stays: str) -> None:
+        self._memory = [piece for piece in self._memory if piece.stays not in stays]
+        self._opening = None
+
+    def _end(self, end: EndEntry) -> None:
+        """The turn is over: what it was about stays as question and answer."""
+        self._close("" if end.stop_reason == "answered" else f"[the turn ended: {end.stop_reason.replace('_', ' ')}]")
+        self._forget("turn")
+
+    def _close(self, why: str = "") -> None:
+        """Leave the question with what was answered, and why it ended where that says more."""
+        if self._question:
+            meanwhile = [piece.parts for piece in (*self._memory, *self._news) if piece.stays == "question"]
+            words = [self._last.answer if self._last else "", why]
+            answer = "\n\n".join(filter(None, words)) or "[no words]"
+            self._answered += [UserMessage(apart([self._question, *meanwhile])), AssistantMessage([Text(answer)])]
+        self._news = [piece for piece in self._news if piece.stays == "call"]
+        self._forget("question")
+        self._question = self._last = self._shown = None

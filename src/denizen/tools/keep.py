@@ -1,0 +1,85 @@
+"""`keep`, `note` and `notes`: what stays in a working memory, where outputs are shown once (seed 001)."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from denizen.entries import AnyEntry, AssistantEntry, EndEntry, NoteEntry, ToolEntry
+from denizen.errors import ToolRefused
+from denizen.messages import ToolResult
+from denizen.ports import ToolContext, Traits
+from denizen.tools.function import result, tool
+
+_HARMLESS = Traits.READS | Traits.REPEATABLE
+
+
+@tool(traits=_HARMLESS)
+async def keep(turn: ToolContext, outputs: list[int] | int | Literal["all"] = "all") -> ToolResult:
+    """Keep outputs in your working memory. An output is shown to you once: it is gone after your next reply, unless
+    that reply keeps it. Keep what you will need as it is, note what you learnt from the rest.
+
+    Args:
+        outputs: The numbers of outputs that were just shown, as 2 for [2]; or all.
+    """
+    shown = _just_shown(turn.entries)
+    if not shown:
+        raise ToolRefused("no outputs were shown before this reply; those of this reply can be kept in your next one")
+    numbers = _numbers(outputs, shown)
+    if wrong := [number for number in numbers if not 1 <= number <= shown]:
+        there_is = "only [1] was" if shown == 1 else f"[1] to [{shown}] were"
+        raise ToolRefused(f"there is no output {_listed(wrong)}: {there_is} shown before this reply")
+    return result(f"Kept {_listed(numbers)}.", keep=numbers)
+
+
+@tool(traits=_HARMLESS)
+async def note(text: str) -> ToolResult:
+    """Note in your working memory what you found out, so that you needn't keep the output that shows it.
+
+    Args:
+        text: One fact, with the exact names and numbers that matter.
+    """
+    if not text.strip():
+        raise ToolRefused("the note is empty: say what is to be remembered")
+    return result("Noted.", note=text.strip())
+
+
+@tool(traits=_HARMLESS)
+async def notes(turn: ToolContext) -> str:
+    """List the notes of this session."""
+    found = [text for entry in turn.entries if (text := _noted(entry))]
+    return "\n".join(f"- {text}" for text in dict.fromkeys(found)) or "Nothing was noted yet."
+
+
+def _numbers(outputs: list[int] | int | Literal["all"], shown: int) -> list[int]:
+    if isinstance(outputs, int):
+        return [outputs]
+    return [*range(1, shown + 1)] if outputs == "all" or not outputs else [*dict.fromkeys(outputs)]
+
+
+def _just_shown(entries: Sequence[AnyEntry]) -> int:
+    """How many outputs the model saw before the reply that holds this call: those of the reply before, in this turn."""
+    replies, outputs = 0, set[str]()
+    for entry in reversed(entries):
+        match entry:
+            case AssistantEntry():
+                replies += 1
+            case ToolEntry(message=shown) if replies == 1:
+                outputs.add(shown.call_id)
+            case EndEntry():
+                break
+            case _:
+                pass
+        if replies == 2:
+            return len(outputs)
+    return 0
+
+
+def _noted(entry: AnyEntry) -> str:
+    match entry:
+        case NoteEntry(text=text) | ToolEntry(message=ToolResult(name="note", details={"note": str(text)})):
+            return text
+        case _:
+            return ""
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    return ", ".join(f"[{number}]" for number in numbers)
