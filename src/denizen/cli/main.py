@@ -19,6 +19,7 @@ COMMANDS = {
     "chat": ("denizen.cli.chat:chat", "Talk with the agent."),
     "answer": ("denizen.cli.answer:answer", "Answer the question that a parked turn waits for."),
     "sessions": ("denizen.cli.sessions:sessions", "List, show, fork, remove or export conversations."),
+    "memory": ("denizen.cli.memory:memory", "List, search, forget or export what is remembered."),
     "models": ("denizen.cli.models:models", "Show the providers and models that can be used."),
     "config": ("denizen.cli.config:config", "Make, check or find the configuration."),
     "trust": ("denizen.cli.trust:trust_folder", "Let a folder bring its own settings and skills."),

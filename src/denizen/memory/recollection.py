@@ -99,7 +99,7 @@ class Recollection:
         """Forget the fact of that id, that text, or the only one that has all of these words."""
 
         def forget() -> str:
-            fact = self._meant(what.strip())
+            fact = self.meant(what.strip())
             for store in self._stores:
                 store.remove(fact.text)
             if self._notes:
@@ -112,7 +112,8 @@ class Recollection:
         """All of them, the latest first."""
         return self._latest(-1)
 
-    def _meant(self, what: str) -> Fact:
+    def meant(self, what: str) -> Fact:
+        """The fact of that id, that text, or the only one that has all of these words. Raises ToolRefused."""
         for store in self._stores:
             if fact := store.named(what) or store.saying(what):
                 return fact

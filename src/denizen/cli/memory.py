@@ -1,0 +1,112 @@
+"""`denizen memory`: what is remembered."""
+
+import asyncio
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from denizen.cli.output import write
+from denizen.cli.table import print_table
+from denizen.cli.text import one_line
+from denizen.clock import SystemClock
+from denizen.config.files import write_private
+from denizen.config.load import load
+from denizen.config.redact import Redactor
+from denizen.memory import Recollection, open_memory
+from denizen.ports import Fact
+
+TITLES = ("id", "when", "weight", "about", "fact")
+
+
+def _scoped(command: Callable[..., Any]) -> Callable[..., Any]:
+    """With the options that choose whose facts are meant."""
+    user = click.option("--user", "only", flag_value="u", help="Only what holds wherever you work.")
+    project = click.option("--project", "only", flag_value="p", help="Only what holds in this workspace.")
+    return project(user(command))
+
+
+@click.group()
+def memory() -> None:
+    """What is remembered: for this workspace, for you, and in MEMORY.md."""
+
+
+@memory.command("list")
+@_scoped
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line, with every detail.")
+def list_facts(only: str | None, as_json: bool) -> None:
+    """All facts, the latest first."""
+    _show(_of(_memory().facts(), only), as_json=as_json)
+
+
+@memory.command()
+@click.argument("query", nargs=-1, required=True, metavar="QUERY…")
+@_scoped
+@click.option("--limit", type=click.IntRange(1), default=10, show_default=True, help="Facts at most.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line, with every detail.")
+def search(query: tuple[str, ...], only: str | None, limit: int, as_json: bool) -> None:
+    """The facts that fit best, best first, as `recall` would find them."""
+    remembered = _memory()
+    found = asyncio.run(remembered.recall(" ".join(query), len(remembered.facts()) if only else limit))
+    _show(_of(found, only)[:limit], as_json=as_json)
+
+
+@memory.command()
+@click.argument("what", nargs=-1, required=True, metavar="WHAT…")
+@click.option("--yes", is_flag=True, help="Don't ask.")
+def forget(what: tuple[str, ...], yes: bool) -> None:
+    """Forget facts for good, each named by its id, its text, or words that only it has."""
+    remembered = _memory()
+    facts = [remembered.meant(each) for each in what]
+    if not yes:
+        if not sys.stdin.isatty():
+            raise click.UsageError("Forgetting is for good: say --yes where nobody can be asked.")
+        for fact in facts:
+            click.echo(one_line(fact.text), err=True)
+        click.confirm("Forget this for good?", abort=True, err=True)
+    for fact in facts:
+        write(one_line(asyncio.run(remembered.forget(fact.text))) + "\n")
+
+
+@memory.command()
+@_scoped
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file, for you alone.")
+def export(only: str | None, output: Path | None) -> None:
+    """All facts as JSON lines, with every detail."""
+    text = _json_lines(_of(_memory().facts(), only))
+    if output:
+        write_private(output, text.encode())
+    else:
+        write(text)
+
+
+def _memory() -> Recollection:
+    loaded = load()
+    redactor = Redactor.from_environ(loaded.environ, loaded.secrets)
+    return open_memory(loaded.config, clock=SystemClock(), redact=redactor.text, with_notes=True)
+
+
+def _of(facts: Iterable[Fact], only: str | None) -> list[Fact]:
+    """Those of the project (`p`) or of the user (`u`), whose the notes are, too."""
+    return [fact for fact in facts if only in {None, fact.id[:1] or "u"}]
+
+
+def _show(facts: list[Fact], *, as_json: bool) -> None:
+    if as_json:
+        write(_json_lines(facts))
+    elif facts:
+        print_table(TITLES, map(_row, facts), elastic="fact", right=("weight",))
+    else:
+        click.echo("Nothing is remembered that fits.", err=True)
+
+
+def _row(fact: Fact) -> tuple[str, ...]:
+    when = f"{fact.at.astimezone():%Y-%m-%d}" if fact.at else ""
+    return fact.id or "note", when, f"{fact.weight:g}" if fact.id else "", fact.context, fact.text
+
+
+def _json_lines(facts: list[Fact]) -> str:
+    return "".join(msgspec.json.encode(fact).decode() + "\n" for fact in facts)
