@@ -142,3 +142,25 @@ def test_a_hundred_skills_are_offered_and_the_rest_told(own: Path) -> None:
     skills, notices = find_skills(own, own, trusted=False)
     assert len(skills) == 100
     assert ["skill-100" in notices[0], "skill-101" in notices[1]] == [True, True]
+
+
+# Skills that come with Denizen
+
+
+def test_a_coder_knows_how_to_investigate_and_an_assistant_is_not_told(own: Path, project: Path) -> None:
+    [skill], notices = find_skills(own, project, trusted=False, profile="coder")
+    assert (skill.name, notices) == ("investigate", [])
+    assert find_skills(own, project, trusted=False, profile="assistant") == ([], [])
+
+
+def test_it_goes_from_the_tree_to_the_symbol(own: Path, project: Path) -> None:
+    [skill], _ = find_skills(own, project, trusted=False, profile="coder")
+    text = skill.path.read_text("utf-8")
+    steps = ["$(view .)", "$(view PATH --types-only)", "$(analyze complexity PATH)", "$(view PATH/Symbol)"]
+    assert sorted(steps, key=text.index) == steps
+
+
+def test_the_users_own_way_to_investigate_counts(own: Path, project: Path) -> None:
+    mine = write(own / "skills", "investigate")
+    [skill], _ = find_skills(own, project, trusted=False, profile="coder")
+    assert skill.path == mine

@@ -11,6 +11,7 @@ _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?)\n---[ \t]*(\n|$)", re.DOTALL)
 _KEY = re.compile(r"([A-Za-z][\w-]*):(?:\s+(.*))?")
 _BLOCK = re.compile(r"[|>][-+0-9]*(\s+#.*)?")
+_BUILT_IN = Path(__file__).parent / "builtin"
 _MOST_BYTES = 64_000  # of a SKILL.md; its front matter stands at the beginning
 _MOST_SKILLS = 100
 _LONGEST_NAME = 64
@@ -26,10 +27,12 @@ class Skill:
     path: Path
 
 
-def find_skills(workspace_dir: Path, workspace: Path, *, trusted: bool) -> tuple[list[Skill], list[str]]:
-    """The user's skills and, where the user trusts it, the project's; and notices of what is left out.
+def find_skills(
+    workspace_dir: Path, workspace: Path, *, trusted: bool, profile: str = ""
+) -> tuple[list[Skill], list[str]]:
+    """The user's skills, the project's where the user trusts it, and those that every agent of the profile has.
 
-    Of two skills with one name the user's counts, else the first.
+    With notices of what is left out. Of two skills with one name the user's counts, else the first.
     """
     skills: dict[str, Skill] = {}
     notices: list[str] = []
@@ -45,6 +48,8 @@ def find_skills(workspace_dir: Path, workspace: Path, *, trusted: bool) -> tuple
                 _take(path, skills, notices)
             else:
                 notices.append(f"The skill {path} is left out: it is a link out of the project.")
+    for path in _paths(_BUILT_IN / profile) if profile else ():
+        _take(path, skills, notices)
     return [*skills.values()], notices
 
 
