@@ -103,6 +103,9 @@ class PolicySettings(_Table, frozen=True, kw_only=True):
 
     rules: list[Rule] = []
     """Your own rules, over the default policy: `[{ tool = "bash", match = "git status*", decide = "allow" }]`."""
+    auto_approve: Literal["low", "medium", "high"] = "high"
+    """The risk of an edit up to which nobody is asked: deleting, configuration, entry points and public API are high,
+    comments and prose low."""
     park_hours: _Amount = 24.0
     """How long a parked turn waits for an answer before it goes on without."""
 
@@ -164,6 +167,25 @@ class MemorySettings(_Table, frozen=True, kw_only=True):
     embeddings: EmbeddingSettings = EmbeddingSettings()
 
 
+class PackagesSettings(_Table, frozen=True, kw_only=True):
+    """Where `package_check` asks for versions and advisories: `[packages]`."""
+
+    pypi: str = ""
+    """For Python: a server with PyPI's JSON interface; empty, as for the next four: the public one."""
+    npm: str = ""
+    """For JavaScript and TypeScript: an npm registry."""
+    crates: str = ""
+    """For Rust: a sparse index."""
+    go: str = ""
+    """For Go: a module proxy."""
+    osv: str = ""
+    """For advisories: an OSV server."""
+    advisories: Path | None = None
+    """A file or folder of advisories in OSV's format, which `package audit` reads without the network."""
+    timeout: _Positive = 20.0
+    """Seconds for one answer."""
+
+
 class Config(_Table, frozen=True, kw_only=True):
     """The whole of `denizen.toml`.
 
@@ -184,6 +206,7 @@ class Config(_Table, frozen=True, kw_only=True):
     policy: PolicySettings = PolicySettings()
     sandbox: SandboxSettings = SandboxSettings()
     web: WebSettings = WebSettings()
+    packages: PackagesSettings = PackagesSettings()
     memory: MemorySettings = MemorySettings()
 
     home: Path | None = None

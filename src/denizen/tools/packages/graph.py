@@ -1,0 +1,139 @@
+"""A project's dependencies: what its manifest asks for, and which packages its lock file settled on."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Ecosystem = Literal["PyPI", "npm", "crates.io", "Go"]
+"""As OSV names them."""
+
+_NUMBERS = re.compile(r"\d+(?:\.\d+)*")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A direct dependency as it is declared; `kind` is empty for one to run, else `dev`, `optional: colour` and so on.
+
+    `key` is that of the package which a lock file settled on for it; empty where it doesn't say.
+    """
+
+    name: str
+    spec: str = ""
+    kind: str = ""
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a project says of itself."""
+
+    name: str = ""
+    version: str = ""
+    wanted: Sequence[Wanted] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """A package at one version. `needs` are the keys of those it brings along.
+
+    `public`: it comes from the ecosystem's own registry, as far as the lock file says; others are never asked about.
+    """
+
+    name: str
+    version: str
+    needs: Sequence[str] = ()
+    public: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """A lock file: its packages by key.
+
+    `wanted`: the direct dependencies of the projects that it holds for, where it names them: by folder (empty: its
+    own), or by the crate's name; `asked`: keys by what was asked for (`debug@^2.6.9`). `graph` is False where it
+    doesn't tell who brings what.
+    """
+
+    packages: Mapping[str, Package]
+    wanted: Mapping[str, Sequence[Wanted]] = field(default_factory=dict)
+    asked: Mapping[str, str] = field(default_factory=dict)
+    graph: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A manifest and the lock file in force; `path` is the manifest's, or the lock file's where it stands alone.
+
+    `member` is how the lock file knows the project.
+    """
+
+    path: str
+    ecosystem: Ecosystem
+    manifest: Manifest
+    locked_by: str = ""
+    lock: Lock = field(default_factory=lambda: Lock({}))
+    member: str = ""
+
+    def direct(self) -> Iterator[tuple[Wanted, str]]:
+        """The direct dependencies, each with the key of the package it was settled on; empty where it isn't locked."""
+        settled = self.lock.wanted.get(self.member, ())
+        named: dict[str, list[str]] = {}
+        for key, package in self.lock.packages.items():
+            named.setdefault(package.name, []).append(key)
+        own: dict[str, list[str]] = {}
+        for each in settled:
+            own.setdefault(each.name, []).extend([each.key] if each.key in self.lock.packages else [])
+        for wanted in self.manifest.wanted or settled:
+            asked = self.lock.asked.get(f"{wanted.name}@{wanted.spec}", "")
+            yield wanted, asked or self._nearest(wanted, own.get(wanted.name) or named.get(wanted.name, []))
+
+    def _nearest(self, wanted: Wanted, keys: Sequence[str]) -> str:
+        """Of several versions of a package the one that begins as what was asked for."""
+        start = _NUMBERS.search(wanted.spec)
+        for key in keys:
+            if start and f"{self.lock.packages[key].version}.".startswith(f"{start[0]}."):
+                return key
+        return keys[0] if keys else ""
+
+
+def link(found: Iterable[tuple[Package, Sequence[tuple[str, str]]]]) -> dict[str, Package]:
+    """Packages by key, from packages and the names and versions (empty: any) of those that they need."""
+    entries = list(found)
+    keys = {f"{package.name} {package.version}": package.name for package, _ in entries}
+    first = {name: key for key, name in reversed(keys.items())}
+
+    def key(name: str, version: str) -> str:
+        exact = f"{name} {version}"
+        return exact if exact in keys else first.get(name, "")
+
+    return {
+        f"{package.name} {package.version}": Package(
+            package.name, package.version, [found for need in needs if (found := key(*need))], package.public
+        )
+        for package, needs in entries
+    }
+
+
+def table(data: Any, *keys: str) -> dict[str, Any]:
+    """The table there; empty where there is none."""
+    for key in keys:
+        data = data.get(key) if isinstance(data, dict) else None
+    return data if isinstance(data, dict) else {}
+
+
+def tables(data: Any) -> list[dict[str, Any]]:
+    """The tables of a list; empty where there is none."""
+    return [each for each in data if isinstance(each, dict)] if isinstance(data, list) else []
+
+
+def words(data: Any) -> list[str]:
+    """The strings of a list; empty where there is none."""
+    return [each for each in data if isinstance(each, str)] if isinstance(data, list) else []
+
+
+def text(data: Any) -> str:
+    """The string there, or a table's `version`; empty where there is none."""
+    if isinstance(data, dict):
+        data = data.get("version")
+    return data if isinstance(data, str) else ""

@@ -1,0 +1,118 @@
+"""What manifests declare: pyproject.toml, Pipfile, package.json, Cargo.toml and go.mod."""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from denizen.tools.packages.graph import Manifest, Wanted, table, text, words
+
+ELSEWHERE = ("path", "git", "url", "file")
+"""How a manifest says that a dependency is from no registry."""
+_REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][\w.-]*)\s*(\[[^\]]*\])?\s*\(?([^;@#()]*)")
+_GO_LINE = re.compile(r"^\s*(?:require\s+)?([^\s()/][^\s()]*)\s+(v[^\s/]+)[ \t]*(// indirect)?", re.MULTILINE)
+_GO_REQUIRES = re.compile(r"^require\s*\(([^)]*)\)|^require\s+[^\s(].*$", re.MULTILINE)
+
+
+def read_pyproject(source: str) -> Manifest:
+    """`project`, dependency groups, and Poetry's and PDM's own tables."""
+    data = tomllib.loads(source)
+    project, poetry = table(data, "project"), table(data, "tool", "poetry")
+    return Manifest(
+        text(project.get("name")) or text(poetry.get("name")),
+        text(project.get("version")) or text(poetry.get("version")),
+        [*_standard(data), *_poetry(poetry)],
+    )
+
+
+def python_name(name: str) -> str:
+    """A Python package's name as indexes have it: `Zope.Interface` is `zope-interface`."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def requirement(line: str, kind: str = "") -> Iterator[Wanted]:
+    """The dependency that a line such as `requests[socks]>=2; python_version > "3"` declares."""
+    if found := _REQUIREMENT.match(line):
+        yield Wanted(python_name(found[1]), found[3].strip(), kind)
+
+
+def read_pipfile(source: str) -> Manifest:
+    """Packages to run and for development."""
+    data = tomllib.loads(source)
+    return Manifest("", "", [*_versions(data, "packages"), *_versions(data, "dev-packages", "dev")])
+
+
+def read_package_json(source: str) -> Manifest:
+    """Dependencies of all four kinds."""
+    data = table(msgspec.json.decode(source))
+    wanted = [
+        *_versions(data, "dependencies", python=False),
+        *_versions(data, "devDependencies", "dev", python=False),
+        *_versions(data, "optionalDependencies", "optional", python=False),
+        *_versions(data, "peerDependencies", "peer", python=False),
+    ]
+    optional = {each.name for each in wanted if each.kind == "optional"}  # npm repeats them among the others
+    kept = [each for each in wanted if each.kind or each.name not in optional]
+    return Manifest(text(data.get("name")), text(data.get("version")), kept)
+
+
+def read_cargo(source: str) -> Manifest:
+    """A crate's dependencies, also of single targets; of a workspace, those its crates share."""
+    data = tomllib.loads(source)
+    package = table(data, "package")
+    places = [data, *(table(each) for each in table(data, "target").values())]
+    kinds = {"": "dependencies", "dev": "dev-dependencies", "build": "build-dependencies"}
+    wanted = [each for place in places for kind, key in kinds.items() for each in _crates(place, key, kind)]
+    shared = _crates(table(data, "workspace"), "dependencies", "workspace")
+    return Manifest(text(package.get("name")), text(package.get("version")), [*wanted, *shared])
+
+
+def read_go_mod(source: str) -> Manifest:
+    """What a module requires; what it requires for others' sake is `indirect`."""
+    found = re.search(r"^module\s+(\S+)", source, re.MULTILINE)
+    lines = "\n".join(match[1] or match[0] for match in _GO_REQUIRES.finditer(source))
+    wanted = [Wanted(name, version, "indirect" if later else "") for name, version, later in _GO_LINE.findall(lines)]
+    return Manifest(found[1] if found else "", "", wanted)
+
+
+def _standard(data: Mapping[str, Any]) -> Iterator[Wanted]:
+    project = table(data, "project")
+    for line in words(project.get("dependencies")):
+        yield from requirement(line)
+    groups = [(f"optional: {name}", lines) for name, lines in table(project, "optional-dependencies").items()]
+    groups += [(name, lines) for name, lines in table(data, "dependency-groups").items()]
+    groups += [(name, lines) for name, lines in table(data, "tool", "pdm", "dev-dependencies").items()]
+    groups.append(("dev", table(data, "tool", "uv").get("dev-dependencies")))
+    for kind, lines in groups:
+        for line in words(lines):
+            yield from requirement(line, kind)
+
+
+def _poetry(poetry: Mapping[str, Any]) -> Iterator[Wanted]:
+    yield from _versions(poetry, "dependencies")
+    yield from _versions(poetry, "dev-dependencies", "dev")
+    for name, group in table(poetry, "group").items():
+        yield from _versions(group, "dependencies", name)
+
+
+def _versions(data: Any, key: str, kind: str = "", *, python: bool = True) -> Iterator[Wanted]:
+    """The entries of a table of names and versions."""
+    for name, value in table(data, key).items():
+        optional = isinstance(value, dict) and value.get("optional") is True
+        if not (python and name == "python"):
+            yield Wanted(python_name(name) if python else name, _spec(value), kind or ("optional" if optional else ""))
+
+
+def _crates(data: Any, key: str, kind: str) -> Iterator[Wanted]:
+    for name, value in table(data, key).items():
+        optional = isinstance(value, dict) and value.get("optional") is True
+        real = text(table(value).get("package")) or name  # a crate may be given another name
+        yield Wanted(real, _spec(value), kind or ("optional" if optional else ""))
+
+
+def _spec(value: Any) -> str:
+    """The version that is asked for, or where else it comes from: `path ../wires`."""
+    places = (f"{how} {place}" for how in ELSEWHERE if isinstance(place := table(value).get(how), str))
+    return text(value) or next(places, "")

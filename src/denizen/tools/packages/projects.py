@@ -1,0 +1,167 @@
+"""The projects of a workspace: where there are manifests, and which lock file holds for each."""
+
+import re
+import stat
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import Final, TypeVar
+
+from denizen.errors import ToolRefused
+from denizen.tools.packages import cargo, go, npm, pnpm, python, yarn
+from denizen.tools.packages.graph import Ecosystem, Lock, Manifest, Project, Wanted
+from denizen.tools.packages.manifests import read_cargo, read_go_mod, read_package_json, read_pipfile, read_pyproject
+from denizen.tools.source import load
+from denizen.tools.walk import Passed, walk
+from denizen.tools.workspace import Workspace
+
+MOST = 20
+"""Manifests that are read."""
+
+_MANIFESTS: Final[Mapping[str, tuple[Ecosystem, Callable[[str], Manifest]]]] = {
+    "pyproject.toml": ("PyPI", read_pyproject),
+    "Pipfile": ("PyPI", read_pipfile),
+    "package.json": ("npm", read_package_json),
+    "Cargo.toml": ("crates.io", read_cargo),
+    "go.mod": ("Go", read_go_mod),
+}
+_LOCKS: Final[Mapping[Ecosystem, Mapping[str, Callable[[str], Lock]]]] = {
+    "PyPI": {
+        "uv.lock": python.read_uv,
+        "poetry.lock": python.read_poetry,
+        "pdm.lock": python.read_pdm,
+        "Pipfile.lock": python.read_pipfile_lock,
+        "pylock.toml": python.read_pylock,
+    },
+    "npm": {
+        "package-lock.json": npm.read_package_lock,
+        "npm-shrinkwrap.json": npm.read_package_lock,
+        "yarn.lock": yarn.read_yarn,
+        "pnpm-lock.yaml": pnpm.read_pnpm,
+    },
+    "crates.io": {"Cargo.lock": cargo.read_cargo_lock},
+    "Go": {},
+}
+_REQUIREMENTS = re.compile(r"requirements(?:[-_.](\w+))?\.txt")
+_NOT_OURS = frozenset({"node_modules", "site-packages", ".venv", "venv", "vendor"})
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Found:
+    """The projects, the manifests below them that weren't read, and the files that can't be read, with the reason."""
+
+    projects: list[Project] = field(default_factory=list)
+    others: Sequence[str] = ()
+    unread: list[str] = field(default_factory=list)
+
+
+def find_projects(workspace: Workspace, path: str, stop: threading.Event) -> Found:
+    """The projects in the folder `path`, or where it has none, in those nearest below; or that of one manifest.
+
+    Raises ToolRefused where there is none at all.
+    """
+    manifests = sorted(_manifests(workspace, path, stop), key=lambda each: (each.count("/"), each))
+    if not manifests:
+        raise ToolRefused(
+            f"there is no manifest in {path}: no pyproject.toml, requirements.txt, package.json, Cargo.toml or go.mod"
+        )
+    nearest = [each for each in manifests if each.count("/") == manifests[0].count("/")][:MOST]
+    reader = _Reader(workspace)
+    reader.found.projects += [project for group in _groups(nearest) for project in reader.projects(group)]
+    reader.found.others = manifests[len(nearest) :]
+    return reader.found
+
+
+def _manifests(workspace: Workspace, path: str, stop: threading.Event) -> Iterator[str]:
+    with workspace.at(path) as place:
+        found, top = place.stat(), place.path
+        if found and stat.S_ISREG(found.st_mode) and _is_manifest(place.name):
+            yield top
+            return
+    with closing(walk(workspace, path, Passed(), stop)) as entries:
+        for entry in entries:
+            if entry.is_file and _is_manifest(entry.names[-1]) and not _NOT_OURS.intersection(entry.names):
+                yield "/".join([*([] if top == "." else [top]), *entry.names])
+
+
+def _is_manifest(name: str) -> bool:
+    return name in _MANIFESTS or _REQUIREMENTS.fullmatch(name) is not None
+
+
+def _groups(paths: Iterable[str]) -> Iterator[list[str]]:
+    """The manifests of each folder; Python's requirements files come together, after the others."""
+    folders: dict[str, list[str]] = {}
+    for path in paths:
+        folders.setdefault(str(PurePosixPath(path).parent), []).append(path)
+    for group in folders.values():
+        yield sorted(group, key=lambda path: (PurePosixPath(path).name not in _MANIFESTS, path))
+
+
+class _Reader:
+    """Reads manifests and lock files, each lock file once."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.found = Found()
+        self._workspace = workspace
+        self._locks: dict[str, Lock | None] = {}
+
+    def projects(self, paths: Sequence[str]) -> Iterator[Project]:
+        """The projects of one folder's manifests."""
+        python_wants = False
+        for path in [each for each in paths if PurePosixPath(each).name in _MANIFESTS]:
+            ecosystem, read = _MANIFESTS[PurePosixPath(path).name]
+            manifest = self._read(path, read)
+            if manifest is None:
+                continue
+            python_wants = python_wants or (ecosystem == "PyPI" and bool(manifest.wanted))
+            if manifest.wanted or manifest.name:
+                yield self._locked(path, ecosystem, manifest)
+        requirements = [each for each in paths if PurePosixPath(each).name not in _MANIFESTS]
+        if requirements and not python_wants:
+            yield from self._required(requirements)
+
+    def _locked(self, path: str, ecosystem: Ecosystem, manifest: Manifest) -> Project:
+        if ecosystem == "Go":
+            return Project(path, ecosystem, manifest, PurePosixPath(path).name, go.locked_by_go_mod(manifest))
+        for folder in PurePosixPath(path).parents:
+            for name, read in _LOCKS[ecosystem].items():
+                if lock := self._lock(str(folder / name), read):
+                    below = str(PurePosixPath(path).parent.relative_to(folder))
+                    member = manifest.name if ecosystem == "crates.io" else below.removeprefix(".")
+                    return Project(path, ecosystem, manifest, str(folder / name), lock, member)
+        pins = str(PurePosixPath(path).with_name("requirements.txt"))
+        if ecosystem == "PyPI" and (lock := self._lock(pins, lambda source: python.read_requirements(source)[1])):
+            return Project(path, ecosystem, manifest, pins, lock)
+        return Project(path, ecosystem, manifest)
+
+    def _required(self, paths: Sequence[str]) -> Iterator[Project]:
+        """The project of requirements files: what they ask for, and pin."""
+        for path in paths:
+            if read := self._read(path, python.read_requirements):
+                group = _REQUIREMENTS.fullmatch(PurePosixPath(path).name)
+                kind = group[1] if group and group[1] else ""
+                wanted = [Wanted(each.name, each.spec, kind) for each in read[0].wanted]
+                locked_by = path if read[1].packages else ""
+                yield Project(path, "PyPI", Manifest("", "", wanted), locked_by, read[1])
+
+    def _lock(self, path: str, read: Callable[[str], Lock]) -> Lock | None:
+        if path not in self._locks:
+            with self._workspace.at(path) as place:
+                there = place.stat() is not None
+            self._locks[path] = self._read(path, read) if there else None
+        return self._locks[path]
+
+    def _read(self, path: str, read: Callable[[str], T]) -> T | None:
+        """What a file says; None, with a remark, where it can't be read."""
+        try:
+            return read(load(self._workspace, path).text)
+        except ToolRefused as refused:
+            self.found.unread.append(str(refused))
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as broken:
+            # The files are anybody's, and may hold anything where their format wants something else.
+            self.found.unread.append(f"{path} can't be understood: {broken}")
+        return None
