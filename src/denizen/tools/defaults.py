@@ -1,0 +1,91 @@
+"""Arguments that the user chose for calls that don't give them: `[tools.grep] context = 2`."""
+
+import difflib
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from denizen.errors import ConfigError
+from denizen.messages import ToolResult
+from denizen.ports import Schema, Tool, ToolContext, Traits
+
+JUDGED = frozenset({"command", "path", "paths", "patch", "url", "unsandboxed"})
+"""Arguments that the policy judges a call by: they must stand in the call."""
+ELSEWHERE = frozenset(
+    {
+        *("read", "write", "edit", "apply_patch", "ls", "find", "grep", "bash", "git", "web_fetch", "web_search"),
+        *("view", "edit_symbol", "analyze", "package", "remember", "recall", "forget", "task", "ask", "message"),
+        *("spawn", "subagent", "cron", "i2c", "spi"),
+    }
+)
+"""Tools that one profile has and another hasn't: the settings hold for all."""
+
+
+@dataclass(slots=True)
+class Defaulted:
+    """A tool whose calls get `defaults` where they say nothing; its schema tells the model."""
+
+    tool: Tool
+    defaults: Mapping[str, Any]
+    name: str
+    shell_names: Sequence[str]
+    traits: Traits
+    schema: Schema
+
+    async def run(self, args: dict[str, Any], turn: ToolContext) -> ToolResult:
+        """Run the tool; null is no argument."""
+        absent = {name: value for name, value in self.defaults.items() if args.get(name) is None}
+        return await self.tool.run({**args, **absent}, turn)
+
+
+def with_defaults(tools: Sequence[Tool], settings: Mapping[str, Mapping[str, Any]]) -> list[Tool]:
+    """The tools, with the defaults of the settings `tools`.
+
+    Raises ConfigError for a tool or an argument that there isn't, an argument that a call must give or the policy
+    judges by, and a value that doesn't fit.
+    """
+    names = [tool.name for tool in tools]
+    for name in settings:
+        if name not in names and name not in ELSEWHERE:
+            raise ConfigError(f"tools.{name}: there is no tool {name!r}. {_nearest(name, names)}")
+    return [_with(tool, settings[tool.name]) if settings.get(tool.name) else tool for tool in tools]
+
+
+def may_default(schema: Schema) -> dict[str, dict[str, Any]]:
+    """The arguments of a tool that can be given a default, with their schemas."""
+    required = {*schema.parameters.get("required", ())} | JUDGED
+    return {name: kind for name, kind in schema.parameters["properties"].items() if name not in required}
+
+
+def _with(tool: Tool, defaults: Mapping[str, Any]) -> Tool:
+    schema = tool.schema
+    arguments = may_default(schema)
+    for name, value in defaults.items():
+        where = f"tools.{tool.name}.{name}"
+        if name in arguments:
+            _check(where, value, arguments[name])
+        elif name in schema.parameters["properties"]:
+            raise ConfigError(f"{where} can't have a default: a call must say it. Take the line out.")
+        else:
+            raise ConfigError(f"{where} is no argument of {tool.name}. {_nearest(name, arguments)}")
+    told = {name: {**kind, "default": defaults[name]} for name, kind in arguments.items() if name in defaults}
+    parameters = {**schema.parameters, "properties": {**schema.parameters["properties"], **told}}
+    schema = msgspec.structs.replace(schema, parameters=parameters)
+    return Defaulted(tool, defaults, tool.name, tool.shell_names, tool.traits, schema)
+
+
+def _check(where: str, value: Any, schema: dict[str, Any]) -> None:
+    import fastjsonschema
+
+    try:
+        fastjsonschema.validate(schema, value)
+    except fastjsonschema.JsonSchemaValueException as wrong:
+        found = msgspec.json.encode(value, enc_hook=str).decode()
+        raise ConfigError(f"{where}{wrong.message.removeprefix('data')}, and is {found}.") from wrong
+
+
+def _nearest(name: str, known: Collection[str]) -> str:
+    near = difflib.get_close_matches(name, known, 1, 0.5)
+    return f"Did you mean {near[0]}?" if near else f"There is: {', '.join(known) or 'none'}."
