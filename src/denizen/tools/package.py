@@ -5,7 +5,7 @@ network, which the policy asks about.
 """
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta
@@ -15,6 +15,7 @@ from denizen.errors import ToolRefused
 from denizen.messages import Text, ToolResult
 from denizen.ports import Tool, ToolContext, Traits
 from denizen.tools.function import tool
+from denizen.tools.jq import filtered
 from denizen.tools.packages import check, report
 from denizen.tools.packages.graph import Project
 from denizen.tools.packages.projects import Found, find_projects
@@ -41,6 +42,7 @@ def package_tools(settings: PackagesSettings) -> list[Tool]:
         path: str = ".",
         depth: Depth = 3,
         most: Most = 100,
+        jq: str = "",
     ) -> ToolResult:
         """What the project depends on, from its manifests and lock files (Python, npm, cargo, go), without network.
 
@@ -50,16 +52,18 @@ def package_tools(settings: PackagesSettings) -> list[Tool]:
             path: Project folder
             depth: Levels of the tree
             most: Rows shown
+            jq: Filter on the structured result
         """
         stop = threading.Event()
         found = await in_thread(stop, find_projects, Workspace.of(turn), path, stop)
         if action == "audit" and settings.advisories:
             place = turn.workspace / settings.advisories.expanduser()
             data = await in_thread(None, check.audit_offline, found.projects, name, place)
-            return _answer(found, data, check.audit_rows, most)
+            return await filtered(_answer(found, data, check.audit_rows, most), jq, data)
         if action in {"audit", "outdated"}:
             raise ToolRefused(_ONLINE.format(action=action))
-        return await in_thread(None, _offline, found, action, name, (depth, most))
+        data, rows = await in_thread(None, _offline, found.projects, action, name, depth)
+        return await filtered(_answer(found, data, rows, most), jq, data)
 
     @tool(traits=Traits.READS | Traits.NETWORK | Traits.UNTRUSTED | Traits.REPEATABLE)
     async def package_check(
@@ -69,6 +73,7 @@ def package_tools(settings: PackagesSettings) -> list[Tool]:
         *,
         path: str = ".",
         most: Most = 100,
+        jq: str = "",
     ) -> ToolResult:
         """Ask the registries which direct dependencies are outdated, or which locked packages have advisories.
 
@@ -76,44 +81,40 @@ def package_tools(settings: PackagesSettings) -> list[Tool]:
             name: Package
             path: Project folder
             most: Rows shown
+            jq: Filter on the structured result
         """
         stop = threading.Event()
         found = await in_thread(stop, find_projects, Workspace.of(turn), path, stop)
         if action == "audit":
-            return _answer(found, await check.audit(found.projects, name, settings), check.audit_rows, most)
-        return _answer(found, await check.outdated(found.projects, name, settings), check.outdated_rows, most)
+            data = await check.audit(found.projects, name, settings)
+            answer = _answer(found, data, check.audit_rows, most)
+        else:
+            data = await check.outdated(found.projects, name, settings)
+            answer = _answer(found, data, check.outdated_rows, most)
+        return await filtered(answer, jq, data)
 
     return [package, package_check]
 
 
-def _offline(found: Found, action: str, name: str, limits: tuple[int, int]) -> ToolResult:
-    depth, most = limits
-    if action == "info":
-        if not name:
-            raise ToolRefused("package info needs the name of a package")
-        return _answer(found, report.info(found.projects, name), report.info_rows, most)
+def _offline(projects: Sequence[Project], action: str, name: str, depth: int) -> tuple[list[dict[str, Any]], Rows]:
     if action == "list":
-        return _answer(found, report.listed(found.projects, name), report.rows, most)
-    return _answer(found, report.tree(found.projects, name, depth), report.rows, most, _flat(found.projects))
+        return report.listed(projects, name), report.rows
+    if action == "tree":
+        return report.tree(projects, name, depth), report.rows
+    if not name:
+        raise ToolRefused("package info needs the name of a package")
+    return report.info(projects, name), report.info_rows
 
 
-def _answer(found: Found, data: list[dict[str, Any]], rows: Rows, most: int, remarks: Iterable[str] = ()) -> ToolResult:
+def _answer(found: Found, data: list[dict[str, Any]], rows: Rows, most: int) -> ToolResult:
     """The rows, as many as are wanted, and what has to be said beside them."""
     lines = list(rows(data))
     shown = lines[:most]
     if len(lines) > most:
         shown.append(f"[{len(lines) - most} rows more; name a package, a smaller `path`, or a higher `most`]")
-    shown += remarks
     if found.others:
         names = ", ".join(found.others[:_MOST_OTHERS]) + (", …" if len(found.others) > _MOST_OTHERS else "")
         shown.append(f"[not looked at, give it as `path`: {names}]")
     shown += [f"[{reason}]" for reason in found.unread]
     failed = bool(data) and all(each.get("problem") for each in data)
-    return ToolResult("", "", [Text("\n".join(shown))], is_error=failed, details={"projects": data})
-
-
-def _flat(projects: Sequence[Project]) -> Iterator[str]:
-    """What a tree can't tell."""
-    for project in projects:
-        if project.locked_by and not project.lock.graph:
-            yield f"[{project.locked_by} doesn't say who brings what: only direct dependencies are shown]"
+    return ToolResult("", "", [Text("\n".join(shown))], is_error=failed, details={"projects": len(found.projects)})

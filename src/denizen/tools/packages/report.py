@@ -28,7 +28,10 @@ def tree(projects: Sequence[Project], name: str, depth: int) -> list[Data]:
 
     A package's own needs are told once; where it comes again, `note` says so.
     """
-    return [_head(each) | {"dependencies": [*_Tree(each.lock.packages, depth).of(each, name)]} for each in projects]
+    return [
+        _head(each) | {"dependencies": [*_Tree(each.lock.packages, depth).of(each, name)], "remark": _remark(each)}
+        for each in projects
+    ]
 
 
 def info(projects: Sequence[Project], name: str) -> list[Data]:
@@ -46,6 +49,8 @@ def rows(data: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield from _rows(project["dependencies"], 1, " (not locked)" if project["locked_by"] else "")
         if not project["dependencies"]:
             yield "  no dependencies"
+        if project.get("remark"):
+            yield f"  [{project['remark']}]"
 
 
 def info_rows(data: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -73,7 +78,6 @@ def _head(project: Project) -> Data:
         "version": printable(project.manifest.version),
         "locked_by": project.locked_by,
         "packages": len(project.lock.packages),
-        "graph": project.lock.graph,
     }
 
 
@@ -90,6 +94,11 @@ def _wanted(wanted: Wanted, package: Package | None) -> Data:
         "spec": printable(wanted.spec),
         "kind": printable(wanted.kind),
     }
+
+
+def _remark(project: Project) -> str:
+    flat = project.locked_by and not project.lock.graph
+    return f"{project.locked_by} doesn't say who brings what: only direct dependencies are shown" if flat else ""
 
 
 @dataclass(slots=True)
