@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from denizen.config.load import load
 from denizen.config.settings import Rule
-from denizen.config.write import add_rule
+from denizen.config.write import add_rule, set_tool_default
 from denizen.errors import ConfigError
 
 RULE = Rule(tool="bash", match="make *", decide="allow")
@@ -126,3 +126,52 @@ def test_processes_that_add_rules_at_once_lose_none(tmp_path: Path) -> None:
     running = [subprocess.Popen(half) for half in halves]
     assert [process.wait(60) for process in running] == [0, 0]
     assert sorted(rule.tool for rule in rules_of(tmp_path)) == sorted(names)
+
+
+# A tool's default
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param("", "[tools.grep]\ncontext = 2\n", id="an empty file"),
+        pytest.param("# mine", "# mine\n\n[tools.grep]\ncontext = 2\n", id="a comment alone"),
+        pytest.param(
+            "[agent]\nmax_tokens = 9\n", "[agent]\nmax_tokens = 9\n\n[tools.grep]\ncontext = 2\n", id="other tables"
+        ),
+        pytest.param(
+            '[tools.grep] # mine\nmode = "files"\n[agent]\n',
+            '[tools.grep] # mine\ncontext = 2\nmode = "files"\n[agent]\n',
+            id="a table of the tool",
+        ),
+        pytest.param("[tools.grep]", "[tools.grep]\ncontext = 2\n", id="a title alone"),
+        pytest.param(
+            "[tools.ls]\ncontext = 1\n[tools.grep]\n  context  =  9 # mine\n",
+            "[tools.ls]\ncontext = 1\n[tools.grep]\n  context  =  2 # mine\n",
+            id="another value",
+        ),
+        pytest.param("tools.grep.context = 9", "tools.grep.context = 2", id="a dotted key"),
+        pytest.param("[tools]\ngrep.context = 9\n", "[tools]\ngrep.context = 2\n", id="a half dotted key"),
+        pytest.param("[tools.grep]\ncontext = 2\n", "[tools.grep]\ncontext = 2\n", id="the same value"),
+    ],
+)
+def test_a_default_goes_where_it_belongs(tmp_path: Path, before: str, after: str) -> None:
+    (tmp_path / "denizen.toml").write_text(before)
+    set_tool_default(tmp_path, "grep", "context", 2)
+    assert (tmp_path / "denizen.toml").read_text() == after
+    assert load(home=tmp_path, environ={}, cwd=tmp_path).config.tools["grep"]["context"] == 2
+    assert (tmp_path / "denizen.toml").stat().st_mode & 0o777 == 0o600
+
+
+@given(st.text() | st.integers(-1000, 1000) | st.booleans() | st.lists(st.text()))
+def test_any_value_reads_back_as_it_was(tmp_path_factory: pytest.TempPathFactory, value: object) -> None:
+    home = tmp_path_factory.mktemp("home")
+    set_tool_default(home, "grep", "glob", value)
+    assert load(home=home, environ={}, cwd=home).config.tools == {"grep": {"glob": value}}
+
+
+def test_a_table_that_cannot_be_added_to_is_told_with_what_to_add(tmp_path: Path) -> None:
+    (tmp_path / "denizen.toml").write_text("tools = { grep = { mode = 'files' } }\n")
+    with pytest.raises(ConfigError, match=r"Add it yourself: \[tools\.grep\] context = 2"):
+        set_tool_default(tmp_path, "grep", "context", 2)
+    assert (tmp_path / "denizen.toml").read_text() == "tools = { grep = { mode = 'files' } }\n"

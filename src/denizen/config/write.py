@@ -1,6 +1,7 @@
 """Writing to the home's `denizen.toml` without disturbing what the user wrote there."""
 
 import json
+import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ import msgspec
 from denizen.config.env import escape
 from denizen.config.files import as_text, read_settings, write_private
 from denizen.config.home import sole_writer
+from denizen.config.redact import map_text
 from denizen.config.rules import check_examples
 from denizen.config.settings import Rule
 from denizen.config.source import parse
@@ -32,7 +34,24 @@ def add_rule(home: Path, rule: Rule) -> None:
         entry = _entry(rule)
         if rules[-1:] != [entry]:
             wanted = {**settings, "policy": {**settings.get("policy", {}), "rules": [*rules, entry]}}
-            write_private(path, _with_rule(text, entry, wanted, path).encode())
+            write_private(path, _first(_attempts(text, entry), wanted, path, f"policy.rules: {_inline(entry)}"))
+
+
+def set_tool_default(home: Path, tool: str, argument: str, value: Any) -> None:
+    """Set `argument` of the table `[tools.TOOL]`, whatever it was before; comments and layout stay.
+
+    Raises ConfigError when the file isn't valid, or its tables stand in a form that can't be added to; the message then
+    has the line to paste.
+    """
+    path = home / "denizen.toml"
+    value = map_text(value, escape)
+    with sole_writer(home):
+        text = as_text(read_settings(path) or b"", path)
+        settings = parse(text, str(path)).data
+        tools = settings.get("tools", {})
+        wanted = {**settings, "tools": {**tools, tool: {**tools.get(tool, {}), argument: value}}}
+        attempts = _default_attempts(text, f"tools.{tool}", argument, to_toml(value))
+        write_private(path, _first(attempts, wanted, path, f"[tools.{tool}] {argument} = {to_toml(value)}"))
 
 
 def to_toml(value: Any) -> str:
@@ -51,22 +70,37 @@ def _entry(rule: Rule) -> dict[str, Any]:
     return entry
 
 
-def _with_rule(text: str, entry: dict[str, Any], wanted: dict[str, Any], path: Path) -> str:
-    """The text with the rule in it: the first attempt that reads back as exactly what is wanted."""
-    for attempt in _attempts(text, entry):
+def _first(attempts: Iterator[str], wanted: dict[str, Any], path: Path, entry: str) -> bytes:
+    """The first attempt that reads back as exactly what is wanted."""
+    for attempt in attempts:
         try:
             if tomllib.loads(attempt) == wanted:
-                return attempt
+                return attempt.encode()
         except tomllib.TOMLDecodeError:
             continue
-    raise ConfigError(f"The rule can't be added to {path}. Add it yourself to policy.rules: {_inline(entry)}")
+    raise ConfigError(f"The file {path} can't be added to. Add it yourself: {entry}")
+
+
+def _default_attempts(text: str, table: str, key: str, value: str) -> Iterator[str]:
+    """The value in the place of each that stands behind such a key; else below the table's title; else at the end."""
+    assigned = rf"^(?P<before>[ \t]*(?:[\w-]+\.)*{re.escape(key)}[ \t]*=[ \t]*)[^\n]*?(?=[ \t]*(?:#[^\n]*)?$)"
+    for line in re.finditer(assigned, text, re.MULTILINE):
+        yield f"{text[: line.start()]}{line['before']}{value}{text[line.end() :]}"
+    titled = rf"^[ \t]*\[[ \t]*{re.escape(table)}[ \t]*\][^\n]*$\n?"
+    for title in re.finditer(titled, text, re.MULTILINE):
+        end = "" if title[0].endswith("\n") else "\n"
+        yield f"{text[: title.end()]}{end}{key} = {value}\n{text[title.end() :]}"
+    yield f"{text}{_gap(text)}[{table}]\n{key} = {value}\n"
+
+
+def _gap(text: str) -> str:
+    return "" if not text else "\n" if text.endswith("\n") else "\n\n"
 
 
 def _attempts(text: str, entry: dict[str, Any]) -> Iterator[str]:
     """The rule as a table at the end of the file; else at the end of each list there is, whichever is the rules'."""
     lines = "".join(f"{key} = {to_toml(value)}\n" for key, value in entry.items())
-    gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
-    yield f"{text}{gap}[[policy.rules]]\n{lines}"
+    yield f"{text}{_gap(text)}[[policy.rules]]\n{lines}"
     for place in (place for place, character in enumerate(text) if character == "]"):
         line = text.rfind("\n", 0, place) + 1
         if not text[line:place].strip():
