@@ -93,4 +93,4 @@ async def test_notes_says_when_there_are_none(turn: ToolContext) -> None:
 
 @pytest.mark.parametrize("tool", [keep, note, notes], ids=lambda tool: tool.name)
 def test_they_change_nothing_outside_the_transcript(tool: Any) -> None:
-    assert tool.traits == Traits.READS | Traits.REPEATABLE
+    assert tool.traits == Traits.REPEATABLE

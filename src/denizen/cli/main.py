@@ -16,10 +16,13 @@ FAILED, WRONG_USE, CANCELLED = 1, 2, 130
 
 COMMANDS = {
     "ask": ("denizen.cli.ask:ask", "Ask one question, or give one task."),
+    "code": ("denizen.cli.code:code", "Do one task in a project: look, change, check."),
     "chat": ("denizen.cli.chat:chat", "Talk with the agent."),
     "answer": ("denizen.cli.answer:answer", "Answer the question that a parked turn waits for."),
     "sessions": ("denizen.cli.sessions:sessions", "List, show, fork, remove or export conversations."),
+    "checkpoints": ("denizen.cli.checkpoints:checkpoints", "List, compare, make or restore what the files were."),
     "memory": ("denizen.cli.memory:memory", "List, search, forget or export what is remembered."),
+    "context": ("denizen.cli.context:context", "Show what the model would be asked next in a session."),
     "models": ("denizen.cli.models:models", "Show the providers and models that can be used."),
     "config": ("denizen.cli.config:config", "Make, check or find the configuration."),
     "trust": ("denizen.cli.trust:trust_folder", "Let a folder bring its own settings and skills."),

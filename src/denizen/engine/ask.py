@@ -33,7 +33,7 @@ async def ask_model(turn: Turn) -> AssistantMessage:
     while True:
         turn.agent.budget.check(turn)
         turn.emit(LlmStart(turn.account.iterations + 1, turn.agent.model.name))
-        outcome = await _call(turn, _request(turn), keep=True)
+        outcome = await _call(turn, request_of(turn), keep=True)
         if isinstance(outcome, AssistantMessage):
             break
         if outcome.kind != "context_overflow" or not await _relieve(turn, levels):
@@ -74,7 +74,8 @@ async def summary_entry(turn: Turn, level: int) -> CompactionEntry | None:
     return entry and msgspec.structs.replace(entry, usage=spent)
 
 
-def _request(turn: Turn) -> ModelRequest:
+def request_of(turn: Turn) -> ModelRequest:
+    """What the model is asked next: the context as it stands, in the agent's action format."""
     agent = turn.agent
     request = ModelRequest(
         turn.feed.context.assemble(turn.view()),

@@ -9,10 +9,8 @@ from denizen.messages import ToolResult
 from denizen.ports import ToolContext, Traits
 from denizen.tools.function import result, tool
 
-_HARMLESS = Traits.READS | Traits.REPEATABLE
 
-
-@tool(traits=_HARMLESS)
+@tool(traits=Traits.REPEATABLE)
 async def keep(turn: ToolContext, outputs: list[int] | int | Literal["all"] = "all") -> ToolResult:
     """Keep outputs in your working memory. An output is shown to you once: it is gone after your next reply, unless
     that reply keeps it. Keep what you will need as it is, note what you learnt from the rest.
@@ -30,7 +28,7 @@ async def keep(turn: ToolContext, outputs: list[int] | int | Literal["all"] = "a
     return result(f"Kept {_listed(numbers)}.", keep=numbers)
 
 
-@tool(traits=_HARMLESS)
+@tool(traits=Traits.REPEATABLE)
 async def note(text: str) -> ToolResult:
     """Note in your working memory what you found out, so that you needn't keep the output that shows it.
 
@@ -42,7 +40,7 @@ async def note(text: str) -> ToolResult:
     return result("Noted.", note=text.strip())
 
 
-@tool(traits=_HARMLESS)
+@tool(traits=Traits.REPEATABLE)
 async def notes(turn: ToolContext) -> str:
     """List the notes of this session."""
     found = [text for entry in turn.entries if (text := _noted(entry))]

@@ -1,0 +1,67 @@
+"""`denizen context`: what the model would be asked next."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import click
+import msgspec
+
+from denizen.cli.home import store
+from denizen.cli.output import write
+from denizen.cli.table import print_table
+from denizen.cli.text import printable
+from denizen.config.load import load
+from denizen.engine import Agent
+from denizen.engine.context import Part, next_request, parts_of
+from denizen.engine.feed import PROMPT
+from denizen.engine.resume import question_of
+from denizen.entries import AnyEntry, SessionEntry, StateEntry
+
+TITLES = ("message", "from", "part", "characters", "tokens", "begins with")
+
+
+@click.command()
+@click.argument("session")
+@click.option("--full", is_flag=True, help="The whole texts.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line for each part, with its text.")
+@click.option("--config", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Read this file instead.")
+def context(session: str, full: bool, as_json: bool, config: Path | None) -> None:
+    """What the next model call of SESSION would contain, part by part, with sizes.
+
+    Nothing is asked and nothing is changed; the session may be in use. Tokens are an estimate.
+    """
+    entries = asyncio.run(store().read(session))
+    parts = asyncio.run(_parts(entries, config))
+    if as_json:
+        write("".join(msgspec.json.encode(part).decode() + "\n" for part in parts))
+    elif full:
+        for part in parts:
+            write(click.style(f"# {' · '.join(_cells(part))}", bold=True) + f"\n{printable(part.text).strip()}\n\n")
+    else:
+        print_table(TITLES, _rows(parts), elastic="begins with", right=("characters", "tokens"))
+    if question := question_of(entries):
+        click.secho(printable(f"It waits for an answer first: {question.question}"), fg="yellow", err=True)
+
+
+async def _parts(entries: Sequence[AnyEntry], config: Path | None) -> list[Part]:
+    header = next(entry for entry in entries if isinstance(entry, SessionEntry))
+    loaded = load(config, workspace=header.workspace if Path(header.workspace).is_dir() else None)
+    async with Agent(loaded.config, environ=loaded.environ, profile=header.profile or "assistant") as agent:
+        return [*parts_of(next_request(agent, entries), _prompt(entries))]
+
+
+def _prompt(entries: Sequence[AnyEntry]) -> str:
+    """The session's system prompt as it was recorded last."""
+    recorded = (e.value["text"] for e in reversed(entries) if isinstance(e, StateEntry) and e.name == PROMPT)
+    return next(recorded, "")
+
+
+def _rows(parts: Sequence[Part]) -> Iterable[Sequence[str]]:
+    for part in parts:
+        yield (*_cells(part), part.text.strip()[:200])
+    yield "", "", "total", f"{sum(part.characters for part in parts):,}", f"{sum(part.tokens for part in parts):,}", ""
+
+
+def _cells(part: Part) -> Sequence[str]:
+    return str(part.message or ""), part.role, part.kind, f"{part.characters:,}", f"{part.tokens:,}"

@@ -1,0 +1,105 @@
+"""What the next model call of a session contains, without making it."""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from denizen.context.estimate import IMAGE_TOKENS, estimate_text
+from denizen.engine.agent import Agent
+from denizen.engine.ask import request_of
+from denizen.engine.run import Listener
+from denizen.engine.turn import Turn
+from denizen.entries import AnyEntry, SessionEntry
+from denizen.errors import SessionError
+from denizen.messages import AssistantMessage, Image, Message, Opaque, Text, Thinking, ToolCall, ToolResult
+from denizen.ports import ModelRequest
+
+
+class Part(msgspec.Struct, frozen=True):
+    """A piece of a model call. `message` counts from 1; 0 is what comes before the messages.
+
+    `role` is system, tools, user, assistant or result; `kind` prompt, grammar, schema, text, thinking, call, image or
+    opaque. `tokens` is an estimate: no provider was asked.
+    """
+
+    message: int
+    role: str
+    kind: str
+    characters: int
+    tokens: int
+    text: str
+
+
+class Recorded:
+    """A session as it was read: nothing can be added to it."""
+
+    moved = False
+    warnings: Sequence[str] = ()
+
+    def __init__(self, entries: Sequence[AnyEntry]) -> None:
+        first = entries[0] if entries else None
+        self.key = first.key if isinstance(first, SessionEntry) else ""
+        self.head = entries[-1].id if entries else ""
+        self.entries = entries
+
+    async def append(self, entry: AnyEntry, *, expect_head: str | None = None) -> str:
+        """Refuse."""
+        raise SessionError(f"session {self.key} is open for reading alone")
+
+    async def move_head(self, to: str) -> None:
+        """Refuse."""
+        raise SessionError(f"session {self.key} is open for reading alone")
+
+    async def sync(self) -> None:
+        """Nothing was written."""
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
+def next_request(agent: Agent, entries: Sequence[AnyEntry]) -> ModelRequest:
+    """What the model would be asked next in the session of these entries, but for what the user says then."""
+    session = Recorded(entries)
+    return request_of(Turn(agent, session, Listener(), stream=True, feed=agent.feed(session)))
+
+
+def parts_of(request: ModelRequest, prompt: str) -> Iterator[Part]:
+    """The pieces of a call, in order; what of its system prompt isn't the session's `prompt` is the grammar."""
+    before, found, behind = request.system.partition(prompt) if prompt else ("", "", request.system)
+    for kind, text in (("grammar", before), ("prompt", found), ("grammar", behind)):
+        if text.strip():
+            yield _part(0, "system", kind, text)
+    for schema in request.tools:
+        yield _part(0, "tools", "schema", msgspec.json.encode(schema).decode())
+    for number, message in enumerate(request.messages, 1):
+        yield from _parts(number, message)
+
+
+def _parts(number: int, message: Message) -> Iterator[Part]:
+    role = _role(message)
+    for part in message.content:
+        match part:
+            case Text(text):
+                yield _part(number, role, "text", text)
+            case Thinking(text=text):
+                yield _part(number, role, "thinking", text)
+            case ToolCall(name=name, args=args):
+                yield _part(number, role, "call", f"{name} {msgspec.json.encode(args).decode()}")
+            case Image(media_type, data):
+                yield Part(number, role, "image", 0, IMAGE_TOKENS, f"{media_type}, {len(data):,} bytes")
+            case Opaque(data=data):
+                yield _part(number, role, "opaque", str(data))
+
+
+def _role(message: Message) -> str:
+    match message:
+        case AssistantMessage():
+            return "assistant"
+        case ToolResult():
+            return "result"
+        case _:
+            return "user"
+
+
+def _part(message: int, role: str, kind: str, text: str) -> Part:
+    return Part(message, role, kind, len(text), estimate_text(text), text)

@@ -1,0 +1,77 @@
+"""`denizen context`: what the model would be asked next."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.conftest import Run
+from tests.cli.model import Model, call
+
+
+@pytest.fixture
+def talked(denizen: Run, model: Model, repo: Path) -> str:
+    (repo / "long.txt").write_text("".join(f"line {number}\n" for number in range(1, 100)))
+    model.plays(call("read", "Let me look.", path="long.txt"), "It has 99 lines.")
+    assert denizen("ask", "--session", "talk", "How long is long.txt?").status == 0
+    return "talk"
+
+
+def parts(denizen: Run, *arguments: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in denizen("context", *arguments, "--json").out.splitlines()]
+
+
+def test_it_is_a_table_of_parts_with_their_sizes(denizen: Run, talked: str) -> None:
+    titles, *rows, total = denizen("context", talked).out.splitlines()
+    assert titles.split("  ")[0] == "message"
+    assert rows[0].split()[:2] == ["system", "prompt"]
+    assert any(row.split()[:3] == ["1", "user", "text"] and row.endswith("How long is long.txt?") for row in rows)
+    sizes = [(int(row["characters"]), int(row["tokens"])) for row in parts(denizen, talked)]
+    assert total.split() == ["total", f"{sum(size for size, _ in sizes):,}", f"{sum(tokens for _, tokens in sizes):,}"]
+
+
+def test_it_is_what_the_model_gets(denizen: Run, model: Model, talked: str) -> None:
+    shown = [part for part in parts(denizen, talked) if part["message"]]
+    model.plays("Yes.")
+    denizen("ask", "--session", "talk", "Sure?")
+    sent = json.dumps(model.requests[-1]["messages"])
+    for part in shown:
+        if part["kind"] == "text":
+            assert json.dumps(part["text"])[1:-1] in sent
+    assert [part["role"] for part in shown] == ["user", "user", "assistant", "assistant", "result", "assistant"]
+
+
+def test_full_prints_the_texts(denizen: Run, talked: str) -> None:
+    out = denizen("context", talked, "--full").out
+    assert "line 99" in out
+    assert "<identity>" in out
+
+
+def test_what_tools_gave_cannot_paint_the_terminal(denizen: Run, model: Model, repo: Path) -> None:
+    (repo / "paint.txt").write_text("\x1b[2Jgone")
+    model.plays(call("read", path="paint.txt"), "Read.")
+    denizen("ask", "--session", "s", "hi")
+    for arguments in ([], ["--full"]):
+        assert "\x1b" not in denizen("context", "s", *arguments).out
+
+
+def test_it_reads_a_session_that_is_in_use_and_changes_nothing(denizen: Run, talked: str, home: Path) -> None:
+    [file] = home.glob("sessions/**/*talk.jsonl")
+    before = file.read_bytes()
+    assert denizen("context", talked).status == 0
+    assert file.read_bytes() == before
+    assert not [*home.glob("sessions/**/*.lock")]
+
+
+def test_a_session_that_there_is_not(denizen: Run) -> None:
+    ran = denizen("context", "nobody")
+    assert ran.status == 1
+    assert "There is no session nobody." in ran.err
+
+
+def test_a_session_that_waits_for_an_answer_says_so(denizen: Run, model: Model, asks_about_writes: None) -> None:
+    model.plays(call("write", path="a.txt", content="a"))
+    assert denizen("ask", "--session", "s", "write").status == 4
+    ran = denizen("context", "s")
+    assert ran.status == 0
+    assert "waits for an answer first" in ran.err
