@@ -1,7 +1,7 @@
 """How code is built: its symbols and who refers to them, by tree-sitter grammars, and an index of a project's."""
 
 from denizen.structure.index import Index, IndexedFile, Located, Mention, Refreshed, SourceFile, use_index
-from denizen.structure.languages import LANGUAGES, language_of, named_language
+from denizen.structure.languages import LANGUAGES, is_of_type, language_of, named_language
 from denizen.structure.outline import FUNCTIONS, TYPES, Outline, Reference, Symbol, Unparsable, outline
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "SourceFile",
     "Symbol",
     "Unparsable",
+    "is_of_type",
     "language_of",
     "named_language",
     "outline",

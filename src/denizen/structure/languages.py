@@ -71,6 +71,15 @@ def language_of(path: str, head: bytes = b"") -> str:
     return _BY_INTERPRETER.get(interpreter[1].decode(), "") if interpreter else ""
 
 
+def is_of_type(path: str, word: str) -> bool:
+    """Whether a file is in the language that a person means by a word, or ends in it where it means none."""
+    language = named_language(word)
+    if not language:
+        return path.casefold().endswith(f".{word.strip().lstrip('.').casefold()}")
+    also = {"typescript": {"tsx"}, "cpp": {"c"} if path.endswith(".h") else set[str]()}
+    return language_of(path) in {language, *also.get(language, ())}
+
+
 def named_language(word: str) -> str:
     """The language that a person means by a word (`TypeScript`, `ts`, `c++`); empty: none that is known."""
     word = word.strip().lower().lstrip(".")

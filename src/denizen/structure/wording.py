@@ -68,12 +68,16 @@ def _line(text: bytes) -> str:
 
 
 def _docstring(body: "Node") -> str:
-    first = body.named_child(0)
-    string = first.named_child(0) if first is not None and first.type == "expression_statement" else first
+    first = _inner(body)
+    string = _inner(first) if first is not None and first.type == "expression_statement" else first
     if string is None or string.type != "string":
         return ""
     text = (string.text or b"")[:2000].decode(errors="replace")
     return next((line.strip() for line in _QUOTES.sub("", text).splitlines() if _WORD.search(line)), "")
+
+
+def _inner(node: "Node") -> "Node | None":
+    return node.named_child(0) if node.named_child_count else None
 
 
 def _words(line: str) -> str:

@@ -5,15 +5,17 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
 from denizen.messages import ToolResult
 from denizen.ports import Tool, ToolContext, Traits
+from denizen.structure import is_of_type
 from denizen.tools.candidates import candidates
 from denizen.tools.excerpt import Row, excerpt
 from denizen.tools.function import result, tool
+from denizen.tools.jq import filtered
 from denizen.tools.search import Hit, Query, Searcher
 from denizen.tools.text import printable
 from denizen.tools.thread import in_thread
@@ -23,6 +25,8 @@ from denizen.tools.workspace import Workspace
 MOST = 200
 MOST_CHARS = 40_000
 """What one call shows at most: results, and characters."""
+FILTERED = 10
+"""How many times as much a filter sees."""
 SECONDS = 30.0
 """How long a search may take."""
 
@@ -40,22 +44,27 @@ def grep_tool(environ: Mapping[str, str], *, seconds: float = SECONDS) -> Tool:
         path: str = ".",
         *,
         glob: str = "",
+        type: str = "",
         ignore_case: bool = False,
         context: Annotated[int, Meta(ge=0, le=50)] = 0,
         mode: Mode = "lines",
         start: Annotated[int, Meta(ge=1)] = 1,
+        jq: str = "",
     ) -> ToolResult:
         """Search files for lines that match a regular expression, without files that git ignores.
 
         Args:
             path: File or folder
             glob: Only files like `*.py`
+            type: Only this language or file ending
             context: Lines around each match
             start: First match shown
+            jq: Filter on the structured result
         """
-        query = Query(pattern, ignore_case, most=1 if mode == "files" else start + MOST, count=mode == "count")
+        most = FILTERED if jq else 1
+        query = Query(pattern, ignore_case, most=1 if mode == "files" else start + most * MOST, count=mode == "count")
         passed, stop = Passed(), threading.Event()
-        page = _Page(Workspace.of(turn), mode, context, start, stop)
+        page = _Page(Workspace.of(turn), mode, context, start, stop, type, most)
         with closing(candidates(page.workspace, path, glob, passed, stop)) as batches:
             try:
                 async with asyncio.timeout(seconds):
@@ -63,7 +72,8 @@ def grep_tool(environ: Mapping[str, str], *, seconds: float = SECONDS) -> Tool:
             except TimeoutError:
                 page.late = True
         text = page.text() + passed.notes(nothing_found=not page.seen)
-        return result(text, path=path, pattern=pattern, matches=page.shown)
+        answer = result(text, path=path, pattern=pattern, matches=page.shown)
+        return await filtered(answer, jq, {"whole": not page.notes(), "matches": page.found})
 
     return grep
 
@@ -71,7 +81,8 @@ def grep_tool(environ: Mapping[str, str], *, seconds: float = SECONDS) -> Tool:
 async def _search(searcher: Searcher, query: Query, batches: Iterator[Sequence[str]], page: "_Page") -> None:
     command = await searcher.command(query)
     while not page.full and (batch := await in_thread(page.stop, next, batches, ())):
-        hits = await searcher.search(command, page.workspace.root, batch)
+        batch = [address for address in batch if is_of_type(address, page.type)] if page.type else batch
+        hits = await searcher.search(command, page.workspace.root, batch) if batch else {}
         await in_thread(page.stop, page.add, [(address, hits[address]) for address in batch if address in hits])
 
 
@@ -84,29 +95,34 @@ class _Page:
     context: int
     start: int
     stop: threading.Event
+    type: str = ""
+    times: int = 1
     seen: int = 0
     shown: int = 0
     full: bool = False
     late: bool = False
     rows: list[str] = field(default_factory=list)
+    found: list[dict[str, Any]] = field(default_factory=list)
     chars: int = 0
 
     def add(self, files: Sequence[tuple[str, Sequence[Hit]]]) -> None:
         """Show what was found in the files."""
         for address, hits in files:
-            heading = [printable(address.removeprefix("./"))] if self.mode == "lines" else []
+            file = printable(address.removeprefix("./"))
+            heading = [file] if self.mode == "lines" else []
             for counts, row in self._rows(address, hits):
                 if self.full:
                     return
-                self._add(row, heading, counts=counts)
+                self._add(file, row, heading, counts=counts)
 
-    def _add(self, row: str, heading: list[str], *, counts: bool) -> None:
-        if counts and (self.shown == MOST or self.chars > MOST_CHARS):
+    def _add(self, file: str, row: str, heading: list[str], *, counts: bool) -> None:
+        if counts and (self.shown == self.times * MOST or self.chars > self.times * MOST_CHARS):
             self.full = True
             return
         self.seen += counts
         if self.seen >= self.start - (not counts):
             self.shown += counts
+            self.found += [self._fact(file, row)] if counts else []
             self.rows += [*heading, row]
             self.chars += len(row) + sum(map(len, heading))
             heading.clear()
@@ -118,15 +134,26 @@ class _Page:
         count = f": {hits[0][0]}" if self.mode == "count" else ""
         return [(True, printable(address.removeprefix("./")) + count)] if is_text else []
 
+    def _fact(self, file: str, row: str) -> dict[str, Any]:
+        """A result as a filter gets it."""
+        if self.mode == "lines":
+            line, _, text = row.partition(":")
+            return {"file": file, "line": int(line), "text": text}
+        return {"file": file, "count": int(row.rpartition(": ")[2])} if self.mode == "count" else {"file": file}
+
     def text(self) -> str:
         """The rows, and how to see what they leave out."""
         lines = self.rows or ["[no more matches]" if self.seen else "[no matches]"]
+        return "\n".join([*lines, *self.notes()])
+
+    def notes(self) -> list[str]:
+        """Why that isn't all."""
+        notes: list[str] = []
         if self.full:
             last = self.start + self.shown
-            lines = [*lines, f"[results {self.start}–{last - 1}; to go on: grep with start={last}]"]
+            notes.append(f"[results {self.start}–{last - 1}; to go on: grep with start={last}]")
         if self.late:
-            lines = [
-                *lines,
-                "[not all was searched: it took too long; give a narrower `path` or `glob`, or a simpler pattern]",
-            ]
-        return "\n".join(lines)
+            notes.append(
+                "[not all was searched: it took too long; give a narrower `path` or `glob`, or a simpler pattern]"
+            )
+        return notes

@@ -3,29 +3,35 @@
 import difflib
 import errno
 import re
+import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from denizen.errors import ToolRefused
 from denizen.structure import Symbol
 from denizen.tools.place import Missing
+from denizen.tools.place import missing as missing_at
 from denizen.tools.workspace import Workspace
 
 MOST_NEAR = 5
 """Names that a refusal proposes."""
 _PARTS = re.compile(r"/|::|\.|#")
 _LINE = re.compile(r"^(.*)@(\d+)$", re.DOTALL)
-_SECOND_BEST = frozenset({"impl", "extension", "declaration"})
+SECOND_BEST = frozenset({"impl", "extension", "declaration"})
 """Kinds that speak of something defined elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The file or folder at `path` (`address` leads there again), and the name of a symbol in it; empty: none."""
+    """The file or folder at `path` (`address` leads there again), and the name of a symbol in it; empty: none.
+
+    `missing` is why all of it can't be the path of a file.
+    """
 
     path: str
     address: str
-    symbol: str
+    is_folder: bool
+    symbol: str = ""
     missing: ToolRefused | None = None
 
     @property
@@ -44,15 +50,16 @@ def find_target(workspace: Workspace, path: str) -> Target:
     for count in range(len(names), 0, -1):
         try:
             with workspace.at("/".join(names[:count]) or "/") as place:
-                if place.stat():
-                    return Target(place.path, place.address, "/".join(names[count:]).strip("/"), missing)
-                missing = missing or Missing(f"{place.path} doesn't exist")
+                if found := place.stat():
+                    rest = "/".join(names[count:]).strip("/")
+                    return Target(place.path, place.address, stat.S_ISDIR(found.st_mode), rest, missing)
+                missing = missing or missing_at(place.fd, place.name, place.path)
         except ToolRefused as error:
             if not _is_nothing(error):
                 raise
             missing = missing or error
     with workspace.at(".") as place:
-        return Target(place.path, place.address, path, missing)
+        return Target(place.path, place.address, is_folder=True, symbol=path, missing=missing)
 
 
 def matching(symbols: Sequence[Symbol], name: str) -> list[Symbol]:
@@ -65,21 +72,23 @@ def matching(symbols: Sequence[Symbol], name: str) -> list[Symbol]:
         at = int(found[2])
         around = matching([symbol for symbol in symbols if symbol.first <= at <= symbol.last], found[1])
         return [symbol for symbol in around if at in {symbol.line, symbol.first}] or around
-    wanted = _split(name)
-    whole = [symbol for symbol in symbols if symbol.path == name or _split(symbol.path) == wanted]
-    ends = whole or [symbol for symbol in symbols if _split(symbol.path)[-len(wanted) :] == wanted]
-    best = [symbol for symbol in ends if symbol.kind not in _SECOND_BEST]
+    wanted = names_of(name)
+    whole = [symbol for symbol in symbols if symbol.path == name or names_of(symbol.path) == wanted]
+    ends = whole or [symbol for symbol in symbols if names_of(symbol.path)[-len(wanted) :] == wanted]
+    best = [symbol for symbol in ends if symbol.kind not in SECOND_BEST]
     return best if len(best) == 1 else ends
 
 
-def nearest_symbols(symbols: Sequence[Symbol], name: str) -> list[str]:
-    """The paths of those whose names are most like it."""
-    last = _split(name.partition("@")[0])[-1].casefold()
+def no_such_symbol(where: str, symbols: Sequence[Symbol], name: str) -> ToolRefused:
+    """The refusal of a name that no symbol has; it tells the paths of those whose names are most like it."""
     paths: dict[str, list[str]] = {}
     for symbol in symbols:
         paths.setdefault(symbol.name.casefold(), []).append(symbol.path)
+    last = names_of(name.partition("@")[0])[-1].casefold()
     near = difflib.get_close_matches(last, paths, MOST_NEAR, 0.6)
-    return [*dict.fromkeys(path for key in near for path in paths[key])][:MOST_NEAR]
+    found = [*dict.fromkeys(path for key in near for path in paths[key])][:MOST_NEAR]
+    hint = f"; the nearest: {', '.join(found)}" if found else ""
+    return ToolRefused(f"{where} has no symbol {name!r}{hint}")
 
 
 def _is_nothing(error: ToolRefused) -> bool:
@@ -88,5 +97,6 @@ def _is_nothing(error: ToolRefused) -> bool:
     return isinstance(error, Missing) or (isinstance(cause, OSError) and cause.errno in {errno.ENOTDIR, errno.ENOENT})
 
 
-def _split(path: str) -> list[str]:
+def names_of(path: str) -> list[str]:
+    """The names that a path is made of, whichever signs are between them."""
     return [part for part in _PARTS.split(path) if part] or [path]

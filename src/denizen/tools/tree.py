@@ -1,0 +1,103 @@
+"""A folder as a tree with sizes: as deep as fits, and counts for what is left out."""
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Any
+
+from denizen.tools.place import Place
+from denizen.tools.text import printable, size
+from denizen.tools.walk import Passed, walk
+from denizen.tools.workspace import Workspace
+
+MOST_ROWS = 100
+MOST_HERE = 30
+"""Rows of the whole tree, and entries of one folder that are shown."""
+DEPTH = 2
+"""Levels that are shown unasked."""
+
+
+@dataclass(slots=True)
+class Folder:
+    """A folder: what is in it, the number and size of all files below it, and how many levels there are."""
+
+    files: int = 0
+    bytes: int = 0
+    deepest: int = 0
+    folders: "dict[str, Folder]" = field(default_factory=dict)
+    sizes: dict[str, int] = field(default_factory=dict)
+
+    def add(self, names: Sequence[str], length: int | None) -> None:
+        """Take in an entry by its names from here on; a folder has no length."""
+        folder = self
+        self.deepest = max(self.deepest, len(names))
+        for name in names[: -1 if length is not None else None]:
+            folder.count(length)
+            folder = folder.folders.setdefault(printable(name), Folder())
+        if length is not None:
+            folder.count(length)
+            folder.sizes[printable(names[-1])] = length
+
+    def count(self, length: int | None) -> None:
+        """Count a file of that length below this folder; None: a folder, which isn't counted."""
+        self.files += length is not None
+        self.bytes += length or 0
+
+
+def read_tree(workspace: Workspace, address: str, passed: Passed, stop: threading.Event) -> Folder:
+    """All that is below the folder, without what git ignores."""
+    tree = Folder()
+    with closing(walk(workspace, address, passed, stop)) as entries:
+        for entry in entries:
+            found = None if entry.is_folder else Place(entry.folder, entry.names[-1]).stat()
+            if entry.is_folder or found:
+                tree.add(entry.names, found.st_size if found else None)
+    return tree
+
+
+def tree_rows(tree: Folder, depth: int | None) -> tuple[list[str], int]:
+    """The rows of the tree, and how deep they go: `depth`, or less than usual where that is too much."""
+    rows: list[str] = []
+    levels = depth or DEPTH
+    for levels in range(depth or DEPTH, 0, -1):
+        rows = [*_rows(tree, levels, "")]
+        if len(rows) <= MOST_ROWS:
+            break
+    return rows[:MOST_ROWS], levels
+
+
+def tree_facts(tree: Folder, depth: int, path: str = "") -> list[dict[str, Any]]:
+    """The entries as a filter gets them, `depth` levels of them."""
+    facts: list[dict[str, Any]] = []
+    for name, folder in tree.folders.items():
+        facts.append({"path": path + name, "kind": "folder", "bytes": folder.bytes, "files": folder.files})
+        facts += tree_facts(folder, depth - 1, f"{path}{name}/") if depth > 1 else []
+    return facts + [{"path": path + name, "kind": "file", "bytes": length} for name, length in tree.sizes.items()]
+
+
+def summary(folder: Folder) -> str:
+    """How much is in it."""
+    return f"{folder.files} file{'' if folder.files == 1 else 's'}, {size(folder.bytes)}"
+
+
+def _rows(tree: Folder, depth: int, indent: str) -> Iterator[str]:
+    for name, folder in [*tree.folders.items()][:MOST_HERE]:
+        name, folder = _joined(name, folder)
+        yield f"{indent}{name}/  {summary(folder)}"
+        if depth > 1:
+            yield from _rows(folder, depth - 1, f"{indent}  ")
+    room = max(MOST_HERE - len(tree.folders), MOST_HERE // 3)
+    for name, length in [*tree.sizes.items()][:room]:
+        yield f"{indent}{name}  {size(length)}"
+    left = max(len(tree.folders) - MOST_HERE, 0) + max(len(tree.sizes) - room, 0)
+    if left:
+        yield f"{indent}… {left} more"
+
+
+def _joined(name: str, folder: Folder) -> tuple[str, Folder]:
+    """With the only folder in it, where there is nothing else."""
+    while len(folder.folders) == 1 and not folder.sizes:
+        ((inner, folder),) = folder.folders.items()
+        name = f"{name}/{inner}"
+    return name, folder

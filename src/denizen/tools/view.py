@@ -1,0 +1,214 @@
+"""`view`: a folder as a tree, a file as its skeleton, a symbol as its source."""
+
+import re
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from denizen.errors import ToolRefused
+from denizen.messages import ToolResult
+from denizen.ports import Tool, ToolContext, Traits
+from denizen.tools.code import Code, load_code, numbered
+from denizen.tools.function import result, tool
+from denizen.tools.jq import filtered
+from denizen.tools.lookup import Found, find_symbols, types_below
+from denizen.tools.skeleton import facts, short, skeleton, span, types_only
+from denizen.tools.target import Target, find_target, matching, no_such_symbol
+from denizen.tools.text import size
+from denizen.tools.thread import in_thread
+from denizen.tools.tree import read_tree, summary, tree_facts, tree_rows
+from denizen.tools.walk import Passed
+from denizen.tools.workspace import Workspace
+
+MOST_LINES = 400
+MOST_CHARS = 20_000
+"""Of source that one call shows."""
+MOST_ALTERNATIVES = 100
+"""Lines up to which several symbols of the same name are all shown."""
+MOST_FOUND = 30
+"""Symbols that are named where several are meant."""
+BEGINNING = 40
+"""Lines that are shown of a file whose structure isn't known."""
+
+_LINES = re.compile(r"(\d+)(?:[-:,–](\d*))?")
+Shown = tuple[ToolResult, Any]
+"""An answer, and all that a filter may look at."""
+
+
+def view_tool(home: Path) -> Tool:
+    """The tool; indexes of projects are kept in Denizen's `home`."""
+
+    @tool(traits=Traits.READS | Traits.REPEATABLE)
+    async def view(
+        turn: ToolContext,
+        path: str = ".",
+        *,
+        types_only: bool = False,
+        depth: Annotated[int, Meta(ge=1, le=20)] | None = None,
+        lines: str = "",
+        jq: str = "",
+    ) -> ToolResult:
+        """See how code is built: a folder as a tree, a file as its signatures, `FILE/Class/method` as its source.
+
+        Args:
+            path: Folder, file, `FILE/Symbol`, or only a symbol's name
+            types_only: Only types and their members
+            depth: Levels shown
+            lines: These lines of the file, `10-20`
+            jq: Filter on the structured result
+        """
+        stop = threading.Event()
+        call = _Call(Workspace.of(turn), home, types_only, depth, _range(lines), stop)
+        answer, data = await in_thread(stop, call.answer, path)
+        return await filtered(answer, jq, data)
+
+    return view
+
+
+def _range(lines: str) -> tuple[int, int] | None:
+    found = _LINES.fullmatch(lines.strip())
+    if not found:
+        if lines:
+            raise ToolRefused(f"`lines` is {lines!r}, which isn't like 10-20, 10- or 10")
+        return None
+    first = max(int(found[1]), 1)
+    last = first + MOST_LINES - 1 if found[2] == "" else int(found[2] or first)
+    if last < first:
+        raise ToolRefused(f"`lines` ends at {last}, before it begins at {first}")
+    return first, last
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """What is asked, but for the path."""
+
+    workspace: Workspace
+    home: Path
+    types_only: bool
+    depth: int | None
+    lines: tuple[int, int] | None
+    stop: threading.Event
+
+    def answer(self, path: str) -> Shown:
+        target = find_target(self.workspace, path)
+        if self.lines and (target.is_folder or target.symbol):
+            raise ToolRefused(f"{target.shown} is no file; `lines` are those of a file")
+        if self.lines:
+            return self._lines(target, self.lines)
+        if not target.is_folder:
+            code = load_code(self.workspace, target.address)
+            return self._symbol(code, target) if target.symbol else self._skeleton(code, target)
+        if target.symbol:
+            return self._anywhere(target)
+        return self._types(target) if self.types_only else self._folder(target)
+
+    def _folder(self, target: Target) -> Shown:
+        passed = Passed()
+        tree = read_tree(self.workspace, target.address, passed, self.stop)
+        rows, levels = tree_rows(tree, self.depth)
+        more = f"\n[deeper folders are only counted; more: view {target.path}/FOLDER]" if tree.deepest > levels else ""
+        text = "\n".join([f"{target.path}/  {summary(tree)}", *rows])
+        data = {"path": target.path, "kind": "folder", "files": tree.files, "bytes": tree.bytes}
+        answer = result(text + more + passed.notes(nothing_found=not rows), **data)
+        return answer, {**data, "entries": tree_facts(tree, self.depth or levels)}
+
+    def _types(self, target: Target) -> Shown:
+        """The types of all files below a folder."""
+        found = types_below(self.workspace, self.home, target, self.stop)
+        rows, left = found.outlined(self.depth)
+        text = "\n".join(rows) or f"[no types in {target.path}]"
+        if left:
+            text += f"\n[{left} symbols left out; more: view a folder or a file of it, types_only=true]"
+        data = {"path": target.path, "kind": "folder", "types": found.count}
+        return result(text, **data), {**data, "symbols": found.facts()}
+
+    def _skeleton(self, code: Code, target: Target) -> Shown:
+        every = code.outline.symbols if code.outline else ()
+        symbols = types_only(every) if self.types_only else every
+        rows, left = skeleton(symbols, self.depth)
+        language = f"{code.language}, " if code.language else ""
+        lines = f"{code.lines} lines, " if code.source else ""
+        heading = [f"{code.path}  {language}{lines}{size(code.bytes)}", *_notes(code)]
+        if left:
+            rows.append(f"[{left} symbols left out; more: view {code.path}/SYMBOL]")
+        if not rows:
+            rows = self._beginning(code, target, any_symbols=bool(every))
+        data = {"path": code.path, "kind": "file", "language": code.language, "bytes": code.bytes, "lines": code.lines}
+        problems = [problem._asdict() for problem in code.outline.problems] if code.outline else []
+        answer = result("\n".join([*heading, *rows]), **data, symbols=len(every))
+        return answer, {**data, "problems": problems, "symbols": [facts(symbol) for symbol in symbols]}
+
+    def _beginning(self, code: Code, target: Target, *, any_symbols: bool) -> list[str]:
+        if not code.bytes:
+            return ["[the file is empty]"]
+        if any_symbols:
+            return ["[it defines no types]"]
+        rows, more = numbered(self.workspace, target.address, (1, BEGINNING), MOST_CHARS // 4, self.stop)
+        return [*rows, f"[more: view {code.path} lines={len(rows) + 1}-{len(rows) + 100}]"] if more else [*rows]
+
+    def _lines(self, target: Target, lines: tuple[int, int]) -> Shown:
+        first, last = lines
+        rows, more = numbered(self.workspace, target.address, (first, last), MOST_CHARS, self.stop)
+        if not rows:
+            raise ToolRefused(f"{target.path} has no line {first}")
+        end = first + len(rows) - 1
+        note = [f"[more: view {target.path} lines={end + 1}-{last}]"] if more and end < last else []
+        data = {"path": target.path, "kind": "lines", "first": first, "last": end}
+        return result("\n".join([*rows, *note]), **data), {**data, "text": [row.partition("\t")[2] for row in rows]}
+
+    def _symbol(self, code: Code, target: Target) -> Shown:
+        """A symbol of a file."""
+        every = code.outline.symbols if code.outline else ()
+        found = matching(every, target.symbol)
+        if not found:
+            why = f" ({code.note})" if code.note else ""
+            raise no_such_symbol(f"{code.path}{why}", every, target.symbol)
+        return self._shown([Found(code, symbol) for symbol in found])
+
+    def _anywhere(self, target: Target) -> Shown:
+        """A symbol of any file below a folder."""
+        return self._shown(find_symbols(self.workspace, self.home, target, self.stop))
+
+    def _shown(self, found: list[Found]) -> Shown:
+        data = [{"file": each.code.path, **facts(each.symbol)} for each in found]
+        lines = sum(each.symbol.last - each.symbol.first + 1 for each in found)
+        if len(found) > 1 and lines > MOST_ALTERNATIVES:
+            rows = [f"{each.path}@{each.symbol.first}  {short(each.symbol.signature)}" for each in found[:MOST_FOUND]]
+            more = f"; {len(found) - MOST_FOUND} more" if len(found) > MOST_FOUND else ""
+            text = "\n".join([*rows, f"[{len(found)} symbols of this name; view one of them{more}]"])
+            return result(text, symbols=len(found)), data
+        blocks = [self._outlined(each) if self.types_only or self.depth else _source(each) for each in found]
+        for each, fact in zip(found, data, strict=True):
+            fact["source"] = each.source
+        answer = result("\n".join(blocks), path=found[0].path, symbols=len(found))
+        return answer, data[0] if len(data) == 1 else data
+
+    def _outlined(self, found: Found) -> str:
+        """The symbol with what is in it, as signatures."""
+        symbols = found.within()
+        symbols = (types_only(symbols) if self.types_only else symbols) or symbols
+        rows, left = skeleton(symbols, self.depth)
+        note = [f"[{left} symbols left out]"] if left else []
+        return "\n".join([f"{found.path}  lines {span(found.symbol)}", *rows, *note])
+
+
+def _source(found: Found) -> str:
+    """The symbol's lines, numbered."""
+    symbol = found.symbol
+    rows, left = found.numbered(MOST_LINES, MOST_CHARS)
+    at = symbol.last - left + 1
+    more = [f"[{left} lines left out; more: view {found.code.path} lines={at}-{symbol.last}]"] if left else []
+    return "\n".join([f"{found.path}  {symbol.kind}, lines {span(symbol)}", *rows, *more])
+
+
+def _notes(code: Code) -> list[str]:
+    """What has to be said of a file."""
+    problems = code.outline.problems if code.outline else ()
+    notes = [f"[{code.note}]"] if code.note else []
+    if problems:
+        places = ", ".join(str(problem.line) for problem in problems[:5]) + (", …" if len(problems) > 5 else "")
+        notes.append(f"[it breaks the grammar at line {places}; what is there may be missing]")
+    return notes
