@@ -31,11 +31,13 @@ class TurnOptions:
     workspace: Path | None
     config: Path | None
     profile: str
+    driver: str
     max_iterations: int | None
     max_cost: float | None
     json: bool
     no_stream: bool
     yes: bool
+    auto_approve: str | None
     non_interactive: bool
     read_only: bool
     quiet: bool
@@ -47,10 +49,13 @@ class TurnOptions:
 
     def load(self) -> Loaded:
         """The configuration with these options over it. Raises ConfigError."""
-        limits = {"max_iterations": self.max_iterations, "max_cost_usd": self.max_cost}
-        overrides: dict[str, Any] = {"agent": {name: value for name, value in limits.items() if value is not None}}
+        driver = str(Path(self.driver).absolute()) if self.driver.endswith(".py") else self.driver
+        given = {"max_iterations": self.max_iterations, "max_cost_usd": self.max_cost, "driver": driver or None}
+        overrides: dict[str, Any] = {"agent": {name: value for name, value in given.items() if value is not None}}
         if self.model:
             overrides["model"] = self.model
+        if self.auto_approve:
+            overrides["policy"] = {"auto_approve": self.auto_approve}
         return load(self.config, workspace=self.workspace, overrides=overrides)
 
     def agent(self, loaded: Loaded) -> Agent:
@@ -96,19 +101,26 @@ _TURN = (
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
         help="Read this file in place of the home's denizen.toml.",
     ),
-    click.option("--profile", default="assistant", metavar="NAME", help="What the agent sees and how it acts."),
+    click.option("--driver", default="", metavar="NAME", help="What steers: simple, planning, reflective, a file."),
     click.option("--max-iterations", "--max-turns", type=click.IntRange(1), metavar="N", help="Model calls at most."),
     click.option("--max-cost", type=click.FloatRange(0), metavar="USD", help="US dollars at most."),
     click.option("--json", is_flag=True, help="Print every event as a line of JSON; the last is `done`."),
     click.option("--no-stream", is_flag=True, help="Wait for whole answers."),
     click.option("--yes", is_flag=True, help="Answer every question about a tool with yes."),
+    click.option(
+        "--auto-approve",
+        type=click.Choice(["low", "medium", "high"]),
+        help="The risk of an edit up to which nothing is asked (policy.auto_approve; else: high, all of them).",
+    ),
     click.option("--non-interactive", is_flag=True, help="Ask nothing: what needs a question is refused."),
     click.option("--read-only", is_flag=True, help="Refuse everything but reading."),
     click.option("--quiet", is_flag=True, help="Print the reply alone."),
 )
 
 
-def turn_options(*, session: bool = True) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def turn_options(
+    *, session: bool = True, profile: str = "assistant"
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Give a command these options, as one argument `options`; `session`: also those that choose a session."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -119,7 +131,8 @@ def turn_options(*, session: bool = True) -> Callable[[Callable[..., Any]], Call
             _check(options)
             return command(options=options, **given)
 
-        for option in reversed((*(_SESSION if session else ()), *_TURN)):
+        chosen = click.option("--profile", default=profile, metavar="NAME", help="What the agent sees, how it acts.")
+        for option in reversed((*(_SESSION if session else ()), *_TURN, chosen)):
             with_options = option(with_options)
         return with_options
 

@@ -36,7 +36,11 @@ def sessions() -> None:
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line, with every detail.")
 def list_sessions(as_json: bool) -> None:
     """All sessions, the latest first."""
-    found = asyncio.run(store().list())
+    print_sessions(asyncio.run(store().list()), as_json=as_json)
+
+
+def print_sessions(found: Sequence[SessionInfo], *, as_json: bool = False) -> None:
+    """Sessions, as a table or as lines of JSON."""
     if as_json:
         write("".join(msgspec.json.encode(info).decode() + "\n" for info in found))
     elif found:

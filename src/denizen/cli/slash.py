@@ -10,9 +10,10 @@ import click
 from denizen.cli.conversation import Conversation
 from denizen.cli.home import short_name
 from denizen.cli.reopening import reopen
-from denizen.cli.text import count, printable
+from denizen.cli.text import count, one_line, printable
 from denizen.cli.usage import usage_parts
 from denizen.engine.compact import compact
+from denizen.engine.undo import redo, undo
 from denizen.entries import EndEntry
 from denizen.messages import Usage
 
@@ -84,6 +85,16 @@ async def _compact(chat: Conversation, _: str) -> None:
             _tell("There is nothing to compact yet.")
 
 
+async def _undo(chat: Conversation, how: str) -> None:
+    said = await undo(chat.agent, await chat.session(), force=how == "force")
+    _tell(f"undone: {one_line(said)} (/redo takes that back)")
+
+
+async def _redo(chat: Conversation, how: str) -> None:
+    said = await redo(chat.agent, await chat.session(), force=how == "force")
+    _tell(f"done again: {one_line(said)}")
+
+
 async def _model(chat: Conversation, name: str) -> None:
     if name:
         await chat.change_model(name)
@@ -105,6 +116,8 @@ COMMANDS = {
     "sessions": Command("/sessions [NAME]", "list the sessions, or go on with one", _sessions),
     "usage": Command("/usage", "what this session used", _usage),
     "compact": Command("/compact", "make the context smaller: a summary in place of what is old", _compact),
+    "undo": Command("/undo [force]", "take the last turn back: what was said, and what it did to files", _undo),
+    "redo": Command("/redo [force]", "take the last /undo back", _redo),
     "model": Command("/model [NAME]", "show the model, or go on with another", _model),
     "quit": Command("/quit", "leave (also: Ctrl-D)", _quit),
 }

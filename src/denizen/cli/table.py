@@ -19,6 +19,11 @@ def print_table(
     titles: Sequence[str], rows: Iterable[Sequence[str]], *, elastic: str = "", right: Sequence[str] = ()
 ) -> None:
     """Print rows under titles; those in `right` are for numbers. On a terminal the column `elastic` gives way."""
+    write(table(titles, rows, elastic=elastic, right=right))
+
+
+def table(titles: Sequence[str], rows: Iterable[Sequence[str]], *, elastic: str = "", right: Sequence[str] = ()) -> str:
+    """The rows as `print_table` prints them."""
     cells = [[one_line(cell) for cell in row] for row in (titles, *rows)]
     widths = [max(map(width, column)) for column in zip(*cells, strict=True)]
     columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else _UNLIMITED
@@ -26,10 +31,12 @@ def print_table(
         place = titles.index(elastic)
         excess = sum(widths) + _GAP * (len(widths) - 1) - columns
         widths[place] = min(widths[place], max(widths[place] - excess, _LEAST))
+    lines: list[str] = []
     for number, row in enumerate(cells):
         fitted = zip(titles, row, widths, strict=True)
         line = (" " * _GAP).join(_padded(cell, room, right=title in right) for title, cell, room in fitted)
-        write(click.style(cut(line.rstrip(), columns), bold=number == 0) + "\n")
+        lines.append(click.style(cut(line.rstrip(), columns), bold=number == 0) + "\n")
+    return "".join(lines)
 
 
 def _padded(cell: str, room: int, *, right: bool) -> str:

@@ -2,7 +2,7 @@
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Self
 
 import click
@@ -46,7 +46,10 @@ class Terminal:
     Where standard output is a terminal the text streams; elsewhere the final reply alone is written to it, so that a
     pipe gets the reply and nothing else. Whatever a model, a tool or a file said is written without control characters,
     to pipes too: where they end is often a terminal. `quiet` leaves out all but the reply, questions and errors.
+    Where `render` is set, the reply doesn't stream, and what it makes of the result is shown in its place.
     """
+
+    render: Callable[[RunResult], str] | None = None
 
     def __init__(self, clock: Clock, person: Person, *, quiet: bool = False) -> None:
         self._clock = clock
@@ -74,7 +77,7 @@ class Terminal:
             case LlmStart():
                 self._streamed = False
                 self._passing.show("thinking …", self._clock.monotonic())
-            case LlmStream(event=TextDelta(delta=delta)) if self._live:
+            case LlmStream(event=TextDelta(delta=delta)) if self._live and self.render is None:
                 self._stream(printable(delta))
             case LlmEnd(message=message):
                 self._end_line()
@@ -164,7 +167,7 @@ class Terminal:
         for what, since in self._running.values():
             self._line(f"  ✗ {what} · stopped after {duration(self._clock.monotonic() - since)}", "yellow")
         if result.stop_reason == "answered" and not self._streamed:
-            write(_final(result))
+            write(_final(result) if self.render is None else f"{printable(self.render(result)).rstrip()}\n")
         if result.error and result.stop_reason in {"iteration_limit", "loop", "budget"}:
             self._line(f"  {printable(result.error)}", "yellow", always=True)
         self._line(f"  {usage_line(result, self._clock.monotonic() - self._began)}", "bright_black")

@@ -46,6 +46,8 @@ class AgentSettings(_Table, frozen=True, kw_only=True):
     """Where it works outside a git repository, and where its bootstrap files are; the default moves with the home."""
     restrict_to_workspace: bool = True
     """Files outside the workspace are refused."""
+    driver: str = ""
+    """What steers a turn: `simple`, `planning`, `reflective`, a package's, or a file; empty: as the profile says."""
     max_iterations: _Count = 25
     """Model calls in one turn."""
     max_tokens: _Count = 8192

@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 import msgspec
 
 from denizen.actions import Once
+from denizen.checkpoints import Shadow, shadow_of
 from denizen.clock import Clock, SystemClock
 from denizen.config import Config
 from denizen.config.env import read_dotenv
@@ -21,17 +22,18 @@ from denizen.config.trust import is_trusted
 from denizen.config.write import add_rule
 from denizen.context.estimate import estimate_text
 from denizen.engine.budget import Budget
-from denizen.engine.drivers import Simple
+from denizen.engine.drivers import Watched, find_driver
 from denizen.engine.feed import Feed
 from denizen.engine.known import known
+from denizen.engine.loops import Loops
 from denizen.engine.profiles import Profile, find_profile
+from denizen.engine.undo import finish_undo
 from denizen.memory import open_memory
 from denizen.messages import AssistantMessage, ToolCall, ToolResult
 from denizen.models import open_model
-from denizen.ports import Checkpoints, Model, Session, SessionStore, Tool, Toolset
+from denizen.ports import Driver, Model, Session, SessionStore, Tool, Toolset
 from denizen.prompt import find_skills
 from denizen.sessions import JsonlStore, session_key
-from denizen.tools import default_tools
 from denizen.tools.policy import Policy
 from denizen.tools.sandbox import choose_sandbox
 
@@ -70,9 +72,11 @@ class Agent:
         environ = {**dotenv, **environ}
         self.profile = find_profile(profile)
         self.actions = Once(self.profile.actions)
-        self.driver = Simple
-        self.checkpoints: Checkpoints | None = None
         self.clock = clock or SystemClock()
+        self.environ = environ
+        steer = self.config.agent.driver or self.profile.driver
+        self.new_driver = find_driver(steer, home=self.home, environ=environ)
+        self.checkpoints = self._checkpoints()
         self.redactor = Redactor.from_environ(environ, secrets_of(self.config, dotenv))
         self.model = known(model or open_model(self.config, environ=environ, clock=self.clock))
         self.store = store or JsonlStore(self.home / "sessions", clock=self.clock, redactor=self.redactor)
@@ -81,14 +85,13 @@ class Agent:
         self.sandbox = choose_sandbox(self.config.sandbox, environ=environ, home=self.home)
         notes = self.profile.name == "assistant"
         self.memory = open_memory(self.config, clock=self.clock, redact=self.redactor.text, with_notes=notes)
-        standard = default_tools(self.config, sandbox=self.sandbox, memory=self.memory, environ=environ)
-        self.tools = Toolset(standard if tools is None else tools)
+        self.tools = Toolset(self.profile.tools(self) if tools is None else tools)
         self.tool_names = [tool.name for tool in self.tools]
         self.tool_tokens = estimate_text(msgspec.json.encode(self.tools.schemas).decode())
         self.budget = Budget(self.config, self.home)
         self.park_time = timedelta(hours=self.config.policy.park_hours)
         self.options = _options(self.config)
-        self._read_only = read_only
+        self.read_only = read_only
         self._feeds: WeakKeyDictionary[Session, Feed] = WeakKeyDictionary()
 
     async def __aenter__(self) -> "Agent":
@@ -105,7 +108,23 @@ class Agent:
     async def open(self, key: str) -> Session:
         """The session of that key or short name, open for writing. Raises SessionError when another process has it."""
         ensure_home(self.home)
-        return await self.store.open(session_key(key), workspace=str(self.workspace), profile=self.profile.name)
+        session = await self.store.open(session_key(key), workspace=str(self.workspace), profile=self.profile.name)
+        try:
+            await finish_undo(self, session)
+        except BaseException:
+            await session.close()
+            raise
+        return session
+
+    def _checkpoints(self) -> Shadow | None:
+        """Those of the workspace, where it is one that the agent changes: a project, or what the profile is for."""
+        if not (self.profile.checkpoints or (self.workspace / ".git").exists()):
+            return None
+        return shadow_of(self.workspace, self.home, clock=self.clock, environ=self.environ)
+
+    def driver(self) -> Driver:
+        """What steers a turn, watched for loops."""
+        return Watched(self.new_driver(), Loops(self.tools, lambda call: self.actions.show(call, self.tools)))
 
     def feed(self, session: Session) -> Feed:
         """What this agent knows of an open session, up to its head."""
@@ -123,7 +142,7 @@ class Agent:
             self.config.policy,
             confined=self.sandbox.confines,
             network=self.config.sandbox.network,
-            read_only=self._read_only,
+            read_only=self.read_only,
             approved=approved,
             workspace=self.workspace,
         )

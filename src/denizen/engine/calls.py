@@ -6,11 +6,11 @@ from itertools import groupby
 
 import msgspec
 
-from denizen.engine.permit import permit
+from denizen.engine.permit import answer_to, permit
 from denizen.engine.progress import Progress
 from denizen.engine.snapshots import keep_after, keep_before
 from denizen.engine.tracing import UNTRACED, record_result, tool_span
-from denizen.engine.turn import Turn
+from denizen.engine.turn import Turn, TurnOver
 from denizen.entries import StartedEntry, ToolEntry
 from denizen.errors import DenizenError, ToolRefused
 from denizen.events import ToolEnd, ToolStart
@@ -113,7 +113,9 @@ async def _execute(turn: Turn, call: ToolCall, tool: Tool) -> ToolResult:
         await turn.append(StartedEntry(call_id=call.id, name=call.name))
     progress = Progress(turn, call)
     try:
-        result = _fit(turn, call, await tool.run(call.args, _context(turn, call, progress)))
+        result = _fit(turn, call, await tool.run(call.args, _context(turn, call, tool, progress)))
+    except TurnOver:  # it asked the person, and nobody is there
+        raise
     except asyncio.CancelledError:
         if _cancelled():
             raise
@@ -134,10 +136,13 @@ def _cancelled() -> bool:
     return task is not None and task.cancelling() > 0
 
 
-def _context(turn: Turn, call: ToolCall, progress: Progress) -> ToolContext:
+def _context(turn: Turn, call: ToolCall, tool: Tool, progress: Progress) -> ToolContext:
     agent = turn.agent
 
     async def ask(question: str) -> Answer:
+        if Traits.REPEATABLE in tool.traits:  # it can wait: the answer finds it again
+            given = await answer_to(turn, Ask(call.id, question))
+            return Answer(call.id, given.allow, given.text, given.scope)
         answer = await turn.io.ask(Ask(call.id, question))
         if not isinstance(answer, Answer):
             raise ToolRefused("nobody is there to answer; go on without, and say what you assumed")

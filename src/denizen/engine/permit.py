@@ -10,7 +10,7 @@ from denizen.events import TurnParked
 from denizen.messages import ToolCall
 from denizen.models.parsing import INVALID_JSON
 from denizen.ports import MISUSED, Answer, Ask, Parked, Tool
-from denizen.tools.policy import Decision, rule_for
+from denizen.tools.policy import rule_for
 
 
 async def permit(turn: Turn, call: ToolCall) -> str:
@@ -32,32 +32,37 @@ async def permit(turn: Turn, call: ToolCall) -> str:
         return ""
     if decision.verdict == "deny":
         return f"not run: {decision.reason}"
-    answer = turn.feed.answers.get(call.id) or await _ask(turn, call, decision)
+    answer = await answer_to(turn, Ask(call.id, decision.reason, call.name, call.args))
     if not answer.allow:
         return "not run: the user said no" + (f": {answer.text}" if answer.text else "")
     await _keep(turn, call, tool, answer)
     return ""
 
 
-async def _ask(turn: Turn, call: ToolCall, decision: Decision) -> AnswerEntry:
-    parked = turn.feed.parked.get(call.id)
+async def answer_to(turn: Turn, request: Ask) -> AnswerEntry:
+    """What the person answers, or has answered; ends the turn as parked when nobody is there."""
+    if given := turn.feed.answers.get(request.call_id):
+        return given
+    parked = turn.feed.parked.get(request.call_id)
     if parked and parked.until and turn.agent.clock.now() >= parked.until:
-        return AnswerEntry(call_id=call.id, allow=False, text="nobody answered in time")
-    answer = await turn.io.ask(Ask(call.id, decision.reason, call.name, call.args))
+        return AnswerEntry(call_id=request.call_id, allow=False, text="nobody answered in time")
+    answer = await turn.io.ask(request)
     if isinstance(answer, Parked):
         if parked is None:
-            await turn.append(_park(turn, call, decision))
-        turn.emit(TurnParked(turn.session.key, call.id, decision.reason))
-        raise TurnOver("parked", decision.reason)
+            await turn.append(_park(turn, request))
+        turn.emit(TurnParked(turn.session.key, request.call_id, request.question))
+        raise TurnOver("parked", request.question)
     text = turn.agent.redact(answer.text)
-    entry = AnswerEntry(call_id=call.id, allow=answer.allow, text=text, scope=answer.scope)
+    entry = AnswerEntry(call_id=request.call_id, allow=answer.allow, text=text, scope=answer.scope)
     await turn.append(entry)
     return entry
 
 
-def _park(turn: Turn, call: ToolCall, decision: Decision) -> ParkedEntry:
+def _park(turn: Turn, request: Ask) -> ParkedEntry:
     until = turn.agent.clock.now() + turn.agent.park_time
-    return ParkedEntry(call_id=call.id, question=decision.reason, until=until, name=call.name, args=call.args)
+    return ParkedEntry(
+        call_id=request.call_id, question=request.question, until=until, name=request.tool_name, args=request.args
+    )
 
 
 async def _keep(turn: Turn, call: ToolCall, tool: Tool, answer: AnswerEntry | Answer) -> None:

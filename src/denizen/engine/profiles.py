@@ -2,20 +2,40 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from denizen.actions import Native
 from denizen.context import Transcript
 from denizen.errors import ConfigError
-from denizen.ports import ActionFormat, ContextPolicy, Toolset
+from denizen.ports import ActionFormat, ContextPolicy, Tool, Toolset
+from denizen.prompt.words import IDENTITY
+from denizen.tools import default_tools
+
+if TYPE_CHECKING:
+    from denizen.engine.agent import Agent
+
+
+def standard_tools(agent: "Agent") -> list[Tool]:
+    """Those that every agent has."""
+    return default_tools(agent.config, sandbox=agent.sandbox, memory=agent.memory, environ=agent.environ)
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A name for one choice of the two: `context` makes the policy, given the action format and the tools."""
+    """A name for one choice of the two: `context` makes the policy, given the action format and the tools.
+
+    `tools` are the agent's unless it is given others; `identity` says in the prompt who it is. `checkpoints` keeps
+    them in any workspace, else in projects (git repositories) alone. `driver` steers its turns where the configuration
+    names none.
+    """
 
     name: str
     actions: ActionFormat
     context: Callable[[ActionFormat, Toolset], ContextPolicy]
+    tools: Callable[["Agent"], list[Tool]] = standard_tools
+    identity: str = IDENTITY
+    checkpoints: bool = False
+    driver: str = "simple"
 
 
 PROFILES = {profile.name: profile for profile in (Profile("assistant", Native(), Transcript),)}

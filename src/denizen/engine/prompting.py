@@ -33,6 +33,7 @@ def _compose(turn: Turn, began: datetime) -> str:
         platform=f"{platform.system().lower()} {platform.machine()}",
         workspace=agent.workspace,
         model=agent.model.name,
+        identity=agent.profile.identity,
     )
 
 

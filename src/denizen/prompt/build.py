@@ -21,10 +21,12 @@ def build_prompt(
     platform: str,
     workspace: Path,
     model: str,
+    identity: str = words.IDENTITY,
 ) -> str:
     """The prompt of a session: the same inputs give the same bytes, so that providers can cache it.
 
-    `started` is when the session began, `tools` the tools' names, `platform` the system and machine (`linux x86_64`).
+    `identity` says who the agent is, `started` is when the session began, `tools` the tools' names, `platform` the
+    system and machine (`linux x86_64`).
     The current time has no place in it: it goes with the user's messages.
     """
     runtime = {
@@ -34,7 +36,7 @@ def build_prompt(
         "Model": model,
     }
     sections = {
-        "identity": words.IDENTITY,
+        "identity": identity,
         "bootstrap-files": "\n\n".join(_files(files)),
         "tools": "\n\n".join(_tools(tools, skills, workspace)),
         "safety": words.SAFETY,

@@ -9,6 +9,7 @@ from denizen.config.rules import all_arguments, deciding_rule, literally, main_a
 from denizen.config.settings import PolicySettings, Rule
 from denizen.messages import ToolCall
 from denizen.ports import Tool, Traits
+from denizen.tools.risk import exceeds, risk_of
 
 Verdict = Literal["allow", "ask", "deny"]
 
@@ -47,6 +48,7 @@ class Policy:
         workspace: Path | None = None,
     ) -> None:
         self._rules = settings.rules
+        self._auto_approve = settings.auto_approve
         self._approved = approved
         self._confined = confined
         self._network = network
@@ -82,6 +84,9 @@ class Policy:
             return Decision("ask", f"May {_shown(call)} send this to others?")
         if tool.traits & Traits.NETWORK:
             return Decision("ask", f"May {_shown(call)} use the network?")
+        risk = risk_of(call.name, call.args, self._workspace) if self._workspace else None
+        if risk and exceeds(risk, self._auto_approve):
+            return Decision("ask", f"May {_shown(call)} run? Its risk is {risk.level}: {risk.why}.")
         return Decision("allow", f"The default policy allows {tool.name}.")
 
     def _reaches_out(self, tool: Tool) -> bool:

@@ -1,0 +1,1 @@
+"""Where an agent lives: one package for each kind of place."""

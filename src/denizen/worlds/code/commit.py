@@ -1,0 +1,60 @@
+"""One commit of what a task changed, with a message that says what and why."""
+
+import re
+import textwrap
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from denizen.errors import DenizenError, ToolRefused
+from denizen.ports import Sandboxed
+from denizen.tools.process import Kept, run
+
+HEADING = "## Commit"
+REQUEST = (
+    f"End your answer with a section {HEADING!r} that holds a message for the commit of your changes: a subject of at "
+    "most 72 characters in the imperative, an empty line, then what changed and why, in a few lines."
+)
+SUBJECT = 72
+"""Characters of a subject at most."""
+SECONDS = 300.0
+_SECTION = re.compile(rf"^{HEADING}\s*$\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(r"\A```\w*\n(.*)\n```\Z", re.DOTALL)
+
+
+def message_of(task: str, reply: str) -> str:
+    """The commit's message: what the answer says it should be, else one made of the task and the answer."""
+    section = _SECTION.search(reply)
+    written = section[1].strip() if section else ""
+    fence = _FENCE.match(written)
+    text = (fence[1] if fence else written).strip()
+    subject, _, body = text.partition("\n") if text else (task.strip().partition("\n")[0], "", reply.strip())
+    short = textwrap.shorten(subject.strip() or "Changes by the agent", SUBJECT, placeholder=" …")
+    lines = [textwrap.fill(line, SUBJECT) if len(line) > SUBJECT else line for line in body.strip().splitlines()]
+    return "\n".join([short, "", *lines]).strip() + "\n"
+
+
+async def commit(workspace: Path, paths: Sequence[str], message: str, environ: Mapping[str, str]) -> str:
+    """Commit these paths and nothing else, what the user has staged included; returns the commit's short id.
+
+    The repository's own hooks and settings hold, as this is the user's commit. Raises DenizenError with what git says.
+    """
+    if not paths:
+        raise DenizenError("Nothing was changed, so there is nothing to commit.")
+    known = [path for path in paths if (workspace / path).is_symlink() or (workspace / path).exists()]
+    if known:
+        await _git(workspace, environ, "add", "--", *known)
+    await _git(workspace, environ, "commit", "--quiet", "--only", "-m", message, "--", *paths)
+    return await _git(workspace, environ, "rev-parse", "--short", "HEAD")
+
+
+async def _git(workspace: Path, environ: Mapping[str, str], *words: str) -> str:
+    kept = Kept(4_000)
+    argv = ["git", "--literal-pathspecs", "--no-pager", *words]
+    try:
+        status = await run(Sandboxed(argv, environ), workspace, seconds=SECONDS, take=kept.add)
+    except ToolRefused as why:
+        raise DenizenError(f"git can't be run: {why}") from why
+    text = kept.text("run it to see them").strip()
+    if status != 0:
+        raise DenizenError(f"git {words[0]} failed: {text or 'it took too long'}. The changes are there, uncommitted.")
+    return text

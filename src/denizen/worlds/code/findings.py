@@ -1,0 +1,64 @@
+"""What an auditor found: lines of an answer, as data, as a table, as SARIF."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+SEVERITIES = ("CRITICAL", "HIGH", "MEDIUM", "LOW", "INFO")
+_LINE = re.compile(
+    rf"^[\s>*•-]*(?:\[|\*\*)?({'|'.join(SEVERITIES)})(?:\]|\*\*)?:?\s+`?([^\s`]+?):(\d+)(?:[-:]\d+)?`?[:\s]\s*(\S.*)$",
+    re.IGNORECASE,
+)
+_LEVELS = {"CRITICAL": "error", "HIGH": "error", "MEDIUM": "warning", "LOW": "note", "INFO": "note"}
+_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something wrong at a place; `severity` is one of `SEVERITIES`."""
+
+    severity: str
+    path: str
+    line: int
+    text: str
+
+
+def findings_of(answer: str) -> tuple[list[Finding], list[str]]:
+    """The findings of an answer, the worst first, and its lines that are none."""
+    findings: list[Finding] = []
+    others: list[str] = []
+    for line in answer.splitlines():
+        match = _LINE.match(line)
+        if match:
+            severity, path, number, text = match.groups()
+            findings.append(Finding(severity.upper(), path, int(number), text.strip()))
+        elif line.strip():
+            others.append(line)
+    return sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity)), others
+
+
+def rows_of(findings: Sequence[Finding]) -> list[tuple[str, str, str]]:
+    """The rows of a table: severity, place, text."""
+    return [(finding.severity, f"{finding.path}:{finding.line}", finding.text) for finding in findings]
+
+
+def sarif_of(findings: Sequence[Finding], version: str) -> dict[str, Any]:
+    """The findings in the Static Analysis Results Interchange Format 2.1.0 (OASIS)."""
+    rules = sorted({finding.severity for finding in findings}, key=SEVERITIES.index)
+    driver = {"name": "denizen", "version": version, "rules": [{"id": rule} for rule in rules]}
+    run = {"tool": {"driver": driver}, "results": [_result(finding) for finding in findings]}
+    return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _result(finding: Finding) -> dict[str, Any]:
+    place = {
+        "artifactLocation": {"uri": finding.path.removeprefix("./"), "uriBaseId": "%SRCROOT%"},
+        "region": {"startLine": max(finding.line, 1)},
+    }
+    return {
+        "ruleId": finding.severity,
+        "level": _LEVELS[finding.severity],
+        "message": {"text": finding.text},
+        "locations": [{"physicalLocation": place}],
+    }

@@ -1,0 +1,120 @@
+"""What says whether a project still works: its own tests, linters and compilers (seed 001, validators)."""
+
+import json
+import re
+import shutil
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from denizen.errors import ToolRefused
+from denizen.ports import Sandbox
+from denizen.tools.process import Kept, run
+
+MOST = 6_000
+"""Bytes of a failed command's output that the model gets."""
+SECONDS = 900.0
+"""How long one may take."""
+_TESTS = ("tests", "test")
+_NO_TESTS = "no test specified"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether a command passed, and what it wrote."""
+
+    command: str
+    passed: bool
+    output: str
+
+
+def validators_of(workspace: Path) -> list[str]:
+    """The commands that check the project at `workspace`, as far as what they need is installed.
+
+    pytest, ruff, cargo check, tsc, go build, npm test and make check, in this order.
+    """
+    return [command for command in _found(workspace) if _installed(command, workspace)]
+
+
+async def validate(
+    commands: Sequence[str], *, sandbox: Sandbox, workspace: Path, network: bool = False, seconds: float = SECONDS
+) -> Sequence[Verdict]:
+    """Run the commands in the sandbox, until one fails. What a command can't be started for counts as its failure."""
+    verdicts: list[Verdict] = []
+    shell = shutil.which("bash") or "sh"
+    for command in commands:
+        kept = Kept(MOST)
+        wrapped = sandbox.wrap([shell, "-c", "--", command], workspace=workspace, network=network)
+        try:
+            status = await run(wrapped, workspace, seconds=seconds, take=kept.add)
+        except ToolRefused as why:
+            kept.add(str(why).encode())
+            status = 127
+        ending = f"took longer than {seconds:g} s" if status is None else f"exit code {status}"
+        text = kept.text("run it to see them")
+        verdicts.append(Verdict(command, status == 0, f"{text.strip()}\n[{ending}]".strip()))
+        if status != 0:
+            break
+    return verdicts
+
+
+def _found(workspace: Path) -> Iterator[str]:
+    project = _toml(workspace / "pyproject.toml")
+    if _has_python_tests(workspace, project):
+        yield f"{_python(workspace)} -m pytest -q"
+    if "ruff" in project.get("tool", {}) or (workspace / "ruff.toml").is_file():
+        yield f"{_own(workspace, '.venv/bin/ruff') or 'ruff'} check"
+    if (workspace / "Cargo.toml").is_file():
+        yield "cargo check"
+    if (workspace / "tsconfig.json").is_file():
+        yield f"{_own(workspace, 'node_modules/.bin/tsc') or 'tsc'} --noEmit"
+    if (workspace / "go.mod").is_file():
+        yield "go build ./..."
+    test = _json(workspace / "package.json").get("scripts", {}).get("test", _NO_TESTS)
+    if _NO_TESTS not in str(test):
+        yield "npm test"
+    if any(_has_check(workspace / name) for name in ("Makefile", "makefile", "GNUmakefile")):
+        yield "make check"
+
+
+def _installed(command: str, workspace: Path) -> bool:
+    program = command.split(maxsplit=1)[0]
+    return (workspace / program).is_file() or shutil.which(program) is not None
+
+
+def _has_python_tests(workspace: Path, project: Mapping[str, Any]) -> bool:
+    settings = "pytest" in project.get("tool", {}) or (workspace / "pytest.ini").is_file()
+    files = [*workspace.glob("test_*.py"), *(file for name in _TESTS for file in (workspace / name).rglob("test_*.py"))]
+    return settings or bool(files)
+
+
+def _python(workspace: Path) -> str:
+    return next((name for name in (".venv/bin/python", "venv/bin/python") if _own(workspace, name)), "python3")
+
+
+def _own(workspace: Path, name: str) -> str:
+    return name if (workspace / name).is_file() else ""
+
+
+def _has_check(makefile: Path) -> bool:
+    try:
+        return re.search(r"^check\s*:(?!=)", makefile.read_text("utf-8", "replace"), re.MULTILINE) is not None
+    except OSError:
+        return False
+
+
+def _toml(path: Path) -> Mapping[str, Any]:
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+
+
+def _json(path: Path) -> Mapping[str, Any]:
+    try:
+        value = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return value if isinstance(value, dict) else {}
