@@ -1,0 +1,161 @@
+"""The arguments of a call, from the words of its command."""
+
+import difflib
+from collections.abc import Sequence
+from typing import Any
+
+from denizen.actions.shell.parameters import Parameter, Parameters
+from denizen.actions.shell.prose import PROSE, plain
+from denizen.actions.shell.reply import Command
+from denizen.actions.shell.words import WHOLLY_QUOTED, Word, Words
+from denizen.errors import ToolRefused
+
+MOST_SHOWN = 60
+"""Characters of a wrong word that the model is shown."""
+
+
+def arguments_of(command: Command, parameters: Parameters) -> dict[str, Any]:
+    """The call's arguments. Raises ToolRefused where the command is wrong, with words for the model."""
+    reading = _Arguments(command, parameters)
+    if command.name in PROSE and parameters.positional:
+        reading.take_prose()
+    elif parameters.command_line:
+        reading.take_command_line(command.words)
+    else:
+        reading.take_words(command.words)
+    return reading.checked()
+
+
+class _Arguments:
+    def __init__(self, command: Command, parameters: Parameters) -> None:
+        self._body = command.body
+        self._parameters = parameters
+        self._options = {parameter.option: parameter for parameter in parameters.every}
+        self._given: dict[str, Any] = {}
+
+    def take_prose(self) -> None:
+        """Options, then prose as it stands; or one quoted word, behind which there may be options, too."""
+        words, _ = Words(self._body).read(0)
+        taken = self._take_options(words)
+        rest = words[taken:]
+        if rest and self._is_quoted(rest):
+            self.take_words(rest)
+            return
+        start = rest[0].start if rest else 0
+        if text := plain(self._body[start:]) if rest or not taken else "":
+            self._given[self._parameters.positional[0].name] = text
+
+    def _is_quoted(self, words: Sequence[Word]) -> bool:
+        quoted = WHOLLY_QUOTED.match(self._body, words[0].start)
+        if quoted is None:
+            return False
+        return self._known(words[1]) if len(words) > 1 else not self._body[quoted.end() :].strip()
+
+    def take_command_line(self, words: Sequence[Word]) -> None:
+        """Options, then a command line as it stands; one quoted word is what is quoted."""
+        taken = self._take_options(words)
+        rest = words[taken + 1 :] if taken < len(words) and _is_end(words[taken]) else words[taken:]
+        if rest:
+            line = self._body[rest[0].start :].strip()
+            alone = len(rest) == 1 and WHOLLY_QUOTED.fullmatch(line)
+            self._given[self._parameters.positional[0].name] = rest[0].text if alone else line
+
+    def take_words(self, words: Sequence[Word]) -> None:
+        """Options anywhere, and words by their place; behind `--` all are such."""
+        bare: list[Word] = []
+        at = 0
+        while at < len(words):
+            if not words[at].option:
+                bare.append(words[at])
+                at += 1
+            elif _is_end(words[at]):
+                bare += words[at + 1 :]
+                break
+            else:
+                at = self._take_option(words, at)
+        self._take_positional(bare)
+
+    def _take_options(self, words: Sequence[Word]) -> int:
+        """Take the options at the beginning; how many words they are."""
+        at = 0
+        while at < len(words) and self._known(words[at]):
+            at = self._take_option(words, at)
+        return at
+
+    def _known(self, word: Word) -> bool:
+        return word.option and self._find(word.text.partition("=")[0])[0] is not None
+
+    def _find(self, name: str) -> tuple[Parameter | None, bool]:
+        """The parameter that `--name` means, and what a flag then is."""
+        name = name[2:].replace("_", "-").strip("-")
+        if name in self._options:
+            return self._options[name], True
+        negated = self._options.get(name.removeprefix("no-"))
+        return (negated, False) if negated and negated.flag else (None, True)
+
+    def _take_option(self, words: Sequence[Word], at: int) -> int:
+        """Take an option and its value in; where the next word is."""
+        name, equals, text = words[at].text.partition("=")
+        parameter, meant = self._find(name)
+        if parameter is None:
+            raise ToolRefused(f"there is no option {name[:MOST_SHOWN]}{self._nearest(name)}")
+        after = at + 1
+        if not equals:
+            following = words[after] if after < len(words) else None
+            if parameter.flag and not (following and following.text in {"true", "false"}):
+                self._given[parameter.name] = meant
+                return after
+            if following is None or self._known(following):
+                raise ToolRefused(f"{name} needs a value: {parameter.expected}")
+            text, after = following.text, after + 1
+        value = self._value(parameter, text)
+        self._give(parameter, value if meant else not value)
+        return after
+
+    def _give(self, parameter: Parameter, value: Any) -> None:
+        """What is given again replaces what was, or adds to it where there may be several."""
+        earlier = self._given.get(parameter.name)
+        both = isinstance(earlier, list) and isinstance(value, list)
+        self._given[parameter.name] = [*earlier, *value] if both else value
+
+    def _take_positional(self, words: Sequence[Word]) -> None:
+        places = [each for each in self._parameters.positional if each.name not in self._given]
+        if words and not places:
+            raise ToolRefused(f"it takes no {words[0].text[:MOST_SHOWN]!r}")
+        for place, word in zip(places[:-1], words, strict=False):
+            self._given[place.name] = self._value(place, word.text)
+        if rest := words[len(places) - 1 :]:
+            self._given[places[-1].name] = self._rest(places[-1], rest)
+
+    def _rest(self, place: Parameter, words: Sequence[Word]) -> Any:
+        """The last place takes all that is left: a list of words, or bare ones with the blanks between them."""
+        if len(words) == 1:
+            return self._value(place, words[0].text)
+        if place.several:
+            values = [self._value(place, word.text) for word in words]
+            return [each for value in values for each in (value if isinstance(value, list) else [value])]
+        if not all(word.bare for word in words):
+            raise ToolRefused(f"there are too many words: {place.option} is one, so quote all of it together")
+        return self._value(place, words[0].text + "".join(word.gap + word.text for word in words[1:]))
+
+    def _value(self, parameter: Parameter, text: str) -> Any:
+        try:
+            return parameter.value(text)
+        except ValueError:
+            raise ToolRefused(f"{parameter.option} must be {parameter.expected}, not {text[:MOST_SHOWN]!r}") from None
+
+    def _nearest(self, name: str) -> str:
+        near = difflib.get_close_matches(name[2 : MOST_SHOWN + 2], self._options, 1, 0.5)
+        return f"; did you mean --{near[0]}?" if near else ""
+
+    def checked(self) -> dict[str, Any]:
+        """The arguments in the order of the parameters. Raises ToolRefused where one is missing."""
+        missing = [each.option for each in self._parameters.every if each.required and each.name not in self._given]
+        if missing:
+            raise ToolRefused(f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing")
+        names = [parameter.name for parameter in self._parameters.every]
+        return {name: self._given[name] for name in names if name in self._given}
+
+
+def _is_end(word: Word) -> bool:
+    return word.option and word.text == "--"

@@ -1,0 +1,168 @@
+"""The `shell` action format: commands in the model's text."""
+
+import difflib
+import hashlib
+import re
+from collections.abc import Iterator, Sequence
+from weakref import WeakKeyDictionary
+
+import msgspec
+
+from denizen.actions.shell.arguments import arguments_of
+from denizen.actions.shell.grammar import MOST, grammar_of
+from denizen.actions.shell.parameters import parameters_of
+from denizen.actions.shell.prose import plain
+from denizen.actions.shell.reply import Command, Reply, read_reply
+from denizen.actions.shell.show import show
+from denizen.actions.shell.usage import commands_of, find_tool, usage_of
+from denizen.errors import ToolRefused
+from denizen.messages import AssistantMessage, Message, Text, Thinking, ToolCall, ToolResult, UserMessage, UserPart
+from denizen.ports import MISUSED, Intent, ModelRequest, Toolset
+
+_OUR_ID = re.compile(r"sh[0-9a-f]{12}-(?P<number>\d+)")
+_CUT_OFF = frozenset({"length", "refusal", "error", "aborted"})
+"""Ends of a reply after which its commands aren't run, so that nothing can rest on them."""
+
+CLAIMED = (
+    "What followed your commands as their output was made up, so it is cut off; commands behind it were not run. "
+    "Outputs are only here."
+)
+CUT = "(Outputs that were made up, cut off.)"
+UNCLOSED = "its parenthesis, or a quote in it, is never closed, so neither it nor anything behind it was run"
+QUOTED = "not run: it stands behind outputs (`[1] $ …`) that you wrote yourself. Send commands alone, then wait"
+BOTH = "The commands in your text were not run, as the reply had structured calls, too."
+
+
+class Shell:
+    """The model writes `$(cmd …)` into its text, for every tool there is (seed 001, "Current Format").
+
+    Nothing streams: what of a reply is for the person is known at its end.
+    """
+
+    def __init__(self) -> None:
+        self._grammars: WeakKeyDictionary[Toolset, str] = WeakKeyDictionary()
+
+    def prepare(self, request: ModelRequest, tools: Toolset) -> ModelRequest:
+        """The request with the grammar in its prompt; with schemas only where it holds structured calls already."""
+        if tools not in self._grammars:
+            self._grammars[tools] = grammar_of(tools)
+        system = "\n\n".join(filter(None, (request.system, self._grammars[tools])))
+        structured = any(type(message) is ToolResult for message in request.messages)
+        schemas = tools.schemas if structured else ()  # providers refuse such calls without the tools they name
+        return msgspec.structs.replace(request, system=system, tools=schemas, stream=False)
+
+    def read(self, message: AssistantMessage, tools: Toolset) -> Intent:
+        """The commands in order, or the calls that came as structure, which override them; else all is the answer."""
+        thoughts = "\n".join([part.text for part in message.content if type(part) is Thinking])
+        reply = read_reply(message.text)
+        if calls := message.tool_calls:
+            return Intent(calls, reply.prose, thoughts, problems=[BOTH] if reply.commands else [])
+        return _Meaning(message, reply, tools).intent(thoughts)
+
+    def report(self, results: Sequence[ToolResult]) -> Sequence[Message]:
+        """The outputs in one message, numbered as the commands were; results of structured calls as they are."""
+        ours = [result for result in results if _OUR_ID.fullmatch(result.call_id)]
+        others = [result for result in results if not _OUR_ID.fullmatch(result.call_id)]
+        return [*others, *([UserMessage(_outputs(sorted(ours, key=_number)))] if ours else [])]
+
+    def show(self, call: ToolCall, tools: Toolset) -> str:
+        """The command without its `$( )`."""
+        return show(call, tools)
+
+
+class _Meaning:
+    """What the commands of one reply ask for."""
+
+    def __init__(self, message: AssistantMessage, reply: Reply, tools: Toolset) -> None:
+        self._message = message
+        self._reply = reply
+        self._tools = tools
+        self._text = message.text
+        said = f"{self._text}\0{message.model}\0{message.usage}".encode(errors="surrogatepass")
+        self._mark = hashlib.sha256(said).hexdigest()[:12]
+
+    def intent(self, thoughts: str) -> Intent:
+        reply, answers = self._reply, [each for each in self._reply.commands if each.name == "done"]
+        commands = [each for each in reply.commands if each.name != "done"]
+        calls = [*self._calls(commands[:MOST])]
+        problems = [*self._problems(commands[MOST:])]
+        heard = self._text[: reply.claimed].rstrip() or CUT
+        return Intent(
+            calls,
+            self._answer(answers[-1]) if answers else reply.prose if calls else self._text,
+            thoughts,
+            ends=bool(answers) and not self._unheard(calls, commands[MOST:]),
+            problems=problems if calls else (),
+            heard=heard if reply.claimed >= 0 else None,
+        )
+
+    def _answer(self, done: Command) -> str:
+        return plain(done.body) or self._reply.prose
+
+    def _unheard(self, calls: Sequence[ToolCall], over: Sequence[Command]) -> bool:
+        """Whether something that the answer may rest on is not run."""
+        return bool(over) or any(MISUSED in call.args for call in calls) or self._message.stop_reason in _CUT_OFF
+
+    def _calls(self, commands: Sequence[Command]) -> Iterator[ToolCall]:
+        for number, command in enumerate(commands, 1):
+            yield self._call(number, command)
+        reply, after = self._reply, len(commands) + 1
+        if reply.unclosed:
+            yield self._misused(after, reply.unclosed, UNCLOSED)
+        elif reply.quoted:
+            yield self._misused(after, reply.quoted, QUOTED)
+
+    def _call(self, number: int, command: Command) -> ToolCall:
+        tool = find_tool(command.name, self._tools)
+        if tool is None:
+            return self._misused(number, command.name, self._unknown(command.name))
+        parameters = parameters_of(tool.schema)
+        try:
+            return ToolCall(self._id(number), tool.name, arguments_of(command, parameters))
+        except ToolRefused as why:
+            usage = f"usage: $({usage_of(command.name, parameters)})"
+            return self._misused(number, tool.name, f"{command.name}: {why}\n{usage}")
+
+    def _misused(self, number: int, name: str, why: str) -> ToolCall:
+        tool = find_tool(name, self._tools)
+        return ToolCall(self._id(number), tool.name if tool else name, {MISUSED: why})
+
+    def _unknown(self, name: str) -> str:
+        near = difflib.get_close_matches(name, commands_of(self._tools), 1, 0.5)
+        maybe = f"; did you mean $({near[0]})?" if near else ";"
+        return f"there is no command {name!r}{maybe} $(help) lists them. To only mention it put it in `code`."
+
+    def _problems(self, over: Sequence[Command]) -> Iterator[str]:
+        if over:
+            named = ", ".join(f"$({each.name}{_short(each.body)})" for each in over[:MOST])
+            more = f" and {len(over) - MOST} more" if len(over) > MOST else ""
+            yield f"Not run, as {MOST} commands are the most in one reply: {named}{more}."
+        if self._reply.claimed >= 0 and not self._reply.quoted:
+            yield CLAIMED
+
+    def _id(self, number: int) -> str:
+        return f"sh{self._mark}-{number}"
+
+
+def _short(body: str) -> str:
+    words = " ".join(body.split())
+    return f" {words[:40]}{'…' if len(words) > 40 else ''}" if words else ""
+
+
+def _number(result: ToolResult) -> int:
+    ours = _OUR_ID.fullmatch(result.call_id)
+    return int(ours["number"]) if ours else 0
+
+
+def _outputs(results: Sequence[ToolResult]) -> list[UserPart]:
+    """All of them, with neighbouring texts as one."""
+    parts: list[UserPart] = []
+    for result in results:
+        above = "\n\n" if parts else ""
+        failed = " (failed)" if result.is_error else ""
+        for part in (Text(f"{above}[{_number(result)}] $ {result.name}{failed}\n"), *result.content):
+            if isinstance(part, Text) and parts and isinstance(parts[-1], Text):
+                parts[-1] = Text(parts[-1].text + part.text)
+            else:
+                parts.append(part)
+    return parts
