@@ -470,9 +470,10 @@ class Proceed(msgspec.Struct, frozen=True):
 
 
 class Backtrack(msgspec.Struct, frozen=True):
-    """Return the files to the last checkpoint before the iterations that led nowhere; `text` says what was learnt."""
+    """Return the files to the last checkpoint before the `iterations` that led nowhere; `text` says what was learnt."""
 
     text: str
+    iterations: int = 1
 
 
 class Escalate(msgspec.Struct, frozen=True):

@@ -23,10 +23,11 @@ _HOME_ONLY: tuple[tuple[str, ...], ...] = (
     ("memory",),
     ("agent", "workspace_dir"),
     ("agent", "restrict_to_workspace"),
+    ("agent", "driver"),
     ("sandbox", "toolchains"),
     ("sandbox", "environment"),
 )
-"""What a project can't set, trusted or not: where keys and memories go, what is spent, what is read outside it."""
+"""What a project can't set, trusted or not: where keys and memories go, what is spent, read outside it, run here."""
 
 
 @dataclass(frozen=True, slots=True)

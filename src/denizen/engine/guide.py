@@ -1,31 +1,101 @@
-"""What the turn's driver wants before the next model call."""
+"""What the turn's driver wants before the next model call (seed 001, "Loop Detection": the responses)."""
+
+from collections.abc import Sequence
 
 from denizen.engine.turn import Turn, TurnOver
-from denizen.entries import SystemEntry
+from denizen.entries import AnyEntry, AssistantEntry, CheckpointEntry, EndEntry, NoteEntry, SystemEntry, UserEntry
+from denizen.errors import DenizenError
+from denizen.messages import Text, UserMessage
 from denizen.ports import Answer, Ask, Backtrack, Escalate, GiveUp, Proceed
+
+RETURNED = "returned"
+"""The label of the checkpoint behind a return."""
 
 
 async def guide(turn: Turn) -> None:
-    """Do what the driver says: tell the model something, return to a checkpoint, ask the person, or end the turn."""
+    """Do what the driver says: tell the model something, return to a checkpoint, ask the person, or end the turn.
+
+    A crash in the middle is no matter: what was done since the model's last reply is in the transcript, and isn't done
+    again.
+    """
     match turn.feed.driver.decide(turn.view()):
+        case Proceed(""):
+            pass
         case Proceed(text):
             await _tell(turn, text)
-        case Backtrack(text):
-            await _backtrack(turn, text)
-        case Escalate(question, otherwise):
-            answer = await turn.io.ask(Ask("", question))
-            await _tell(
-                turn, f"The user says: {answer.text}" if isinstance(answer, Answer) and answer.text else otherwise
-            )
+        case Backtrack() as action:
+            await _backtrack(turn, action)
+        case Escalate() as action:
+            await _escalate(turn, action)
         case GiveUp(reason):
-            raise TurnOver("loop", reason)
+            raise TurnOver("loop", turn.agent.redact(reason))
 
 
 async def _tell(turn: Turn, text: str) -> None:
-    last = turn.session.entries[-1] if turn.session.entries else None
-    if text and not (isinstance(last, SystemEntry) and last.text == text):  # a crash came between this and the call
-        await turn.append(SystemEntry(text=turn.agent.redact(text)))
+    await _once(turn, SystemEntry(text=turn.agent.redact(text)))
 
 
-async def _backtrack(turn: Turn, text: str) -> None:
-    await _tell(turn, text)
+async def _once(turn: Turn, entry: SystemEntry | NoteEntry) -> None:
+    """Append it, unless that was done before a crash."""
+    if not any(isinstance(other, type(entry)) and other.text == entry.text for other in _since_reply(turn)):
+        await turn.append(entry)
+
+
+def _since_reply(turn: Turn) -> Sequence[AnyEntry]:
+    """What was written since the model's last reply in this turn, the last entry first."""
+    found: list[AnyEntry] = []
+    for entry in reversed(turn.session.entries):
+        if isinstance(entry, AssistantEntry | EndEntry):
+            break
+        found.append(entry)
+    return found
+
+
+async def _backtrack(turn: Turn, action: Backtrack) -> None:
+    """Return the files, and let the model remember why: a note stays where what is told is shown but once."""
+    outcome = await _return(turn, _before(turn.session.entries, action.iterations))
+    await _once(turn, NoteEntry(text=turn.agent.redact(action.text)))
+    await _tell(turn, f"{action.text}\n{outcome}")
+
+
+def _before(entries: Sequence[AnyEntry], iterations: int) -> str:
+    """The snapshot before the first change of the last iterations; empty where they changed nothing."""
+    snapshot = ""
+    for entry in reversed(entries):
+        match entry:
+            case CheckpointEntry(label="before"):
+                snapshot = entry.snapshot
+            case AssistantEntry():
+                iterations -= 1
+            case _:
+                pass
+        if iterations == 0 or isinstance(entry, EndEntry):
+            break
+    return snapshot
+
+
+async def _return(turn: Turn, snapshot: str) -> str:
+    """Make the files what they were; what the model is told of it."""
+    checkpoints = turn.agent.checkpoints
+    if checkpoints is None or not snapshot:
+        return "No file needed to be taken back."
+    if not any(isinstance(entry, CheckpointEntry) and entry.label == RETURNED for entry in _since_reply(turn)):
+        try:
+            await checkpoints.restore(snapshot, expect=turn.feed.snapshot)
+            now = await checkpoints.snapshot()
+        except DenizenError as why:
+            return f"The files stay as they are. {why}"
+        await turn.append(CheckpointEntry(snapshot=now, label=RETURNED))
+        turn.notice("The agent was stuck; the files are again as they were before that.")
+    return "The files are again as they were before that."
+
+
+async def _escalate(turn: Turn, action: Escalate) -> None:
+    asked = turn.agent.redact(f"(asked: {action.question})")
+    if any(isinstance(entry, UserEntry) and entry.message.text.startswith(asked) for entry in _since_reply(turn)):
+        return
+    answer = await turn.io.ask(Ask("", action.question))
+    if isinstance(answer, Answer) and answer.allow and answer.text:
+        await turn.say(UserMessage([Text(f"{asked}\n{answer.text}")]))
+    elif action.otherwise:
+        await _tell(turn, action.otherwise)

@@ -1,0 +1,70 @@
+"""Finding the driver that the configuration names: one of ours, one of a package's, or one in a file."""
+
+import importlib.util
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import ModuleType
+
+from denizen.config.home import expand
+from denizen.engine.drivers.planning import Planning
+from denizen.engine.drivers.reflective import Reflective
+from denizen.engine.drivers.simple import Simple
+from denizen.errors import ConfigError
+from denizen.ports import Driver
+
+DRIVERS: Mapping[str, Callable[[], Driver]] = {"simple": Simple, "planning": Planning, "reflective": Reflective}
+
+NewDriver = Callable[[], Driver]
+"""Makes the driver of a turn."""
+
+
+def find_driver(name: str, *, home: Path, environ: Mapping[str, str]) -> NewDriver:
+    """What makes the driver of that name; `my_driver.py`, or whatever has a slash in it, is a file, relative to `home`.
+
+    Raises ConfigError that says what there is, or what is wrong with the file or the package.
+    """
+    if name.endswith(".py") or os.sep in name:
+        return _in_file(home / expand(name, environ))
+    return DRIVERS.get(name) or _of_package(name)
+
+
+def _of_package(name: str) -> NewDriver:
+    from importlib.metadata import entry_points
+
+    found = {entry.name: entry for entry in entry_points(group="denizen.drivers")}
+    if name not in found:
+        there_is = ", ".join([*DRIVERS, *found])
+        raise ConfigError(f'There is no driver {name!r}. There is {there_is}, or a file of yours: driver = "~/my.py".')
+    try:
+        driver = found[name].load()
+    except Exception as broken:  # the boundary to other packages: whatever they raise, the user must act
+        raise ConfigError(f"The driver {name!r} can't be loaded: {broken}. Update or remove its package.") from broken
+    if not callable(driver):
+        raise ConfigError(f"The driver {name!r} of {found[name].value} is no class. Update or remove its package.")
+    return driver
+
+
+def _in_file(path: Path) -> NewDriver:
+    module = _loaded(path)
+    drivers = [each for each in vars(module).values() if _is_driver(each) and each.__module__ == module.__name__]
+    if len(drivers) != 1:
+        found = ", ".join(each.__name__ for each in drivers) or "none"
+        raise ConfigError(f"{path} must define one class with decide() and observe(); it defines {found}.")
+    return drivers[0]
+
+
+def _loaded(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"denizen_driver_{path.stem}", path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise ConfigError(f"There is no driver in {path}: it must be a Python file.")
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as broken:  # the boundary to the user's file: whatever it raises, the user must act
+        raise ConfigError(f"The driver in {path} can't be loaded: {type(broken).__name__}: {broken}.") from broken
+    return module
+
+
+def _is_driver(value: object) -> bool:
+    return isinstance(value, type) and all(callable(getattr(value, name, None)) for name in ("decide", "observe"))

@@ -1,0 +1,211 @@
+"""Loop detection: whether a turn goes round in circles, and what to do about it (seed 001, "Loop Detection")."""
+
+import re
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from denizen.engine.calls import DROPPED, INTERRUPTED
+from denizen.messages import ToolCall, ToolResult
+from denizen.ports import Action, Backtrack, Escalate, GiveUp, Iteration, Proceed, Toolset, Traits
+
+SAME = 3
+"""Iterations with the same call and result, or the same error, that are a loop; rounds of a cycle, whatever it gave."""
+LONGEST_CYCLE = 4
+"""Calls of a cycle. Twice with the same results is a loop already."""
+NOTHING_NEW = 5
+"""Iterations in a row without anything new that are a loop. As many with something new, and all is forgiven."""
+BOOKKEEPING = frozenset({"keep", "note", "notes", "task"})
+"""Tools whose calls are neither a loop nor news: with them the agent keeps its own books."""
+
+_CHANGES = Traits.WRITES | Traits.EXECUTES | Traits.SENDS
+_NOT_ITS_DOING = frozenset({DROPPED, INTERRUPTED})
+_TOLD = 6
+"""Calls that are named as what was tried."""
+_WIDEST = 120
+"""Characters of a call, or of what it gave, that are told."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A call with its result; `call_key` and `key` tell whether the call, or both, are the same as another's."""
+
+    call: ToolCall
+    result: ToolResult
+    call_key: int
+    key: int
+    iteration: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Sign:
+    """Why a turn seems to go round in circles, and since which iteration."""
+
+    what: str
+    since: int
+
+
+class Loops:
+    """Takes in the iterations of a turn; `action` is what the last one calls for: None unless it closes a loop.
+
+    The same call with the same result, nothing having changed between; the same error; a cycle of calls; nothing new.
+    For the first loop that is a reflection, then a return to the last checkpoint, then a question to the person, then
+    the end of the turn; each counts anew. An iteration costs the same however many came before it.
+    """
+
+    def __init__(self, tools: Toolset, show: Callable[[ToolCall], str]) -> None:
+        self._tools = tools
+        self._show = show
+        self.action: Action | None = None
+        self._now = self._rung = self._since = 0
+        self._known: set[int] = set()  # what was seen in the turn: calls with their results, results, errors, texts
+        self._fresh = 0  # iterations in a row that brought something new
+        self._recent = deque[_Step](maxlen=SAME * LONGEST_CYCLE)
+        self._count_anew()
+
+    def _count_anew(self) -> None:
+        self._counts: dict[int, tuple[int, int]] = {}  # how often, since when: calls with their results
+        self._errors: dict[str, tuple[int, int]] = {}
+        self._cycle = deque[_Step](maxlen=SAME * LONGEST_CYCLE)
+        self._stale = 0
+
+    def observe(self, iteration: Iteration) -> None:
+        """Take in the next one."""
+        self._now += 1
+        self.action = None
+        steps = self._steps(iteration)
+        new = self._news(iteration, steps)
+        self._fresh, self._stale = (self._fresh + 1, 0) if new else (0, self._stale + 1)
+        if self._fresh >= NOTHING_NEW:
+            self._rung = 0
+            self._errors.clear()
+        sign = self._repeated(steps) or self._error(steps) or self._circle(steps) or self._nothing_new()
+        if sign:
+            self._climb(sign)
+
+    def _steps(self, iteration: Iteration) -> Sequence[_Step]:
+        """The calls that count, each once."""
+        steps: dict[int, _Step] = {}
+        for call, result in zip(iteration.calls, iteration.results, strict=False):
+            if call.name not in BOOKKEEPING and result.text not in _NOT_ITS_DOING:
+                args = msgspec.json.encode(call.args, order="deterministic", enc_hook=repr)
+                call_key = hash((call.name, args))
+                key = hash((call_key, result.is_error, *result.content))
+                steps[key] = _Step(call, result, call_key, key, self._now)
+        return [*steps.values()]
+
+    def _news(self, iteration: Iteration, steps: Sequence[_Step]) -> bool:
+        """Whether there is anything in it that the turn had not seen before."""
+        new = not iteration.calls and self._is_new(hash(iteration.text))
+        for step in steps:
+            unseen = self._is_new(step.key)
+            if step.result.is_error:
+                new |= self._is_new(hash(_gist(step.result)))
+            elif self._changes(step.call):
+                new |= unseen
+                if unseen:
+                    self._counts.clear()  # what is looked at again may be another
+            else:
+                new |= self._is_new(hash((*step.result.content,)))
+        self._recent.extend(steps)
+        self._cycle.extend(steps)
+        return new
+
+    def _is_new(self, key: int) -> bool:
+        new = key not in self._known
+        self._known.add(key)
+        return new
+
+    def _changes(self, call: ToolCall) -> bool:
+        tool = self._tools.get(call.name)
+        return tool is not None and bool(tool.traits & _CHANGES)
+
+    def _repeated(self, steps: Iterable[_Step]) -> _Sign | None:
+        for step in steps:
+            times, since = self._counts.get(step.key, (0, self._now))
+            self._counts[step.key] = times + 1, since
+            if times + 1 == SAME:
+                return _Sign(f"the same call was made {SAME} times with the same result: {self._named(step)}", since)
+        return None
+
+    def _error(self, steps: Iterable[_Step]) -> _Sign | None:
+        for gist, step in {
+            gist: step for step in steps if step.result.is_error and (gist := _gist(step.result))
+        }.items():
+            times, since = self._errors.get(gist, (0, self._now))
+            self._errors[gist] = times + 1, since
+            if times + 1 == SAME:
+                return _Sign(f"the same error came {SAME} times: {_first_line(step.result)}", since)
+        return None
+
+    def _circle(self, steps: Sequence[_Step]) -> _Sign | None:
+        if not steps:
+            return None
+        cycle = [*self._cycle]
+        for length in range(2, LONGEST_CYCLE + 1):
+            keys = [step.key for step in cycle[-2 * length :]]
+            calls = [step.call_key for step in cycle[-SAME * length :]]
+            if _goes_round(keys, length, 2) or _goes_round(calls, length, SAME):
+                names = ", ".join(self._named(step) for step in cycle[-length:])
+                return _Sign(f"the same {length} calls are made in turn: {names}", cycle[-2 * length].iteration)
+        return None
+
+    def _nothing_new(self) -> _Sign | None:
+        if self._stale < NOTHING_NEW:
+            return None
+        return _Sign(f"the last {self._stale} iterations brought nothing new", self._now - self._stale + 1)
+
+    def _climb(self, sign: _Sign) -> None:
+        """Take the next step against a loop, and begin to count anew."""
+        self._since = min(self._since, sign.since) if self._rung else sign.since
+        self._rung += 1
+        self._count_anew()
+        match self._rung:
+            case 1:
+                self.action = Proceed(
+                    f"You seem to be stuck: {sign.what}. Before you go on, say in a sentence why that doesn't help, "
+                    "and what you know by now. Then do something else, or answer with what you have."
+                )
+            case 2:
+                self.action = Backtrack(
+                    f"You are still stuck: {sign.what}.\nThis led nowhere:\n{self._tried()}\nTry another way.",
+                    iterations=self._now - self._since + 1,
+                )
+            case 3:
+                self.action = Escalate(
+                    f"The agent is stuck: {sign.what}. What should it do instead?",
+                    "Nobody can be asked. Answer now: what you found out, what you tried, and what is missing.",
+                )
+            case _:
+                self.action = GiveUp(f"Stopped, as the turn went round in circles: {sign.what}.")
+
+    def _tried(self) -> str:
+        latest = {step.call_key: step for step in self._recent if step.iteration >= self._since}
+        steps = [*latest.values()][-_TOLD:]
+        return "\n".join(f"- {self._named(step)}: {_first_line(step.result)}" for step in steps)
+
+    def _named(self, step: _Step) -> str:
+        return f"`{_cut(self._show(step.call))}`"
+
+
+def _goes_round(keys: Sequence[int], length: int, rounds: int) -> bool:
+    """Whether the last keys are the same few, not all alike, so many times over."""
+    last = keys[-length:]
+    return len(keys) == rounds * length and len(set(last)) > 1 and [*last] * rounds == [*keys]
+
+
+def _gist(result: ToolResult) -> str:
+    """What an error says, whatever numbers are in it; empty where it is but an exit code."""
+    text = re.sub(r"\[[^\]]*\]", "", result.text[:500] + result.text[500:][-500:])
+    return re.sub(r"\d+", "#", text).strip()
+
+
+def _first_line(result: ToolResult) -> str:
+    return _cut(next(filter(None, map(str.strip, result.text.splitlines())), "(nothing)"))
+
+
+def _cut(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…"
