@@ -1,0 +1,175 @@
+"""Where tools cost more than they should: what transcripts show of how calls went (seed 001, T2)."""
+
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from denizen.engine.calls import CANCELLED, CUT_OFF, DROPPED, ELSEWHERE, INTERRUPTED, NOT_RUN, STOPPED_WHILE_RUNNING
+from denizen.entries import AnyEntry, AssistantEntry, StartedEntry, ToolEntry, UserEntry
+from denizen.messages import AssistantMessage, ToolCall, ToolResult
+from denizen.models.parsing import INVALID_JSON
+from denizen.ports import MISUSED, Schema
+from denizen.tools.defaults import may_default
+
+Kind = Literal["repeated", "misused", "refused", "failed", "corrected", "cut off"]
+
+PLACES = frozenset({"start", "end", "lines"})
+"""Arguments that say which part to show: to change them is to read on, not to correct."""
+_MOST_SHOWN = 100
+"""Characters of an example."""
+_OUR_OWN = frozenset({CANCELLED, CUT_OFF, DROPPED, ELSEWHERE, INTERRUPTED, STOPPED_WHILE_RUNNING, *NOT_RUN.values()})
+_WRONG = re.compile(r".{0,80}: wrong arguments: |there is no tool ")
+_CUT = re.compile(r"^\[[^\n]*(?:to go on: |left out|cut: |more: |took longer than )", re.MULTILINE)
+
+CallsOf = Callable[[AssistantMessage], Sequence[ToolCall]]
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A call and its result; `turn` numbers the user's message that it belongs to.
+
+    `since` counts the calls before it that may have changed something.
+    """
+
+    call: ToolCall
+    result: ToolResult
+    turn: int
+    since: int
+
+    @property
+    def went(self) -> Kind | None:
+        """What was wrong with it by itself; None: nothing."""
+        if not self.result.is_error:
+            return "cut off" if _CUT.search(self.result.text) else None
+        if {MISUSED, INVALID_JSON} & self.call.args.keys() or _WRONG.match(self.result.text):
+            return "misused"
+        if self.result.text.startswith("not run: "):
+            return "refused"
+        return "cut off" if _CUT.search(self.result.text) else "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """A call that was made again at once with one argument changed (None: not given)."""
+
+    first: Attempt
+    second: Attempt
+    argument: str
+    before: Any
+    after: Any
+
+
+@dataclass(slots=True)
+class Friction:
+    """One tool's calls over all transcripts, and of each kind the occurrences, described."""
+
+    tool: str
+    calls: int = 0
+    of: dict[Kind, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    args: list[dict[str, Any]] = field(default_factory=list)
+    corrections: list[Correction] = field(default_factory=list)
+
+    def count(self, kind: Kind) -> int:
+        """How many there are of a kind."""
+        return self.of[kind].total()
+
+
+def friction(
+    transcripts: Iterable[tuple[Sequence[AnyEntry], CallsOf]], schemas: Mapping[str, Schema]
+) -> list[Friction]:
+    """What each tool's calls cost, those with most friction first.
+
+    A transcript comes with what reads the calls of its replies; `schemas` are those of the tools that there are now.
+    """
+    found: dict[str, Friction] = {}
+    for entries, calls_of in transcripts:
+        attempts = [*_attempts(entries, calls_of)]
+        for attempt in attempts:
+            tool = found.setdefault(attempt.call.name, Friction(attempt.call.name))
+            tool.calls += 1
+            tool.args.append(attempt.call.args)
+            if kind := attempt.went:
+                tool.of[kind][_described(attempt, kind)] += 1
+        for repeated in _repeated(attempts):
+            found[repeated.call.name].of["repeated"][_shown(repeated.call.args)] += 1
+        for correction in _corrections(attempts, schemas):
+            tool = found[correction.first.call.name]
+            tool.corrections.append(correction)
+            tool.of["corrected"][_change(correction)] += 1
+    return sorted(found.values(), key=lambda tool: (-sum(map(tool.count, tool.of)), -tool.calls, tool.tool))
+
+
+def _attempts(entries: Sequence[AnyEntry], calls_of: CallsOf) -> Iterator[Attempt]:
+    """The calls that were answered; those that weren't run because something else came are left out."""
+    asked: dict[str, ToolCall] = {}
+    turn = since = 0
+    for entry in entries:
+        match entry:
+            case UserEntry():
+                turn += 1
+            case AssistantEntry(message=message):
+                asked = {call.id: call for call in calls_of(message)}
+            case StartedEntry():
+                since += 1
+            case ToolEntry(message=result) if result.call_id in asked and result.text not in _OUR_OWN:
+                yield Attempt(asked[result.call_id], result, turn, since)
+            case _:
+                pass
+
+
+def _repeated(attempts: Sequence[Attempt]) -> Iterator[Attempt]:
+    """The calls that the turn had an answer to, with nothing done since that could change it."""
+    seen: set[tuple[str, str, int, int]] = set()
+    for attempt in attempts:
+        key = (attempt.call.name, _key(attempt.call.args), attempt.turn, attempt.since)
+        if key in seen:
+            yield attempt
+        elif not attempt.result.is_error:
+            seen.add(key)
+
+
+def _corrections(attempts: Sequence[Attempt], schemas: Mapping[str, Schema]) -> Iterator[Correction]:
+    """Calls and those of the same tool right behind them in the turn that differ in one argument.
+
+    After a success only an argument that has a default counts: another path or pattern is another question.
+    """
+    last: dict[tuple[str, int], Attempt] = {}
+    for attempt in attempts:
+        name = attempt.call.name
+        first = last.get((name, attempt.turn))
+        last[name, attempt.turn] = attempt
+        changed = _changed(first.call.args, attempt.call.args) if first else []
+        if first is None or len(changed) != 1 or changed[0] in PLACES:
+            continue
+        optional = may_default(schemas[name]) if name in schemas else {}
+        if changed[0] in optional or first.result.is_error:
+            before, after = first.call.args.get(changed[0]), attempt.call.args.get(changed[0])
+            yield Correction(first, attempt, changed[0], before, after)
+
+
+def _changed(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    return [name for name in {**before, **after} if before.get(name) != after.get(name)]
+
+
+def _described(attempt: Attempt, kind: Kind) -> str:
+    return _shown(attempt.call.args) if kind == "cut off" else _short(attempt.result.text.partition("\n")[0])
+
+
+def _change(correction: Correction) -> str:
+    before, after = ("not given" if value is None else _key(value) for value in (correction.before, correction.after))
+    return _short(f"{correction.argument}: {before} → {after}")
+
+
+def _shown(args: dict[str, Any]) -> str:
+    return _short(", ".join(f"{name}={_key(value)}" for name, value in args.items()))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 1]}…"
+
+
+def _key(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
