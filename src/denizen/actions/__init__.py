@@ -2,5 +2,7 @@
 
 from denizen.actions.native import Native
 from denizen.actions.once import Once
+from denizen.actions.recovery import Recovered, recover_calls
+from denizen.actions.shell import Help, Shell
 
-__all__ = ["Native", "Once"]
+__all__ = ["Help", "Native", "Once", "Recovered", "Shell", "recover_calls"]

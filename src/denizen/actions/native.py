@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from denizen.messages import AssistantMessage, Message, Thinking, ToolCall, ToolResult
+from denizen.actions.recovery import RECOVERED, may_hold_calls, recover_calls
+from denizen.messages import AssistantMessage, Message, Text, Thinking, ToolCall, ToolResult, UserMessage, UserPart
 from denizen.ports import Intent, ModelRequest, Toolset
 
 
@@ -17,15 +18,38 @@ class Native:
         return msgspec.structs.replace(request, tools=tools.schemas)
 
     def read(self, message: AssistantMessage, tools: Toolset) -> Intent:
-        """The calls as they came, and the text beside them."""
-        thoughts = "\n".join([part.text for part in message.content if type(part) is Thinking])
-        return Intent(message.tool_calls, message.text, thoughts)
+        """The calls as they came, and the text beside them; calls that the server left in the text are found there."""
+        calls, text = message.tool_calls, message.text
+        thoughts = [part.text for part in message.content if type(part) is Thinking]
+        if calls:
+            calls = [_with_clean_name(call, tools) if "<|" in call.name else call for call in calls]
+        elif len(tools) and may_hold_calls(text):
+            found = recover_calls(text, tools)
+            calls, text = found.calls, found.text
+            thoughts += [found.thinking] if found.thinking else []
+        return Intent(calls, text, "\n".join(thoughts))
 
     def report(self, results: Sequence[ToolResult]) -> Sequence[Message]:
-        """The results as they are."""
-        return results
+        """The results as they are; as words where their calls were, too: their provider knows of no call."""
+        return [_told(results)] if results and results[0].call_id.startswith(RECOVERED) else results
 
     def show(self, call: ToolCall, tools: Toolset) -> str:
         """The tool's name with its arguments in brackets."""
         args = ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in call.args.items())
         return f"{call.name}({args})"
+
+
+def _with_clean_name(call: ToolCall, tools: Toolset) -> ToolCall:
+    """The call under its tool's name, where a server left special tokens behind it (`name<|channel|>commentary`)."""
+    name = call.name.partition("<|")[0]
+    return msgspec.structs.replace(call, name=name) if name in tools else call
+
+
+def _told(results: Sequence[ToolResult]) -> UserMessage:
+    parts: list[UserPart] = []
+    for result in results:
+        words = [part for part in result.content if isinstance(part, Text)]
+        others = [part for part in result.content if not isinstance(part, Text)]
+        failed = " (failed)" if result.is_error else ""
+        parts += [Text(f"Result of {result.name}{failed}:\n{''.join(part.text for part in words)}\n"), *others]
+    return UserMessage(parts)

@@ -1,0 +1,73 @@
+"""Replies in messages with headers: Harmony's channels, and the recipients of Muse.
+
+`<|start|>assistant<|channel|>commentary to=functions.NAME<|message|>{…}<|call|>`: the header says for whom the body is.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from denizen.actions.recovery.quoting import quoted
+
+_MARK: Final = re.compile(r"<\|(start|message|end|call|return|eom|eot)\|>")
+_HEADER: Final = re.compile(
+    r"\s{0,9}(?P<role>[\w.-]{1,128})?\s{0,9}"
+    r"(?:(?:<\|channel\|>\s?\w{1,20}|to=[\w.-]{1,128}|<\|constrain\|>\s?\w{1,20})\s{0,9}){0,6}"
+)
+_CHANNEL: Final = re.compile(r"<\|channel\|>\s?(\w{1,20})")
+_RECIPIENT: Final = re.compile(r"\bto=([\w.-]{1,128})")
+_NOT_TOOLS: Final = {"", "user", "self", "assistant", "all"}
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message: whose it is, its channel, for whom it is, and what it says."""
+
+    role: str
+    channel: str
+    recipient: str
+    body: str
+
+    @property
+    def own(self) -> bool:
+        """Whether it is the model's, and not a result that it repeats."""
+        return self.role in {"", "assistant"}
+
+    @property
+    def calls(self) -> bool:
+        """Whether it goes to a tool."""
+        return self.own and self.recipient not in _NOT_TOOLS
+
+    @property
+    def thinks(self) -> bool:
+        """Whether it is for the model alone."""
+        return self.own and not self.calls and (self.channel == "analysis" or self.recipient == "self")
+
+
+def messages(text: str) -> list[Message]:
+    """The messages that a reply is made of; none where something stands between them, as in a text about them."""
+    if "<|message|>" not in text:
+        return []
+    pieces = ["start", *_MARK.split(text), ""]  # each piece behind its mark
+    found: list[Message] = []
+    header = ""
+    for number in range(0, len(pieces) - 2, 2):
+        mark, piece, following = pieces[number : number + 3]
+        if mark == "message":
+            found.append(_message(header, piece))
+        elif following == "message" and _HEADER.fullmatch(piece):
+            header = piece
+        elif number == 0 and piece.strip() and following != "message" and "`" not in piece:
+            if quoted(piece, 0, len(piece)):
+                return []
+            found.append(Message("", "analysis", "", piece))
+        elif piece.strip() and (following == "message" or not _HEADER.fullmatch(piece)):
+            return []
+    return found
+
+
+def _message(header: str, body: str) -> Message:
+    match = _HEADER.fullmatch(header)
+    channels, recipient = _CHANNEL.findall(header), _RECIPIENT.search(header)
+    role = match["role"] or "" if match else ""
+    return Message(role, channels[-1] if channels else "", recipient[1] if recipient else "", body)

@@ -1,0 +1,129 @@
+"""Arguments in the types that a tool's schema wants."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from denizen.actions.recovery.source import Exhausted, Source
+from denizen.actions.recovery.values import Unreadable, Verbatim, Written, read_whole
+
+_KINDS: Final[Mapping[type, str]] = {
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    str: "string",
+    list: "array",
+    dict: "object",
+    type(None): "null",
+}
+_NESTED: Final = {"array", "object"}
+_BOOLEANS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+_WRAPPED: Final = ("arguments", "args", "parameters", "params", "input", "kwargs")
+"""Names of a single argument that holds all the others."""
+
+
+class Converter:
+    """Converts the arguments of one call, by its tool's JSON schema."""
+
+    def __init__(self, schema: Mapping[str, Any], source: Source) -> None:
+        self._schema = schema
+        self._source = source
+        self._parts = {**schema.get("definitions", {}), **schema.get("$defs", {})}
+
+    def arguments(self, args: dict[str, Any]) -> dict[str, Any]:
+        """The arguments; what can't be converted stays as it is, for the tool to refuse."""
+        properties = self._schema.get("properties") or {}
+        args = self._unwrapped(args, properties)
+        converted = {name: self.value(value, properties.get(name, {})) for name, value in args.items()}
+        return self._without_unknown(converted, properties)
+
+    def value(self, value: Any, schema: Any) -> Any:
+        """One value by its schema."""
+        schema = self._resolved(schema)
+        if isinstance(value, Written | Verbatim):
+            return self._typed(value, schema)
+        kinds = _kinds(schema)
+        if isinstance(value, dict):
+            return self._object(value, schema, kinds)
+        if isinstance(value, list):
+            items = schema.get("items", {})
+            return [self.value(item, items) for item in value]
+        if isinstance(value, str):
+            return value if not kinds or "string" in kinds else self._typed(Written(value), schema)
+        if kinds == {"string"}:
+            return _spelled(value)
+        return int(value) if kinds == {"integer"} and isinstance(value, float) and value.is_integer() else value
+
+    def _object(self, value: dict[str, Any], schema: Mapping[str, Any], kinds: set[str]) -> Any:
+        properties = schema.get("properties") or {}
+        if kinds == {"array"} and len(value) == 1:  # elements in an element (MiniMax)
+            (items,) = value.values()
+            return self.value(items if isinstance(items, list) else [items], schema)
+        return {name: self.value(item, properties.get(name, {})) for name, item in value.items()}
+
+    def _typed(self, written: Written | Verbatim, schema: Mapping[str, Any]) -> Any:
+        kinds, text = _kinds(schema), str(written)
+        if kinds == {"string"} or (not kinds and isinstance(written, Verbatim)):
+            return text
+        for value in self._readings(text):
+            kind = _KINDS[type(value)]
+            if not kinds or kind in kinds or (kind == "integer" and "number" in kinds):
+                return self.value(value, schema) if kind in _NESTED else value
+            if kind == "number" and "integer" in kinds and value.is_integer():
+                return int(value)
+        if "boolean" in kinds and "string" not in kinds and text.strip().lower() in _BOOLEANS:
+            return _BOOLEANS[text.strip().lower()]
+        return text
+
+    def _readings(self, text: str) -> Iterator[Any]:
+        try:
+            value = read_whole(text.strip(), self._source)
+        except (Unreadable, Exhausted):
+            return
+        if not isinstance(value, Written):
+            if not isinstance(value, str):
+                yield value
+        elif value.isascii() and value.lstrip("+-").isdigit() and len(value) < 300:
+            yield int(value)
+
+    def _unwrapped(self, args: dict[str, Any], properties: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments that a single one holds, where that isn't the tool's own."""
+        name = next(iter(args), "")
+        if len(args) != 1 or name not in _WRAPPED or name in properties:
+            return args
+        inner = self.value(args[name], {"type": "object"})
+        return inner if isinstance(inner, dict) and inner.keys() <= properties.keys() else args
+
+    def _without_unknown(self, args: dict[str, Any], properties: Mapping[str, Any]) -> dict[str, Any]:
+        """Models that write calls as text invent arguments: they are left out where all that is needed is there."""
+        required = self._schema.get("required") or []
+        if not properties or self._schema.get("additionalProperties") or any(name not in args for name in required):
+            return args
+        return {name: value for name, value in args.items() if name in properties}
+
+    def _resolved(self, schema: Any) -> Mapping[str, Any]:
+        for _ in range(8):
+            if not isinstance(schema, dict) or not isinstance(schema.get("$ref"), str):
+                break
+            schema = self._parts.get(schema["$ref"].rpartition("/")[2], {})
+        return schema if isinstance(schema, dict) else {}
+
+
+def _kinds(schema: Mapping[str, Any], depth: int = 0) -> set[str]:
+    """The types that a schema allows; empty: any."""
+    if "enum" in schema and "type" not in schema:
+        return {_KINDS.get(type(value), "string") for value in schema["enum"]}
+    kind = schema.get("type")
+    if isinstance(kind, str):
+        return {kind}
+    if isinstance(kind, list):
+        return {*kind}
+    choices = [*(schema.get("anyOf") or []), *(schema.get("oneOf") or [])]
+    found = [_kinds(choice, depth + 1) for choice in choices if isinstance(choice, dict) and depth < 8]
+    return set[str]().union(*found) if all(found) else set()
+
+
+def _spelled(value: Any) -> Any:
+    """A number or a truth value as the text that was meant."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) if isinstance(value, int | float) else value

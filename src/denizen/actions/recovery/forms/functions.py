@@ -1,0 +1,98 @@
+"""Calls as program text: `[name(key='value'), other()]`, `call:name{key:value}`, `TOOL: name(key="value")`."""
+
+import re
+from typing import Any, Final
+
+from denizen.actions.recovery.source import Reading, Source, Wish
+from denizen.actions.recovery.values import Unreadable, Values
+
+_NAME: Final = re.compile(r"\s{0,9}(?P<name>[^\W\d][\w.-]{0,127})\s?(?=\()")
+_PREFIXED: Final = re.compile(
+    r"(?P<angle><)?(?:(?:call|tool_call|tool_code|tool_use|TOOL_CALL|TOOL)\s?)?:\s?(?P<name>[^\W\d][\w.-]{0,127})\s?(?=[({])"
+)
+_PREFIXED_ALONE: Final = re.compile(r"(?:call\s?)?:\s?(?P<name>[^<>\n]{1,128})(?=<)")
+
+
+def functions(source: Source, at: int) -> Reading | None:
+    """One call, or several in brackets."""
+    return _listed(source, at) if source.text.startswith("[", at) else _one(source, at)
+
+
+def angled(source: Source, at: int) -> Reading | None:
+    """`<call:name(…)>`."""
+    return prefixed(source, at) if source.text.startswith("<call:", at) else None
+
+
+def prefixed(source: Source, at: int) -> Reading | None:
+    """`call:name{…}` and `call:name(…)`; Gemma leaves its quotes away, and `call`; a name alone has no arguments."""
+    match = source.match(_PREFIXED, at)
+    if match is None:
+        alone = source.match(_PREFIXED_ALONE, at)
+        known = source.tools.known(alone["name"]) if alone else ""
+        return Reading([Wish(known, {})], alone.end()) if alone and known else None
+    bracket = source.text[match.end()]
+    found = _try(source, match["name"], match.end(), bracket)
+    if found is None:
+        return None
+    wish, end = found
+    return Reading([wish], end + 1 if match["angle"] and source.text.startswith(">", end) else end)
+
+
+def _one(source: Source, at: int) -> Reading | None:
+    match = source.match(_NAME, at)
+    found = _try(source, match["name"], match.end(), "(") if match else None
+    return Reading([found[0]], found[1]) if found else None
+
+
+def _listed(source: Source, at: int) -> Reading | None:
+    wishes: list[Wish] = []
+    at += 1
+    while match := source.match(_NAME, at):
+        found = _try(source, match["name"], match.end(), "(")
+        if found is None:
+            return None
+        wishes.append(found[0])
+        at = source.past_space(found[1])
+        if not source.text.startswith(",", at):
+            break
+        at += 1
+    closed = source.text.startswith("]", at) or at == len(source.text)
+    return Reading(wishes, min(at + 1, len(source.text))) if wishes and closed else None
+
+
+def _try(source: Source, name: str, at: int, bracket: str) -> tuple[Wish, int] | None:
+    """The call whose arguments begin at `at`: read strictly, or else with quotes that don't end at each quote."""
+    for loose in (False, True):
+        values = Values(source, at, bare=bracket == "{", loose=loose)
+        try:
+            args = values.value() if bracket == "{" else _arguments(values, source, name)
+            return Wish(name, args), values.at
+        except Unreadable:
+            continue
+    return None
+
+
+def _arguments(values: Values, source: Source, name: str) -> dict[str, Any]:
+    """The arguments in round brackets; those without a name are the tool's, in its order."""
+    args: dict[str, Any] = {}
+    unnamed: list[Any] = []
+    values.open("(")
+    while values.more("(", first=not args and not unnamed):
+        key = values.key()
+        if key is None:
+            unnamed.append(values.value("("))
+        else:
+            args[key] = values.value("(")
+    return _named(unnamed, args, source, name)
+
+
+def _named(unnamed: list[Any], args: dict[str, Any], source: Source, name: str) -> dict[str, Any]:
+    if not unnamed:
+        return args
+    known = source.tools.known(name)
+    names = [*(source.tools.parameters(known).get("properties") or {})] if known else []
+    if len(unnamed) == 1 and not args and isinstance(unnamed[0], dict) and unnamed[0].keys() <= {*names}:
+        return unnamed[0]
+    if len(unnamed) > len(names):
+        raise Unreadable
+    return {**dict(zip(names, unnamed, strict=False)), **args}

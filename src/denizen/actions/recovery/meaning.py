@@ -1,0 +1,64 @@
+"""What a text means: its messages, or its one message, gone through, and the arguments of its calls converted."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from denizen.actions.recovery.channels import Message, messages
+from denizen.actions.recovery.convert import Converter
+from denizen.actions.recovery.offered import Offered
+from denizen.actions.recovery.reading import Pass
+from denizen.actions.recovery.source import Exhausted, Source, Wish
+from denizen.actions.recovery.values import Unreadable, read_whole
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """Calls (a tool's name and arguments), words and thoughts, each in their order."""
+
+    calls: list[tuple[str, dict[str, Any]]]
+    words: list[str]
+    thoughts: list[str]
+
+
+def meaning_of(text: str, offered: Offered) -> Meaning:
+    """What the text says and asks for."""
+    sent = messages(text)
+    if not sent:
+        return _of_text(text, offered)
+    meaning = Meaning([], [], [])
+    for message in sent:
+        if message.calls:
+            meaning.calls.extend(_addressed(message, offered))
+        elif message.thinks or (message.own and message.channel == "commentary" and _is_object(message.body, offered)):
+            meaning.thoughts.append(message.body)
+        elif message.own:
+            meaning.words.append(message.body)
+    return meaning
+
+
+def _of_text(text: str, offered: Offered) -> Meaning:
+    found = Pass(Source(text, offered))
+    found.run()
+    return Meaning([_converted(wish, text, offered) for wish in found.wishes], found.text, found.thoughts)
+
+
+def _addressed(message: Message, offered: Offered) -> list[tuple[str, dict[str, Any]]]:
+    """The call that a message to a tool is: its body are the arguments, or the call once more in a form of its own."""
+    name = offered.known(message.recipient)
+    try:
+        args = read_whole(message.body, Source(message.body, offered))
+    except (Unreadable, Exhausted):
+        return _of_text(message.body, offered).calls
+    return [_converted(Wish(name, args), message.body, offered)] if name and isinstance(args, dict) else []
+
+
+def _is_object(text: str, offered: Offered) -> bool:
+    try:
+        return isinstance(read_whole(text, Source(text, offered)), dict)
+    except (Unreadable, Exhausted):
+        return False
+
+
+def _converted(wish: Wish, text: str, offered: Offered) -> tuple[str, dict[str, Any]]:
+    name = offered.known(wish.name)
+    return name, Converter(offered.parameters(name), Source(text, offered)).arguments(wish.args)

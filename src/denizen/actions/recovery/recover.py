@@ -1,0 +1,47 @@
+"""Calls that a model wrote into its text, because nobody made structure of them."""
+
+import hashlib
+import re
+from dataclasses import dataclass, field
+from typing import Final
+
+from denizen.actions.recovery.offered import Offered, Tools
+from denizen.actions.recovery.scrub import scrub
+from denizen.messages import ToolCall
+
+RECOVERED: Final = "recovered-"
+"""How the ids of recovered calls begin: their provider knows nothing of them."""
+
+_HINT: Final = re.compile(
+    r"<[/|｜\w\]!]|\|>|｜|>>>|\[(?:/|TOOL|THINK|BEGIN)|[\[{]\s{0,99}[{\[\"']|\w\s?\(|◁|\bto=functions\."
+    r"|\b(?:call|tool_code|tool_use|TOOL|TOOL_CALL)\s?:"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """What a text holds: calls, the words that are left for the person, and what the model thought."""
+
+    calls: list[ToolCall] = field(default_factory=list)
+    text: str = ""
+    thinking: str = ""
+
+
+def may_hold_calls(text: str) -> bool:
+    """Whether it is worth looking: quick, and never wrong where it says no."""
+    return _HINT.search(text) is not None
+
+
+def recover_calls(text: str, tools: Tools) -> Recovered:
+    """The calls that `text` makes of `tools`, in whatever form its model writes them, and what else it says.
+
+    `tools` are ours, or mappings with `name` and `parameters` (a JSON schema). Only they are called; what quotes a
+    result, a page or a user is no call (docs/recovery.md). Arguments have the types that the schema wants. The same
+    text gives the same calls, with the same ids. The work is linear in the length of the text; nothing is raised.
+    """
+    from denizen.actions.recovery.meaning import meaning_of
+
+    meaning = meaning_of(text, Offered(tools))
+    stem = RECOVERED + hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=6).hexdigest()
+    calls = [ToolCall(f"{stem}-{number}", name, args) for number, (name, args) in enumerate(meaning.calls, 1)]
+    return Recovered(calls, scrub("".join(meaning.words)).strip(), "\n".join(meaning.thoughts).strip())
