@@ -156,7 +156,7 @@ async def test_a_step_that_is_begun_too_early_is_asked_about(use: Use) -> None:
 
 async def test_a_goal_and_what_it_waits_for_can_be_changed(use: Use) -> None:
     await use("plan", "Read\nWrite")
-    assert "2 [ ] Rewrite it" in (await use("edit", "2", goal="Rewrite it")).text
+    assert "2 [ ] Rewrite it" in (await use("edit", "2 Rewrite it")).text
     assert "2 [ ] Rewrite it (after 1)" in (await use("edit", "2", after=["1"])).text
     assert "2 [ ] Rewrite it\n" in (await use("edit", "2", after=["none"])).text + "\n"
 
@@ -173,7 +173,7 @@ async def test_a_goal_and_what_it_waits_for_can_be_changed(use: Use) -> None:
         ("edit", {"text": "2.1", "after": ["2"]}, "in a circle: "),
         ("edit", {"text": "2", "after": ["2.1"]}, "in a circle: "),
         ("edit", {"text": "1"}, "give the id and the new goal"),
-        ("edit", {"text": "1", "goal": "x" * 301}, "a goal is a line of 1 to 300 characters"),
+        ("edit", {"text": "1 " + "x" * 301}, "a goal is a line of 1 to 300 characters"),
         ("add", {}, "what is to be done"),
         ("done", {}, "which one"),
         ("add", {"text": "1. Again"}, "two tasks have the id '1'"),

@@ -20,7 +20,6 @@ async def task(
     turn: ToolContext,
     action: Literal["list", "plan", "add", "start", "done", "drop", "edit"] = "list",
     text: str = "",
-    goal: str = "",
     *,
     under: str = "",
     after: list[str] | None = None,
@@ -30,8 +29,8 @@ async def task(
 
     Args:
         action: plan sets a whole new one
-        text: add: the goal; plan: a goal a line, subtasks indented, `(after 1, 2)` behind one that waits; else the id
-        goal: edit: the new goal
+        text: add: the goal; start, done, drop: ids; edit: an id and its new goal;
+            plan: a goal a line, subtasks indented, `(after 1, 2)` behind one that waits
         under: add: id of the task it is part of
         after: add, edit: ids it waits for (none: for nothing)
         tasks: plan, in place of text: objects of goal, after, subtasks
@@ -43,9 +42,9 @@ async def task(
         case "plan":
             return _answer(was, plan_of(_drafts(tasks) if tasks else read_lines(text)))
         case "add":
-            return _answer(was, _add(was, text or goal, under, _ids(after or ())))
+            return _answer(was, _add(was, text, under, _ids(after or ())))
         case "edit":
-            return _answer(was, _edit(was, text, goal, None if after is None else _ids(after)))
+            return _answer(was, _edit(was, text, None if after is None else _ids(after)))
         case "start" | "done" | "drop":
             return _answer(was, _mark(was, ids(text), _STATES[action]), _too_early(was, ids(text), action))
 
@@ -73,7 +72,8 @@ def _add(plan: Plan, text: str, under: str, after: Sequence[str]) -> Plan:
     return plan.change(under, lambda task: msgspec.structs.replace(task, subtasks=(*task.subtasks, *new)))
 
 
-def _edit(plan: Plan, task_id: str, goal: str, after: Sequence[str] | None) -> Plan:
+def _edit(plan: Plan, text: str, after: Sequence[str] | None) -> Plan:
+    task_id, _, goal = text.strip().partition(" ")
     if not goal and after is None:
         raise ToolRefused("task edit: give the id and the new goal, or `after`")
     changed: dict[str, Any] = {} if after is None else {"after": tuple(after)}
