@@ -139,6 +139,12 @@ def test_outputs_are_gone_after_the_next_reply(actions: ActionFormat) -> None:
     assert "beta" in memory.whole
 
 
+def test_an_output_that_failed_says_so() -> None:
+    failed = ToolResult("", "read", [Text("there is no such file")], is_error=True)
+    memory = memory_of(says("task"), iteration(failed), iteration(keeps(1)))
+    assert memory.texts[0] == "task\n\n[kept] $ read(n=1) (failed)\nthere is no such file"
+
+
 def test_a_picture_stays_with_its_output() -> None:
     seen = memory_of(says("task"), iteration(ToolResult("", "read", [Image("image/png", b"x")]))).messages
     assert seen[-1].content == [Text("[1] $ read(n=1)"), Image("image/png", b"x")]

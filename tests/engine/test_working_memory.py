@@ -1,6 +1,7 @@
 """A working memory in the loop: what a provider gets, and what a crash, a fork or a stop leaves of it."""
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
@@ -10,21 +11,21 @@ from tests.engine.scene import DEFAULT, Host, call, requests_of, say
 
 from denizen import Agent, Config, run_agent, tool
 from denizen.actions import Native
+from denizen.actions.shell import Shell
 from denizen.config.settings import PolicySettings, Rule
 from denizen.context import WorkingMemory
 from denizen.engine.compact import compact
 from denizen.engine.context import next_request
 from denizen.engine.profiles import Profile
 from denizen.entries import AnyEntry, AssistantEntry
-from denizen.messages import AssistantMessage, Message, ToolResult
+from denizen.messages import AssistantMessage, Message, ToolCall, ToolResult
 from denizen.models.anthropic import AnthropicModel
 from denizen.models.openai import OpenAIModel
-from denizen.ports import Answer, Model, Traits
+from denizen.ports import ActionFormat, Answer, Model, Toolset, Traits
 from denizen.testing import LoopbackAnthropic, LoopbackOpenAI
 from denizen.testing.loopback import LoopbackServer
 from denizen.tools.keep import keep, note, notes
 
-CODER = Profile("coder", Native(), WorkingMemory)
 Entries = Callable[[Agent], Awaitable[list[AnyEntry]]]
 
 
@@ -50,14 +51,27 @@ INVESTIGATION = (
 )
 
 
+@pytest.fixture(params=[Native, Shell])
+def actions(request: pytest.FixtureRequest) -> ActionFormat:
+    return request.param()
+
+
 @pytest.fixture
-def coder(agent_of: MakeAgent) -> MakeAgent:
-    """`coder(*replies)`: an agent with a working memory."""
+def coder(agent_of: MakeAgent, actions: ActionFormat) -> MakeAgent:
+    """`coder(*replies)`: an agent with a working memory, whose model says them in its action format."""
 
     def make(*replies: Any, **options: Any) -> Agent:
-        return agent_of(*replies, profile=CODER, tools=TOOLS, **options)
+        script = [written(reply, actions) for reply in replies]
+        return agent_of(*script, profile=Profile("coder", actions, WorkingMemory), tools=TOOLS, **options)
 
     return make
+
+
+def written(reply: Any, actions: ActionFormat) -> Any:
+    """An answer with structured calls, as the format writes them."""
+    if isinstance(actions, Native) or not isinstance(reply, AssistantMessage) or not reply.tool_calls:
+        return reply
+    return say("\n".join(f"$({actions.show(each, Toolset(TOOLS))})" for each in reply.tool_calls))
 
 
 def told(messages: Sequence[Message]) -> str:
@@ -73,11 +87,11 @@ SERVERS: Sequence[tuple[type[LoopbackServer], Callable[..., Model]]] = (
 
 
 @pytest.fixture(params=SERVERS, ids=["anthropic", "openai"])
-async def bodies(request: pytest.FixtureRequest, coder: MakeAgent) -> list[bytes]:
+async def bodies(request: pytest.FixtureRequest, coder: MakeAgent, actions: ActionFormat) -> list[bytes]:
     """The requests of the investigation as they came to a provider's server."""
     server_type, model_type = request.param
     with server_type() as server:
-        server.say(*INVESTIGATION)
+        server.say(*(written(reply, actions) for reply in INVESTIGATION))
         agent = coder(model=model_type("m", base_url=server.base_url, api_key="k"))
         assert (await run_agent("which is it?", agent=agent)).reply == "It is beta."
         await agent.close()
@@ -102,18 +116,16 @@ async def test_what_was_sent_at_the_beginning_is_sent_again_byte_by_byte(bodies:
         assert opening in one[:same]
 
 
-async def test_the_end_of_what_stays_is_marked_for_the_providers_cache(coder: MakeAgent) -> None:
+async def test_the_end_of_what_stays_is_marked_for_the_providers_cache(coder: MakeAgent, actions: ActionFormat) -> None:
     with LoopbackAnthropic() as server:
-        server.say(*INVESTIGATION)
+        server.say(*(written(reply, actions) for reply in INVESTIGATION))
         agent = coder(model=AnthropicModel("m", base_url=server.base_url, api_key="k"))
         await run_agent("which is it?", agent=agent)
         await agent.close()
         last = server.requests[-1].json["messages"][0]["content"]
+    beta, delta = (actions.show(ToolCall("", "look", {"at": at}), Toolset(TOOLS)) for at in ("beta", "delta"))
     assert [block["text"].strip().partition("\n")[0] for block in last if "<time>" not in block["text"]] == [
-        "which is it?",
-        '[kept] $ look(at="beta")',
-        "[note] gamma calls delta",
-        '[kept] $ look(at="delta")',
+        *["which is it?", f"[kept] $ {beta}", "[note] gamma calls delta", f"[kept] $ {delta}"]
     ]
     assert [block["text"] for block in last if "cache_control" in block] == [last[-1]["text"]]
 
@@ -225,3 +237,16 @@ async def test_there_is_nothing_to_compact(coder: MakeAgent) -> None:
     session = await agent.open("default")
     assert not await compact(agent, session, Host())
     await session.close()
+
+
+COMMANDS = {"keep": "alpha beta", "keep all": "alpha beta", "keep 2": "beta", "keep 2 1": "beta alpha", "keep 3": ""}
+
+
+@pytest.mark.parametrize(("command", "kept"), COMMANDS.items())
+async def test_keep_as_a_command(agent_of: MakeAgent, command: str, kept: str) -> None:
+    texts = ("$(look alpha) $(look beta)", f"$({command}) $(note it's (probably) beta)", "Yes.")
+    agent = agent_of(*map(say, texts), profile=Profile("coder", Shell(), WorkingMemory), tools=TOOLS)
+    await run_agent("which is it?", agent=agent)
+    opening = requests_of(agent)[-1].messages[0].text
+    assert re.findall(r"saw (\w+)", opening) == kept.split()
+    assert "[note] it's (probably) beta" in opening

@@ -61,7 +61,8 @@ class Iteration:
         return self._headed(f"[{number}]", self._results.get(call.id, missing))
 
     def _headed(self, mark: str, result: ToolResult) -> ToolResult:
-        content = headed(f"{mark} $ {self._commands[result.call_id]}", result.content)
+        failed = " (failed)" if result.is_error else ""
+        content = headed(f"{mark} $ {self._commands[result.call_id]}{failed}", result.content)
         return msgspec.structs.replace(result, content=content)
 
 
