@@ -31,6 +31,7 @@ class TurnOptions:
     workspace: Path | None
     config: Path | None
     profile: str
+    actions: str | None
     driver: str
     max_iterations: int | None
     max_cost: float | None
@@ -50,7 +51,12 @@ class TurnOptions:
     def load(self) -> Loaded:
         """The configuration with these options over it. Raises ConfigError."""
         driver = str(Path(self.driver).absolute()) if self.driver.endswith(".py") else self.driver
-        given = {"max_iterations": self.max_iterations, "max_cost_usd": self.max_cost, "driver": driver or None}
+        given = {
+            "max_iterations": self.max_iterations,
+            "max_cost_usd": self.max_cost,
+            "actions": self.actions,
+            "driver": driver or None,
+        }
         overrides: dict[str, Any] = {"agent": {name: value for name, value in given.items() if value is not None}}
         if self.model:
             overrides["model"] = self.model
@@ -100,6 +106,9 @@ _TURN = (
         "--config",
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
         help="Read this file in place of the home's denizen.toml.",
+    ),
+    click.option(
+        "--actions", type=click.Choice(["native", "shell"]), help="Structured calls, or $(cmd) in text (agent.actions)."
     ),
     click.option("--driver", default="", metavar="NAME", help="What steers: simple, planning, reflective, a file."),
     click.option("--max-iterations", "--max-turns", type=click.IntRange(1), metavar="N", help="Model calls at most."),

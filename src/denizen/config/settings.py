@@ -46,6 +46,8 @@ class AgentSettings(_Table, frozen=True, kw_only=True):
     """Where it works outside a git repository, and where its bootstrap files are; the default moves with the home."""
     restrict_to_workspace: bool = True
     """Files outside the workspace are refused."""
+    actions: Literal["", "native", "shell"] = ""
+    """How the model acts: `native` calls, or `shell` commands in its text; empty: as the profile says."""
     driver: str = ""
     """What steers a turn: `simple`, `planning`, `reflective`, a package's, or a file; empty: as the profile says."""
     max_iterations: _Count = 25

@@ -26,7 +26,7 @@ from denizen.engine.drivers import Watched, find_driver
 from denizen.engine.feed import Feed
 from denizen.engine.known import known
 from denizen.engine.loops import Loops
-from denizen.engine.profiles import Profile, find_profile
+from denizen.engine.profiles import Profile, find_actions, find_profile, with_help
 from denizen.engine.undo import finish_undo
 from denizen.memory import open_memory
 from denizen.messages import AssistantMessage, ToolCall, ToolResult
@@ -71,7 +71,6 @@ class Agent:
         dotenv = read_dotenv(self.home)
         environ = {**dotenv, **environ}
         self.profile = find_profile(profile)
-        self.actions = Once(self.profile.actions)
         self.clock = clock or SystemClock()
         self.environ = environ
         steer = self.config.agent.driver or self.profile.driver
@@ -79,13 +78,15 @@ class Agent:
         self.checkpoints = self._checkpoints()
         self.redactor = Redactor.from_environ(environ, secrets_of(self.config, dotenv))
         self.model = known(model or open_model(self.config, environ=environ, clock=self.clock))
+        actions = find_actions(self.config.agent.actions, self.profile, self.model)
+        self.actions = Once(actions)
         self.store = store or JsonlStore(self.home / "sessions", clock=self.clock, redactor=self.redactor)
         own, trusted = self.config.agent.workspace_dir, is_trusted(self.home, self.workspace)
         self.skills, self.skill_notices = find_skills(own, self.workspace, trusted=trusted)
         self.sandbox = choose_sandbox(self.config.sandbox, environ=environ, home=self.home)
         notes = self.profile.name == "assistant"
         self.memory = open_memory(self.config, clock=self.clock, redact=self.redactor.text, with_notes=notes)
-        self.tools = Toolset(self.profile.tools(self) if tools is None else tools)
+        self.tools = Toolset(with_help(self.profile.tools(self) if tools is None else tools, actions))
         self.tool_names = [tool.name for tool in self.tools]
         self.tool_tokens = estimate_text(msgspec.json.encode(self.tools.schemas).decode())
         self.budget = Budget(self.config, self.home)

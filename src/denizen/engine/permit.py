@@ -18,13 +18,13 @@ async def permit(turn: Turn, call: ToolCall) -> str:
 
     Ends the turn as parked when a person must answer and nobody is there.
     """
+    if MISUSED in call.args:
+        return str(call.args[MISUSED])
     tools = turn.agent.tools
     tool = tools.get(call.name)
     if tool is None:
         nearest = tools.nearest(call.name)
         return f"there is no tool {call.name!r}" + (f"; did you mean {nearest!r}?" if nearest else "")
-    if MISUSED in call.args:
-        return str(call.args[MISUSED])
     if INVALID_JSON in call.args:
         return f"not run: the arguments of {call.name} are not a JSON object; make the call again with one"
     decision = turn.agent.policy(turn.feed.approved).decide(call, tool, turn.account.seen)

@@ -1,13 +1,14 @@
 """What differs between agents: the context policy and the action format (design, "The idea in one picture")."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from denizen.actions import Native
+from denizen.actions.shell import Help, Shell
 from denizen.context import Transcript
 from denizen.errors import ConfigError
-from denizen.ports import ActionFormat, ContextPolicy, Tool, Toolset
+from denizen.ports import ActionFormat, ContextPolicy, KnownModel, Tool, Toolset
 from denizen.prompt.words import IDENTITY
 from denizen.tools import default_tools
 
@@ -38,7 +39,13 @@ class Profile:
     driver: str = "simple"
 
 
-PROFILES = {profile.name: profile for profile in (Profile("assistant", Native(), Transcript),)}
+FORMATS: dict[str, ActionFormat] = {"native": Native(), "shell": Shell()}
+"""The action formats, by their names in the configuration."""
+
+OFFLINE = "offline"
+"""The name of the model that is embedded."""
+
+PROFILES = {profile.name: profile for profile in (Profile("assistant", FORMATS["native"], Transcript),)}
 
 
 def find_profile(name: str | Profile) -> Profile:
@@ -48,3 +55,15 @@ def find_profile(name: str | Profile) -> Profile:
     if name not in PROFILES:
         raise ConfigError(f"there is no profile {name!r}; there is: {', '.join(PROFILES)}")
     return PROFILES[name]
+
+
+def find_actions(name: str, profile: Profile, model: KnownModel) -> ActionFormat:
+    """The action format of that name, else the profile's; the offline model knows native calls only."""
+    if model.name == OFFLINE:
+        return FORMATS["native"]
+    return FORMATS[name] if name else profile.actions
+
+
+def with_help(tools: Sequence[Tool], actions: ActionFormat) -> Sequence[Tool]:
+    """The tools, and `$(help)` where they are commands."""
+    return [Help(tools), *tools] if tools and isinstance(actions, Shell) else tools
