@@ -31,6 +31,7 @@ async def test_what_a_turn_did_is_taken_back_and_done_again(shadow: Shadow, work
     assert until_now == after
     await shadow.restore(after, expect=await shadow.snapshot())
     assert (workspace / "a").read_text() == "2"
+    assert [each.note for each in await shadow.list()] == [f"restored {after[:10]}", f"restored {before[:10]}", "", ""]
 
 
 async def test_a_restore_of_what_is_there_changes_nothing(shadow: Shadow, workspace: Path) -> None:

@@ -2,7 +2,7 @@
 
 from denizen.checkpoints.differences import Difference
 from denizen.checkpoints.history import Snapshot
-from denizen.checkpoints.restore import Conflict
-from denizen.checkpoints.shadow import Shadow, shadow_of
+from denizen.checkpoints.plan import Conflict, InTheWay, named
+from denizen.checkpoints.shadow import Preview, Shadow, shadow_of
 
-__all__ = ["Conflict", "Difference", "Shadow", "Snapshot", "shadow_of"]
+__all__ = ["Conflict", "Difference", "InTheWay", "Preview", "Shadow", "Snapshot", "named", "shadow_of"]

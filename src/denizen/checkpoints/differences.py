@@ -42,12 +42,32 @@ async def steps(git: Git, old: str, new: str) -> dict[str, Step]:
     return {path: _step(path, *words.lstrip(":").split()) for words, path in pairs}
 
 
+async def paths(git: Git, pairs: Sequence[tuple[str, str]]) -> list[Sequence[str]]:
+    """The paths that differ between each two trees, for people: odd letters in quotes."""
+    questions = [f"{old} {new}" for old, new in pairs]
+    answer = await git.run(
+        *("diff-tree", "--stdin", "-r", *_relative(git), "--name-only", "--no-renames"),
+        data="".join(f"{question}\n" for question in questions).encode(),
+    )
+    found: list[list[str]] = []
+    for line in answer.decode(errors="replace").split("\n")[:-1]:
+        if len(found) < len(questions) and line == questions[len(found)]:
+            found.append([])
+        else:
+            found[-1].append(line)
+    return list(found)
+
+
 async def difference(git: Git, old: str, new: str) -> Difference:
     """What differs, for people: paths as the workspace has them."""
-    options = ["-r", *([f"--relative={git.within}/"] if git.within else [])]
+    options = ["-r", *_relative(git)]
     names = await git.run("diff-tree", *options, "-z", "--name-only", "--no-renames", old, new)
     text = await git.run("diff-tree", *options, "-p", "--find-renames", "--no-ext-diff", "--no-textconv", old, new)
     return Difference(os.fsdecode(names).split("\0")[:-1], text.decode(errors="replace"))
+
+
+def _relative(git: Git) -> list[str]:
+    return [f"--relative={git.within}/"] if git.within else []
 
 
 def _step(path: str, old_mode: str, mode: str, old_blob: str, blob: str, _: str) -> Step:

@@ -63,8 +63,11 @@ class Git:
     index: str = "index"
     held: int = -1
 
-    async def run(self, *words: str, data: bytes = b"", **variables: str) -> bytes:
-        """What git answers; `data` is its input. Raises DenizenError when it fails, isn't there, or has no folder."""
+    async def run(self, *words: str, data: bytes = b"", may_say_no: bool = False, **variables: str) -> bytes:
+        """What git answers; `data` is its input, and 1 its "no", where it `may_say_no`.
+
+        Raises DenizenError when it fails, isn't there, or has no folder.
+        """
         if not self.root.is_dir():
             raise DenizenError(f"The folder {self.root} isn't there any more; without it there are no checkpoints.")
         process = await self._start(words, variables)
@@ -74,9 +77,13 @@ class Git:
             if process.returncode is None:  # cancelled; told to end, git takes its lock files away
                 process.terminate()
                 await process.wait()
-        if process.returncode:
+        if process.returncode and not (may_say_no and process.returncode == 1):
             raise GitError(_explained(words[0], complaint.decode(errors="replace"), self.folder))
         return out
+
+    def shown(self, path: str) -> str:
+        """A path of the work tree as people know it: from the workspace on."""
+        return path.removeprefix(f"{self.within}/")
 
     async def _start(self, words: tuple[str, ...], variables: Mapping[str, str]) -> asyncio.subprocess.Process:
         try:

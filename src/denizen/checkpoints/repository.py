@@ -3,6 +3,7 @@
 import contextlib
 import os
 import re
+import shutil
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,6 +43,7 @@ async def opened(place: Place) -> AsyncGenerator[Git]:
         async with locked(place.folder, place.clock) as held:
             root = await _root(place, held)
             _write_excludes(place, root)
+            shutil.rmtree(root / TEMPORARY, ignore_errors=True)
             within = place.workspace.relative_to(root).as_posix()
             yield Git(place.folder, root, place.environ, "" if within == "." else within, held=held)
     except OSError as error:

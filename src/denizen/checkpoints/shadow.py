@@ -5,14 +5,16 @@ import hashlib
 import os
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from pathlib import Path
 
 from denizen.checkpoints import history
-from denizen.checkpoints.differences import Difference, Step, difference
+from denizen.checkpoints.differences import Difference, Step, difference, paths, steps
 from denizen.checkpoints.git import Git
 from denizen.checkpoints.history import Snapshot
+from denizen.checkpoints.plan import InTheWay, loose, plan
 from denizen.checkpoints.repository import Place, opened
-from denizen.checkpoints.restore import carry_out, discard, immovable, meanwhile, obstacles, plan, prepare
+from denizen.checkpoints.restore import carry_out, discard, prepare
 from denizen.checkpoints.stage import Staged, include, stage
 from denizen.clock import Clock
 from denizen.errors import DenizenError
@@ -23,6 +25,14 @@ def shadow_of(workspace: Path, home: Path, *, clock: Clock, environ: Mapping[str
     workspace = workspace.resolve()
     name = hashlib.sha256(os.fsencode(workspace)).hexdigest()[:16]
     return Shadow(home / "checkpoints" / name, workspace, clock=clock, environ=environ, private=home)
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """The paths that a restore would change, and those among them that were changed since the latest snapshot."""
+
+    paths: Sequence[str]
+    since: Sequence[str]
 
 
 class Shadow:
@@ -64,6 +74,11 @@ class Shadow:
         async with self.opened() as git:
             return await history.history(git)
 
+    async def changed(self, pairs: Sequence[tuple[Snapshot, Snapshot]]) -> Sequence[Sequence[str]]:
+        """The paths that differ between each two snapshots."""
+        async with self.opened() as git:
+            return await paths(git, [(old.tree, new.tree) for old, new in pairs])
+
     async def find(self, name: str) -> Snapshot:
         """The snapshot of that id, or that begins so; else the newest of that label. Raises DenizenError."""
         return history.find(await self.list(), name)
@@ -92,38 +107,36 @@ class Shadow:
             expected = history.find(known, expect).tree if expect and not force else ""
             return await self._restore(git, wanted, expected)
 
+    async def preview(self, snapshot: str) -> Preview:
+        """What restoring a snapshot would change. Raises DenizenError."""
+        async with self.opened() as git:
+            wanted = history.find(await history.history(git), snapshot)
+            staged = await stage(git)
+            todo = [git.shown(step.path) for step in await _planned(git, wanted)]
+            by_hand = await steps(git, staged.last, await _write_tree(git)) if staged.last else {}
+            changed = {git.shown(path) for path in by_hand}
+            return Preview(todo, [path for path in todo if path in changed])
+
     async def _restore(self, git: Git, wanted: Snapshot, expected: str) -> str:
-        scope = [f"{git.within}/{path}" if git.within else path for path in wanted.paths]
         staged = await stage(git)
-        todo = await plan(git, await _write_tree(git), wanted.tree, expected, scope)
-        if loose := _loose(git, todo, expected):
-            await include(git, loose)
-            todo = await plan(git, await _write_tree(git), wanted.tree, expected, scope)
-            if still := _loose(git, todo, expected):
-                raise immovable(still)
-        before = await self._record(git, staged, note=f"before restoring {wanted.label or wanted.id[:10]}", same=True)
+        todo = await _planned(git, wanted, expected)
+        if found := loose(git, todo, theirs=bool(expected)):
+            await include(git, found)
+            todo = await _planned(git, wanted, expected)
+            if still := loose(git, todo, theirs=bool(expected)):
+                raise InTheWay(still)
+        name = wanted.label or wanted.id[:10]
+        before = await self._record(git, staged, note=f"before restoring {name}")
         if todo:
-            await self._carry_out(git, todo)
+            await _carry_out(git, todo)
+            await include(git, [step.path for step in todo if step.new])
+            await self._record(git, await stage(git), note=f"restored {name}")
         return before.id
 
-    async def _carry_out(self, git: Git, todo: Sequence[Step]) -> None:
-        try:
-            await prepare(git, todo)
-            await _to_its_end(git.root, todo)
-        finally:
-            discard(git)
-
     async def _record(
-        self,
-        git: Git,
-        staged: Staged,
-        *,
-        label: str = "",
-        note: str = "",
-        paths: Sequence[str] = (),
-        same: bool = False,
+        self, git: Git, staged: Staged, *, label: str = "", note: str = "", paths: Sequence[str] = ()
     ) -> Snapshot:
-        """Keep what is staged; `same`: the last snapshot will do where it holds just that."""
+        """Keep what is staged; without label and paths the last snapshot will do where it holds just that."""
         tree = await _write_tree(git)
         latest = await history.last(git)
         if latest and latest[0].id == staged.last and latest[0].tree == tree and not label and not paths:
@@ -145,18 +158,22 @@ class Shadow:
         return place.relative_to(self.workspace).as_posix()
 
 
-def _loose(git: Git, todo: Sequence[Step], expected: str) -> Sequence[str]:
-    """Files in the way that a snapshot can hold. Raises DenizenError for those that none can."""
-    found = obstacles(git.root, todo)
-    if found.fixed:
-        raise immovable(found.fixed)
-    if found.loose and expected:
-        raise meanwhile(found.loose)
-    return found.loose
+async def _planned(git: Git, wanted: Snapshot, expected: str = "") -> list[Step]:
+    """What must change to get a snapshot back, as the files are staged."""
+    scope = [f"{git.within}/{path}" if git.within else path for path in wanted.paths]
+    return await plan(git, await _write_tree(git), wanted.tree, expected, scope)
 
 
 async def _write_tree(git: Git) -> str:
     return (await git.run("write-tree")).decode().strip()
+
+
+async def _carry_out(git: Git, todo: Sequence[Step]) -> None:
+    try:
+        await prepare(git, todo)
+        await _to_its_end(git.root, todo)
+    finally:
+        discard(git)
 
 
 async def _to_its_end(root: Path, todo: Sequence[Step]) -> None:

@@ -1,0 +1,112 @@
+"""What must change to get a snapshot back, and what forbids it."""
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from pathlib import Path, PurePosixPath
+
+from denizen.checkpoints.differences import Step, steps
+from denizen.checkpoints.git import Git
+from denizen.checkpoints.ignored import spare_ignored
+from denizen.checkpoints.stage import can_be_kept
+from denizen.errors import DenizenError
+
+_NAMED = 10
+"""Paths that a message names."""
+
+
+class Conflict(DenizenError):
+    """Restoring would overwrite what somebody else changed meanwhile, `paths`; nothing was touched."""
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        super().__init__(
+            f"Not restored, as this would overwrite what was changed since the last checkpoint: {named(paths)}. "
+            "Keep a copy of what matters, or use force: that can be undone, too."
+        )
+        self.paths = paths
+
+
+class InTheWay(DenizenError):
+    """Something that no snapshot holds stands where a file must come back; nothing was touched."""
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        super().__init__(
+            f"Not restored, as what checkpoints don't hold (ignored, or too large) is in the way: {named(paths)}. "
+            "Move them elsewhere and try again."
+        )
+        self.paths = paths
+
+
+def named(paths: Sequence[str]) -> str:
+    """The first of many paths."""
+    more = f" and {len(paths) - _NAMED:,} more" if len(paths) > _NAMED else ""
+    return ", ".join(paths[:_NAMED]) + more
+
+
+async def plan(git: Git, now: str, wanted: str, expected: str, scope: Sequence[str]) -> list[Step]:
+    """What must change in the files `now` to have the tree `wanted`, within `scope`.
+
+    With `expected` it is the change from that tree to the wanted one that is made, so that other changes stay. Raises
+    Conflict for files that are as in neither.
+    """
+    if not expected:
+        needed = [step for path, step in (await steps(git, now, wanted)).items() if _within(path, scope)]
+        return await spare_ignored(git, wanted, needed)
+    asked, others = await steps(git, expected, wanted), await steps(git, expected, now)
+    there = {path: others[path].new if path in others else step.old for path, step in asked.items()}
+    needed = [step for path, step in asked.items() if _within(path, scope) and there[path] != step.new]
+    if changed := [git.shown(step.path) for step in needed if there[step.path] != step.old]:
+        raise Conflict(changed)
+    return await spare_ignored(git, wanted, needed)
+
+
+def loose(git: Git, plan: Sequence[Step], *, theirs: bool) -> Sequence[str]:
+    """Files in the way that no snapshot holds yet, but could.
+
+    Raises InTheWay for those that none can hold, and where they must be somebody else's (`theirs`) Conflict.
+    """
+    leaving = {step.path for step in plan if step.old}
+    arriving = [step.path for step in plan if step.new and not step.old]
+    found = [other for path in arriving for other in _in_the_way(git.root, path, leaving)]
+    if fixed := [git.shown(path) for path in found if not can_be_kept(git.root / path)]:
+        raise InTheWay(fixed)
+    if found and theirs:
+        raise Conflict([git.shown(path) for path in found])
+    return found
+
+
+def _within(path: str, scope: Sequence[str]) -> bool:
+    return not scope or any(path == each or path.startswith(f"{each}/") for each in scope)
+
+
+def _in_the_way(root: Path, path: str, leaving: set[str]) -> Iterator[str]:
+    """What must go before there can be a file at `path`, and won't."""
+    for above in reversed(PurePosixPath(path).parents[:-1]):
+        mode = mode_of(root / above)
+        if not stat.S_ISDIR(mode):
+            if mode and str(above) not in leaving:
+                yield str(above)
+            return
+    mode = mode_of(root / path)
+    if stat.S_ISDIR(mode):
+        yield from (file for file in _files(root / path, path) if file not in leaving)
+    elif mode:
+        yield path
+
+
+def _files(folder: Path, path: str) -> Iterator[str]:
+    """What is in a folder, at any depth, but for folders."""
+    for entry in os.scandir(folder):
+        below = f"{path}/{entry.name}"
+        if entry.is_dir(follow_symlinks=False):
+            yield from _files(folder / entry.name, below)
+        else:
+            yield below
+
+
+def mode_of(path: Path) -> int:
+    """What kind of file is there; 0 for none."""
+    try:
+        return path.lstat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return 0

@@ -1,0 +1,171 @@
+"""`denizen checkpoints`: what the files were, and how to get them back."""
+
+import asyncio
+import os
+import sys
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from denizen.checkpoints import Conflict, Difference, Shadow, Snapshot, named, shadow_of
+from denizen.cli.output import write
+from denizen.cli.table import print_table
+from denizen.cli.text import count, printable
+from denizen.clock import SystemClock
+from denizen.config.home import places
+from denizen.config.load import load
+from denizen.errors import DenizenError
+
+_TITLES = ("id", "when", "label", "changed")
+_ID = 10
+"""Letters of an id that are shown."""
+
+_workspace = click.option(
+    "--workspace",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="The folder that it is about. Otherwise: this git repository, else the agent's own folder.",
+)
+_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+@click.group()
+def checkpoints() -> None:
+    """What the files of a workspace were: kept before and after the agent changes them, or by hand.
+
+    A checkpoint is named by its id, the beginning of its id, or its label (the newest one that has it). Files that git
+    ignores are neither kept nor touched.
+    """
+
+
+@checkpoints.command("list")
+@_workspace
+@click.option("--all", "everything", is_flag=True, help="More than the latest 20.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line, with every detail.")
+def list_checkpoints(workspace: Path | None, everything: bool, as_json: bool) -> None:
+    """The checkpoints, the latest first, and which files changed up to each."""
+    found = asyncio.run(_history(_shadow(workspace), None if everything else 20))
+    if as_json:
+        write("".join(f"{_encoded(_details(each, changed))}\n" for each, changed in found))
+    elif found:
+        now = datetime.now().astimezone()
+        print_table(_TITLES, [_row(each, changed, now) for each, changed in found], elastic="changed")
+    else:
+        click.echo("There are no checkpoints of this folder yet.", err=True)
+
+
+@checkpoints.command()
+@click.argument("label")
+@click.argument("paths", nargs=-1, metavar="[PATH]…")
+@_workspace
+@_json
+def create(label: str, paths: tuple[str, ...], workspace: Path | None, as_json: bool) -> None:
+    """Keep the files as they are, under a label; prints the checkpoint's id.
+
+    With paths, restoring it touches only these.
+    """
+    shadow = _shadow(workspace)
+    made = asyncio.run(_create(shadow, label, [Path.cwd() / path for path in paths]))
+    if made.left_out:
+        click.echo(f"Left out, as they can't be kept: {printable(named(made.left_out))}.", err=True)
+    write(f"{_encoded(_details(made, ())) if as_json else made.id}\n")
+
+
+@checkpoints.command()
+@click.argument("checkpoint", required=False, default="")
+@click.argument("other", required=False, default="")
+@click.option("--names", is_flag=True, help="Only the paths that differ.")
+@_workspace
+@_json
+def diff(checkpoint: str, other: str, names: bool, workspace: Path | None, as_json: bool) -> None:
+    """What changed from a checkpoint (the latest) to another, or to the files as they are."""
+    shadow = _shadow(workspace)
+    found = asyncio.run(_diff(shadow, checkpoint, other))
+    if as_json:
+        write(f"{_encoded({'paths': _texts(found.paths), 'text': found.text})}\n")
+    else:
+        write("".join(f"{printable(path)}\n" for path in found.paths) if names else printable(found.text))
+
+
+@checkpoints.command()
+@click.argument("checkpoint")
+@click.option("--force", is_flag=True, help="Also over what was changed since the latest checkpoint.")
+@click.option("--yes", is_flag=True, help="Don't ask.")
+@_workspace
+@_json
+def restore(checkpoint: str, force: bool, yes: bool, workspace: Path | None, as_json: bool) -> None:
+    """Make the files what they were; prints the id of what they were until now.
+
+    Files made since are removed, deleted ones brought back; restoring the printed id undoes it. What was changed since
+    the latest checkpoint, by hand, is not overwritten without --force.
+    """
+    shadow = _shadow(workspace)
+    would = asyncio.run(shadow.preview(checkpoint))
+    if would.since and not force:
+        raise Conflict(would.since)
+    if would.paths and not yes and sys.stdin.isatty():
+        question = f"Change {count(len(would.paths), 'file')} ({printable(named(would.paths))})?"
+        click.confirm(question, abort=True, err=True)
+    before = asyncio.run(shadow.restore(checkpoint))
+    click.echo(f"{count(len(would.paths), 'file')} restored.", err=True)
+    write(f"{_encoded({'before': before, 'paths': _texts(would.paths)}) if as_json else before}\n")
+
+
+def _shadow(workspace: Path | None) -> Shadow:
+    home, folder = places(load(workspace=workspace).config)
+    return shadow_of(folder, home, clock=SystemClock(), environ=os.environ)
+
+
+async def _history(shadow: Shadow, most: int | None) -> list[tuple[Snapshot, Sequence[str]]]:
+    """The checkpoints, each with the paths that changed since the one before."""
+    found = (await shadow.list())[: most and most + 1]
+    changed = await shadow.changed(list(zip(found[1:], found, strict=False)))
+    return list(zip(found, [*changed, ()], strict=True))[:most] if found else []
+
+
+async def _create(shadow: Shadow, label: str, paths: Sequence[Path]) -> Snapshot:
+    return await shadow.find(await shadow.snapshot(label, paths))
+
+
+async def _diff(shadow: Shadow, old: str, new: str) -> Difference:
+    if not old:
+        found = await shadow.list()
+        if not found:
+            raise DenizenError("There are no checkpoints of this folder yet, so there is nothing to compare with.")
+        old = found[0].id
+    return await shadow.diff(old, new)
+
+
+def _row(snapshot: Snapshot, changed: Sequence[str], now: datetime) -> tuple[str, ...]:
+    at = snapshot.at.astimezone()
+    when = f"{at:%H:%M}" if at.date() == now.date() else f"{at:%Y-%m-%d %H:%M}"
+    about = f"[only {', '.join(snapshot.paths)}] " if snapshot.paths else ""
+    return snapshot.id[:_ID], when, snapshot.label or snapshot.note, f"{about}{', '.join(changed)}"
+
+
+def _details(snapshot: Snapshot, changed: Sequence[str]) -> dict[str, Any]:
+    return {
+        "id": snapshot.id,
+        "at": snapshot.at,
+        "label": _text(snapshot.label),
+        "note": _text(snapshot.note),
+        "paths": _texts(snapshot.paths),
+        "left_out": _texts(snapshot.left_out),
+        "changed": _texts(changed),
+    }
+
+
+def _encoded(details: dict[str, Any]) -> str:
+    return msgspec.json.encode(details).decode()
+
+
+def _texts(paths: Sequence[str]) -> list[str]:
+    return [_text(path) for path in paths]
+
+
+def _text(name: str) -> str:
+    """A name in letters that JSON can hold."""
+    return os.fsencode(name).decode(errors="replace")
