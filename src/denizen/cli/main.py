@@ -23,6 +23,7 @@ COMMANDS = {
     "checkpoints": ("denizen.cli.checkpoints:checkpoints", "List, compare, make or restore what the files were."),
     "memory": ("denizen.cli.memory:memory", "List, search, forget or export what is remembered."),
     "context": ("denizen.cli.context:context", "Show what the model would be asked next in a session."),
+    "friction": ("denizen.cli.friction:show_friction", "Say where tools cost too much, and what would help."),
     "models": ("denizen.cli.models:models", "Show the providers and models that can be used."),
     "config": ("denizen.cli.config:config", "Make, check or find the configuration."),
     "trust": ("denizen.cli.trust:trust_folder", "Let a folder bring its own settings and skills."),

@@ -34,6 +34,7 @@ from denizen.models import open_model
 from denizen.ports import Driver, Model, Session, SessionStore, Tool, Toolset
 from denizen.prompt import find_skills
 from denizen.sessions import JsonlStore, session_key
+from denizen.tools.defaults import with_defaults
 from denizen.tools.policy import Policy
 from denizen.tools.sandbox import choose_sandbox
 
@@ -82,11 +83,12 @@ class Agent:
         self.actions = Once(actions)
         self.store = store or JsonlStore(self.home / "sessions", clock=self.clock, redactor=self.redactor)
         own, trusted = self.config.agent.workspace_dir, is_trusted(self.home, self.workspace)
-        self.skills, self.skill_notices = find_skills(own, self.workspace, trusted=trusted)
+        self.skills, self.skill_notices = find_skills(own, self.workspace, trusted=trusted, profile=self.profile.name)
         self.sandbox = choose_sandbox(self.config.sandbox, environ=environ, home=self.home)
         notes = self.profile.name == "assistant"
         self.memory = open_memory(self.config, clock=self.clock, redact=self.redactor.text, with_notes=notes)
-        self.tools = Toolset(with_help(self.profile.tools(self) if tools is None else tools, actions))
+        given = with_defaults(self.profile.tools(self), self.config.tools) if tools is None else tools
+        self.tools = Toolset(with_help(given, actions))
         self.tool_names = [tool.name for tool in self.tools]
         self.tool_tokens = estimate_text(msgspec.json.encode(self.tools.schemas).decode())
         self.budget = Budget(self.config, self.home)

@@ -1,0 +1,126 @@
+"""`denizen friction`: where tools cost more than they should, and the defaults that would help."""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Iterator, Sequence
+from typing import Any, get_args
+
+import click
+import msgspec
+
+from denizen.cli.home import home, store
+from denizen.cli.output import write
+from denizen.cli.table import print_table
+from denizen.cli.text import one_line
+from denizen.config.load import load
+from denizen.config.write import set_tool_default, to_toml
+from denizen.engine import Agent
+from denizen.engine.friction import Friction, Kind, friction
+from denizen.engine.profiles import FORMATS, PROFILES
+from denizen.engine.proposals import Proposal, proposals
+from denizen.entries import AnyEntry
+from denizen.errors import SessionError
+from denizen.messages import AssistantMessage, ToolCall
+from denizen.ports import Toolset
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
+_MOST_EXAMPLES = 3
+
+
+@click.command("friction")
+@click.option("--session", "names", multiple=True, metavar="NAME", help="Only this session; may be repeated.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object, with every detail.")
+@click.option("--accept", multiple=True, metavar="TOOL.ARGUMENT", help="Take this proposal; may be repeated.")
+def show_friction(names: tuple[str, ...], as_json: bool, accept: tuple[str, ...]) -> None:
+    """Where tools cost more than they should, as transcripts show it: calls that were repeated, misused, refused,
+    corrected or cut off. Where another default would have saved calls, it is proposed: accept it, and it goes into
+    denizen.toml in the home.
+    """
+    tools = _tools()
+    found, proposed = asyncio.run(_found(names, tools))
+    if accept:
+        for proposal in [_named(name, proposed) for name in accept]:
+            _take(proposal)
+    elif as_json:
+        write(msgspec.json.encode(_detailed(found, proposed)).decode() + "\n")
+    elif found:
+        _report(found)
+        _propose(proposed)
+    else:
+        click.echo("No tool was called yet.", err=True)
+
+
+def _tools() -> Toolset:
+    """The tools of every profile, as they are configured now."""
+    loaded = load()
+    agents = [Agent(loaded.config, profile=name, environ=loaded.environ) for name in PROFILES]
+    return Toolset({tool.name: tool for agent in agents for tool in agent.tools}.values())
+
+
+async def _found(names: Sequence[str], tools: Toolset) -> tuple[list[Friction], list[Proposal]]:
+    transcripts = [await store().read(name) for name in names] if names else [each async for each in _all()]
+
+    def calls_of(message: AssistantMessage) -> list[ToolCall]:
+        """In every form in which they may be written: the results' ids say which was meant."""
+        return [call for form in FORMATS.values() for call in form.read(message, tools).calls]
+
+    schemas = {tool.name: tool.schema for tool in tools}
+    found = friction([(entries, calls_of) for entries in transcripts], schemas)
+    return found, proposals(found, schemas)
+
+
+async def _all() -> AsyncIterator[Sequence[AnyEntry]]:
+    for info in await store().list():
+        try:
+            yield await store().read(info.key)
+        except SessionError as error:
+            click.secho(f"left out: {error}", fg="yellow", err=True)
+
+
+def _report(found: Sequence[Friction]) -> None:
+    rows = [(each.tool, str(each.calls), *(str(each.count(kind) or "") for kind in KINDS)) for each in found]
+    print_table(("tool", "calls", *KINDS), rows, right=("calls", *KINDS))
+    for each in found:
+        lines = [*_examples(each)]
+        if lines:
+            write(f"\n{each.tool}\n" + "".join(f"  {one_line(line)}\n" for line in lines))
+
+
+def _examples(tool: Friction) -> Iterator[str]:
+    for kind in KINDS:
+        for what, count in tool.of[kind].most_common(_MOST_EXAMPLES):
+            yield f"{count}x {kind}: {what}"
+
+
+def _propose(proposed: Sequence[Proposal]) -> None:
+    if proposed:
+        write("\nproposals\n" + "".join(f"  {_line(each)}\n" for each in proposed))
+    if proposed and not (sys.stdin.isatty() and sys.stdout.isatty()):
+        write(f"\nto accept one: denizen friction --accept {proposed[0].name}\n")
+        return
+    for each in proposed:
+        if click.confirm(f"Set {each.name} = {to_toml(each.value)}?", err=True):
+            _take(each)
+
+
+def _line(proposal: Proposal) -> str:
+    now = "" if proposal.now is None else f" in place of {to_toml(proposal.now)}"
+    return one_line(f"{proposal.name} = {to_toml(proposal.value)}{now}: {proposal.why}")
+
+
+def _named(name: str, proposed: Sequence[Proposal]) -> Proposal:
+    for proposal in proposed:
+        if proposal.name == name:
+            return proposal
+    known = ", ".join(each.name for each in proposed) or "nothing"
+    raise click.UsageError(f"{name} is not proposed; proposed is: {known}.")
+
+
+def _take(proposal: Proposal) -> None:
+    set_tool_default(home(), proposal.tool, proposal.argument, proposal.value)
+    write(f"set {_line(proposal).partition(':')[0]} in {home() / 'denizen.toml'}\n")
+
+
+def _detailed(found: Sequence[Friction], proposed: Sequence[Proposal]) -> dict[str, Any]:
+    tools = [{"tool": each.tool, "calls": each.calls, **{kind: each.of[kind] for kind in KINDS}} for each in found]
+    return {"tools": tools, "proposals": proposed}
