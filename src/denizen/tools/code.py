@@ -29,7 +29,7 @@ class Code:
     @property
     def lines(self) -> int:
         """How many it has."""
-        return len(self.source.splitlines())
+        return self.source.count(b"\n") + (not self.source.endswith(b"\n") and self.source != b"")
 
 
 def load_code(workspace: Workspace, address: str) -> Code:

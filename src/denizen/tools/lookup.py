@@ -45,10 +45,10 @@ class Found:
 
     def numbered(self, most: int, chars: int) -> tuple[list[str], int]:
         """Its lines with their numbers, and how many are left out beyond `most` of them or `chars` characters."""
-        lines = self.code.source.splitlines()[self.symbol.first - 1 : self.symbol.last]
+        lines = self.code.source.split(b"\n")[self.symbol.first - 1 : self.symbol.last]
         rows: list[str] = []
         for number, line in enumerate(lines[:most], self.symbol.first):
-            text = _text(line)
+            text = _text(line.removesuffix(b"\r"))
             rows.append(f"{number}\t{text[:LONGEST_LINE]}{'… [the line goes on]' if len(text) > LONGEST_LINE else ''}")
             chars -= len(rows[-1]) + 1
             if chars < 0:

@@ -1,0 +1,195 @@
+"""A file of code on its way to another content, symbol by symbol."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from denizen.errors import ToolRefused
+from denizen.structure import FUNCTIONS, TYPES, Outline, Symbol, Unparsable, language_of, outline
+from denizen.tools.changes import NewContent
+from denizen.tools.diff import Difference, difference
+from denizen.tools.indent import fit
+from denizen.tools.linebreaks import Flat
+from denizen.tools.source import Source
+from denizen.tools.spacing import with_after, with_before, without
+from denizen.tools.target import matching, no_such_symbol
+from denizen.tools.whitespace import indent_of
+
+_LARGE = FUNCTIONS | TYPES | {"module"}
+"""Kinds that stand apart from each other."""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A file as it was read, and its lines as they shall be."""
+
+    source: Source
+    lines: Sequence[str]
+    language: str
+
+    @classmethod
+    def of(cls, source: Source) -> "Draft":
+        """The file as it is. Raises ToolRefused for one whose structure isn't known."""
+        text = source.text.replace("\r\n", "\n")
+        language = language_of(source.path, text.encode("utf-8", "surrogateescape"))
+        if not language:
+            raise ToolRefused(f"the structure of {source.path} isn't known; change it with the text edit or a patch")
+        return cls(source, text.removesuffix("\n").split("\n") if text else [], language)
+
+    @property
+    def path(self) -> str:
+        """The file's."""
+        return self.source.path
+
+    @cached_property
+    def text(self) -> str:
+        """What it shall hold, every line ended."""
+        return "".join(f"{line}\n" for line in self.lines)
+
+    @cached_property
+    def outline(self) -> Outline:
+        """Its structure. Raises ToolRefused for one that can't be parsed."""
+        try:
+            return outline(self.text.encode("utf-8", "surrogateescape"), self.language)
+        except Unparsable as error:
+            raise ToolRefused(f"{self.path} is {error}; change it with the text edit or a patch") from error
+
+    def find(self, name: str) -> Symbol:
+        """The one symbol that is meant, alone on its lines. Raises ToolRefused."""
+        found = matching(self.outline.symbols, name)
+        if not found:
+            raise no_such_symbol(self.path, self.outline.symbols, name)
+        if len(found) > 1:
+            every = ", ".join(f"{symbol.path}@{symbol.first}" for symbol in found[:10])
+            raise ToolRefused(f"{self.path} has {name!r} {len(found)} times; say which: {every}")
+        self._require_alone(found[0])
+        return found[0]
+
+    def content(self, symbol: Symbol) -> str:
+        """The lines of a symbol."""
+        return "\n".join(self.lines[symbol.first - 1 : symbol.last])
+
+    def delete(self, symbol: Symbol) -> "Draft":
+        """Without the symbol."""
+        return self._with(without(self.lines, symbol.first, symbol.last))
+
+    def replace(self, symbol: Symbol, content: str) -> "Draft":
+        """With other code in the place of the symbol."""
+        block = fit(content, self.language, self._indent(symbol), self.lines)
+        return self._with([*self.lines[: symbol.first - 1], *block, *self.lines[symbol.last :]])
+
+    def insert(self, symbol: Symbol | None, content: str, *, before: bool) -> "Draft":
+        """With new code beside the symbol; None: at the beginning or the end of the file."""
+        block = fit(content, self.language, self._indent(symbol) if symbol else "", self.lines)
+        if symbol:
+            gap = self._gap(symbol, block, before=before)
+            put, at = (with_before, symbol.first) if before else (with_after, symbol.last)
+            return self._with(put(self.lines, at, block, gap))
+        gap = (2 if self.language == "python" else 1) if self.lines else 0
+        return self._with(
+            with_before(self.lines, 1, block, gap) if before else with_after(self.lines, len(self.lines), block, gap)
+        )
+
+    def checked(self) -> NewContent:
+        """What is to be written. Raises ToolRefused where the file followed the grammar and no longer would."""
+        old = Draft.of(self.source)
+        if not old.outline.problems:
+            if self.outline.problems:
+                line, _, what = self.outline.problems[0]
+                raise self._broken(line, what)
+            if self.language == "python" and _compile_error(old.text) is None:
+                error = _compile_error(self.text)
+                if error:
+                    raise self._broken(error[0], error[1])
+        return NewContent(self.source.rewritten(self._written()), replaces=self.source.version)
+
+    def difference(self) -> Difference:
+        """What is changed."""
+        return difference(self.source.text, self._written())
+
+    def _written(self) -> str:
+        """The new text, with every line that isn't changed as it was, line ends included."""
+        flat = Flat(self.source.text)
+        old, new = _lines(flat.text), [f"{line}\n" for line in self.lines]
+        if new and old and not old[-1].endswith("\n"):
+            new[-1] = new[-1].removesuffix("\n")
+        begin = _same(old, new)
+        end = _same(old[begin:][::-1], new[begin:][::-1])
+        span = len("".join(old[:begin])), len("".join(old[: len(old) - end]))
+        return flat.replace([(span, "".join(new[begin : len(new) - end]))])
+
+    def _with(self, lines: Sequence[str]) -> "Draft":
+        return replace(self, lines=lines)
+
+    def _indent(self, symbol: Symbol) -> str:
+        return indent_of(self.lines[symbol.first - 1])
+
+    def _broken(self, line: int, what: str) -> ToolRefused:
+        there = self.lines[line - 1].strip()[:120] if line <= len(self.lines) else "the end"
+        return ToolRefused(
+            f"that would break the grammar of {self.path} at what would be line {line} ({what}): {there}\n"
+            "Nothing was written; the content must be complete, in the place of the whole symbol"
+        )
+
+    def _require_alone(self, symbol: Symbol) -> None:
+        source = self.text.encode("utf-8", "surrogateescape")
+        begin = source.rfind(b"\n", 0, symbol.start) + 1
+        end = source.find(b"\n", symbol.end)
+        beside = source[begin : symbol.start].strip() or source[symbol.end : end].strip()
+        same = [each for each in self.outline.symbols if (each.start, each.end) == (symbol.start, symbol.end)]
+        if beside or len(same) > 1:
+            raise ToolRefused(
+                f"{self.path}/{symbol.path} shares line {symbol.first} with other code; change it with the text edit"
+            )
+
+    def _gap(self, symbol: Symbol, block: Sequence[str], *, before: bool) -> int:
+        """How many blank lines stand between the symbol and a new neighbour."""
+        usual = 2 if self.language == "python" and not symbol.depth else 1
+        large = symbol.kind in _LARGE
+        if large != (len(block) > 1):
+            return usual
+        above, below = self._gaps(symbol)
+        seen = [gap for gap in ((above, below) if before else (below, above)) if gap is not None]
+        return seen[0] if seen else usual if large else 0
+
+    def _gaps(self, symbol: Symbol) -> tuple[int | None, int | None]:
+        """The blank lines before and behind the symbol, as far as there are symbols beside it."""
+        beside = [each for each in self.outline.symbols if each.depth == symbol.depth]
+        above = max((each.last for each in beside if each.last < symbol.first), default=None)
+        below = min((each.first for each in beside if each.first > symbol.last), default=None)
+        return (
+            self._blank(above, symbol.first) if above else None,
+            self._blank(symbol.last, below) if below else None,
+        )
+
+    def _blank(self, last: int, first: int) -> int | None:
+        """The number of lines between two; None where they aren't blank."""
+        between = self.lines[last : first - 1]
+        return None if any(line.strip() for line in between) else len(between)
+
+
+def _same(a: Sequence[str], b: Sequence[str]) -> int:
+    """How many lines at the beginning are the same."""
+    return next((at for at, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+
+
+def _lines(text: str) -> list[str]:
+    """The lines with their ends."""
+    *lines, last = text.split("\n")
+    return [*(f"{line}\n" for line in lines), *([last] if last else [])]
+
+
+def _compile_error(text: str) -> tuple[int, str] | None:
+    """What this Python says against a program: its line, and words."""
+    import ast
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(text)
+    except SyntaxError as error:
+        return error.lineno or 1, error.msg
+    except (ValueError, RecursionError, MemoryError):  # not a program, or one that is nested too deeply
+        return None
+    return None
