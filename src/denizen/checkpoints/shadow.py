@@ -3,9 +3,10 @@
 import asyncio
 import hashlib
 import os
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+import tempfile
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from denizen.checkpoints import history
@@ -16,6 +17,7 @@ from denizen.checkpoints.plan import InTheWay, loose, plan
 from denizen.checkpoints.repository import Place, opened
 from denizen.checkpoints.restore import carry_out, discard, prepare
 from denizen.checkpoints.stage import Staged, include, stage
+from denizen.checkpoints.worktree import Worktree, copy, tree_of
 from denizen.clock import Clock
 from denizen.errors import DenizenError
 
@@ -116,6 +118,32 @@ class Shadow:
             by_hand = await steps(git, staged.last, await _write_tree(git)) if staged.last else {}
             changed = {git.shown(path) for path in by_hand}
             return Preview(todo, [path for path in todo if path in changed])
+
+    @asynccontextmanager
+    async def worktree(self, snapshot: str, within: Path | None = None) -> AsyncGenerator[Worktree]:
+        """A copy of a snapshot to work in, outside of the project, until the end; `apply` brings it into the project.
+
+        It is made in a new folder in `within` (default: the system's for temporary files). Raises DenizenError.
+        """
+        with tempfile.TemporaryDirectory(prefix="denizen-", dir=within, ignore_cleanup_errors=True) as folder:
+            async with self.opened() as git:
+                made = await copy(git, history.find(await history.history(git), snapshot), Path(folder).resolve())
+            try:
+                yield made
+            finally:
+                (self._place.folder / made.index).unlink(missing_ok=True)
+
+    async def apply(self, worktree: Worktree) -> str:
+        """Do to the project what was done to the copy; returns the snapshot of what the files were until now.
+
+        Files that were changed in the project meanwhile stay as they are; where the copy changed them, too, nothing is
+        touched and Conflict raised. Raises DenizenError.
+        """
+        async with self.opened() as git:
+            made = replace(
+                worktree.start, id="", label="the edits of a copy", tree=await tree_of(git, worktree), paths=()
+            )
+            return await self._restore(git, made, worktree.start.tree)
 
     async def _restore(self, git: Git, wanted: Snapshot, expected: str) -> str:
         staged = await stage(git)

@@ -1,0 +1,73 @@
+"""A copy of a snapshot to work in: nothing of it is in the project until it is applied."""
+
+import fnmatch
+import os
+import secrets
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from denizen.checkpoints.git import Git
+from denizen.checkpoints.history import Snapshot
+from denizen.checkpoints.repository import TEMPORARY
+from denizen.checkpoints.stage import stage
+
+_NOT_LINKED = "*cache*"
+"""What is ignored and so called is made anew where it is needed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Worktree:
+    """A copy of `start` to work in, at `path`. What git ignores in the project is there as links to it."""
+
+    path: Path
+    start: Snapshot
+    root: Path = field(repr=False)
+    index: str = field(repr=False)
+    links: frozenset[str] = field(repr=False)
+
+
+async def copy(git: Git, start: Snapshot, folder: Path) -> Worktree:
+    """Make it in `folder`, which is empty. Raises DenizenError."""
+    root = folder / (git.root.name or "root")
+    root.mkdir()
+    there = replace(git, root=root, index=f"worktree-{secrets.token_hex(8)}")
+    await there.run("read-tree", start.tree)
+    await there.run("checkout-index", "--all", "--force", "--index")
+    links = [path for path in await _not_kept(git) if not os.path.lexists(root / path)]
+    _link(git.root, root, links)
+    (root / git.within).mkdir(parents=True, exist_ok=True)
+    return Worktree(root / git.within, start, root, there.index, frozenset(links))
+
+
+async def tree_of(git: Git, worktree: Worktree) -> str:
+    """The tree that the copy's files are by now. Raises DenizenError."""
+    there = replace(git, root=worktree.root, index=worktree.index)
+    await stage(there, but=worktree.links)
+    return (await there.run("write-tree")).decode().strip()
+
+
+async def _not_kept(git: Git) -> Sequence[str]:
+    """What is in the project and no snapshot holds: what is ignored, folders as a whole, and what can't be kept."""
+    scope = ["--", git.within] if git.within else []
+    answer = await git.run("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z", *scope)
+    ignored = [path.rstrip("/") for path in os.fsdecode(answer).split("\0")[:-1]]
+    left_out = (await stage(git)).left_out
+    return [path for path in (*ignored, *left_out) if not _is_private(git, path)]
+
+
+def _is_private(git: Git, path: str) -> bool:
+    """Whether it is nothing to link: our own, or a cache."""
+    place = git.root / path
+    return (
+        path == TEMPORARY
+        or fnmatch.fnmatch(place.name, _NOT_LINKED)
+        or git.folder.is_relative_to(place)
+        or place.is_relative_to(git.folder)
+    )
+
+
+def _link(source: Path, target: Path, paths: Iterable[str]) -> None:
+    for path in paths:
+        (target / path).parent.mkdir(parents=True, exist_ok=True)
+        (target / path).symlink_to(source / path)
