@@ -311,11 +311,11 @@ async def test_a_return_is_in_the_transcript(
 
 
 @pytest.mark.needs("git")
-@pytest.mark.parametrize(("lost", "half"), [(1, False), (2, False), (3, False), (3, True)])
+@pytest.mark.parametrize(("lost", "half"), [(1, False), (2, False), (3, False), (3, True), (4, True)])
 async def test_a_return_that_a_crash_cut_short_is_finished_and_told_once(
     play: Play, project: Path, tmp_path: Path, agent_of: MakeAgent, *, lost: int, half: bool
 ) -> None:
-    """What a crash leaves is the beginning of the transcript, and perhaps some of the files not yet returned."""
+    """What a crash leaves is the beginning of the transcript, and perhaps some files that are not returned yet."""
     await play(*SPOILT, tools=[spoil])
     [file] = (tmp_path / "home" / "sessions").rglob("*.jsonl")
     lines = file.read_text().splitlines(keepends=True)

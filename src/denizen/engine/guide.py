@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from denizen.engine.snapshots import BEFORE
 from denizen.engine.turn import Turn, TurnOver
 from denizen.entries import AnyEntry, AssistantEntry, CheckpointEntry, EndEntry, NoteEntry, SystemEntry, UserEntry
 from denizen.errors import DenizenError
@@ -63,7 +64,7 @@ def _before(entries: Sequence[AnyEntry], iterations: int) -> str:
     snapshot = ""
     for entry in reversed(entries):
         match entry:
-            case CheckpointEntry(label="before"):
+            case CheckpointEntry(label=label) if label == BEFORE:
                 snapshot = entry.snapshot
             case AssistantEntry():
                 iterations -= 1

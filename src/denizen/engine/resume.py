@@ -3,11 +3,13 @@
 from collections.abc import Callable, Sequence
 
 from denizen.engine.calls import CANCELLED, ELSEWHERE, INTERRUPTED, STOPPED_WHILE_RUNNING, record, refused, run_calls
+from denizen.engine.snapshots import BEFORE
 from denizen.engine.turn import Turn
 from denizen.entries import (
     AnswerEntry,
     AnyEntry,
     AssistantEntry,
+    CheckpointEntry,
     EndEntry,
     ParkedEntry,
     StartedEntry,
@@ -33,6 +35,7 @@ async def settle(turn: Turn) -> tuple[AssistantMessage, list[ToolResult]] | None
     for call in calls:
         if call.id not in last.results and (why := _why_not(turn, call, last.started)):
             last.results[call.id] = await record(turn, refused(call, why))
+    turn.kept = last.kept
     again = [call for call in calls if call.id not in last.results]
     await run_calls(turn, last.reply, again)
     settled = last_reply(turn.session.entries)
@@ -50,12 +53,16 @@ async def close_calls(turn: Turn) -> None:
 
 
 class LastReply:
-    """The last answer of an unfinished turn, the results it has, and which of its calls had started."""
+    """The last answer of an unfinished turn, the results it has, and which of its calls had started.
+
+    `kept`: there is a checkpoint from before its calls, but none from after them yet.
+    """
 
     def __init__(self, reply: AssistantMessage) -> None:
         self.reply = reply
         self.results: dict[str, ToolResult] = {}
         self.started: set[str] = set()
+        self.kept = False
 
 
 def last_reply(entries: Sequence[AnyEntry]) -> LastReply | None:
@@ -80,6 +87,8 @@ def _with_results(reply: AssistantMessage, after: Sequence[AnyEntry]) -> LastRep
                 last.results[result.call_id] = result
             case StartedEntry(call_id=call_id):
                 last.started.add(call_id)
+            case CheckpointEntry(label=label):
+                last.kept = label == BEFORE
             case _:
                 pass
     return last

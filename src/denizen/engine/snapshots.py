@@ -5,6 +5,8 @@ from denizen.entries import CheckpointEntry
 from denizen.errors import DenizenError
 from denizen.ports import Tool, Traits
 
+BEFORE = "before"
+"""The label of the checkpoint before an iteration's first change."""
 CHANGES = Traits.WRITES | Traits.EXECUTES
 
 
@@ -12,7 +14,7 @@ async def keep_before(turn: Turn, tool: Tool) -> None:
     """Keep what the workspace is, once in an iteration, before `tool` could change it."""
     if not turn.kept and tool.traits & CHANGES and turn.agent.checkpoints:
         turn.kept = True
-        await _keep(turn, label="before")
+        await _keep(turn, label=BEFORE)
 
 
 async def keep_after(turn: Turn) -> None:
