@@ -35,9 +35,11 @@ def test_a_table_examples_and_proposals(denizen: Run) -> None:
     out = denizen("friction").out
     titles, *rows = out.partition("\n\n")[0].splitlines()
     assert titles.split() == ["tool", "calls", "repeated", "misused", "refused", "failed", "corrected", "cut", "off"]
-    assert rows[0].split() == ["read", "11", "1", "1", "1", "1", "1"]
-    assert rows[1].split() == ["grep", "19", "3"]
-    assert "\ngrep\n  3x corrected: context: not given → 3\n" in out
+    assert [row.split() for row in rows[:2]] == [
+        ["grep", "22", "1", "4"],
+        ["read", "11", "1", "1", "1", "1", "1"],
+    ]
+    assert "  4x corrected: context: not given → 3\n" in out
     assert "1x misused: read: wrong arguments: `file` is unknown" in out
     assert "1x refused: not run: the user said no" in out
 
@@ -48,6 +50,15 @@ def test_one_session_alone(denizen: Run) -> None:
     assert "proposals\n  grep.context = 3: 3 of 7 calls were made again at once with another context\n" in out
     assert "to accept one: denizen friction --accept grep.context" in out
     assert denizen("friction", "--session", "nobody").status == 1
+
+
+@pytest.mark.usefixtures("recorded")
+def test_calls_in_text_count_like_native_ones(denizen: Run) -> None:
+    tools = json.loads(denizen("friction", "--session", "commands", "--json").out)["tools"]
+    grep, ls = sorted(tools, key=lambda each: each["tool"])
+    assert (grep["calls"], grep["corrected"]) == (3, {"context: not given → 3": 1})
+    assert grep["misused"] == {"text-search: there is no option --contxt; did you mean --context?": 1}
+    assert (ls["calls"], ls["repeated"]) == (2, {"no arguments": 1})
 
 
 @pytest.mark.usefixtures("recorded")

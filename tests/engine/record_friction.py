@@ -14,6 +14,8 @@ from tests.engine.scene import Host, call, say
 
 from denizen import Agent, Config, run_agent
 from denizen.config.settings import PolicySettings, Rule
+from denizen.context import Transcript
+from denizen.engine.profiles import FORMATS, Profile, find_profile
 from denizen.messages import AssistantMessage
 from denizen.ports import Answer
 from denizen.testing import FakeClock, ScriptedModel
@@ -69,22 +71,39 @@ SESSIONS: dict[str, Sequence[Turn]] = {
     ],
 }
 
+COMMANDS: Sequence[Turn] = [
+    [
+        say('$(text-search "def total")'),
+        say('$(text-search "def total" --context 3)\n$(ls)'),
+        say("$(ls)\n$(text-search lamp --contxt 3)"),
+        say("There."),
+    ]
+]
+"""The same in text: calls are `$(…)`."""
+
 
 async def record(folder: Path, *, workspace: Path) -> None:
     """Write a transcript for each of the sessions; the agent works in `workspace`."""
     (workspace / "shop.py").write_text(SHOP)
     (workspace / "long.txt").write_text("".join(f"line {number}\n" for number in range(1, 2502)))
     for name, turns in SESSIONS.items():
-        host = Host()
-        host.answer = lambda ask: Answer(ask.call_id, allow=False)
-        with tempfile.TemporaryDirectory() as home:
-            config = Config(home=Path(home), workspace=workspace, policy=_ASKS_ABOUT_WRITES)
-            model = ScriptedModel([reply for turn in turns for reply in turn])
-            async with Agent(config, model=model, clock=FakeClock(), environ={}) as agent:
-                for number in range(len(turns)):
-                    await run_agent(f"Task {number + 1}", session_key=name, agent=agent, io=host)
-            [transcript] = Path(home).glob("sessions/*/*.jsonl")
-            (folder / f"{name}.jsonl").write_text(transcript.read_text().replace(str(workspace), "shop"))
+        (folder / f"{name}.jsonl").write_text(await _played(name, turns, workspace, find_profile("assistant")))
+    in_text = Profile("assistant", FORMATS["shell"], Transcript)
+    (folder / "commands.jsonl").write_text(await _played("commands", COMMANDS, workspace, in_text))
+
+
+async def _played(name: str, turns: Sequence[Turn], workspace: Path, profile: Profile) -> str:
+    """The transcript of these turns, wherever they were played."""
+    host = Host()
+    host.answer = lambda ask: Answer(ask.call_id, allow=False)
+    model = ScriptedModel([reply for turn in turns for reply in turn])
+    with tempfile.TemporaryDirectory() as home:
+        config = Config(home=Path(home), workspace=workspace, policy=_ASKS_ABOUT_WRITES)
+        async with Agent(config, profile=profile, model=model, clock=FakeClock(), environ={}) as agent:
+            for number in range(len(turns)):
+                await run_agent(f"Task {number + 1}", session_key=name, agent=agent, io=host)
+        [transcript] = Path(home).glob("sessions/*/*.jsonl")
+        return transcript.read_text().replace(str(workspace), "shop")
 
 
 if __name__ == "__main__":

@@ -164,7 +164,7 @@ def _change(correction: Correction) -> str:
 
 
 def _shown(args: dict[str, Any]) -> str:
-    return _short(", ".join(f"{name}={_key(value)}" for name, value in args.items()))
+    return _short(", ".join(f"{name}={_key(value)}" for name, value in args.items()) or "no arguments")
 
 
 def _short(text: str) -> str:
