@@ -7,6 +7,8 @@ an example, a thing that is advised against. The sentence that leads to the call
 import re
 from typing import Final
 
+from denizen.actions.recovery.scrub import scrub
+
 _LEAD: Final = 300
 """Characters before a call that are looked at."""
 
@@ -106,7 +108,7 @@ _TELLS: Final = _pattern(r"\b" + _any("show explain demonstrate quote tell") + r
 
 def quoted(text: str, since: int, start: int) -> bool:
     """Whether a call at `start` is a quotation, by what was said since `since`."""
-    lead = text[max(since, start - _LEAD) : start]
+    lead = scrub(text[max(since, start - _LEAD) : start])
     if lead and lead[-1] in _QUOTE_MARKS:
         return True
     line = lead.rpartition("\n")[2]

@@ -22,14 +22,15 @@ _LABEL: Final = (
     r"(?i:(?:the )?(?:(?:tool|function|command|search|web|page|file) )?(?:results?|outputs?|response|contents?)"
     r"(?: #?\d{1,4})?) ?:"
 )
+_INDENT: Final = r"[ \t]{0,40}(?:(?:[-*+]|\d{1,3}[.)])[ \t]{1,9})?"
 _EVENTS: Final = {
     "think": "|".join(map(re.escape, vocabulary.THOUGHTS)),
     "thought": "|".join(map(re.escape, [*vocabulary.THOUGHTS.values(), vocabulary.FINAL])),
     "other": vocabulary.OTHERS,
     "element": vocabulary.QUOTES,
-    "fence": r"^ {0,3}(?P<ticks>`{3,}|~{3,})",
+    "fence": rf"^{_INDENT}(?P<ticks>`{{3,}}|~{{3,}})",
     "line": BARE_LINES,
-    "block": r"^ {0,3}>",
+    "block": f"^{_INDENT}>",
     "label": f"^{_LABEL}",
     "code": r"`+",
     "unmarked": OPENERS,
@@ -43,14 +44,14 @@ _EVENT: Final = re.compile("|".join(f"(?P<{name}>{event})" for name, event in _E
 _MARK: Final = re.compile(rf"(?P<open>{vocabulary.OPENS})|(?P<close>{vocabulary.CLOSES})")
 _TRAILING: Final = re.compile(rf"(?:\s{{0,99}}(?:{vocabulary.CLOSES}))+")
 _BETWEEN: Final = re.compile(r"\s*[;,]?\s*")
-_FENCE: Final = re.compile(r"^ {0,3}(`{3,}|~{3,})[ \t]*$", re.MULTILINE)
+_FENCE: Final = re.compile(r"^[ \t]{0,40}(`{3,}|~{3,})[ \t]{0,40}$", re.MULTILINE)
 _INFO: Final = re.compile(
     r"[ \t]{0,9}(?:(?i:json|xml|tool_?(?:code|calls?|use)|tool|function_?calls?|action))?[ \t]{0,9}\n"
 )
 _MORE: Final = (*UNMARKED, bare_objects)
 """Forms that may follow a call without a mark."""
 
-_BEFORE_OBJECT: Final = frozenset(":;,.!?>)}]{\n")
+_BEFORE_OBJECT: Final = frozenset(":;,.!?>)}]{*\n")
 _CALL_LIKE: Final = re.compile(
     r"[{\[]\s{0,99}\{?\s{0,99}[\"'](?:name|function|tool|tool_name|tool_calls|function_call)[\"']"
 )
@@ -109,11 +110,8 @@ class Pass:
                 return self._element(event)
             case "fence":
                 return self._fence(event)
-            case "block":
-                return self._quote(start, self._line_end(start))
-            case "label":
-                blank = self._source.find("\n\n", end)
-                return self._quote(start, len(self._whole) if blank < 0 else blank)
+            case "block" | "label":
+                return self._quote(start, self._paragraph_end(end))
             case "code":
                 return self._code(event)
             case "object":
@@ -170,13 +168,16 @@ class Pass:
         end = self._source.find("\n", start)
         return len(self._whole) if end < 0 else end + 1
 
+    def _paragraph_end(self, start: int) -> int:
+        end = self._source.find("\n\n", start)
+        return len(self._whole) if end < 0 else end
+
     def _code(self, event: re.Match[str]) -> int:
         """Behind a code span, or behind its back-ticks where none ends in the same paragraph."""
         if self._spans is None:
             self._spans = _code_spans(self._whole)
         close = self._spans.get(event.start(), 0)
-        blank = self._source.find("\n\n", event.end())
-        return self._quote(event.start(), close if close and not 0 <= blank < close else event.end())
+        return self._quote(event.start(), close if close and close <= self._paragraph_end(event.end()) else event.end())
 
     def _fence(self, event: re.Match[str]) -> int:
         """Behind a fence: what it holds is shown, unless the reply is nothing else, or says that it acts so."""
@@ -215,8 +216,7 @@ class Pass:
         found = bare_objects(self._source, start) if start >= self._objects_from else None
         if found is None:
             if start >= self._objects_from and not _CALL_LIKE.match(self._whole, start):
-                blank = self._source.find("\n\n", start)
-                self._objects_from = len(self._whole) if blank < 0 else blank
+                self._objects_from = self._paragraph_end(start)
             return self._quote(start, start + 1)
         before = self._whole[max(start - 99, 0) : start].rstrip(" \t")
         if not found.wishes or (before and before[-1] not in _BEFORE_OBJECT):
@@ -296,7 +296,7 @@ def _only_fences(text: str) -> bool:
     """Whether a text is nothing but fences."""
     ticks = ""
     for line in text.split("\n"):
-        mark = _FENCE.match(line) if ticks else re.match(r" {0,3}(`{3,}|~{3,})", line)
+        mark = _FENCE.match(line) if ticks else re.match(r"[ \t]{0,40}(`{3,}|~{3,})", line)
         if ticks:
             ticks = "" if mark and mark[1].startswith(ticks) else ticks
         elif mark:

@@ -1,0 +1,105 @@
+"""The work is linear in the length of a text, whatever it says; it is counted, not timed."""
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import pytest
+from tests.actions.recovery.offer import FORMS, HERMES, JSON, TOOLS
+
+from denizen.actions import recover_calls
+from denizen.actions.recovery.offered import Offered
+from denizen.actions.recovery.source import Exhausted, Source
+
+UNITS = {
+    "openers": "<tool_call>",
+    "openers apart": "<tool_call> \n",
+    "brackets": "(",
+    "back-ticks": "`",
+    "back-ticks of every length": "` `` ``` ",
+    "objects in objects": '{"a":',
+    "calls in calls": '{"name":',
+    "arguments in arguments": '{"name": "bash", "arguments": {"command": "',
+    "lists in lists": "[",
+    "strings in lists": '["',
+    "lists without an end": "<tool_call>[1,\n",
+    "strings without an end": '<tool_call>{"name": "bash", "arguments": {"command": "x',
+    "loose quotes": "<tool_call>bash(command='a' ",
+    "program text": 'bash(command="\n',
+    "listed program text": "[bash(command=1), \n",
+    "open elements": "<function=bash><parameter=command>",
+    "open pairs": "<tool_call>bash<arg_key>command</arg_key><arg_value>",
+    "open messages": "<|channel|>commentary to=functions.bash<|message|>{",
+    "nested elements": ']<]minimax[>[<invoke name="bash">]<]minimax[>[<a>',
+    "thoughts": "<think>",
+    "ends of thoughts": "x</think>",
+    "fences": "```\n",
+    "fences in fences": "````\n```\n",
+    "quotes": "> a\n\n",
+    "results": "<tool_response></tool_response>",
+    "labels": "Output:\n\n",
+    "lines": "\n",
+    "blanks": " ",
+    "escapes": '<tool_call>{"a": "\\\\',
+    "tokens": "<|a|>",
+    "quoted calls": f"The page says {HERMES}\n",
+    "calls": HERMES,
+    "objects": f"{JSON}\n",
+    "headers": "to=functions.",
+    "words": "a ",
+}
+
+
+def _steps(work: Callable[[], object]) -> int:
+    """Calls that the interpreter makes, of Python functions and of C functions."""
+    count = 0
+
+    def tick(frame: FrameType, event: str, arg: Any) -> None:
+        nonlocal count
+        count += event in {"call", "c_call"}
+
+    sys.setprofile(tick)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_twice_the_text_is_at_most_twice_the_work(unit: str) -> None:
+    once = 6_000 // len(UNITS[unit])
+    one, two, four = (_steps(lambda n=n: recover_calls(UNITS[unit] * once * n, TOOLS)) for n in (1, 2, 4))
+    assert two <= 2.2 * one + 200
+    assert four <= 2.2 * two + 200
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_a_huge_text_is_read_to_its_end(unit: str) -> None:
+    text = UNITS[unit] * (200_000 // len(UNITS[unit]))
+    recovered = recover_calls(text, TOOLS)
+    assert {call.name for call in recovered.calls} <= {"bash"}
+
+
+def _search(source: Source) -> None:
+    """Search for what isn't there, from everywhere."""
+    for start in range(1_000):
+        source.find("a" * (start + 1), start)
+
+
+def test_whoever_looks_at_characters_pays_for_them_until_nothing_is_left() -> None:
+    with pytest.raises(Exhausted):
+        _search(Source("x" * 1_000, Offered(TOOLS)))
+
+
+def test_deep_nesting_is_no_call() -> None:
+    for opening, closing in (("[", "]"), ('{"a":', "}")):
+        deep = opening * 50_000 + "1" + closing * 50_000
+        text = f'<tool_call>{{"name": "bash", "arguments": {{"command": {deep}}}}}</tool_call>'
+        assert recover_calls(text, TOOLS).calls == []
+
+
+def test_a_call_behind_much_that_is_none_is_found() -> None:
+    for unit in ("openers", "brackets", "words", "lines", "tokens"):
+        assert len(recover_calls(UNITS[unit] * 5_000 + "\n\n" + FORMS["hermes"], TOOLS).calls) == 1
