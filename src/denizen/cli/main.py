@@ -22,6 +22,7 @@ COMMANDS = {
     "sessions": ("denizen.cli.sessions:sessions", "List, show, fork, remove or export conversations."),
     "checkpoints": ("denizen.cli.checkpoints:checkpoints", "List, compare, make or restore what the files were."),
     "memory": ("denizen.cli.memory:memory", "List, search, forget or export what is remembered."),
+    "replay": ("denizen.cli.replay:replay_session", "Go through a session again: do tools answer as they did?"),
     "context": ("denizen.cli.context:context", "Show what the model would be asked next in a session."),
     "friction": ("denizen.cli.friction:show_friction", "Say where tools cost too much, and what would help."),
     "models": ("denizen.cli.models:models", "Show the providers and models that can be used."),

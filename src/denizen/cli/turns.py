@@ -91,6 +91,11 @@ def run(runner: asyncio.Runner, work: Coroutine[Any, Any, _Result]) -> _Result:
         raise click.Abort from None
 
 
+def profile_of(entries: Sequence[AnyEntry]) -> str:
+    """The profile a session began with; empty where it doesn't say."""
+    return next((entry.profile for entry in entries if isinstance(entry, SessionEntry)), "")
+
+
 def workspace_of(entries: Sequence[AnyEntry]) -> str:
     """Where a session began; empty where it doesn't say."""
     return next((entry.workspace for entry in entries if isinstance(entry, SessionEntry)), "")

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from denizen.actions import Native
 from denizen.actions.shell import Help, Shell
-from denizen.context import Transcript
+from denizen.context import Transcript, WorkingMemory
 from denizen.errors import ConfigError
 from denizen.ports import ActionFormat, ContextPolicy, KnownModel, Tool, Toolset
-from denizen.prompt.words import IDENTITY
-from denizen.tools import default_tools
+from denizen.prompt.words import CODER, IDENTITY
+from denizen.tools import code_tools, default_tools
 
 if TYPE_CHECKING:
     from denizen.engine.agent import Agent
@@ -19,6 +19,18 @@ if TYPE_CHECKING:
 def standard_tools(agent: "Agent") -> list[Tool]:
     """Those that every agent has."""
     return default_tools(agent.config, sandbox=agent.sandbox, memory=agent.memory, environ=agent.environ)
+
+
+def coding_tools(agent: "Agent") -> list[Tool]:
+    """Those for work in a project, which answer in place of dumping."""
+    return code_tools(
+        agent.config,
+        sandbox=agent.sandbox,
+        memory=agent.memory,
+        environ=agent.environ,
+        home=agent.home,
+        checkpoints=agent.checkpoints,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +57,13 @@ FORMATS: dict[str, ActionFormat] = {"native": Native(), "shell": Shell()}
 OFFLINE = "offline"
 """The name of the model that is embedded."""
 
-PROFILES = {profile.name: profile for profile in (Profile("assistant", FORMATS["native"], Transcript),)}
+PROFILES = {
+    profile.name: profile
+    for profile in (
+        Profile("assistant", FORMATS["native"], Transcript),
+        Profile("coder", FORMATS["shell"], WorkingMemory, coding_tools, CODER, checkpoints=True),
+    )
+}
 
 
 def find_profile(name: str | Profile) -> Profile:

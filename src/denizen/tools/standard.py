@@ -1,10 +1,11 @@
-"""The tools that every agent has, and those that other packages add."""
+"""The tools that every agent has, those for work in a project, and those that other packages add."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from denizen.errors import ConfigError
-from denizen.ports import Memory, Sandbox, Tool
+from denizen.ports import Checkpoints, Memory, Sandbox, Tool
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -34,6 +35,32 @@ def default_tools(config: "Config", *, sandbox: Sandbox, memory: Memory, environ
         git_tool(environ, most=most),
     ]
     return [*files, *programs, web_fetch_tool(config.web, most=most), *memory_tools(memory), *plugin_tools()]
+
+
+def code_tools(
+    config: "Config",
+    *,
+    sandbox: Sandbox,
+    memory: Memory,
+    environ: Mapping[str, str],
+    home: Path,
+    checkpoints: Checkpoints | None = None,
+) -> list[Tool]:
+    """The tools for work in a project; the indexes of its code are kept in `home`."""
+    from denizen.tools.analyze import analyze_tool
+    from denizen.tools.ask import ask
+    from denizen.tools.checkpoint import checkpoint_tools
+    from denizen.tools.edit_symbol import edit_symbol
+    from denizen.tools.keep import keep, note, notes
+    from denizen.tools.package import package_tools
+    from denizen.tools.task import task
+    from denizen.tools.view import view_tool
+
+    standard = default_tools(config, sandbox=sandbox, memory=memory, environ=environ)
+    standard = [tool for tool in standard if tool.name not in {"ls", "read"}]  # view shows folders and files
+    looks = [view_tool(home), analyze_tool(home, environ), *package_tools(config.packages)]
+    back = checkpoint_tools(checkpoints) if checkpoints else []
+    return [*looks, edit_symbol, *standard, *back, ask, task, keep, note, notes]
 
 
 def plugin_tools() -> list[Tool]:

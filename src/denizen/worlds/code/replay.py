@@ -1,0 +1,178 @@
+"""Going through a session again, with the model's recorded replies, to see where tools answer differently now."""
+
+import difflib
+import tempfile
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from denizen.config.redact import map_text
+from denizen.engine import Agent, run_turn
+from denizen.engine.recorded import Recorded
+from denizen.engine.run import Listener
+from denizen.entries import AnyEntry, AssistantEntry, CheckpointEntry, EndEntry, ToolEntry, UserEntry
+from denizen.errors import DenizenError, ModelError, SessionError
+from denizen.messages import ToolCall, ToolResult, UserMessage
+from denizen.ports import Answer, Ask, Schema, Session, Tool, ToolContext, Toolset, Traits
+
+REACHES_OUT = Traits.NETWORK | Traits.SENDS | Traits.PRIVATE
+"""Traits of tools that aren't run again: they say what is recorded."""
+
+ELSEWHERE = frozenset({"ask", "remember", "recall", "forget"})
+"""Tools that neither are: a person, or the home, answers them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A call of the session: the entry that asked for it, the call, what it gave, and what it gives now.
+
+    `now` is None where it isn't run again.
+    """
+
+    entry: str
+    shown: str
+    was: ToolResult
+    now: ToolResult | None
+
+    @property
+    def differs(self) -> bool:
+        """Whether it now answers something else."""
+        return self.now is not None and (self.now.text, self.now.is_error) != (self.was.text, self.was.is_error)
+
+    def difference(self) -> str:
+        """What is no longer said, and what is said instead, line by line."""
+        was, now = self.was.text.splitlines(), (self.now or self.was).text.splitlines()
+        lines = difflib.unified_diff(was, now, "recorded", "now", n=0, lineterm="")
+        return "\n".join(lines)
+
+
+class _Replayed:
+    """A tool that runs again, or says again what is recorded."""
+
+    def __init__(self, tool: Tool, recorded: Mapping[str, ToolResult], *, runs: bool) -> None:
+        self.name: str = tool.name
+        self.shell_names: Sequence[str] = tool.shell_names
+        self.traits: Traits = tool.traits
+        self.schema: Schema = tool.schema
+        self._tool = tool
+        self._recorded = recorded
+        self._runs = runs
+
+    async def run(self, args: dict[str, Any], turn: ToolContext) -> ToolResult:
+        return await self._tool.run(args, turn) if self._runs else self._recorded[turn.call_id]
+
+
+class _Willing(Listener):
+    """Allows what was allowed then."""
+
+    def __init__(self, recorded: Mapping[str, ToolResult]) -> None:
+        super().__init__()
+        self._recorded = recorded
+
+    async def ask(self, request: Ask) -> Answer:
+        was = self._recorded.get(request.call_id)
+        return Answer(request.call_id, allow=was is not None and not was.text.startswith("not run"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Replay:
+    """An agent of the same kind in a copy of the files, whose model is the transcript; `runs` names the tools that run
+    again.
+    """
+
+    agent: Agent
+    project: Path
+    recorded: Mapping[str, ToolResult]
+    runs: frozenset[str]
+
+    async def turn(self, session: Session, message: UserMessage, entries: Sequence[AnyEntry]) -> list[Step]:
+        """Go through one turn."""
+        first = len(session.entries)
+        with suppress(ModelError):  # the recorded turn had no further reply
+            await run_turn(self.agent, session, message, _Willing(self.recorded), stream=False)
+        now = {
+            entry.message.call_id: entry.message for entry in session.entries[first:] if isinstance(entry, ToolEntry)
+        }
+        replies = [entry for entry in entries if isinstance(entry, AssistantEntry)]
+        return [
+            self._step(reply.id, call, now.get(call.id))
+            for reply in replies
+            for call in self.agent.calls_of(reply.message)
+            if call.id in self.recorded
+        ]
+
+    def _step(self, entry: str, call: ToolCall, now: ToolResult | None) -> Step:
+        shown = self.agent.actions.show(call, self.agent.tools)
+        again = self._as_there(now) if now and call.name in self.runs else None
+        return Step(entry, shown, self.recorded[call.id], again)
+
+    def _as_there(self, result: ToolResult) -> ToolResult:
+        """The result with the project's path in the place of the copy's."""
+        here, there = str(self.agent.workspace), str(self.project)
+        return map_text(result, lambda text: text.replace(here, there))
+
+
+async def replay(agent: Agent, entries: Sequence[AnyEntry], *, start: str = "") -> AsyncGenerator[Step]:
+    """Every call of the session in order, from the turn that holds entry `start` on.
+
+    `agent` names the project: nothing of it, or of the home, is changed. Tools that reach out, and what a person or a
+    memory answered, say what is recorded; commands run only where there is a sandbox. Raises DenizenError, also where
+    there is no such entry.
+    """
+    if start and all(entry.id != start for entry in entries):
+        raise SessionError(f"The session has no entry {start!r}; `denizen sessions export` shows their ids.")
+    begun = not start
+    async with _replaying(agent, entries) as again:
+        session = await again.agent.open("replay")
+        try:
+            for message, turn in _turns(entries):
+                begun = begun or any(entry.id == start for entry in turn)
+                steps = await again.turn(session, message, turn)
+                for step in steps if begun else ():
+                    yield step
+        finally:
+            await session.close()
+
+
+@asynccontextmanager
+async def _replaying(agent: Agent, entries: Sequence[AnyEntry]) -> AsyncGenerator[_Replay]:
+    if agent.checkpoints is None:
+        raise DenizenError("This agent keeps no checkpoints, so there is no copy of the files to replay in.")
+    kept = next((entry.snapshot for entry in entries if isinstance(entry, CheckpointEntry)), "")
+    recorded = {entry.message.call_id: entry.message for entry in entries if isinstance(entry, ToolEntry)}
+    replies = [entry.message for entry in entries if isinstance(entry, AssistantEntry)]
+    async with AsyncExitStack() as stack:
+        home = stack.enter_context(tempfile.TemporaryDirectory(prefix="denizen-replay-"))
+        copy = await stack.enter_async_context(agent.checkpoints.worktree(kept or await agent.checkpoints.snapshot()))
+        config = msgspec.structs.replace(agent.config, home=Path(home), workspace=copy.path)
+        model = Recorded(agent.model.name, replies)
+        again = await stack.enter_async_context(
+            Agent(config, profile=agent.profile, model=model, environ=agent.environ)
+        )
+        runs = frozenset(tool.name for tool in again.tools if _runs(tool, again))
+        again.tools = Toolset(_Replayed(tool, recorded, runs=tool.name in runs) for tool in again.tools)
+        yield _Replay(again, agent.workspace, recorded, runs)
+
+
+def _runs(tool: Tool, agent: Agent) -> bool:
+    if tool.traits & REACHES_OUT or tool.name in ELSEWHERE:
+        return False
+    return Traits.EXECUTES not in tool.traits or agent.sandbox.confines
+
+
+def _turns(entries: Sequence[AnyEntry]) -> list[tuple[UserMessage, list[AnyEntry]]]:
+    """The turns of a session: the message that began each, and its entries."""
+    turns: list[tuple[UserMessage, list[AnyEntry]]] = []
+    over = True
+    for entry in entries:
+        if isinstance(entry, UserEntry) and over:
+            turns.append((entry.message, []))
+            over = False
+        if turns:
+            turns[-1][1].append(entry)
+        over = over or isinstance(entry, EndEntry)
+    return turns
