@@ -163,6 +163,27 @@ def test_at_the_iteration_limit_it_stops_without_an_answer(denizen: Run, model: 
     assert "iteration limit" in ran.err
 
 
+def test_a_turn_that_goes_round_in_circles_stops_with_the_reason(denizen: Run, model: Model) -> None:
+    model.plays(*[call("read", path="hello.py")] * 12)
+    ran = denizen("ask", "--non-interactive", "hi")
+    assert (ran.status, ran.out) == (3, "")
+    assert "Stopped, as the turn went round in circles: the same call was made 3 times" in ran.err
+
+
+def test_a_driver_is_chosen_by_an_option(denizen: Run, home: Path, model: Model, repo: Path) -> None:
+    (repo / "polite.py").write_text(
+        "from denizen.ports import Proceed\n\n\nclass Polite:\n"
+        "    def decide(self, view):\n        return Proceed('Say please.')\n\n"
+        "    def observe(self, iteration):\n        pass\n"
+    )
+    model.plays("Please.")
+    assert denizen("ask", "--driver", "polite.py", "hi").status == 0
+    assert "Say please." in str(model.requests[-1])
+    refused = denizen("ask", "--driver", "polit", "hi")
+    assert refused.status == 2
+    assert "There is no driver 'polit'. There is simple, planning, reflective" in refused.err
+
+
 def test_at_the_end_of_the_budget_it_stops_without_an_answer(denizen: Run, home: Path, model: Model) -> None:
     settings = (home / "denizen.toml").read_text().replace("providers.test", "providers.openai")
     (home / "denizen.toml").write_text(settings.replace("test:scripted", "openai:gpt-5-mini"))

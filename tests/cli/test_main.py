@@ -35,6 +35,7 @@ def test_help_for_ask_names_its_options(denizen: Run) -> None:
         "--workspace",
         "--config",
         "--profile NAME",
+        "--driver NAME",
         "--max-iterations, --max-turns N",
         "--max-cost USD",
         "--json",

@@ -309,6 +309,7 @@ def test_a_mistake_in_the_projects_file_names_that_file(machine: Machine) -> Non
         ("[budget]\nday_usd = 1e9", "budget"),
         ('[agent]\nworkspace_dir = "/"', "agent.workspace_dir"),
         ("[agent]\nrestrict_to_workspace = false", "agent.restrict_to_workspace"),
+        ('[agent]\ndriver = "./driver.py"', "agent.driver"),
         ('[sandbox]\ntoolchains = [".ssh"]', "sandbox.toolchains"),
         ('[sandbox]\nenvironment = ["AWS_SECRET_ACCESS_KEY"]', "sandbox.environment"),
     ],
@@ -323,6 +324,7 @@ def test_not_even_a_trusted_project_reaches_the_users_keys_money_or_files(
     assert (loaded.config.providers, loaded.config.budget) == (unchanged.providers, unchanged.budget)
     assert loaded.config.sandbox == unchanged.sandbox
     assert loaded.config.agent.restrict_to_workspace
+    assert loaded.config.agent.driver == ""
     assert loaded.config.agent.workspace_dir == machine.home / "workspace"
     assert f"{name} is left out" in loaded.notices[0]
 

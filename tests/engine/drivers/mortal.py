@@ -2,7 +2,7 @@
 
     mortal.py FOLDER STEP
 
-Steps are counted as they happen: when the turn was steered, and when the files were returned but that isn't written yet.
+Steps are counted as they happen: when the turn was steered, and when the files were returned but that isn't written.
 STEP 0 runs to the end and prints `steps=N` and the reply.
 """
 

@@ -1,4 +1,4 @@
-"""What steers a turn is the same after a crash: a driver's state follows from the iterations, and nothing is told twice."""
+"""What steers a turn is the same after a crash: it follows from the iterations, and nothing is told twice."""
 
 import subprocess
 import sys

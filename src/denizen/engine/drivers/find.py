@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
@@ -58,10 +59,11 @@ def _loaded(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(f"denizen_driver_{path.stem}", path)
     if spec is None or spec.loader is None or not path.is_file():
         raise ConfigError(f"There is no driver in {path}: it must be a Python file.")
-    module = importlib.util.module_from_spec(spec)
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)  # dataclasses look for it there
     try:
         spec.loader.exec_module(module)
     except Exception as broken:  # the boundary to the user's file: whatever it raises, the user must act
+        del sys.modules[spec.name]
         raise ConfigError(f"The driver in {path} can't be loaded: {type(broken).__name__}: {broken}.") from broken
     return module
 
