@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
+from denizen.actions.native import Native
 from denizen.actions.shell.arguments import arguments_of
 from denizen.actions.shell.grammar import MOST, grammar_of
 from denizen.actions.shell.parameters import parameters_of
@@ -36,10 +37,12 @@ BOTH = "The commands in your text were not run, as the reply had structured call
 class Shell:
     """The model writes `$(cmd …)` into its text, for every tool there is (seed 001, "Current Format").
 
-    Nothing streams: what of a reply is for the person is known at its end.
+    Calls that come in another way are heard as `Native` hears them. Nothing streams: what of a reply is for the person
+    is known at its end.
     """
 
     def __init__(self) -> None:
+        self._native = Native()
         self._grammars: WeakKeyDictionary[Toolset, str] = WeakKeyDictionary()
 
     def prepare(self, request: ModelRequest, tools: Toolset) -> ModelRequest:
@@ -52,18 +55,20 @@ class Shell:
         return msgspec.structs.replace(request, system=system, tools=schemas, stream=False)
 
     def read(self, message: AssistantMessage, tools: Toolset) -> Intent:
-        """The commands in order, or the calls that came as structure, which override them; else all is the answer."""
-        thoughts = "\n".join([part.text for part in message.content if type(part) is Thinking])
+        """The commands in order; a reply without any, or with structured calls, means what it means natively."""
         reply = read_reply(message.text)
-        if calls := message.tool_calls:
-            return Intent(calls, reply.prose, thoughts, problems=[BOTH] if reply.commands else [])
+        if message.tool_calls or not reply.acts:
+            intent = self._native.read(message, tools)
+            return msgspec.structs.replace(intent, problems=[BOTH]) if reply.commands else intent
+        thoughts = "\n".join([part.text for part in message.content if type(part) is Thinking])
         return _Meaning(message, reply, tools).intent(thoughts)
 
     def report(self, results: Sequence[ToolResult]) -> Sequence[Message]:
         """The outputs in one message, numbered as the commands were; results of structured calls as they are."""
         ours = [result for result in results if _OUR_ID.fullmatch(result.call_id)]
         others = [result for result in results if not _OUR_ID.fullmatch(result.call_id)]
-        return [*others, *([UserMessage(_outputs(sorted(ours, key=_number)))] if ours else [])]
+        outputs = [UserMessage(_outputs(sorted(ours, key=_number)))] if ours else []
+        return [*self._native.report(others), *outputs]
 
     def show(self, call: ToolCall, tools: Toolset) -> str:
         """The command without its `$( )`."""

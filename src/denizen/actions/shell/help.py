@@ -23,10 +23,12 @@ class Help:
     )
 
     def __init__(self, tools: Iterable[Tool]) -> None:
-        self._tools = Toolset([*tools, self])
+        self._tools = Toolset([self, *tools])
 
     async def run(self, args: dict[str, Any], turn: ToolContext) -> ToolResult:
         """All commands in a line each, or one in full. Raises ToolRefused where there is none of that name."""
+        if wrong := [key for key in args if key != "command"]:
+            raise ToolRefused(f"help: `{wrong[0]}` is unknown; it takes (command?)")
         name = str(args.get("command") or "").strip("$() ")
         return ToolResult(turn.call_id, self.name, [Text(self._about(name) if name else self._list())])
 

@@ -30,6 +30,7 @@ _CLAIM = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
+_THOUGHT = re.compile(r"\s*+<(think|thinking|thought|reasoning)>(?s:.*?)</\1>")
 _BLANKS = re.compile(r"\s*+")
 _COMMAND_LINE = re.compile(r"^[ \t]*+\$\((?P<name>[a-z][a-z0-9_-]{0,63})(?=[\s)])", re.MULTILINE)
 _LINE_END = re.compile(r"[ \t.,:;]*+$", re.MULTILINE)
@@ -63,6 +64,11 @@ class Reply:
     unclosed: str = ""
     quoted: str = ""
 
+    @property
+    def acts(self) -> bool:
+        """Whether there is a command, or what was meant as one."""
+        return bool(self.commands or self.unclosed or self.quoted)
+
 
 def read_reply(text: str) -> Reply:
     """The commands of a reply, in order; linear in its length, whatever it holds."""
@@ -86,7 +92,8 @@ class _Reading:
         self.reply.prose = "".join(self._beside).strip()
 
     def _read(self) -> None:
-        at = 0
+        thought = _THOUGHT.match(self._text)
+        at = self._told = thought.end() if thought else 0
         while at >= 0 and (mark := _MARK.search(self._text, at)):
             self._fresh &= not self._text[at : mark.start()].strip(" \t\r\n.,;")
             at = self._take(mark.lastgroup or "", mark)

@@ -41,9 +41,9 @@ def explain(name: str, tool: Tool, tools: Toolset) -> str:
     """All that there is to know of a command."""
     parameters = parameters_of(tool.schema)
     others = [_dashed(each) for each in (*tool.shell_names, tool.name) if tools.named(each) is tool]
-    also = [f"$({other})" for other in dict.fromkeys(others) if other != name]
+    also = [f"$({other})" for other in dict.fromkeys(others) if other != _dashed(name)]
     lines = [
-        f"usage: $({usage_of(name, parameters)})",
+        f"usage: $({usage_of(_dashed(name), parameters)})",
         tool.schema.description,
         *_details(parameters),
         *([f"Also: {', '.join(also)}"] if also else []),
@@ -76,7 +76,7 @@ def _option(parameter: Parameter) -> str:
 def _value(parameter: Parameter) -> str:
     if parameter.choices:
         return "|".join(parameter.choices)
-    words = {"integer": "N", "number": "N", "object": "JSON", "array": "TEXT…"}
+    words = {"integer": "N", "number": "N", "object": "JSON", "array": "VALUE…"}
     return next((words[kind] for kind in parameter.kinds if kind in words), "TEXT")
 
 
