@@ -1,0 +1,58 @@
+"""`--actions shell`: what a person sees of an agent that writes commands into its text."""
+
+import json
+from pathlib import Path
+
+from tests.cli.conftest import OnTerminal, Run
+from tests.cli.model import Model
+
+LOOKS = "Let me look.\n$(read hello.py)"
+ANSWERS = "$(done It prints hello (once).)"
+
+
+def test_standard_output_carries_the_answer_alone_and_commands_are_progress(denizen: Run, model: Model) -> None:
+    model.plays(LOOKS, ANSWERS)
+    ran = denizen("ask", "--actions", "shell", "hi")
+    assert ran.out == "It prints hello (once).\n"
+    assert "✓ read hello.py ·" in ran.err
+    assert "$(" not in ran.err
+    assert "[1] $ read" in model.told()
+
+
+def test_on_a_terminal_no_command_is_shown_as_the_answer(on_terminal: OnTerminal, model: Model) -> None:
+    model.plays(LOOKS, ANSWERS)
+    screen = on_terminal("ask", "--actions", "shell", "hi")
+    assert screen.end() == 0
+    assert "It prints hello (once).\n" in screen.text
+    assert "✓ read hello.py" in screen.text
+    assert "$(" not in screen.text
+
+
+def test_in_chat_too(denizen: Run, model: Model) -> None:
+    model.plays(LOOKS, ANSWERS, "Bye.")
+    assert denizen("chat", "--actions", "shell", piped="hi\nbye\n").out == "It prints hello (once).\nBye.\n"
+
+
+def test_events_carry_the_reply_and_its_calls(denizen: Run, model: Model) -> None:
+    model.plays(LOOKS, ANSWERS)
+    events = [json.loads(line) for line in denizen("ask", "--actions", "shell", "--json", "hi").out.splitlines()]
+    assert events[-1]["result"]["reply"] == "It prints hello (once)."
+    [started] = [event for event in events if event["type"] == "tool_start"]
+    assert (started["tool_name"], started["args"]) == ("read", {"path": "hello.py"})
+    assert "llm_stream" not in {event["type"] for event in events}
+
+
+def test_the_configuration_can_say_it_and_the_option_is_over_it(denizen: Run, model: Model, home: Path) -> None:
+    with (home / "denizen.toml").open("a") as file:
+        file.write('[agent]\nactions = "shell"\n')
+    model.plays(ANSWERS, ANSWERS)
+    assert denizen("ask", "hi").out == "It prints hello (once).\n"
+    assert denizen("ask", "--actions", "native", "hi").out == f"{ANSWERS}\n"
+    assert ["tools" in request for request in model.requests] == [False, True]
+
+
+def test_a_session_may_change_between_the_two(denizen: Run, model: Model) -> None:
+    model.plays(LOOKS, ANSWERS, "Hello again.", ANSWERS)
+    denizen("ask", "--session", "s", "--actions", "shell", "hi")
+    assert denizen("ask", "--session", "s", "hi").out == "Hello again.\n"
+    assert denizen("ask", "--session", "s", "--actions", "shell", "hi").out == "It prints hello (once).\n"
