@@ -157,3 +157,11 @@ def test_settings_that_cannot_work_are_refused(memory_of: Open) -> None:
         memory_of(model="")
     with pytest.raises(ConfigError, match=r"memory\.embeddings\.base_url is \"localhost\""):
         memory_of("localhost")
+
+
+async def test_a_fact_that_two_scopes_have_is_found_once(memory_of: Open, loopback_openai: LoopbackOpenAI) -> None:
+    memory = memory_of()
+    await memory.remember("JWT in cookies")
+    await memory.remember("JWT in cookies", scope="user")
+    answer(loopback_openai, NORTH, NORTH, NORTH)
+    assert await recalled(memory, "cookies") == ["JWT in cookies"]

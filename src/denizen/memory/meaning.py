@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from denizen.clock import Clock
 from denizen.errors import DenizenError
-from denizen.memory.embeddings import BATCH, Embeddings, likeness
+from denizen.memory.embeddings import BATCH, Embeddings
 from denizen.memory.store import FactStore
 from denizen.ports import Fact
 
@@ -28,13 +28,13 @@ class Meaning:
         self._clock = clock
         self._rests_until = 0.0
 
-    async def alike(self, query: str, stores: Sequence[FactStore]) -> list[tuple[Fact, float]]:
-        """How near facts are (-1 to 1), the nearest first; none while the server fails, of which a warning tells once.
+    async def alike(self, query: str, stores: Sequence[FactStore]) -> dict[str, float]:
+        """How near facts are (-1 to 1), by their ids; none while the server fails, of which a warning tells once.
 
         Raises DenizenError when a store can't be used.
         """
         if self._clock.monotonic() < self._rests_until:
-            return []
+            return {}
         new = await asyncio.to_thread(self._unseen, stores)
         try:
             asked, *vectors = await self._embeddings.vectors([query[:_MOST_CHARS], *(fact.text for _, fact in new)])
@@ -42,16 +42,15 @@ class Meaning:
             if not self._rests_until:
                 _log.warning("%s Facts are found by their words alone.", error)
             self._rests_until = self._clock.monotonic() + REST
-            return []
+            return {}
         seen = [(store, fact, vector) for (store, fact), vector in zip(new, vectors, strict=True)]
 
-        def compare() -> list[tuple[Fact, float]]:
-            model = self._embeddings.model
+        def compare() -> dict[str, float]:
+            model, near = self._embeddings.model, dict[str, float]()
             for store in stores:
                 store.put_vectors(model, [(fact, vector) for owner, fact, vector in seen if owner is store])
-            known = [each for store in stores for each in store.vectors(model, MOST_COMPARED)]
-            near = [(fact, likeness(asked, vector)) for fact, vector in known if len(vector) == len(asked)]
-            return sorted(near, key=lambda each: each[1], reverse=True)
+                near |= store.likeness(model, asked, MOST_COMPARED)
+            return near
 
         return await asyncio.to_thread(compare)
 

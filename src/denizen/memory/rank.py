@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from denizen.memory.store import Found
-from denizen.memory.words import key_of
 from denizen.ports import Fact
 
 HALF_LIFE = 90.0
@@ -16,7 +15,7 @@ _FRESHNESS = 0.3
 
 
 def rank(found: Sequence[Found], total: int, alike: Mapping[str, float], now: datetime) -> list[Fact]:
-    """The facts, best first; `total` are those that were searched, `alike` how near in meaning some are, by key.
+    """The facts, best first; `total` are those that were searched, `alike` how near in meaning some are, by id.
 
     The score is relevance x (0.5 + weight) x freshness. Relevance is the share of the query's words that a fact has,
     rare words counting more; where meaning is known, the mean of that and of its likeness.
@@ -28,7 +27,7 @@ def rank(found: Sequence[Found], total: int, alike: Mapping[str, float], now: da
     def score(each: Found) -> float:
         relevance = sum(rarity[word] for word in each.words) / whole if whole else 0.0
         if alike:
-            relevance = (relevance + max(alike.get(key_of(each.fact.text), 0.0), 0.0)) / 2
+            relevance = (relevance + max(alike.get(each.fact.id, 0.0), 0.0)) / 2
         return relevance * (0.5 + each.fact.weight) * _freshness(each.fact.at, now)
 
     return [each.fact for each in sorted(found, key=lambda each: (score(each), _when(each.fact)), reverse=True)]

@@ -1,7 +1,8 @@
 """All that is kept beyond a session: the project's facts, the user's, and the notes."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+import heapq
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 
@@ -87,13 +88,11 @@ class Recollection:
         if not query:
             return await asyncio.to_thread(self._latest, limit)
         total, found = await asyncio.to_thread(self._with_words, query)
-        alike = await self._meaning.alike(query, self._stores) if self._meaning else []
-        known = {key_of(each.fact.text) for each in found}
-        found += [Found(fact, frozenset()) for fact, _ in alike[:limit] if key_of(fact.text) not in known]
+        alike = await self._meaning.alike(query, self._stores) if self._meaning else {}
+        found += await asyncio.to_thread(self._nearest, alike, limit, {each.fact.id for each in found})
         if not found:
             return await asyncio.to_thread(self._containing, query, limit)
-        near = {key_of(fact.text): degree for fact, degree in alike}
-        return rank(found, total, near, self._clock.now())[:limit]
+        return _once(rank(found, total, alike, self._clock.now()))[:limit]
 
     async def forget(self, what: str) -> str:
         """Forget the fact of that id, that text, or the only one that has all of these words."""
@@ -142,6 +141,12 @@ class Recollection:
             found |= {key_of(each.fact.text): each for each in hits}
         return sum(total for total, _ in results) + len(noted), [*found.values()]
 
+    def _nearest(self, alike: Mapping[str, float], limit: int, known: Collection[str]) -> list[Found]:
+        """The facts that are nearest in meaning, but for those that are found already."""
+        nearest = [each for each in heapq.nlargest(limit, alike, key=alike.__getitem__) if each not in known]
+        facts = [fact for store in self._stores for each in nearest if (fact := store.named(each))]
+        return [Found(fact, frozenset()) for fact in facts]
+
     def _containing(self, query: str, limit: int) -> list[Fact]:
         noted = [fact for fact in self._noted() if key_of(query) in key_of(fact.text)]
         return _once([*(fact for store in self._stores for fact in store.containing(query, limit)), *noted])[:limit]
@@ -155,7 +160,7 @@ class Recollection:
             yield Fact(note.text, source="MEMORY.md", at=at)
 
 
-def _once(facts: "Iterator[Fact] | Sequence[Fact]") -> list[Fact]:
+def _once(facts: Iterable[Fact]) -> list[Fact]:
     """Each fact in the first place where it is kept."""
     found: dict[str, Fact] = {}
     for fact in facts:

@@ -12,6 +12,7 @@ from pathlib import Path
 from denizen.clock import Clock
 from denizen.config.home import private_folder
 from denizen.errors import DenizenError
+from denizen.memory.embeddings import Vector, likeness
 from denizen.memory.words import index_words, key_of, may_go_on
 from denizen.ports import Fact
 
@@ -79,12 +80,12 @@ class FactStore:
         """
         now = self._clock.now().timestamp()
         with self._writing() as db:
-            before = db.execute("SELECT count(*) FROM facts").fetchone()
+            known = db.execute("SELECT 1 FROM facts WHERE key = ?", (key_of(text),)).fetchone()
             row = (key_of(text), text, context, weight, source, now)
             number, context = db.execute(_KEEP, row).fetchone()
             words = " ".join(index_words(f"{text} {context} {self._clock.now():%Y-%m-%d}"))
             db.execute("INSERT OR REPLACE INTO terms (rowid, words) VALUES (?, ?)", (number, words))
-            return db.execute("SELECT count(*) FROM facts").fetchone() != before
+            return known is None
 
     def remove(self, text: str) -> bool:
         """Forget a fact; whether it was known."""
@@ -136,7 +137,7 @@ class FactStore:
         """The latest facts that a model hasn't seen yet."""
         return self._select(_UNSEEN, model, limit)
 
-    def put_vectors(self, model: str, vectors: Sequence[tuple[Fact, tuple[float, ...]]]) -> None:
+    def put_vectors(self, model: str, vectors: Sequence[tuple[Fact, Vector]]) -> None:
         """Keep what the model makes of facts."""
         if not vectors:
             return
@@ -147,15 +148,20 @@ class FactStore:
             ]
             db.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", rows)
 
-    def vectors(self, model: str, limit: int) -> list[tuple[Fact, tuple[float, ...]]]:
-        """The latest facts with what the model made of them."""
+    def likeness(self, model: str, asked: Vector, limit: int) -> dict[str, float]:
+        """How near the latest facts that the model has seen are to a vector of its, by their ids."""
         if not self.path.exists():
-            return []
+            return {}
+        size = struct.Struct(f"{len(asked)}f")
         with self._reading() as db:
-            statement = (
-                "SELECT facts.*, data FROM facts JOIN vectors ON fact = id WHERE model = ? ORDER BY at DESC LIMIT ?"
+            rows = db.execute(
+                "SELECT fact, data FROM vectors WHERE model = ? ORDER BY fact DESC LIMIT ?", (model, limit)
             )
-            return [(self._fact(row[:-1]), _numbers(row[-1])) for row in db.execute(statement, (model, limit))]
+            return {
+                f"{self.prefix}{number}": likeness(asked, size.unpack(data))
+                for number, data in rows
+                if len(data) == size.size
+            }
 
     def _select(self, statement: str, *values: object) -> list[Fact]:
         if not self.path.exists():
@@ -203,10 +209,6 @@ class FactStore:
 def _match(word: str) -> str:
     """The word in FTS5's language: quoted, so that nothing in it is a sign."""
     return f'"{word}"*' if may_go_on(word) else f'"{word}"'
-
-
-def _numbers(data: bytes) -> tuple[float, ...]:
-    return struct.unpack(f"{len(data) // 4}f", data)
 
 
 def _advice(why: Exception) -> str:
