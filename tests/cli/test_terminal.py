@@ -8,6 +8,8 @@ import pytest
 from tests.cli.conftest import OnTerminal, Run
 from tests.cli.model import Model, call, dies, stalls
 
+from denizen.messages import AssistantMessage, ToolCall
+
 QUESTION = "or say what to do instead: "
 
 
@@ -67,6 +69,28 @@ def test_what_a_tool_prints_passes_by(on_terminal: OnTerminal, model: Model, rep
     (repo / "go").touch()
     assert screen.end() == 0
     assert "\x1b[2J" not in screen.raw
+
+
+def test_a_plan_is_shown_when_it_changes(on_terminal: OnTerminal, model: Model) -> None:
+    def task(**args: str) -> AssistantMessage:
+        return AssistantMessage([ToolCall("", "task", args)], stop_reason="tool_calls")
+
+    steps = [task(action="plan", text="Read\nWrite (after 1)"), task(action="list"), task(action="done", text="1")]
+    model.plays(*steps, "Done.")
+    screen = on_terminal("ask", "--profile", "coder", "--actions", "native", "hi", NO_COLOR="1")
+    assert screen.end() == 0
+    shown = [line.split(" · ")[0].rstrip() for line in screen.text.splitlines() if line.startswith(("  ✓", "    "))]
+    assert shown == [
+        "  ✓ task plan Read Write (after 1)",
+        "    Plan: 0 of 2 done; ready: 1",
+        "    1 [ ] Read",
+        "    2 [ ] Write (after 1)",
+        "  ✓ task list",
+        "  ✓ task done 1",
+        "    Plan: 1 of 2 done; ready: 2",
+        "    1 [x] Read",
+        "    2 [ ] Write (after 1)",
+    ]
 
 
 def test_of_a_typed_answer_only_the_right_one_is_shown(on_terminal: OnTerminal, model: Model, tmp_path: Path) -> None:

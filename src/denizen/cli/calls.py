@@ -21,4 +21,4 @@ def in_short(name: str, args: dict[str, Any]) -> str:
         about = ", ".join(dict.fromkeys(_PATCHED.findall(str(args["patch"]))))
     if "pattern" in args and args.get("path") not in {None, "", "."}:
         about += f" in {args['path']}"
-    return cut(one_line(f"{name} {about}"), LONGEST)
+    return cut(one_line(f"{name} {args.get('action', '')} {about}"), LONGEST)

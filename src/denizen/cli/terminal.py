@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+import textwrap
 from collections.abc import Callable, Sequence
 from typing import Self
 
@@ -137,7 +138,7 @@ class Terminal:
         for line, colour in changes(event.details):
             self._line(cut(f"    {line.expandtabs(4)}", columns()), colour)
         if event.for_user:
-            self._line(f"    {printable(event.for_user)}", "white")
+            self._line(textwrap.indent(printable(event.for_user), "    "), "white")
 
     def _tell(self, event: RunEvent) -> None:
         match event:
