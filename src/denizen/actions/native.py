@@ -23,7 +23,7 @@ class Native:
         thoughts = [part.text for part in message.content if type(part) is Thinking]
         if calls:
             calls = [_with_clean_name(call, tools) if "<|" in call.name else call for call in calls]
-        elif len(tools) and may_hold_calls(text):
+        elif len(tools) and may_hold_calls(text, (tool.name for tool in tools)):
             found = recover_calls(text, tools)
             calls, text = found.calls, found.text
             thoughts += [found.thinking] if found.thinking else []
@@ -50,6 +50,6 @@ def _told(results: Sequence[ToolResult]) -> UserMessage:
     for result in results:
         words = [part for part in result.content if isinstance(part, Text)]
         others = [part for part in result.content if not isinstance(part, Text)]
-        failed = " (failed)" if result.is_error else ""
+        failed = " (error)" if result.is_error else ""
         parts += [Text(f"Result of {result.name}{failed}:\n{''.join(part.text for part in words)}\n"), *others]
     return UserMessage(parts)

@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -12,9 +13,13 @@ from denizen.messages import ToolCall
 RECOVERED: Final = "recovered-"
 """How the ids of recovered calls begin: their provider knows nothing of them."""
 
-_HINT: Final = re.compile(
-    r"<[/|｜\w\]!]|\|>|｜|>>>|\[(?:/|TOOL|THINK|BEGIN)|[\[{]\s{0,99}[{\[\"']|\w\s?\(|◁|\bto=functions\."
-    r"|\b(?:call|tool_code|tool_use|TOOL|TOOL_CALL)\s?:"
+_THOUGHT_OR_TOKEN: Final = re.compile(
+    r"[<\[|◁｜](?:(?<=<)/?(?:think|thought|reasoning|seed:|mm:)|(?<=<)[|｜]|(?<=\|)>|(?<=\[)(?:/?THINK|BEGIN)|(?<=[◁｜]))"
+)
+_CALL: Final = re.compile(
+    r"<[/\w]|>>>|\[TOOL|[\[{]\s{0,99}[{\[\"']|^[ \t]{0,9}\[?[^\W\d][\w.-]{0,127}\s?\(|\bto=functions\."
+    r"|(?:call|tool_code|tool_use|TOOL|TOOL_CALL)\s?:",
+    re.MULTILINE,
 )
 
 
@@ -27,9 +32,13 @@ class Recovered:
     thinking: str = ""
 
 
-def may_hold_calls(text: str) -> bool:
-    """Whether it is worth looking: quick, and never wrong where it says no."""
-    return _HINT.search(text) is not None
+def may_hold_calls(text: str, names: Iterable[str]) -> bool:
+    """Whether it is worth looking for thoughts and for calls of tools of these names: a quick no is sure."""
+    if not ("<" in text or "{" in text or "(" in text or "[" in text or "｜" in text or "◁" in text):
+        return False
+    if _THOUGHT_OR_TOKEN.search(text):
+        return True
+    return any(name in text for name in names) and _CALL.search(text) is not None
 
 
 def recover_calls(text: str, tools: Tools) -> Recovered:
