@@ -16,11 +16,13 @@ class Iteration:
     """The outputs are numbered as the calls come in the reply, whatever order they ended in."""
 
     def __init__(self, reply: AssistantMessage, actions: ActionFormat, tools: Toolset) -> None:
+        self._actions = actions
+        self._tools = tools
         self._intent = actions.read(reply, tools)
         heard = self._intent.heard
         self._reply = reply if heard is None else as_heard(reply, heard)
         self._native = {call.id for call in reply.tool_calls}
-        self._commands = {call.id: _in_a_line(actions.show(call, tools)) for call in self._intent.calls}
+        self._calls = {call.id: call for call in self._intent.calls}
         self._results: dict[str, ToolResult] = {}
 
     @property
@@ -35,7 +37,7 @@ class Iteration:
 
     def take(self, result: ToolResult) -> bool:
         """Take in the result of one of its calls; False for any other, and for a second one."""
-        if result.call_id not in self._commands or result.call_id in self._results:
+        if result.call_id not in self._calls or result.call_id in self._results:
             return False
         self._results[result.call_id] = result
         return True
@@ -61,11 +63,7 @@ class Iteration:
         return self._headed(f"[{number}]", self._results.get(call.id, missing))
 
     def _headed(self, mark: str, result: ToolResult) -> ToolResult:
+        command = " ".join(self._actions.show(self._calls[result.call_id], self._tools).split())
+        shown = command if len(command) <= COMMAND_CHARS else f"{command[:COMMAND_CHARS]}…"
         failed = " (failed)" if result.is_error else ""
-        content = headed(f"{mark} $ {self._commands[result.call_id]}{failed}", result.content)
-        return msgspec.structs.replace(result, content=content)
-
-
-def _in_a_line(command: str) -> str:
-    line = " ".join(command.split())
-    return line if len(line) <= COMMAND_CHARS else f"{line[:COMMAND_CHARS]}…"
+        return msgspec.structs.replace(result, content=headed(f"{mark} $ {shown}{failed}", result.content))
