@@ -127,8 +127,8 @@ async def test_more_of_the_words_count_more(memory: Recollection) -> None:
 
 
 async def test_weight_decides_among_facts_that_fit_alike(memory: Recollection) -> None:
-    await memory.remember("Deploy with make", weight=0.9)
     await memory.remember("Deploy with docker", weight=0.1)
+    await memory.remember("Deploy with make", weight=0.9)
     assert await recalled(memory, "deploy") == ["Deploy with make", "Deploy with docker"]
 
 
@@ -140,6 +140,13 @@ async def test_the_fresher_comes_first_among_equals(memory: Recollection, clock:
     await clock.sleep(1)
     await memory.remember("deploy with make")
     assert (await recalled(memory, "deploy"))[0] == "Deploy with make"
+
+
+async def test_a_little_weight_does_not_outweigh_years(memory: Recollection, clock: FakeClock) -> None:
+    await memory.remember("Deploy with make", weight=0.55)
+    await clock.sleep(200 * DAY)
+    await memory.remember("Deploy with docker", weight=0.5)
+    assert await recalled(memory, "deploy") == ["Deploy with docker", "Deploy with make"]
 
 
 async def test_an_old_fact_that_fits_beats_a_fresh_one_that_hardly_does(memory: Recollection, clock: FakeClock) -> None:
