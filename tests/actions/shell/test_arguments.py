@@ -57,6 +57,7 @@ def test_words_are_read_as_in_a_shell_and_nothing_is_expanded(command: str, path
         ("view x --depth 1 --depth -2", {"path": "x", "depth": -2}),
         ("grep 'a b' src --mode files", {"pattern": "a b", "path": "src", "mode": "files"}),
         ("text-search a", {"pattern": "a"}),
+        ("text-search a --in src", {"pattern": "a", "path": "src"}),
         ("write x 'a'", {"path": "x", "content": "a"}),
         ("write x a b", {"path": "x", "content": "a b"}),
         ("write --content 'a b' x", {"path": "x", "content": "a b"}),

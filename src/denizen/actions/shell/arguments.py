@@ -30,7 +30,8 @@ class _Arguments:
     def __init__(self, command: Command, parameters: Parameters) -> None:
         self._body = command.body
         self._parameters = parameters
-        self._options = {parameter.option: parameter for parameter in parameters.every}
+        options = {parameter.option: parameter for parameter in parameters.every}
+        self._options = {"in": options["path"], **options} if "path" in options else options
         self._given: dict[str, Any] = {}
 
     def take_prose(self) -> None:

@@ -90,15 +90,14 @@ class _Meaning:
         reply, answers = self._reply, [each for each in self._reply.commands if each.name == "done"]
         commands = [each for each in reply.commands if each.name != "done"]
         calls = [*self._calls(commands[:MOST])]
-        problems = [*self._problems(commands[MOST:])]
-        heard = self._text[: reply.claimed].rstrip() or CUT
+        ends = bool(answers) and not self._unheard(calls, commands[MOST:])
         return Intent(
             calls,
-            self._answer(answers[-1]) if answers else reply.prose if calls else self._text,
+            self._answer(answers[-1]) if answers and (ends or not calls) else reply.prose,
             thoughts,
-            ends=bool(answers) and not self._unheard(calls, commands[MOST:]),
-            problems=problems if calls else (),
-            heard=heard if reply.claimed >= 0 else None,
+            ends=ends,
+            problems=[*self._problems(commands[MOST:])] if calls else [],
+            heard=self._text[: reply.claimed].rstrip() or CUT if reply.claimed >= 0 else None,
         )
 
     def _answer(self, done: Command) -> str:
