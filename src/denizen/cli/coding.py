@@ -1,5 +1,6 @@
 """Doing a task in a project for the command line, and what becomes of its changes."""
 
+import dataclasses
 import functools
 import sys
 from dataclasses import dataclass
@@ -21,7 +22,6 @@ from denizen.engine import Agent
 from denizen.errors import DenizenError
 from denizen.events import Notice, RunResult
 from denizen.messages import Text, UserMessage, UserPart
-from denizen.ports import Session
 from denizen.worlds.code import steps
 from denizen.worlds.code.commit import REQUEST as COMMIT
 from denizen.worlds.code.commit import commit, message_of
@@ -29,7 +29,7 @@ from denizen.worlds.code.difference import difference_to
 from denizen.worlds.code.findings import findings_of, rows_of, sarif_of
 from denizen.worlds.code.roles import AUDITOR, Role, find_role
 from denizen.worlds.code.validators import validators_of
-from denizen.worlds.code.work import Job, Outcome, role_of, work
+from denizen.worlds.code.work import Job, Outcome, role_of, work, work_aside
 
 AUTO = "auto"
 """The check that stands for those of the project."""
@@ -64,8 +64,14 @@ async def do(wanted: Wanted, options: TurnOptions, loaded: Loaded, host: Host) -
         if isinstance(host, Terminal) and (role is AUDITOR or wanted.explain):
             host.render = functools.partial(_rendered, agent, role)
         message = await _message(wanted, options, agent, role)
-        outcome = await work(agent, session, message, host, _job(wanted, agent, role), stream=not options.no_stream)
-        return await _conclude(wanted, agent, session, host, outcome)
+        job = _job(wanted, agent, role)
+        if wanted.shadow:
+            outcome = await work_aside(
+                agent, session, message, host, job, beside=functools.partial(_beside, options, loaded)
+            )
+        else:
+            outcome = await work(agent, session, message, host, job, stream=not options.no_stream)
+        return await _conclude(wanted, agent, host, outcome)
 
 
 async def list_here(options: TurnOptions, loaded: Loaded) -> int:
@@ -102,7 +108,13 @@ def _rendered(agent: Agent, role: Role | None, result: RunResult) -> str:
     return "\n\n".join(filter(None, [result.reply, steps.explained(agent, result.reply, result.messages)]))
 
 
-async def _conclude(wanted: Wanted, agent: Agent, session: Session, host: Host, outcome: Outcome) -> int:
+def _beside(options: TurnOptions, loaded: Loaded, folder: Path) -> Agent:
+    """The same agent in another folder."""
+    config = msgspec.structs.replace(loaded.config, workspace=folder)
+    return options.agent(dataclasses.replace(loaded, config=config))
+
+
+async def _conclude(wanted: Wanted, agent: Agent, host: Host, outcome: Outcome) -> int:
     reply = outcome.result.reply
     if outcome.failed:
         host.emit(Notice(f"{outcome.failed.command} fails:\n{outcome.failed.output}", "error"))

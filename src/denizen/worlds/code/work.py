@@ -1,7 +1,8 @@
 """One task in a project: the turn, the checks that its changes must pass, and the way back where they don't."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from denizen.engine import Agent, run_turn
 from denizen.entries import CheckpointEntry, StateEntry
@@ -90,6 +91,35 @@ async def work(
         rolled_back = not answered and job.rollback and await _roll_back(agent, session, io, began)
     changed = (await agent.checkpoints.diff(began)).paths if agent.checkpoints and began and not rolled_back else ()
     return Outcome(result=result, failed=checks.failed, rolled_back=rolled_back, began=began, changed=changed)
+
+
+async def work_aside(
+    agent: Agent,
+    session: Session,
+    message: UserMessage | None,
+    io: TurnIO,
+    job: Job,
+    *,
+    beside: Callable[[Path], Agent],
+) -> Outcome:
+    """Do the task in a copy of the project, and bring its changes into the project only if they pass.
+
+    `beside` makes the agent that works in the copy; what git ignores is there as links. Raises what `work` raises, and
+    DenizenError where the user has changed the same files meanwhile: then nothing is touched.
+    """
+    if agent.checkpoints is None:
+        raise DenizenError("This agent keeps no checkpoints, so there is no copy to work in.")
+    began = await agent.checkpoints.snapshot()
+    async with agent.checkpoints.worktree(began) as copy, beside(copy.path) as other:
+        other.read_only = agent.read_only
+        outcome = await work(other, session, message, io, job)
+        if outcome.done:
+            await agent.checkpoints.apply(copy)
+            changed = (await agent.checkpoints.diff(began)).paths
+            io.emit(Notice(f"The changes passed and are applied: {', '.join(changed) or 'none'}."))
+            return replace(outcome, began=began, changed=changed)
+    io.emit(Notice("The project is as it was: the changes in the copy did not pass.", "warning"))
+    return replace(outcome, began=began, changed=())
 
 
 async def _begin(agent: Agent, session: Session, job: Job) -> str:

@@ -1,0 +1,158 @@
+"""`denizen code`: one task in a project, by the real program and over real HTTP."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Run
+from tests.cli.model import Model
+
+IDENTITY = {
+    "GIT_AUTHOR_NAME": "A Person",
+    "GIT_AUTHOR_EMAIL": "person@example.org",
+    "GIT_COMMITTER_NAME": "A Person",
+    "GIT_COMMITTER_EMAIL": "person@example.org",
+}
+WRITES = "I write it.\n$(write made.txt 'new\n')"
+
+
+@pytest.fixture
+def committed(repo: Path) -> Path:
+    """The repository, with a first commit."""
+    git(repo, "add", "--all")
+    subprocess.run(["git", "-C", repo, "commit", "-qm", "first"], check=True, env=IDENTITY | {"PATH": "/usr/bin:/bin"})
+    return repo
+
+
+def git(repo: Path, *words: str) -> str:
+    return subprocess.run(["git", "-C", repo, *words], check=True, capture_output=True, text=True).stdout
+
+
+def test_only_the_answer_is_printed_and_commands_are_progress(denizen: Run, model: Model) -> None:
+    model.plays("Let me look.\n$(view .)", "$(done It prints hello.)")
+    ran = denizen("code", "What does it do?")
+    assert (ran.out, ran.status) == ("It prints hello.\n", 0)
+    assert "view" in ran.err
+    assert "hello.py" in str(model.requests[1]["messages"])
+
+
+def test_the_model_gets_the_grammar_and_no_schemas(denizen: Run, model: Model) -> None:
+    model.plays("Hello.")
+    denizen("code", "hi")
+    assert "$(done" in model.requests[0]["messages"][0]["content"]
+    assert "tools" not in model.requests[0]
+
+
+def test_native_calls_are_one_setting_away(denizen: Run, model: Model) -> None:
+    model.plays("Hello.")
+    denizen("code", "hi", "--actions", "native")
+    names = [tool["function"]["name"] for tool in model.requests[0]["tools"]]
+    assert {"view", "analyze", "edit_symbol", "task", "keep", "note", "checkpoint", "rollback", "ask"} <= {*names}
+
+
+def test_commit_makes_one_commit_of_what_the_agent_changed(denizen: Run, model: Model, committed: Path) -> None:
+    (committed / "mine.txt").write_text("the user's own, not committed")
+    git(committed, "add", "mine.txt")
+    model.plays(WRITES, "$(done Made.\n\n## Commit\nAdd a file\n\nIt was asked for.)")
+    ran = denizen("code", "--commit", "Make a file", **IDENTITY)
+    assert ran.status == 0, ran.err
+    assert git(committed, "log", "-1", "--format=%B").strip() == "Add a file\n\nIt was asked for."
+    assert git(committed, "show", "--name-only", "--format=").split() == ["made.txt"]
+    assert git(committed, "status", "--porcelain").split() == ["A", "mine.txt"]
+
+
+def test_explain_shows_the_steps_where_the_answer_does_not(denizen: Run, model: Model) -> None:
+    model.plays("$(view .)", "$(done Hello.)")
+    ran = denizen("code", "--explain", "What is here?")
+    assert ran.out == "Hello.\n\n## Steps\n1. view .\n"
+    assert "## Steps" in str(model.requests[0]["messages"][-1])
+
+
+def test_an_audit_is_a_table_and_sarif(denizen: Run, model: Model, tmp_path: Path) -> None:
+    model.plays("LOW hello.py:1 no newline is read\nHIGH hello.py:1 prints a secret")
+    sarif = tmp_path / "audit.sarif"
+    ran = denizen("code", "--role", "auditor", "--sarif", str(sarif), "Audit it")
+    assert [line.split()[:2] for line in ran.out.splitlines()] == [
+        ["severity", "place"],
+        ["HIGH", "hello.py:1"],
+        ["LOW", "hello.py:1"],
+    ]
+    results = json.loads(sarif.read_bytes())["runs"][0]["results"]
+    assert [(each["level"], each["message"]["text"]) for each in results] == [
+        ("error", "prints a secret"),
+        ("note", "no newline is read"),
+    ]
+
+
+def test_an_auditor_changes_nothing(denizen: Run, model: Model, repo: Path) -> None:
+    model.plays(WRITES, "No findings.")
+    ran = denizen("code", "--role", "auditor", "Audit it")
+    assert ran.out == "No findings.\n"
+    assert not (repo / "made.txt").exists()
+
+
+def test_the_difference_goes_with_the_task(denizen: Run, model: Model, committed: Path) -> None:
+    (committed / "hello.py").write_text('print("good bye")\n')
+    model.plays("It says good bye.")
+    denizen("code", "--diff", "HEAD", "Review this")
+    assert '+print(\\"good bye\\")' in json.dumps(model.requests[0]["messages"][-1])
+
+
+def test_a_base_that_is_none_is_wrong_use(denizen: Run, model: Model, committed: Path) -> None:
+    ran = denizen("code", "--diff", "nowhere", "Review this")
+    assert ran.status == 2
+    assert "nowhere" in ran.err
+
+
+def test_a_failing_check_is_told_and_rolled_back(denizen: Run, model: Model, committed: Path) -> None:
+    model.plays(WRITES, "Done.", "Done again.")
+    ran = denizen("code", "--validate", "test ! -e made.txt", "--tries", "2", "--rollback", "Make a file")
+    assert ran.status == 1
+    assert "test ! -e made.txt fails" in ran.err
+    assert git(committed, "status", "--porcelain") == ""
+
+
+def test_shadow_edits_reach_the_project_only_if_they_pass(denizen: Run, model: Model, committed: Path) -> None:
+    model.plays(WRITES, "Done.")
+    ran = denizen("code", "--shadow", "--validate", "test ! -e made.txt", "--tries", "1", "Make a file")
+    assert (ran.status, git(committed, "status", "--porcelain")) == (1, "")
+    model.plays(WRITES, "Done.")
+    ran = denizen("code", "--shadow", "--validate", "test -e made.txt", "Make a file")
+    assert (ran.status, (committed / "made.txt").read_text()) == (0, "new\n"), ran.err
+
+
+def test_risky_edits_are_asked_about_where_wanted(denizen: Run, model: Model, repo: Path) -> None:
+    model.plays("$(write hello.py '')", "I leave it.")
+    ran = denizen("code", "--auto-approve", "medium", "--session", "risky", "Empty it")
+    assert ran.status == 4, ran.err
+    assert "risk is high" in ran.err
+    assert (repo / "hello.py").read_text()
+
+
+def test_sessions_of_this_workspace_are_listed(denizen: Run, model: Model, tmp_path: Path) -> None:
+    model.plays("Hello.", "Hello.")
+    denizen("code", "--session", "here", "First")
+    denizen("ask", "--session", "there", "--workspace", str(tmp_path), "Second")
+    assert [line.split()[0] for line in denizen("code", "--list-sessions").out.splitlines()] == ["name", "here"]
+
+
+def test_a_continued_task_keeps_its_role_and_what_was_noted(denizen: Run, model: Model, repo: Path) -> None:
+    model.plays("$(note hello.py greets)", "It greets.")
+    denizen("code", "--role", "investigator", "What does it do?")
+    model.plays(WRITES, "It cannot be changed here.")
+    denizen("code", "--continue", "Change it")
+    assert "hello.py greets" in str(model.requests[2]["messages"])
+    assert not (repo / "made.txt").exists()
+
+
+def test_a_session_is_replayed_and_what_differs_is_shown(denizen: Run, model: Model, repo: Path) -> None:
+    model.plays("$(view hello.py --lines 1-1)\n$(text-search hello)", "It prints.")
+    denizen("code", "--session", "told", "What does it do?")
+    assert denizen("replay", "told").out.endswith("2 as recorded, 0 different\n")
+    (repo / "hello.py").write_text('print("good bye")\n')
+    ran = denizen("replay", "told")
+    assert ran.status == 1
+    assert "+" in ran.out
+    assert "good bye" in ran.out
+    assert (repo / "hello.py").read_text() == 'print("good bye")\n'
