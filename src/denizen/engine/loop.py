@@ -12,6 +12,7 @@ from denizen.engine.calls import run_calls
 from denizen.engine.guide import guide
 from denizen.engine.output import TRIES, Output
 from denizen.engine.prompting import prompt_for
+from denizen.engine.recalled import remind
 from denizen.engine.resume import close_calls, recorded, result_of, settle, unfinished
 from denizen.engine.snapshots import keep_after
 from denizen.engine.tracing import UNTRACED, traced, turn_span
@@ -90,6 +91,7 @@ async def _answer(turn: Turn, message: UserMessage | None) -> TurnStop:
     if new:
         parts = [*new.content, Text(turn.output.request())] if turn.output else new.content
         await turn.say(UserMessage(parts, new.id, new.at))
+        await remind(turn, new.text)
     elif left and left[0].stop_reason != "aborted" and await _is_answer(turn, *left):
         return "answered"
     return await _iterate(turn)

@@ -39,7 +39,7 @@ class Profile:
 
     `tools` are the agent's unless it is given others; `identity` says in the prompt who it is. `checkpoints` keeps
     them in any workspace, else in projects (git repositories) alone. `driver` steers its turns where the configuration
-    names none.
+    names none. `recalls`: a task begins with what earlier sessions left that fits it.
     """
 
     name: str
@@ -49,6 +49,7 @@ class Profile:
     identity: str = IDENTITY
     checkpoints: bool = False
     driver: str = "simple"
+    recalls: bool = False
 
 
 FORMATS: dict[str, ActionFormat] = {"native": Native(), "shell": Shell()}
@@ -61,7 +62,7 @@ PROFILES = {
     profile.name: profile
     for profile in (
         Profile("assistant", FORMATS["native"], Transcript),
-        Profile("coder", FORMATS["shell"], WorkingMemory, coding_tools, CODER, checkpoints=True),
+        Profile("coder", FORMATS["shell"], WorkingMemory, coding_tools, CODER, checkpoints=True, recalls=True),
     )
 }
 

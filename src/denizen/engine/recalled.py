@@ -1,6 +1,7 @@
 """What was kept in earlier sessions, for the task that begins."""
 
 from denizen.engine.turn import Turn
+from denizen.entries import StateEntry
 from denizen.errors import DenizenError
 from denizen.ports import Fact
 
@@ -24,3 +25,10 @@ def _line(fact: Fact) -> str:
     day = f"{fact.at:%Y-%m-%d}" if fact.at else ""
     session = fact.source.rpartition(":")[2]
     return f"{fact.text} ({', '.join(filter(None, [fact.context, day, session and f'from {session}', fact.id]))})"
+
+
+async def remind(turn: Turn, task: str) -> None:
+    """Give the model what earlier sessions left that fits the task, where its profile wants that."""
+    facts = await recalled(turn, task) if turn.agent.profile.recalls else []
+    if facts:
+        await turn.append(StateEntry(name=RECALLED, value=facts))
