@@ -34,6 +34,16 @@ def entries() -> list[AnyEntry]:
 
 
 @pytest.fixture
+def after(use: Use) -> Callable[..., Awaitable[str]]:
+    """The whole plan after a call: `await after("add", "Read the spec")`."""
+
+    async def run(*args: Any, **options: Any) -> str:
+        return (await use(*args, **options)).details["plan"]
+
+    return run
+
+
+@pytest.fixture
 def use(turn: ToolContext, entries: list[AnyEntry]) -> Use:
     """Call the tool in a session that keeps its results: `await use("add", "Read the spec")`."""
 
@@ -81,10 +91,10 @@ async def test_a_plan_is_set_by_objects(use: Use) -> None:
     assert (await use("plan", tasks=tasks)).text == PLAN
 
 
-async def test_what_is_shown_can_be_changed_and_set_again(use: Use) -> None:
+async def test_what_is_shown_can_be_changed_and_set_again(use: Use, after: Use) -> None:
     await use("plan", PLAN)
     await use("done", "1")
-    text = (await use("start", "2.1")).text
+    text = await after("start", "2.1")
     changed = text.replace("3 [ ] Test it (after 2)", "4 [ ] Document it\n3 [ ] Test it (after 2, 4)")
     assert (await use("plan", changed)).text == changed.replace("1 of 4", "1 of 5").replace("done", "done; ready: 4", 1)
 
@@ -99,20 +109,20 @@ async def test_numbers_begin_anew_in_a_list_within_a_list(use: Use) -> None:
     assert [each.id for each in Plan(plan(result))] == ["1", "1.1", "1.2", "2"]
 
 
-async def test_tasks_are_added_one_by_one(use: Use) -> None:
+async def test_tasks_are_added_one_by_one(use: Use, after: Use) -> None:
     await use("add", "Read the spec")
     await use("add", "Implement it", after=["1"])
     await use("add", "Write the parser", under="2")
     await use("add", "Write the printer (after 2.1)", under="2")
-    assert (await use("add", "Test it", after=["2"])).text == PLAN
+    assert await after("add", "Test it", after=["2"]) == PLAN
 
 
-async def test_a_task_goes_its_way(use: Use) -> None:
+async def test_a_task_goes_its_way(use: Use, after: Use) -> None:
     await use("plan", "Read\nWrite (after 1)\nTest\nPublish")
-    assert (await use("start", "1")).text.splitlines()[:2] == ["Plan: 0 of 4 done; ready: 3, 4", "1 [>] Read"]
-    assert (await use("done", "1")).text.splitlines()[:2] == ["Plan: 1 of 4 done; ready: 2, 3, 4", "1 [x] Read"]
-    dropped = await use("drop", "3, 4")
-    assert dropped.text.splitlines() == [
+    assert (await after("start", "1")).splitlines()[:2] == ["Plan: 0 of 4 done; ready: 3, 4", "1 [>] Read"]
+    assert (await after("done", "1")).splitlines()[:2] == ["Plan: 1 of 4 done; ready: 2, 3, 4", "1 [x] Read"]
+    dropped = await after("drop", "3, 4")
+    assert dropped.splitlines() == [
         "Plan: 1 of 4 done; 2 dropped; ready: 2",
         "1 [x] Read",
         "2 [ ] Write (after 1)",
@@ -121,31 +131,31 @@ async def test_a_task_goes_its_way(use: Use) -> None:
     ]
 
 
-async def test_a_task_with_subtasks_is_what_they_are(use: Use) -> None:
+async def test_a_task_with_subtasks_is_what_they_are(use: Use, after: Use) -> None:
     await use("plan", PLAN)
-    assert "2 [>] Implement it" in (await use("done", "2.1")).text
-    assert "2 [x] Implement it" in (await use("drop", "2.2")).text
-    assert "2 [>] Implement it" in (await use("add", "Write the docs", under="2")).text
+    assert "2 [>] Implement it" in (await after("done", "2.1"))
+    assert "2 [x] Implement it" in (await after("drop", "2.2"))
+    assert "2 [>] Implement it" in (await after("add", "Write the docs", under="2"))
 
 
-async def test_what_is_done_is_done_with_all_that_was_open_in_it(use: Use) -> None:
+async def test_what_is_done_is_done_with_all_that_was_open_in_it(use: Use, after: Use) -> None:
     await use("plan", PLAN)
     await use("drop", "2.1")
-    assert (await use("done", "2")).text.splitlines()[2:5] == [
+    assert (await after("done", "2")).splitlines()[2:5] == [
         "2 [x] Implement it (after 1)",
         "  2.1 [-] Write the parser",
         "  2.2 [x] Write the printer (after 2.1)",
     ]
 
 
-async def test_what_a_task_waits_for_may_be_dropped(use: Use) -> None:
+async def test_what_a_task_waits_for_may_be_dropped(use: Use, after: Use) -> None:
     await use("plan", "Read\nWrite (after 1)")
-    assert "ready: 2" in (await use("drop", "1")).text
+    assert "ready: 2" in (await after("drop", "1"))
 
 
-async def test_a_subtask_waits_for_what_the_whole_waits_for(use: Use) -> None:
-    assert "ready: 1\n" in (await use("plan", PLAN)).text
-    assert "ready: 2.1\n" in (await use("done", "1")).text
+async def test_a_subtask_waits_for_what_the_whole_waits_for(use: Use, after: Use) -> None:
+    assert "ready: 1\n" in (await after("plan", PLAN))
+    assert "ready: 2.1\n" in (await after("done", "1"))
 
 
 async def test_a_step_that_is_begun_too_early_is_asked_about(use: Use) -> None:
@@ -154,11 +164,11 @@ async def test_a_step_that_is_begun_too_early_is_asked_about(use: Use) -> None:
     assert "should" not in (await use("done", "1")).text
 
 
-async def test_a_goal_and_what_it_waits_for_can_be_changed(use: Use) -> None:
+async def test_a_goal_and_what_it_waits_for_can_be_changed(use: Use, after: Use) -> None:
     await use("plan", "Read\nWrite")
-    assert "2 [ ] Rewrite it" in (await use("edit", "2 Rewrite it")).text
-    assert "2 [ ] Rewrite it (after 1)" in (await use("edit", "2", after=["1"])).text
-    assert "2 [ ] Rewrite it\n" in (await use("edit", "2", after=["none"])).text + "\n"
+    assert "2 [ ] Rewrite it" in (await after("edit", "2 Rewrite it"))
+    assert "2 [ ] Rewrite it (after 1)" in (await after("edit", "2", after=["1"]))
+    assert "2 [ ] Rewrite it\n" in (await after("edit", "2", after=["none"])) + "\n"
 
 
 @pytest.mark.parametrize(
@@ -215,6 +225,18 @@ async def test_a_call_that_is_run_again_after_a_crash_adds_nothing_twice(use: Us
 async def test_the_person_sees_the_plan_when_it_changes(use: Use) -> None:
     assert (await use("add", "Read")).for_user == "Plan: 0 of 1 done; ready: 1\n1 [ ] Read"
     assert (await use("list")).for_user is None
+
+
+async def test_a_change_is_answered_by_what_is_other_now(use: Use) -> None:
+    await use("plan", PLAN)
+    assert (await use("done", "1")).text == "Plan: 1 of 4 done; ready: 2.1\n1 [x] Read the spec"
+    assert (await use("done", "2.1")).text.splitlines() == [
+        "Plan: 2 of 4 done; ready: 2.2",
+        "2 [>] Implement it (after 1)",
+        "  2.1 [x] Write the parser",
+    ]
+    assert (await use("start", "2")).text == "Plan: 2 of 4 done; ready: 2.2"
+    assert (await use("list")).text.count("\n") == 5
 
 
 async def test_the_details_hold_the_tasks_and_the_lines(use: Use) -> None:

@@ -25,7 +25,7 @@ async def task(
     after: list[str] | None = None,
     tasks: list[dict[str, Any]] | None = None,
 ) -> ToolResult:
-    """Keep a plan of longer work: what is to be done, and what waits for what. The answer is the whole plan.
+    """Keep a plan of longer work: what is to be done, and what waits for what.
 
     Args:
         action: plan sets a whole new one
@@ -38,15 +38,16 @@ async def task(
     was = current_plan(turn.entries)
     match action:
         case "list":
-            return _answer(was, was)
+            return _answer(was, was, shown(was))
         case "plan":
-            return _answer(was, plan_of(_drafts(tasks) if tasks else read_lines(text)))
+            plan = plan_of(_drafts(tasks) if tasks else read_lines(text))
+            return _answer(was, plan, shown(plan))
         case "add":
-            return _answer(was, _add(was, text, under, _ids(after or ())))
+            return _changed(was, _add(was, text, under, _ids(after or ())))
         case "edit":
-            return _answer(was, _edit(was, text, None if after is None else _ids(after)))
+            return _changed(was, _edit(was, text, None if after is None else _ids(after)))
         case "start" | "done" | "drop":
-            return _answer(was, _mark(was, ids(text), _STATES[action]), _too_early(was, ids(text), action))
+            return _changed(was, _mark(was, ids(text), _STATES[action]), _too_early(was, ids(text), action))
 
 
 def _drafts(tasks: list[dict[str, Any]]) -> list[Task]:
@@ -106,7 +107,14 @@ def _too_early(was: Plan, task_ids: Sequence[str], action: str) -> str:
     return f"\n({', '.join(held)} should have waited for what is still open: is that right?)"
 
 
-def _answer(was: Plan, plan: Plan, remark: str = "") -> ToolResult:
-    text = shown(plan)
-    details = {"tasks": msgspec.json.decode(msgspec.json.encode(plan.tasks)), "plan": text}
-    return ToolResult("", "", [Text(text + remark)], for_user=None if plan == was else text, details=details)
+def _changed(was: Plan, plan: Plan, remark: str = "") -> ToolResult:
+    """The answer to a change: how the plan stands, and the lines that are others now. The rest the model has."""
+    before = {*shown(was).splitlines()}
+    head, *lines = shown(plan).splitlines()
+    return _answer(was, plan, "\n".join([head, *(line for line in lines if line not in before)]) + remark)
+
+
+def _answer(was: Plan, plan: Plan, text: str) -> ToolResult:
+    lines = shown(plan)
+    details = {"tasks": msgspec.json.decode(msgspec.json.encode(plan.tasks)), "plan": lines}
+    return ToolResult("", "", [Text(text)], for_user=None if plan == was else lines, details=details)

@@ -7,7 +7,7 @@ from tests.engine.scene import call, requests_of, say
 
 from denizen import Agent, Config, run_agent, tool
 from denizen.config.settings import AgentSettings
-from denizen.messages import UserMessage
+from denizen.messages import ToolResult, UserMessage
 from denizen.ports import Traits
 from denizen.tools.task import task
 
@@ -86,4 +86,6 @@ async def test_two_additions_in_one_reply_are_both_kept(agent_of: MakeAgent) -> 
     both = call(plan("Read", "add"), plan("Write", "add"))
     agent = agent_of(both, say("Done."), tools=[look, task], config=CONFIG)
     result = await run_agent("go", agent=agent)
-    assert result.messages[-2].text.splitlines()[1:] == ["1 [ ] Read", "2 [ ] Write"]
+    last = result.messages[-2]
+    assert isinstance(last, ToolResult)
+    assert last.details["plan"].splitlines()[1:] == ["1 [ ] Read", "2 [ ] Write"]
