@@ -117,7 +117,7 @@ def work(step: str) -> str:
 class Worker:
     """Plays the model: sets the plan, then does what is ready, step by step, until nothing is.
 
-    `read` is the characters of all its contexts, `ready` how many steps could be begun at each; `early` counts the steps
+    `read` is the characters of all its contexts, `ready` how many steps could be begun each time; `early` counts those
     that it began before what they need.
     """
 

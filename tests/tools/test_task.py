@@ -18,6 +18,7 @@ from denizen.tools.planning import read_lines, shown
 from denizen.tools.task import task
 
 Use = Callable[..., Awaitable[ToolResult]]
+After = Callable[..., Awaitable[str]]
 
 PLAN = """\
 Plan: 0 of 4 done; ready: 1
@@ -34,7 +35,7 @@ def entries() -> list[AnyEntry]:
 
 
 @pytest.fixture
-def after(use: Use) -> Callable[..., Awaitable[str]]:
+def after(use: Use) -> After:
     """The whole plan after a call: `await after("add", "Read the spec")`."""
 
     async def run(*args: Any, **options: Any) -> str:
@@ -91,7 +92,7 @@ async def test_a_plan_is_set_by_objects(use: Use) -> None:
     assert (await use("plan", tasks=tasks)).text == PLAN
 
 
-async def test_what_is_shown_can_be_changed_and_set_again(use: Use, after: Use) -> None:
+async def test_what_is_shown_can_be_changed_and_set_again(use: Use, after: After) -> None:
     await use("plan", PLAN)
     await use("done", "1")
     text = await after("start", "2.1")
@@ -109,7 +110,7 @@ async def test_numbers_begin_anew_in_a_list_within_a_list(use: Use) -> None:
     assert [each.id for each in Plan(plan(result))] == ["1", "1.1", "1.2", "2"]
 
 
-async def test_tasks_are_added_one_by_one(use: Use, after: Use) -> None:
+async def test_tasks_are_added_one_by_one(use: Use, after: After) -> None:
     await use("add", "Read the spec")
     await use("add", "Implement it", after=["1"])
     await use("add", "Write the parser", under="2")
@@ -117,7 +118,7 @@ async def test_tasks_are_added_one_by_one(use: Use, after: Use) -> None:
     assert await after("add", "Test it", after=["2"]) == PLAN
 
 
-async def test_a_task_goes_its_way(use: Use, after: Use) -> None:
+async def test_a_task_goes_its_way(use: Use, after: After) -> None:
     await use("plan", "Read\nWrite (after 1)\nTest\nPublish")
     assert (await after("start", "1")).splitlines()[:2] == ["Plan: 0 of 4 done; ready: 3, 4", "1 [>] Read"]
     assert (await after("done", "1")).splitlines()[:2] == ["Plan: 1 of 4 done; ready: 2, 3, 4", "1 [x] Read"]
@@ -131,14 +132,14 @@ async def test_a_task_goes_its_way(use: Use, after: Use) -> None:
     ]
 
 
-async def test_a_task_with_subtasks_is_what_they_are(use: Use, after: Use) -> None:
+async def test_a_task_with_subtasks_is_what_they_are(use: Use, after: After) -> None:
     await use("plan", PLAN)
     assert "2 [>] Implement it" in (await after("done", "2.1"))
     assert "2 [x] Implement it" in (await after("drop", "2.2"))
     assert "2 [>] Implement it" in (await after("add", "Write the docs", under="2"))
 
 
-async def test_what_is_done_is_done_with_all_that_was_open_in_it(use: Use, after: Use) -> None:
+async def test_what_is_done_is_done_with_all_that_was_open_in_it(use: Use, after: After) -> None:
     await use("plan", PLAN)
     await use("drop", "2.1")
     assert (await after("done", "2")).splitlines()[2:5] == [
@@ -148,12 +149,12 @@ async def test_what_is_done_is_done_with_all_that_was_open_in_it(use: Use, after
     ]
 
 
-async def test_what_a_task_waits_for_may_be_dropped(use: Use, after: Use) -> None:
+async def test_what_a_task_waits_for_may_be_dropped(use: Use, after: After) -> None:
     await use("plan", "Read\nWrite (after 1)")
     assert "ready: 2" in (await after("drop", "1"))
 
 
-async def test_a_subtask_waits_for_what_the_whole_waits_for(use: Use, after: Use) -> None:
+async def test_a_subtask_waits_for_what_the_whole_waits_for(use: Use, after: After) -> None:
     assert "ready: 1\n" in (await after("plan", PLAN))
     assert "ready: 2.1\n" in (await after("done", "1"))
 
@@ -164,7 +165,7 @@ async def test_a_step_that_is_begun_too_early_is_asked_about(use: Use) -> None:
     assert "should" not in (await use("done", "1")).text
 
 
-async def test_a_goal_and_what_it_waits_for_can_be_changed(use: Use, after: Use) -> None:
+async def test_a_goal_and_what_it_waits_for_can_be_changed(use: Use, after: After) -> None:
     await use("plan", "Read\nWrite")
     assert "2 [ ] Rewrite it" in (await after("edit", "2 Rewrite it"))
     assert "2 [ ] Rewrite it (after 1)" in (await after("edit", "2", after=["1"]))
