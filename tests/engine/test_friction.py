@@ -89,7 +89,7 @@ def test_misuse_refusals_failures_and_what_was_cut_off_are_told_apart() -> None:
     assert found["read"].count("misused") == found["raed"].count("misused") == 1
     assert found["write"].of["refused"] == {"not run: the user said no": 1}
     assert found["read"].of["failed"] == {"shop.pi doesn't exist; the nearest: shop.py": 1}
-    assert found["read"].of["cut off"] == {'path="long.txt"': 1}
+    assert found["read"].of["cut_off"] == {'path="long.txt"': 1}
     assert found["edit"].of == {}
 
 
@@ -131,7 +131,7 @@ def test_a_call_that_failed_may_be_made_again() -> None:
         ({"pattern": 1}, "grep: wrong arguments: `pattern` must be string", "misused"),
         ({}, "not run: This run is read-only, and grep is more than a read.", "refused"),
         ({"pattern": "["}, "the pattern is no regular expression", "failed"),
-        ({"pattern": "a"}, "x\n[ended: it took longer than 120 s; give it a longer timeout]", "cut off"),
+        ({"pattern": "a"}, "x\n[ended: it took longer than 120 s; give it a longer timeout]", "cut_off"),
     ],
 )
 def test_kinds_of_errors(args: dict[str, Any], error: str, kind: Literal["misused", "refused"]) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, get_args
 
 import click
@@ -37,7 +37,7 @@ def show_friction(names: tuple[str, ...], as_json: bool, accept: tuple[str, ...]
     denizen.toml in the home.
     """
     tools = _tools()
-    found, proposed = asyncio.run(_found(names, tools))
+    found, proposed = _found(names, tools)
     if accept:
         for proposal in [_named(name, proposed) for name in accept]:
             _take(proposal)
@@ -57,29 +57,31 @@ def _tools() -> Toolset:
     return Toolset({tool.name: tool for agent in agents for tool in agent.tools}.values())
 
 
-async def _found(names: Sequence[str], tools: Toolset) -> tuple[list[Friction], list[Proposal]]:
-    transcripts = [await store().read(name) for name in names] if names else [each async for each in _all()]
-
+def _found(names: Sequence[str], tools: Toolset) -> tuple[list[Friction], list[Proposal]]:
     def calls_of(message: AssistantMessage) -> list[ToolCall]:
         """In every form in which they may be written: the results' ids say which was meant."""
         return [call for form in FORMATS.values() for call in form.read(message, tools).calls]
 
     schemas = {tool.name: tool.schema for tool in tools}
-    found = friction([(entries, calls_of) for entries in transcripts], schemas)
+    found = friction(((entries, calls_of) for entries in _transcripts(names)), schemas)
     return found, proposals(found, schemas)
 
 
-async def _all() -> AsyncIterator[Sequence[AnyEntry]]:
-    for info in await store().list():
+def _transcripts(names: Sequence[str]) -> Iterator[Sequence[AnyEntry]]:
+    """Those of the sessions that are named; else of all that can be read."""
+    for name in names:
+        yield asyncio.run(store().read(name))
+    for info in [] if names else asyncio.run(store().list()):
         try:
-            yield await store().read(info.key)
+            yield asyncio.run(store().read(info.key))
         except SessionError as error:
             click.secho(f"left out: {error}", fg="yellow", err=True)
 
 
 def _report(found: Sequence[Friction]) -> None:
     rows = [(each.tool, str(each.calls), *(str(each.count(kind) or "") for kind in KINDS)) for each in found]
-    print_table(("tool", "calls", *KINDS), rows, right=("calls", *KINDS))
+    titles = ("calls", *(kind.replace("_", " ") for kind in KINDS))
+    print_table(("tool", *titles), rows, right=titles)
     for each in found:
         lines = [*_examples(each)]
         if lines:
@@ -89,7 +91,7 @@ def _report(found: Sequence[Friction]) -> None:
 def _examples(tool: Friction) -> Iterator[str]:
     for kind in KINDS:
         for what, count in tool.of[kind].most_common(_MOST_EXAMPLES):
-            yield f"{count}x {kind}: {what}"
+            yield f"{count}x {kind.replace('_', ' ')}: {what}"
 
 
 def _propose(proposed: Sequence[Proposal]) -> None:

@@ -14,7 +14,7 @@ from denizen.models.parsing import INVALID_JSON
 from denizen.ports import MISUSED, Schema
 from denizen.tools.defaults import may_default
 
-Kind = Literal["repeated", "misused", "refused", "failed", "corrected", "cut off"]
+Kind = Literal["repeated", "misused", "refused", "failed", "corrected", "cut_off"]
 
 PLACES = frozenset({"start", "end", "lines"})
 """Arguments that say which part to show: to change them is to read on, not to correct."""
@@ -43,20 +43,19 @@ class Attempt:
     def went(self) -> Kind | None:
         """What was wrong with it by itself; None: nothing."""
         if not self.result.is_error:
-            return "cut off" if _CUT.search(self.result.text) else None
+            return "cut_off" if _CUT.search(self.result.text) else None
         if {MISUSED, INVALID_JSON} & self.call.args.keys() or _WRONG.match(self.result.text):
             return "misused"
         if self.result.text.startswith("not run: "):
             return "refused"
-        return "cut off" if _CUT.search(self.result.text) else "failed"
+        return "cut_off" if _CUT.search(self.result.text) else "failed"
 
 
 @dataclass(frozen=True, slots=True)
 class Correction:
     """A call that was made again at once with one argument changed (None: not given)."""
 
-    first: Attempt
-    second: Attempt
+    tool: str
     argument: str
     before: Any
     after: Any
@@ -83,6 +82,7 @@ def friction(
     """What each tool's calls cost, those with most friction first.
 
     A transcript comes with what reads the calls of its replies; `schemas` are those of the tools that there are now.
+    One transcript is held at a time.
     """
     found: dict[str, Friction] = {}
     for entries, calls_of in transcripts:
@@ -96,7 +96,7 @@ def friction(
         for repeated in _repeated(attempts):
             found[repeated.call.name].of["repeated"][_shown(repeated.call.args)] += 1
         for correction in _corrections(attempts, schemas):
-            tool = found[correction.first.call.name]
+            tool = found[correction.tool]
             tool.corrections.append(correction)
             tool.of["corrected"][_change(correction)] += 1
     return sorted(found.values(), key=lambda tool: (-sum(map(tool.count, tool.of)), -tool.calls, tool.tool))
@@ -147,7 +147,7 @@ def _corrections(attempts: Sequence[Attempt], schemas: Mapping[str, Schema]) -> 
         optional = may_default(schemas[name]) if name in schemas else {}
         if changed[0] in optional or first.result.is_error:
             before, after = first.call.args.get(changed[0]), attempt.call.args.get(changed[0])
-            yield Correction(first, attempt, changed[0], before, after)
+            yield Correction(name, changed[0], before, after)
 
 
 def _changed(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
@@ -155,7 +155,7 @@ def _changed(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
 
 
 def _described(attempt: Attempt, kind: Kind) -> str:
-    return _shown(attempt.call.args) if kind == "cut off" else _short(attempt.result.text.partition("\n")[0])
+    return _shown(attempt.call.args) if kind == "cut_off" else _short(attempt.result.text.partition("\n")[0])
 
 
 def _change(correction: Correction) -> str:
