@@ -11,7 +11,7 @@ from benchmarks.environments import HERE, Absent, version_of
 from benchmarks.hall import FULL, QUICK, Plan
 from benchmarks.report import Table, goals_table, machine, placeless
 from benchmarks.roster import DENIZEN, FLOOR, PEERS
-from benchmarks.tables import chunks, crowd, history, start, turn
+from benchmarks.tables import checkpoints, chunks, crowd, history, investigation, start, turn
 
 TABLES: Mapping[str, Callable[[Plan, Sequence[Entry]], Table]] = {
     "turn": turn.table,
@@ -21,14 +21,18 @@ TABLES: Mapping[str, Callable[[Plan, Sequence[Entry]], Table]] = {
     "start": start.table,
     "crowd": crowd.table,
     "opening": crowd.opening,
+    "checkpoints": checkpoints.table,
+    "investigation": investigation.table,
 }
+ALONE = frozenset({"checkpoints", "investigation"})
+"""Those that no peer takes part in."""
 
 
 def main() -> None:
     """Measure, print, and keep a full run in `results/` under today's date."""
     options = _options()
-    engines, peers = _contenders()
     chosen = options.only or list(TABLES)
+    engines, peers = _contenders((FLOOR, DENIZEN, *PEERS) if set(chosen) - ALONE else (DENIZEN,))
     tables = [_timed(name, QUICK if options.quick else FULL, peers) for name in chosen]
     today = datetime.now(UTC).date().isoformat()
     head = f"# Benchmarks of {today}\n\n{machine()}.\n"
@@ -45,11 +49,11 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _contenders() -> tuple[Table, list[Entry]]:
+def _contenders(entries: Sequence[Entry]) -> tuple[Table, list[Entry]]:
     """Who takes part, at which version, and the peers that could be installed."""
     table = Table("Engines", "Each peer in an environment of its own, from `peers/locks/`.", ("engine", "version"))
     present: list[Entry] = []
-    for entry in (FLOOR, DENIZEN, *PEERS):
+    for entry in entries:
         try:
             table.add(entry.name, f"{entry.package} {version_of(entry.python(), entry.package)}")
             present.append(entry)

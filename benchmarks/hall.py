@@ -24,10 +24,11 @@ class Plan:
     starts: int  # processes started for each figure of a start
     sessions: int  # at once
     messages: int  # of the session that is loaded
+    files: Sequence[int]  # of the projects that are checkpointed
 
 
-FULL = Plan(5, 300, 200, (10, 200, 2000), 10, 5, 200, 10_000)
-QUICK = Plan(2, 20, 20, (10, 100), 3, 1, 10, 1_000)
+FULL = Plan(5, 300, 200, (10, 200, 2000), 10, 5, 200, 10_000, (5_000, 50_000))
+QUICK = Plan(2, 20, 20, (10, 100), 3, 1, 10, 1_000, (500, 5_000))
 
 
 @dataclass(slots=True)

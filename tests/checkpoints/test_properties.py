@@ -32,7 +32,7 @@ operations = st.lists(
 ignoring = st.lists(st.tuples(st.just("write"), st.just(".gitignore"), st.sampled_from(["", "*.log\n", "d/\n", "*\n"])))
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(operations, operations)
 @example([("write", "d", "1")], [("write", "d/x.log", "2")])
 def test_restoring_gives_the_identical_tree(first: Sequence[Operation], then: Sequence[Operation]) -> None:
@@ -70,7 +70,7 @@ def test_undoing_a_restore_brings_everything_back_whatever_is_ignored(
     run(check)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(operations, operations, operations)
 @example([("write", "a", "1")], [("write", "a", "2\n")], [("write", "b", "1")])
 def test_taking_back_what_was_done_leaves_the_rest_or_touches_nothing(

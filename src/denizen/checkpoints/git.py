@@ -63,14 +63,16 @@ class Git:
     index: str = "index"
     held: int = -1
 
-    async def run(self, *words: str, data: bytes = b"", may_say_no: bool = False, **variables: str) -> bytes:
-        """What git answers; `data` is its input, and 1 its "no", where it `may_say_no`.
+    async def run(
+        self, *words: str, data: bytes = b"", also: Mapping[str, str] = {}, may_say_no: bool = False
+    ) -> bytes:
+        """What git answers; `data` is its input, `also` more of its environment, and 1 its "no" if it `may_say_no`.
 
         Raises DenizenError when it fails, isn't there, or has no folder.
         """
         if not self.root.is_dir():
             raise DenizenError(f"The folder {self.root} isn't there any more; without it there are no checkpoints.")
-        process = await self._start(words, variables)
+        process = await self._start(words, also)
         try:
             out, complaint = await process.communicate(data)
         finally:
@@ -85,12 +87,12 @@ class Git:
         """A path of the work tree as people know it: from the workspace on."""
         return path.removeprefix(f"{self.within}/")
 
-    async def _start(self, words: tuple[str, ...], variables: Mapping[str, str]) -> asyncio.subprocess.Process:
+    async def _start(self, words: tuple[str, ...], also: Mapping[str, str]) -> asyncio.subprocess.Process:
         try:
             return await asyncio.create_subprocess_exec(
                 *("git", *_OPTIONS, *words),
                 cwd=self.root,
-                env=self._environment() | dict(variables),
+                env=self._environment() | dict(also),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,

@@ -68,9 +68,8 @@ async def record(git: Git, snapshot: Snapshot, *, previous: str) -> Snapshot:
     about = {"label": snapshot.label, "note": snapshot.note, "paths": snapshot.paths, "left_out": snapshot.left_out}
     message = json.dumps({name: value for name, value in about.items() if value})
     when = f"{snapshot.at.timestamp():.0f} +0000"
-    commit = await git.run(
-        *("commit-tree", snapshot.tree), data=message.encode(), GIT_AUTHOR_DATE=when, GIT_COMMITTER_DATE=when
-    )
+    dated = {"GIT_AUTHOR_DATE": when, "GIT_COMMITTER_DATE": when}
+    commit = await git.run("commit-tree", snapshot.tree, data=message.encode(), also=dated)
     snapshot = replace(snapshot, id=commit.decode().strip())
     updates = f"create {_ref(snapshot)} {snapshot.id}\n"
     if not snapshot.paths:

@@ -33,8 +33,8 @@ async def _ignored(git: Git, tree: str, paths: Sequence[str]) -> set[str]:
         await rules.run("update-index", "-z", "--index-info", data=b"".join(line + b"\0" for line in entries))
         await rules.run("checkout-index", "--all", "--force")
         data = b"".join(os.fsencode(f"./{path}\0") for path in paths)  # "./": a name is never magic
-        options = ("--stdin", "-z", "--no-index")
-        answer = await rules.run("check-ignore", *options, data=data, may_say_no=True, GIT_LITERAL_PATHSPECS="0")
+        question = ("check-ignore", "--stdin", "-z", "--no-index")
+        answer = await rules.run(*question, data=data, also={"GIT_LITERAL_PATHSPECS": "0"}, may_say_no=True)
     finally:
         shutil.rmtree(rules.root, ignore_errors=True)
         (git.folder / rules.index).unlink(missing_ok=True)

@@ -72,7 +72,7 @@ async def _chosen(git: Git) -> Path:
         return workspace
     try:
         above = Git(git.folder, root, git.environ, held=git.held)
-        await above.run("check-ignore", "--quiet", "--", str(workspace), GIT_LITERAL_PATHSPECS="0")
+        await above.run("check-ignore", "--quiet", "--", str(workspace), also={"GIT_LITERAL_PATHSPECS": "0"})
     except GitError:  # it isn't ignored
         return root
     return workspace

@@ -16,7 +16,7 @@ from denizen.checkpoints.repository import TEMPORARY
 from denizen.errors import DenizenError
 
 _INDEX = "restore-index"
-_EXECUTABLE = "100755"
+_EXECUTABLE, _LINK = "100755", "120000"
 
 
 async def prepare(git: Git, plan: Sequence[Step]) -> None:
@@ -44,9 +44,10 @@ def carry_out(root: Path, plan: Sequence[Step]) -> None:
         for step in sorted(plan, key=lambda step: step.path, reverse=True):
             if not step.new:
                 _remove(root, step.path)
+        folders: set[Path] = set()
         for step in plan:
             if step.new:
-                _put(root, step.path, step.new)
+                _put(root, step.path, step.new, folders)
     except OSError as error:
         place = os.fsdecode(error.filename or root)
         raise DenizenError(
@@ -68,14 +69,17 @@ def _remove(root: Path, path: str) -> None:
             return
 
 
-def _put(root: Path, path: str, entry: Entry) -> None:
+def _put(root: Path, path: str, entry: Entry, folders: set[Path]) -> None:
+    """Move a file to its place; `folders` are those that were seen to be there."""
     place, new = root / path, root / TEMPORARY / path
     mode = mode_of(place)
     if stat.S_ISDIR(mode):
         _remove_empty(place)
-    place.parent.mkdir(parents=True, exist_ok=True)
-    if stat.S_ISREG(mode) and not new.is_symlink():
-        new.chmod(_like(mode, executable=entry.mode == _EXECUTABLE))
+    if place.parent not in folders:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        folders.add(place.parent)
+    if stat.S_ISREG(mode) and entry.mode != _LINK:
+        _make_like(new, mode, executable=entry.mode == _EXECUTABLE)
     try:
         new.replace(place)
     except OSError as error:
@@ -84,10 +88,12 @@ def _put(root: Path, path: str, entry: Entry) -> None:
         _copy(new, place)
 
 
-def _like(mode: int, *, executable: bool) -> int:
-    """The permissions of the file that is replaced, but for who may run it."""
-    mode = stat.S_IMODE(mode) & 0o777
-    return mode | (mode & 0o444) >> 2 if executable else mode & ~0o111
+def _make_like(new: Path, mode: int, *, executable: bool) -> None:
+    """Give it the permissions of the file that it replaces, but for who may run it."""
+    mode &= 0o777
+    mode = mode | (mode & 0o444) >> 2 if executable else mode & ~0o111
+    if stat.S_IMODE(new.lstat().st_mode) != mode:
+        new.chmod(mode)
 
 
 def _remove_empty(folder: Path) -> None:

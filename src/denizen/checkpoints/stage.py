@@ -12,6 +12,13 @@ LARGEST_FILE = 100_000_000
 """Bytes of a file that snapshots hold; larger ones are left out."""
 
 _TRIES = 3
+_MANY = 200
+_ONE_PACK = {
+    "GIT_CONFIG_COUNT": "1",
+    "GIT_CONFIG_KEY_0": "core.bigFileThreshold",
+    "GIT_CONFIG_VALUE_0": "1",
+}
+"""Has git write what it takes in to one file, not to one for each: a third of the time, and of the room."""
 _SEED = ".denizen-seed"
 _EMPTY = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
 """What git calls the empty file."""
@@ -37,9 +44,10 @@ async def stage(git: Git, but: Collection[str] = ()) -> Staged:
     raise AssertionError
 
 
-async def include(git: Git, paths: Iterable[str]) -> None:
+async def include(git: Git, paths: Sequence[str]) -> None:
     """Take paths into the index, ignored or not; those that are gone are taken out."""
-    await git.run("update-index", "--add", "--remove", "--replace", "-z", "--stdin", data=_listed(paths))
+    into = _ONE_PACK if len(paths) >= _MANY else {}
+    await git.run("update-index", "--add", "--remove", "--replace", "-z", "--stdin", data=_listed(paths), also=into)
 
 
 async def _stage(git: Git, but: Collection[str]) -> Staged:
@@ -104,7 +112,11 @@ async def _status(git: Git) -> _Status:
 
 
 async def _enter(git: Git, repositories: Iterable[str]) -> None:
-    """Let git look into repositories inside of this one: it does where the index holds a file of theirs."""
+    """Let git look into repositories inside of this one: it does where the index holds a file of theirs.
+
+    What it remembers of folders goes: it would still take them for repositories.
+    """
+    await git.run("update-index", "--no-untracked-cache")
     await _write_entries(git, (f"100644 {_EMPTY}\t{folder}{_SEED}" for folder in repositories))
 
 
