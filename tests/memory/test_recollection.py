@@ -191,7 +191,7 @@ async def test_what_the_user_wrote_into_the_notes_is_found(memory_of: Open, tmp_
     (tmp_path / "own" / "memory" / "202602" / "20260201.md").write_text("Met Bob\n")
     assert {*await recalled(memory, "teas tea")} == {"I like tea", "Tea at five"}
     [met] = await memory.recall("2026-02-01")
-    assert (met.text, met.source, met.id) == ("Met Bob", "MEMORY.md", "")
+    assert (met.text, met.source, met.id) == ("Met Bob", "20260201.md", "")
     assert await recalled(memory, "ke te") == ["I like tea"]
 
 
@@ -222,6 +222,13 @@ async def test_a_line_of_the_notes_can_be_forgotten(memory_of: Open, tmp_path: P
     (tmp_path / "own" / "MEMORY.md").write_text("- Bob likes milk\n")
     assert await memory_of(with_notes=True).forget("milk") == "Forgotten: Bob likes milk"
     assert (tmp_path / "own" / "MEMORY.md").read_text() == ""
+
+
+async def test_a_daily_note_is_the_users_to_change(memory_of: Open, tmp_path: Path) -> None:
+    (tmp_path / "own" / "memory" / "202602").mkdir(parents=True)
+    (tmp_path / "own" / "memory" / "202602" / "20260201.md").write_text("Met Bob\n")
+    with pytest.raises(ToolRefused, match=r"in the daily note 20260201\.md"):
+        await memory_of(with_notes=True).forget("Bob")
 
 
 async def test_words_that_several_facts_have_forget_none(memory: Recollection) -> None:

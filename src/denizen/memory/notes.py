@@ -32,6 +32,7 @@ class Note:
 
     day: str
     text: str
+    file: str = "MEMORY.md"
 
     def __str__(self) -> str:
         return f"{self.day}: {self.text}" if self.day else self.text
@@ -105,7 +106,7 @@ class Notes:
         """All that is kept, older files first. Raises ToolRefused when a file can't be read."""
         days = [path for path in self._workspace.glob("memory/[0-9]*/[0-9]*.md") if _DAY.fullmatch(path.name)]
         for path in sorted(days, key=lambda path: path.name)[-_MOST_DAYS:]:
-            yield from _facts_in(_text_of(path), _DAY.sub(r"\1-\2-\3", path.name))
+            yield from _facts_in(_text_of(path), _DAY.sub(r"\1-\2-\3", path.name), path.name)
         yield from _facts_in(_text_of(self._path), "")
 
 
@@ -188,9 +189,9 @@ def _says(line: str, fact: str) -> bool:
     return any(note.text.casefold() == fact for note in _facts_in(line, ""))
 
 
-def _facts_in(text: str, day: str) -> Iterator[Note]:
+def _facts_in(text: str, day: str, file: str = "MEMORY.md") -> Iterator[Note]:
     """The lines that say something; a line's own day counts, else the file's."""
     for line in text.splitlines():
         match = _FACT.fullmatch(line.strip())
         if match and match["text"] and not line.lstrip().startswith("#"):
-            yield Note(match["day"] or day, match["text"])
+            yield Note(match["day"] or day, match["text"], file)

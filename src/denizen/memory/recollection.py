@@ -99,10 +99,11 @@ class Recollection:
 
         def forget() -> str:
             fact = self.meant(what.strip())
-            for store in self._stores:
-                store.remove(fact.text)
-            if self._notes:
-                self._notes.forget(fact.text)
+            gone = [store.remove(fact.text) for store in self._stores]
+            if not any([*gone, self._notes and self._notes.forget(fact.text)]):
+                raise ToolRefused(
+                    f"It stands in the daily note {fact.source}, which is the user's to change: {fact.text}"
+                )
             return f"Forgotten: {fact.text}"
 
         return await asyncio.to_thread(forget)
@@ -157,7 +158,7 @@ class Recollection:
             at = None
             with suppress(ValueError):  # a day that the calendar hasn't, written by hand
                 at = datetime.fromisoformat(f"{note.day}T00:00+00:00")
-            yield Fact(note.text, source="MEMORY.md", at=at)
+            yield Fact(note.text, source=note.file, at=at)
 
 
 def _once(facts: Iterable[Fact]) -> list[Fact]:
