@@ -1,14 +1,18 @@
-"""Another package adds the tools and the provider that `extending.md` shows, by the entry points that it shows."""
+"""Another package adds the tools, the provider and the driver that `extending.md` shows, by such entry points."""
 
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from tests.docs.pages import ROOT
 
 PACKAGE = {
     "METADATA": "Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n",
-    "entry_points.txt": "[denizen.tools]\nacme = tool:TOOLS\n\n[denizen.models]\nprogram = provider:open_program\n",
+    "entry_points.txt": (
+        "[denizen.tools]\nacme = tool:TOOLS\n\n[denizen.models]\nprogram = provider:open_program\n\n"
+        "[denizen.drivers]\ncareful = driver:Careful\n"
+    ),
 }
 
 
@@ -39,3 +43,12 @@ def test_provider_is_found(project: Path, installed: dict[str, str]) -> None:
 def test_tools_are_found(project: Path, installed: dict[str, str]) -> None:
     program = "from denizen import Agent; print('stock' in Agent().tools, 'order' in Agent().tools)"
     assert run("-c", program, environ=installed, folder=project) == "True True\n"
+
+
+@pytest.mark.needs("git")
+@pytest.mark.parametrize("name", ["careful", f"{ROOT}/docs/examples/driver.py"])
+def test_drivers_are_found(project: Path, installed: dict[str, str], name: str) -> None:
+    assert run("-m", "denizen", "ask", "--quiet", "--driver", name, "hello", environ=installed, folder=project)
+    options = {"agent": {"driver": name}}
+    program = f"from denizen import Agent, load_config; print(Agent(load_config(overrides={options})).driver().name)"
+    assert run("-c", program, environ=installed, folder=project) == "Careful\n"

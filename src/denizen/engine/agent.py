@@ -22,7 +22,7 @@ from denizen.config.trust import is_trusted
 from denizen.config.write import add_rule
 from denizen.context.estimate import estimate_text
 from denizen.engine.budget import Budget
-from denizen.engine.drivers import Watched, find_driver
+from denizen.engine.drivers import NewDriver, Watched, find_driver
 from denizen.engine.feed import Feed
 from denizen.engine.known import known
 from denizen.engine.loops import Loops
@@ -49,7 +49,7 @@ OPTIONS = ("temperature", "top_p", "top_k", "frequency_penalty", "presence_penal
 class Agent:
     """A model, tools, a policy and a store to run turns with: `async with Agent(config) as agent`.
 
-    `model`, `tools` and `store` stand in for what the configuration names; `tools=()` is an agent without any.
+    `model`, `tools`, `driver` and `store` stand in for what the configuration names; with `tools=()` there are none.
     `profile` is one of `PROFILES` by its name, or one of your own.
     `environ` holds the keys (default: the process's, with the home's `.env`). `read_only` refuses everything but reads.
     """
@@ -61,6 +61,7 @@ class Agent:
         profile: str | Profile = "assistant",
         model: Model | None = None,
         tools: Sequence[Tool] | None = None,
+        driver: NewDriver | None = None,
         store: SessionStore | None = None,
         clock: Clock | None = None,
         environ: Mapping[str, str] | None = None,
@@ -75,7 +76,7 @@ class Agent:
         self.clock = clock or SystemClock()
         self.environ = environ
         steer = self.config.agent.driver or self.profile.driver
-        self.new_driver = find_driver(steer, home=self.home, environ=environ)
+        self.new_driver = driver or find_driver(steer, home=self.home, environ=environ)
         self.checkpoints = self._checkpoints()
         self.redactor = Redactor.from_environ(environ, secrets_of(self.config, dotenv))
         self.model = known(model or open_model(self.config, environ=environ, clock=self.clock))

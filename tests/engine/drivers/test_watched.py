@@ -68,16 +68,24 @@ async def test_a_return_without_checkpoints_is_told_alone(tmp_path: Path, agent_
 @pytest.mark.parametrize(
     ("decide", "observe", "why"),
     [
-        ("return view.nothing", "pass", r"decide\(\): AttributeError: 'View' object has no attribute 'nothing'"),
-        ("return None", "pass", r"decide\(\): TypeError: None is no Proceed, Backtrack, Escalate or GiveUp"),
-        ("return Proceed()", "raise ValueError('no')", r"observe\(\): ValueError: no"),
+        (
+            "return view.nothing",
+            "pass",
+            r"decide\(\) of denizen_driver_mine: AttributeError: 'View' object has no attribute 'nothing'",
+        ),
+        (
+            "return None",
+            "pass",
+            r"decide\(\) of denizen_driver_mine: TypeError: None is no Proceed, Backtrack, Escalate or GiveUp",
+        ),
+        ("return Proceed()", "raise ValueError('no')", r"observe\(\) of denizen_driver_mine: ValueError: no"),
     ],
 )
 async def test_what_it_breaks_is_told_by_its_name(
     tmp_path: Path, agent_of: MakeAgent, entries_of: Any, *, decide: str, observe: str, why: str
 ) -> None:
     agent = agent_with(agent_of, driver(tmp_path, decide, observe), *LOOKS, say("Done."))
-    with pytest.raises(DenizenError, match=rf"The driver denizen_driver_mine\.Mine failed in {why}"):
+    with pytest.raises(DenizenError, match=rf"The driver Mine failed in {why}"):
         await run_agent("go", agent=agent)
     last = (await entries_of(agent))[-1]
     assert isinstance(last, EndEntry)

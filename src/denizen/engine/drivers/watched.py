@@ -17,6 +17,11 @@ class Watched:
         self._loops = loops
         self._failure: Exception | None = None
 
+    @property
+    def name(self) -> str:
+        """What the driver is called."""
+        return type(self._driver).__qualname__
+
     def decide(self, view: View) -> Action:
         """The step against a loop, else the driver's. Raises DenizenError."""
         if self._loops.action:
@@ -40,6 +45,5 @@ class Watched:
             self._failure = failure
 
     def _failed(self, where: str, failure: Exception) -> DenizenError:
-        kind = type(self._driver)
-        name = f"{kind.__module__}.{kind.__qualname__}"
-        return DenizenError(f"The driver {name} failed in {where}(): {type(failure).__name__}: {failure}")
+        where = f"{where}() of {type(self._driver).__module__}"
+        return DenizenError(f"The driver {self.name} failed in {where}: {type(failure).__name__}: {failure}")
