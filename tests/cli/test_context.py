@@ -41,6 +41,23 @@ def test_it_is_what_the_model_gets(denizen: Run, model: Model, talked: str) -> N
     assert [part["role"] for part in shown] == ["user", "user", "assistant", "assistant", "result", "assistant"]
 
 
+def test_the_grammar_of_commands_is_a_part_of_its_own(denizen: Run, model: Model) -> None:
+    model.plays("$(view hello.py)", "$(keep) $(view .)", "It says hello.")
+    assert denizen("ask", "--profile", "coder", "--session", "code", "What does it say?").status == 0
+    system = [part for part in parts(denizen, "code") if part["role"] == "system"]
+    assert [part["kind"] for part in system] == ["prompt", "grammar"]
+    assert system[0]["text"].startswith("<identity>")
+    assert "$(keep)" in system[1]["text"]
+
+
+def test_what_was_kept_is_a_part_of_its_own(denizen: Run, model: Model) -> None:
+    model.plays("$(view hello.py)", "$(keep) $(view .)", "It says hello.")
+    denizen("ask", "--profile", "coder", "--session", "code", "What does it say?")
+    texts = [part["text"].strip().partition("\n")[0] for part in parts(denizen, "code") if part["message"]]
+    assert texts[0] == "What does it say?"
+    assert texts[2:] == ["It says hello.", "[kept] $ view hello.py"]
+
+
 def test_full_prints_the_texts(denizen: Run, talked: str) -> None:
     out = denizen("context", talked, "--full").out
     assert "line 99" in out

@@ -311,6 +311,12 @@ def test_a_follow_up_is_a_question_of_its_own() -> None:
     assert memory.texts == ["one", "First.", "and two?"]
 
 
+def test_an_answer_beside_commands_ends_the_question_too() -> None:
+    reply, result = iteration("alpha", words="DONE: it is 4")
+    memory = memory_of(says("one"), reply, result, says("and two?"), actions=InText())
+    assert memory.texts == ["one", "it is 4", "and two?"]
+
+
 def test_an_answer_that_broke_off_does_not_end_what_the_model_sees() -> None:
     broken = AssistantEntry(message=AssistantMessage([Text("I thi")], stop_reason="aborted"))
     assert memory_of(says("one"), broken).texts == ["one"]
@@ -329,6 +335,12 @@ def test_a_result_that_is_missing_is_said_to_be(actions: ActionFormat) -> None:
 def test_a_result_of_no_call_is_left_out() -> None:
     stray = ToolEntry(message=ToolResult("c9", "note", [Text("Noted.")], details={"note": "stray"}))
     assert "stray" not in memory_of(says("task"), iteration("alpha"), stray).whole
+
+
+def test_a_second_result_of_a_call_is_left_out() -> None:
+    reply, result = iteration(notes("first"))
+    again = ToolEntry(message=ToolResult("c1", "note", [Text("Noted.")], details={"note": "second"}))
+    assert "second" not in memory_of(says("task"), reply, result, again).whole
 
 
 def test_a_compaction_of_another_policy_means_nothing() -> None:
