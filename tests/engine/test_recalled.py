@@ -1,18 +1,20 @@
 """What a task begins with of earlier sessions."""
 
 from pathlib import Path
+from typing import Any
 
 from tests.engine.conftest import MakeAgent
 from tests.engine.scene import DEFAULT, Host, call, say
 
 from denizen import run_agent
-from denizen.engine.recalled import recalled
+from denizen.engine.recalled import recalled, remind
 from denizen.engine.turn import Turn
 from denizen.events import Notice
+from denizen.ports import Traits
 
 
-async def turn_of(agent_of: MakeAgent, host: Host, *replies: object) -> Turn:
-    agent = agent_of(*replies)
+async def turn_of(agent_of: MakeAgent, host: Host, **options: Any) -> Turn:
+    agent = agent_of(**options)
     session = await agent.open("later")
     return Turn(agent, session, host, stream=False, feed=agent.feed(session))
 
@@ -45,6 +47,17 @@ async def test_a_damaged_memory_is_told_and_stops_nothing(agent_of: MakeAgent, h
     [notice] = host.of(Notice)
     assert notice.level == "warning"
     assert "memory.db is damaged" in notice.text
+    await turn.session.close()
+
+
+async def test_a_coder_is_reminded_and_has_then_seen_private_data(agent_of: MakeAgent, host: Host) -> None:
+    turn = await turn_of(agent_of, host, profile="coder")
+    await turn.agent.memory.remember("The auth module keeps JWTs in cookies")
+    await remind(turn, "Write the docs")
+    assert Traits.PRIVATE not in turn.account.seen
+    await remind(turn, "Refactor the auth module")
+    assert Traits.PRIVATE in turn.account.seen
+    assert "JWTs in cookies" in turn.feed.context.assemble(turn.view())[0].text
     await turn.session.close()
 
 

@@ -29,6 +29,9 @@ PROMPT = "prompt"
 APPROVED = "approved"
 """The state entry that holds a rule which the user approved for the session."""
 
+RECALLED = "recalled"
+"""The state entry that holds what earlier sessions left for a task, as lines: the user's private data."""
+
 
 @dataclass(slots=True)
 class Account:
@@ -150,3 +153,5 @@ class Feed:
             self.prompt_tokens = estimate_text(self.prompt)
         elif name == APPROVED:
             self.approved.append(msgspec.convert(value, Rule))
+        elif name == RECALLED:
+            self.account.seen |= Traits.PRIVATE

@@ -1,12 +1,10 @@
 """What was kept in earlier sessions, for the task that begins."""
 
+from denizen.engine.feed import RECALLED
 from denizen.engine.turn import Turn
 from denizen.entries import StateEntry
 from denizen.errors import DenizenError
 from denizen.ports import Fact
-
-RECALLED = "recalled"
-"""The state entry that holds these facts, as lines."""
 
 
 async def recalled(turn: Turn, task: str, most: int = 5) -> list[str]:
