@@ -110,6 +110,8 @@ def test_two_smaller_signs_without_a_line_that_ends_a_document_are_what_they_are
         ("run 'cargo test'", "cargo test"),
         ("run 'my prog' x", "'my prog' x"),
         ("run -- ls", "ls"),
+        ("run tr '\\' '/'", "tr '\\' '/'"),
+        ("run <<'E'\ncase x in\n  a) ls;;\nesac\nE\n", "case x in\n  a) ls;;\nesac\n"),
     ],
 )
 def test_a_command_line_stays_as_it_is(command: str, line: str) -> None:

@@ -123,7 +123,16 @@ def test_commands_behind_a_quotation_of_outputs_are_told_and_not_run() -> None:
 
 
 @pytest.mark.parametrize(
-    "reply", ["$(view x", "$(view 'x)", '$(grep "a) $(view b)', "$(note a (b)", "```\n$(view x\n```"]
+    "reply",
+    [
+        "$(view x",
+        "$(view 'x)",
+        '$(grep "a) $(view b)',
+        "$(note a (b)",
+        "```\n$(view x\n```",
+        "$(view 'it\\'s')",
+        "$(view 'a(\\'b\\')')",
+    ],
 )
 def test_a_command_without_an_end_is_told_and_not_run(reply: str) -> None:
     [call] = read(reply).calls

@@ -53,12 +53,12 @@ class _Arguments:
         return self._known(words[1]) if len(words) > 1 else not self._body[quoted.end() :].strip()
 
     def take_command_line(self, words: Sequence[Word]) -> None:
-        """Options, then a command line as it stands; one quoted word is what is quoted."""
+        """Options, then a command line as it stands; one quoted word, or a document, is what it holds."""
         taken = self._take_options(words)
         rest = words[taken + 1 :] if taken < len(words) and _is_end(words[taken]) else words[taken:]
         if rest:
             line = self._body[rest[0].start :].strip()
-            alone = len(rest) == 1 and WHOLLY_QUOTED.fullmatch(line)
+            alone = len(rest) == 1 and (WHOLLY_QUOTED.fullmatch(line) or line.startswith("<<"))
             self._given[self._parameters.positional[0].name] = rest[0].text if alone else line
 
     def take_words(self, words: Sequence[Word]) -> None:

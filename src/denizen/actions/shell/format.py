@@ -29,7 +29,10 @@ CLAIMED = (
     "Outputs are only here."
 )
 CUT = "(Outputs that were made up, cut off.)"
-UNCLOSED = "its parenthesis, or a quote in it, is never closed, so neither it nor anything behind it was run"
+UNCLOSED = (
+    "its parenthesis, or a quote in it, is never closed, so neither it nor anything behind it was run. "
+    "Within '…' nothing can be escaped: use \"…\", or <<'END' for text of any kind"
+)
 QUOTED = "not run: it stands behind outputs (`[1] $ …`) that you wrote yourself. Send commands alone, then wait"
 BOTH = "The commands in your text were not run, as the reply had structured calls, too."
 

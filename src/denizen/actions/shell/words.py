@@ -14,7 +14,7 @@ _TOKEN = re.compile(
     | (?P<document><<(?P<dash>-?)[ \t]*+(?P<mark>['"]?)(?P<tag>[A-Za-z_]\w*+)(?P=mark))
     | \$'(?P<coded>(?:\\.|[^'\\])*+)'
     | "(?P<double>(?:\\.|[^"\\])*+)"
-    | (?<![A-Za-z0-9])'(?P<single>[^']*+)'
+    | (?<![A-Za-z0-9])'(?P<single>[^']*+)'(?!(?<=\\')(?:[^\s)]|\)++'))  # 'it\'s' is neither a shell's nor a person's
     | (?<=[A-Za-z0-9])'(?P<inner>(?:[^'\n$]|\$(?!\())*+)'(?![A-Za-z0-9])
     | (?P<open>\()
     | (?P<close>\))
