@@ -2,7 +2,9 @@
 
 import functools
 import importlib
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,10 +12,13 @@ from denizen.structure.languages import LANGUAGES
 
 if TYPE_CHECKING:
     import tree_sitter
+    from tree_sitter import Node
 
 QUERIES = Path(__file__).with_name("queries")
 _STEP = 1 << 16
 """Bytes that the parser is given at once."""
+_MOST_SIGNS = 5_000
+"""Side by side in a tree that is looked into; more take a second, ten times as many take minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +60,31 @@ def parse(source: bytes, language: str) -> "tree_sitter.Tree | None":
 
     parser = tree_sitter.Parser(grammar(language).language)
     try:
-        return parser.parse(
+        tree = parser.parse(
             lambda at, _: source[at : at + _STEP], encoding="utf8", progress_callback=exhausted
         )  # by pieces: the progress is only told this way, and it lets other threads run meanwhile
     except ValueError:
         if left < 0:
             return None
         raise
+    return None if tree and _is_endless(tree.root_node) else tree
+
+
+def _is_endless(root: "Node") -> bool:
+    """Whether so many signs stand side by side, and no name among them, that a query would take for ever.
+
+    For each of them tree-sitter looks for the next name behind it.
+    """
+    large = [root]
+    while large:
+        node = large.pop()
+        children = node.children
+        if len(children) > _MOST_SIGNS and _longest_run(children) > _MOST_SIGNS:
+            return True
+        large += [child for child in children if child.descendant_count > _MOST_SIGNS]
+    return False
+
+
+def _longest_run(nodes: "Sequence[Node]") -> int:
+    """How many in a row have no name."""
+    return max((len(list(run)) for named, run in groupby(nodes, lambda node: node.is_named) if not named), default=0)

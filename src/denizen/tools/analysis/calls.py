@@ -1,6 +1,7 @@
 """Who calls a function, and what it calls: by name, as which of several of one name is meant only a run would show."""
 
 import difflib
+import posixpath
 import re
 from collections.abc import Iterable, Sequence
 
@@ -26,7 +27,7 @@ def callers(scope: Scope, name: str, defined_in: str = "") -> Findings:
     """
     plain = _plain(name)
     mentions = scope.index.references(name=plain, kinds=_CALLS, below=scope.below)
-    defined = _defined(scope, name, defined_in)
+    defined = sorted(_defined(scope, name, defined_in), key=lambda each: not each.file.startswith(scope.below))
     if not mentions and not defined:
         raise _unknown(scope, name)
     places: dict[str, list[int]] = {}
@@ -52,6 +53,7 @@ def callees(scope: Scope, name: str, defined_in: str = "") -> Findings:
     for callee, lines in _called(scope, defined).items():
         found = [each for each in scope.index.symbols(name=callee, kinds=_CALLABLE) if each not in defined]
         if found:
+            found.sort(key=lambda each: -len(posixpath.commonprefix([each.file, defined[0].file])))
             places = [f"{each.path}:{each.symbol.line}" for each in found]
             findings.add(f"{printable(callee)}  {_where(found)}", name=callee, lines=lines, defined=places)
         else:

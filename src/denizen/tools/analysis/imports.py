@@ -53,7 +53,7 @@ def _imported(mentions: Sequence[Mention]) -> Iterator[tuple[str, str, Sequence[
         if mention.reference.kind == "import" or mention.file != file:
             if module:
                 yield file, module, names
-            file, module, names = mention.file, mention.reference.name, []
+            file, module, names = mention.file, mention.reference.name, list[str]()
         else:
             names.append(mention.reference.name)
     if module:
