@@ -25,6 +25,7 @@ COMMANDS = {
     "replay": ("denizen.cli.replay:replay_session", "Go through a session again: do tools answer as they did?"),
     "context": ("denizen.cli.context:context", "Show what the model would be asked next in a session."),
     "friction": ("denizen.cli.friction:show_friction", "Say where tools cost too much, and what would help."),
+    "acp": ("denizen.cli.acp:acp", "Serve the agent to an editor (Agent Client Protocol)."),
     "models": ("denizen.cli.models:models", "Show the providers and models that can be used."),
     "config": ("denizen.cli.config:config", "Make, check or find the configuration."),
     "trust": ("denizen.cli.trust:trust_folder", "Let a folder bring its own settings and skills."),

@@ -1,0 +1,35 @@
+"""`denizen acp`: the agent for editors."""
+
+import asyncio
+import dataclasses
+from pathlib import Path
+
+import click
+
+from denizen.cli.options import TurnOptions, new_name, turn_options
+from denizen.cli.turns import run
+from denizen.clock import SystemClock
+from denizen.engine import Agent
+from denizen.errors import DenizenError
+
+
+@click.command("acp")
+@turn_options(session=False, profile="coder")
+def acp(options: TurnOptions) -> int:
+    """Serve the agent to an editor over the Agent Client Protocol, on standard input and output.
+
+    The editor says in which folder a session works, shows what the agent does, and asks its user where something needs
+    to be approved. Sessions are those of `denizen sessions`. Needs the extra: pip install 'denizen[acp]'.
+    """
+    try:
+        from denizen.worlds.code.acp import Editors, serve
+    except ImportError as missing:
+        raise DenizenError(f"{missing.name} is not installed. Install it: pip install 'denizen[acp]'") from missing
+
+    def agent_in(folder: Path) -> Agent:
+        there = dataclasses.replace(options, workspace=options.workspace or folder)
+        return there.agent(there.load())
+
+    with asyncio.Runner() as runner:
+        run(runner, serve(Editors(agent_in, lambda: new_name(SystemClock()))))
+    return 0

@@ -1,0 +1,75 @@
+"""An editor as a host: events become updates, in order, and questions become permission requests."""
+
+import asyncio
+from collections.abc import Sequence
+
+from acp.interfaces import Client
+from acp.schema import AllowedOutcome, PermissionOption, ToolCallUpdate
+
+from denizen.events import Done, LlmStart, LlmStream, RunEvent, RunResult, TextDelta
+from denizen.messages import ToolCall
+from denizen.ports import Answer, Ask, Control, Parked
+from denizen.worlds.code.acp.updates import Updates
+
+OPTIONS = [
+    PermissionOption(option_id="once", name="Allow", kind="allow_once"),
+    PermissionOption(option_id="session", name="Allow for this session", kind="allow_always"),
+    PermissionOption(option_id="always", name="Always allow", kind="allow_always"),
+    PermissionOption(option_id="no", name="Refuse", kind="reject_once"),
+]
+
+
+class Editor:
+    """The editor for one turn of the session `session_id`; `send` runs beside the turn until it is cancelled."""
+
+    def __init__(self, client: Client, session_id: str, updates: Updates) -> None:
+        self._client = client
+        self._session_id = session_id
+        self._updates = updates
+        self._events: asyncio.Queue[RunEvent] = asyncio.Queue()
+        self._streamed = False
+
+    def emit(self, event: RunEvent) -> None:
+        """Pass the event on, in its turn; an answer that didn't stream is said when it is final."""
+        match event:
+            case LlmStart():
+                self._streamed = False
+            case LlmStream(event=TextDelta()):
+                self._streamed = True
+            case Done(result=RunResult(stop_reason="answered", reply=reply)) if not self._streamed:
+                self._events.put_nowait(LlmStream(TextDelta(reply)))
+            case _:
+                pass
+        self._events.put_nowait(event)
+
+    def controls(self) -> Sequence[Control]:
+        """Nothing comes in: cancelling ends the turn's task."""
+        return ()
+
+    async def ask(self, request: Ask) -> Answer | Parked:
+        """Ask for permission; a question in words waits for the user's next message."""
+        if not request.tool_name:
+            return Parked()
+        await self._events.join()
+        call = self._updates.call(ToolCall(request.call_id, request.tool_name, request.args))
+        update = ToolCallUpdate(**call.model_dump(exclude={"session_update"}))
+        answer = await self._client.request_permission(self._session_id, update, OPTIONS)
+        match answer.outcome:
+            case AllowedOutcome(option_id="once" | "session" | "always" as scope):
+                return Answer(request.call_id, allow=True, scope=scope)
+            case _:
+                return Answer(request.call_id, allow=False)
+
+    async def send(self) -> None:
+        """Send what was emitted, in order, for ever."""
+        while True:
+            event = await self._events.get()
+            try:
+                for update in self._updates.of(event):
+                    await self._client.session_update(self._session_id, update)
+            finally:
+                self._events.task_done()
+
+    async def sent(self) -> None:
+        """Return when all that was emitted is sent."""
+        await self._events.join()

@@ -1,0 +1,236 @@
+"""The agent's side of the protocol: sessions, prompts, cancelling."""
+
+import asyncio
+import base64
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import acp
+from acp.interfaces import Client
+from acp.schema import (
+    AgentCapabilities,
+    AuthenticateResponse,
+    CloseSessionResponse,
+    Implementation,
+    InitializeResponse,
+    ListSessionsResponse,
+    LoadSessionResponse,
+    NewSessionResponse,
+    PromptCapabilities,
+    PromptResponse,
+    SessionCapabilities,
+    SessionCloseCapabilities,
+    SessionInfo,
+    SessionListCapabilities,
+    StopReason,
+)
+
+from denizen import __version__
+from denizen.engine import Agent, run_turn
+from denizen.engine.resume import question_of
+from denizen.entries import AnswerEntry, AnyEntry, AssistantEntry, ToolEntry, UserEntry
+from denizen.errors import DenizenError
+from denizen.events import RunResult, ToolEnd, TurnStop
+from denizen.messages import Image, Text, UserMessage, UserPart
+from denizen.ports import Session
+from denizen.worlds.code.acp.host import Editor
+from denizen.worlds.code.acp.updates import Updates
+
+_ENDS: dict[TurnStop, StopReason] = {
+    "answered": "end_turn",
+    "parked": "end_turn",
+    "iteration_limit": "max_turn_requests",
+    "loop": "max_turn_requests",
+    "budget": "max_turn_requests",
+    "cancelled": "cancelled",
+}
+
+
+@dataclass(slots=True)
+class _Conversation:
+    """A session that an editor has open, with its agent, and the turn that runs in it."""
+
+    agent: Agent
+    session: Session
+    updates: Updates
+    turn: asyncio.Task[RunResult] | None = field(default=None)
+
+
+class Editors:
+    """Serves editors; `agent_in` makes the agent for a folder, `new_name` names a session that has none."""
+
+    def __init__(self, agent_in: Callable[[Path], Agent], new_name: Callable[[], str]) -> None:
+        self._agent_in = agent_in
+        self._new_name = new_name
+        self._open: dict[str, _Conversation] = {}
+        self._client: Client | None = None
+
+    def on_connect(self, conn: Client) -> None:
+        """The editor is there."""
+        self._client = conn
+
+    async def initialize(self, protocol_version: int, **_: Any) -> InitializeResponse:
+        """What this agent can do."""
+        return InitializeResponse(
+            protocol_version=min(protocol_version, acp.PROTOCOL_VERSION),
+            agent_capabilities=AgentCapabilities(
+                load_session=True,
+                prompt_capabilities=PromptCapabilities(image=True, embedded_context=True),
+                session_capabilities=SessionCapabilities(
+                    list=SessionListCapabilities(), close=SessionCloseCapabilities()
+                ),
+            ),
+            agent_info=Implementation(name="denizen", title="Denizen", version=__version__),
+        )
+
+    async def authenticate(self, method_id: str, **_: Any) -> AuthenticateResponse:
+        """Nothing is needed: keys come from the configuration."""
+        return AuthenticateResponse()
+
+    async def new_session(self, cwd: str, **_: Any) -> NewSessionResponse:
+        """Begin a session in a folder."""
+        name = self._new_name()
+        await self._enter(name, cwd)
+        return NewSessionResponse(session_id=name)
+
+    async def load_session(self, cwd: str, session_id: str, **_: Any) -> LoadSessionResponse:
+        """Open a session again, and tell the editor what was said in it."""
+        conversation = self._open.get(session_id) or await self._enter(session_id, cwd)
+        for update in _told(conversation.session.entries, conversation.agent, conversation.updates):
+            await self._editor().session_update(session_id, update)
+        return LoadSessionResponse()
+
+    async def list_sessions(self, cwd: str | None = None, **_: Any) -> ListSessionsResponse:
+        """The sessions there are, of one folder or of all."""
+        async with self._agent_in(Path(cwd or ".").resolve()) as agent:
+            found = [info for info in await agent.store.list() if cwd is None or info.workspace == str(agent.workspace)]
+        return ListSessionsResponse(
+            sessions=[SessionInfo(session_id=info.key, cwd=info.workspace or "/", title=info.title) for info in found]
+        )
+
+    async def close_session(self, session_id: str, **_: Any) -> CloseSessionResponse:
+        """Give a session back."""
+        if conversation := self._open.pop(session_id, None):
+            await _leave(conversation)
+        return CloseSessionResponse()
+
+    async def prompt(self, session_id: str, prompt: Sequence[Any], **_: Any) -> PromptResponse:
+        """One turn. A question that waits takes the prompt for its answer."""
+        conversation = self._open.get(session_id)
+        if conversation is None:
+            raise acp.RequestError.invalid_params({"session": f"there is no open session {session_id}"})
+        if conversation.turn and not conversation.turn.done():
+            raise acp.RequestError.invalid_request({"session": "its turn isn't over; cancel it first"})
+        editor = Editor(self._editor(), session_id, conversation.updates)
+        sending = asyncio.create_task(editor.send())
+        try:
+            conversation.turn = asyncio.create_task(_turn(conversation, [*_parts(prompt)], editor))
+            await asyncio.wait([conversation.turn])
+            await editor.sent()
+            return await self._ended(session_id, conversation.turn)
+        finally:
+            sending.cancel()
+
+    async def cancel(self, session_id: str, **_: Any) -> None:
+        """Stop the turn: what is complete is kept."""
+        conversation = self._open.get(session_id)
+        if conversation and conversation.turn:
+            conversation.turn.cancel()
+
+    async def close(self) -> None:
+        """Give all sessions back."""
+        while self._open:
+            _, conversation = self._open.popitem()
+            await _leave(conversation)
+
+    async def _enter(self, name: str, cwd: str) -> _Conversation:
+        try:
+            agent = self._agent_in(Path(cwd))
+            session = await agent.open(name)
+        except DenizenError as error:
+            raise acp.RequestError.invalid_params({"session": str(error)}) from error
+        conversation = _Conversation(agent, session, Updates(agent.actions, agent.tools, agent.workspace))
+        self._open[name] = conversation
+        return conversation
+
+    async def _ended(self, session_id: str, turn: asyncio.Task[RunResult]) -> PromptResponse:
+        if turn.cancelled():
+            return PromptResponse(stop_reason="cancelled")
+        if error := turn.exception():
+            raise acp.RequestError.internal_error({"message": str(error)}) from error
+        result = turn.result()
+        said = result.error if result.stop_reason != "answered" else ""
+        if said:
+            await self._editor().session_update(session_id, acp.update_agent_message_text(said))
+        return PromptResponse(stop_reason=_ENDS[result.stop_reason])
+
+    def _editor(self) -> Client:
+        if self._client is None:
+            raise acp.RequestError.internal_error({"message": "no editor is connected"})
+        return self._client
+
+
+async def serve(editors: Editors) -> None:
+    """Serve one editor over standard input and output, until it hangs up."""
+    try:
+        await acp.run_agent(cast("acp.Agent", editors))  # it has of the protocol what it says it can do
+    finally:
+        await editors.close()
+
+
+async def _turn(conversation: _Conversation, parts: list[UserPart], editor: Editor) -> RunResult:
+    agent, session = conversation.agent, conversation.session
+    waiting = question_of(session.entries)
+    if waiting:
+        text = "".join(part.text for part in parts if isinstance(part, Text))
+        await session.append(AnswerEntry(call_id=waiting.call_id, allow=True, text=agent.redact(text)))
+    return await run_turn(agent, session, None if waiting else UserMessage(parts), editor)
+
+
+async def _leave(conversation: _Conversation) -> None:
+    if conversation.turn and not conversation.turn.done():
+        conversation.turn.cancel()
+        with suppress(asyncio.CancelledError):
+            await conversation.turn
+    await conversation.session.close()
+    await conversation.agent.close()
+
+
+def _parts(prompt: Sequence[Any]) -> list[UserPart]:
+    parts: list[UserPart] = []
+    for block in prompt:
+        match block.type:
+            case "text":
+                parts.append(Text(block.text))
+            case "image":
+                parts.append(Image(block.mime_type, base64.b64decode(block.data)))
+            case "resource_link":
+                parts.append(Text(f"\n[{block.name}]({block.uri})"))
+            case "resource" if hasattr(block.resource, "text"):
+                parts.append(Text(f'\n\n<file path="{block.resource.uri}">\n{block.resource.text}\n</file>'))
+            case _:
+                raise acp.RequestError.invalid_params({"prompt": f"{block.type} isn't understood"})
+    return parts
+
+
+def _told(entries: Sequence[AnyEntry], agent: Agent, updates: Updates) -> list[Any]:
+    """What was said and done, as it would have been told then."""
+    told: list[Any] = []
+    for entry in entries:
+        match entry:
+            case UserEntry(message=message):
+                told.append(acp.update_user_message_text(message.text))
+            case AssistantEntry(message=message):
+                intent = agent.actions.read(message, agent.tools)
+                told += [acp.update_agent_message_text(intent.reply)] if intent.reply else []
+                told += [updates.call(call) for call in intent.calls]
+            case ToolEntry(message=result):
+                summary = result.text.partition("\n")[0][:200]
+                end = ToolEnd(result.name, result.call_id, 0.0, result.is_error, summary, details=result.details)
+                told += updates.of(end)
+            case _:
+                pass
+    return told
