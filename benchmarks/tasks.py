@@ -23,7 +23,7 @@ from denizen.context import Transcript, WorkingMemory
 from denizen.engine.profiles import Profile
 from denizen.messages import AssistantMessage, ToolCall
 from denizen.ports import ModelRequest, Traits
-from denizen.testing import ScriptedModel
+from denizen.testing import FakeClock, ScriptedModel
 from denizen.tools.task import task
 
 FLAT = """\
@@ -171,7 +171,8 @@ async def play(name: str, context: type[Transcript | WorkingMemory]) -> Worker:
     with tempfile.TemporaryDirectory() as folder:
         config = Config(home=Path(folder, "home"), workspace=Path(folder), agent=AgentSettings(max_iterations=99))
         profile = Profile("tasks", Native(), context)
-        async with Agent(config, profile=profile, model=model, tools=[work, task], environ={}) as agent:
+        setting = {"profile": profile, "model": model, "tools": [work, task], "clock": FakeClock(), "environ": {}}
+        async with Agent(config, **setting) as agent:
             result = await run_agent("Add a --json option.", agent=agent)
     assert result.reply == "All is done.", name
     return worker

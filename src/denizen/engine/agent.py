@@ -25,7 +25,7 @@ from denizen.engine.budget import Budget
 from denizen.engine.drivers import NewDriver, Watched, find_driver
 from denizen.engine.feed import Feed
 from denizen.engine.known import known
-from denizen.engine.loops import Loops
+from denizen.engine.loops import Loops, changing_tools
 from denizen.engine.profiles import Profile, find_actions, find_profile, with_help
 from denizen.engine.undo import finish_undo
 from denizen.memory import open_memory
@@ -75,8 +75,9 @@ class Agent:
         self.profile = find_profile(profile)
         self.clock = clock or SystemClock()
         self.environ = environ
-        steer = self.config.agent.driver or self.profile.driver
-        self.new_driver = driver or find_driver(steer, home=self.home, environ=environ)
+        self.new_driver = driver or find_driver(
+            self.config.agent.driver or self.profile.driver, home=self.home, environ=environ
+        )
         self.checkpoints = self._checkpoints()
         self.redactor = Redactor.from_environ(environ, secrets_of(self.config, dotenv))
         self.model = known(model or open_model(self.config, environ=environ, clock=self.clock))
@@ -90,6 +91,7 @@ class Agent:
         self.memory = open_memory(self.config, clock=self.clock, redact=self.redactor.text, with_notes=notes)
         given = with_defaults(self.profile.tools(self), self.config.tools) if tools is None else tools
         self.tools = Toolset(with_help(given, actions))
+        self._changing = changing_tools(self.tools)
         self.tool_names = [tool.name for tool in self.tools]
         self.tool_tokens = estimate_text(msgspec.json.encode(self.tools.schemas).decode())
         self.budget = Budget(self.config, self.home)
@@ -128,7 +130,11 @@ class Agent:
 
     def driver(self) -> Driver:
         """What steers a turn, watched for loops."""
-        return Watched(self.new_driver(), Loops(self.tools, lambda call: self.actions.show(call, self.tools)))
+        return Watched(self.new_driver(), Loops(self._changing, self.shown))
+
+    def shown(self, call: ToolCall) -> str:
+        """The call in a line, as the model would write it."""
+        return self.actions.show(call, self.tools)
 
     def feed(self, session: Session) -> Feed:
         """What this agent knows of an open session, up to its head."""

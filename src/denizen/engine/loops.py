@@ -2,14 +2,15 @@
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import msgspec
 
 from denizen.engine.calls import DROPPED, INTERRUPTED
 from denizen.messages import ToolCall, ToolResult
-from denizen.ports import Action, Backtrack, Escalate, GiveUp, Iteration, Proceed, Toolset, Traits
+from denizen.ports import Action, Backtrack, Escalate, GiveUp, Iteration, Proceed, Tool, Traits
 
 SAME = 3
 """Iterations with the same call and result, or the same error, that are a loop; rounds of a cycle, whatever it gave."""
@@ -21,6 +22,7 @@ BOOKKEEPING = frozenset({"keep", "note", "notes", "task"})
 """Tools whose calls are neither a loop nor news: with them the agent keeps its own books."""
 
 _CHANGES = Traits.WRITES | Traits.EXECUTES | Traits.SENDS
+_ENCODER = msgspec.json.Encoder(order="deterministic", enc_hook=repr)
 _NOT_ITS_DOING = frozenset({DROPPED, INTERRUPTED})
 _TOLD = 6
 """Calls that are named as what was tried."""
@@ -28,14 +30,22 @@ _WIDEST = 120
 """Characters of a call, or of what it gave, that are told."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Step:
-    """A call with its result; `call_key` and `key` tell whether the call, or both, are the same as another's."""
+def changing_tools(tools: Iterable[Tool]) -> frozenset[str]:
+    """The names of those that can change something."""
+    return frozenset(tool.name for tool in tools if tool.traits & _CHANGES)
+
+
+class _Step(NamedTuple):
+    """A call with its result. `call_key` and `key` are alike for like calls, and for like calls with like results.
+
+    `again`: the call was made before in the turn.
+    """
 
     call: ToolCall
     result: ToolResult
     call_key: int
     key: int
+    again: bool
     iteration: int
 
 
@@ -53,14 +63,15 @@ class Loops:
     The same call with the same result, nothing having changed between; the same error; a cycle of calls; nothing new.
     For the first loop that is a reflection, then a return to the last checkpoint, then a question to the person, then
     the end of the turn; each counts anew. An iteration costs the same however many came before it.
+    `changing` are the names of tools that can change something, `show` tells a call in a line.
     """
 
-    def __init__(self, tools: Toolset, show: Callable[[ToolCall], str]) -> None:
-        self._tools = tools
+    def __init__(self, changing: Collection[str], show: Callable[[ToolCall], str]) -> None:
+        self._changing = changing
         self._show = show
         self.action: Action | None = None
         self._now = self._rung = self._since = 0
-        self._known: set[int] = set()  # what was seen in the turn: calls with their results, results, errors, texts
+        self._known: set[int] = set()  # what was seen in the turn: calls, results, both together, errors, texts
         self._fresh = 0  # iterations in a row that brought something new
         self._recent = deque[_Step](maxlen=SAME * LONGEST_CYCLE)
         self._count_anew()
@@ -75,52 +86,46 @@ class Loops:
         """Take in the next one."""
         self._now += 1
         self.action = None
-        steps = self._steps(iteration)
-        new = self._news(iteration, steps)
-        self._fresh, self._stale = (self._fresh + 1, 0) if new else (0, self._stale + 1)
+        steps = self._steps(iteration) if iteration.calls else ()
+        news = [self._is_news(step) for step in steps] if iteration.calls else [self._is_new(hash(iteration.text))]
+        self._fresh, self._stale = (self._fresh + 1, 0) if True in news else (0, self._stale + 1)
         if self._fresh >= NOTHING_NEW:
             self._rung = 0
             self._errors.clear()
-        sign = self._repeated(steps) or self._error(steps) or self._circle(steps) or self._nothing_new()
-        if sign:
+        if sign := (self._sign(steps) if steps else None) or self._nothing_new():
             self._climb(sign)
+
+    def _sign(self, steps: Sequence[_Step]) -> _Sign | None:
+        return self._repeated(steps) or self._error(steps) or self._circle(steps)
 
     def _steps(self, iteration: Iteration) -> Sequence[_Step]:
         """The calls that count, each once."""
         steps: dict[int, _Step] = {}
         for call, result in zip(iteration.calls, iteration.results, strict=False):
             if call.name not in BOOKKEEPING and result.text not in _NOT_ITS_DOING:
-                args = msgspec.json.encode(call.args, order="deterministic", enc_hook=repr)
-                call_key = hash((call.name, args))
+                call_key = hash((call.name, _ENCODER.encode(call.args)))
                 key = hash((call_key, result.is_error, *result.content))
-                steps[key] = _Step(call, result, call_key, key, self._now)
+                if key not in steps:
+                    steps[key] = _Step(call, result, call_key, key, not self._is_new(call_key), self._now)
+        self._recent.extend(steps.values())
+        self._cycle.extend(steps.values())
         return [*steps.values()]
 
-    def _news(self, iteration: Iteration, steps: Sequence[_Step]) -> bool:
-        """Whether there is anything in it that the turn had not seen before."""
-        new = not iteration.calls and self._is_new(hash(iteration.text))
-        for step in steps:
-            unseen = self._is_new(step.key)
-            if step.result.is_error:
-                new |= self._is_new(hash(_gist(step.result)))
-            elif self._changes(step.call):
-                new |= unseen
-                if unseen:
-                    self._counts.clear()  # what is looked at again may be another
-            else:
-                new |= self._is_new(hash((*step.result.content,)))
-        self._recent.extend(steps)
-        self._cycle.extend(steps)
-        return new
+    def _is_news(self, step: _Step) -> bool:
+        """Whether the turn had not seen that before: an error, a change, or what something looks like."""
+        unseen = self._is_new(step.key)
+        if step.result.is_error:
+            return self._is_new(hash(_gist(step.result)))
+        if step.call.name not in self._changing:
+            return self._is_new(hash((*step.result.content,)))
+        if unseen:
+            self._counts.clear()  # what is looked at again may be another
+        return unseen
 
     def _is_new(self, key: int) -> bool:
         new = key not in self._known
         self._known.add(key)
         return new
-
-    def _changes(self, call: ToolCall) -> bool:
-        tool = self._tools.get(call.name)
-        return tool is not None and bool(tool.traits & _CHANGES)
 
     def _repeated(self, steps: Iterable[_Step]) -> _Sign | None:
         for step in steps:
@@ -131,17 +136,16 @@ class Loops:
         return None
 
     def _error(self, steps: Iterable[_Step]) -> _Sign | None:
-        for gist, step in {
-            gist: step for step in steps if step.result.is_error and (gist := _gist(step.result))
-        }.items():
+        failed = {gist: step for step in steps if step.result.is_error and (gist := _gist(step.result))}
+        for gist, step in failed.items():
             times, since = self._errors.get(gist, (0, self._now))
             self._errors[gist] = times + 1, since
             if times + 1 == SAME:
                 return _Sign(f"the same error came {SAME} times: {_first_line(step.result)}", since)
         return None
 
-    def _circle(self, steps: Sequence[_Step]) -> _Sign | None:
-        if not steps:
+    def _circle(self, steps: Iterable[_Step]) -> _Sign | None:
+        if not any(step.again for step in steps):
             return None
         cycle = [*self._cycle]
         for length in range(2, LONGEST_CYCLE + 1):
