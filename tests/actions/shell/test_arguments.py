@@ -93,6 +93,10 @@ def test_a_document_may_end_in_the_line_that_closes_the_command() -> None:
     assert args("$(write f <<-END\n\ta\nEND)") == {"path": "f", "content": "a\n"}
 
 
+def test_lines_may_end_as_elsewhere() -> None:
+    assert args("$(write f <<END\r\na\r\nEND\r\n)") == {"path": "f", "content": "a\r\n"}
+
+
 def test_two_smaller_signs_without_a_line_that_ends_a_document_are_what_they_are() -> None:
     assert args("$(grep x<<n\n)") == {"pattern": "x<<n"}
 

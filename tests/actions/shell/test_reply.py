@@ -38,6 +38,8 @@ def test_a_reply_without_a_command_is_the_answer_as_it_is() -> None:
         "- ```sh\n  $(view x)\n  ```",
         "`$(view x)`",
         "- `$(view x)`.",
+        "`$(view x)`\r\n",
+        "```\r\n$(view x)\r\n```\r\nSo much.",
         "<think>I could $(note it) or $(view y)</think>\n$(view x)",
     ],
 )

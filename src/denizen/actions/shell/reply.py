@@ -33,7 +33,7 @@ _CLAIM = re.compile(
 _THOUGHT = re.compile(r"\s*+<(think|thinking|thought|reasoning)>(?s:.*?)</\1>")
 _BLANKS = re.compile(r"\s*+")
 _COMMAND_LINE = re.compile(r"^[ \t]*+\$\((?P<name>[a-z][a-z0-9_-]{0,63})(?=[\s)])", re.MULTILINE)
-_LINE_END = re.compile(r"[ \t.,:;]*+$", re.MULTILINE)
+_LINE_END = re.compile(r"[ \t\r.,:;]*+$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ class _Reading:
     def _fence(self, mark: re.Match[str]) -> int:
         """A fence of nothing but commands is as if it weren't there; no other is looked into."""
         fence = mark["fence"]
-        closing = re.compile(rf"^[ \t]*+{fence[0]}{{{len(fence)},}}+[ \t]*+$", re.MULTILINE)
+        closing = re.compile(rf"^[ \t]*+{fence[0]}{{{len(fence)},}}+[ \t\r]*+$", re.MULTILINE)
         commands, end = self._only_commands(mark.end(), closing)
         if self.reply.unclosed:
             return -1

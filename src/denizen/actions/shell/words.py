@@ -24,7 +24,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_LINE_WITH_ONE_WORD = re.compile(r"^[ \t]*+(?P<tag>[A-Za-z_]\w*+)[ \t]*+(?=\)|$)", re.MULTILINE)
+_LINE_WITH_ONE_WORD = re.compile(r"^[ \t]*+(?P<tag>[A-Za-z_]\w*+)[ \t\r]*+(?=\)|$)", re.MULTILINE)
 _ESCAPED_IN_DOUBLE = re.compile(r'\\([\\"$`\n])')
 _CODED = re.compile(r"\\(.)", re.DOTALL)
 _CODES = {"n": "\n", "t": "\t", "r": "\r"}
