@@ -7,103 +7,28 @@ an example, a thing that is advised against. The sentence that leads to the call
 import re
 from typing import Final
 
+from denizen.actions.recovery.phrases import (
+    AFTER,
+    ANNOUNCED,
+    CLAUSE,
+    COLON,
+    ELSEWHERE,
+    EXAMPLE,
+    FOLLOWS,
+    LABEL,
+    LINE,
+    OWN,
+    SAID,
+    SENTENCE,
+    SPAN,
+    TELLS,
+)
 from denizen.actions.recovery.scrub import scrub
 
 _LEAD: Final = 300
 """Characters before a call that are looked at."""
 
 _QUOTE_MARKS: Final = "\"'`“”„‘’«»「『"
-_SENTENCE: Final = re.compile(r"[.!?…。！？][\"'”’)\]*_]{0,3}\s|\n\s{0,99}\n|[。！？]")
-_CLAUSE: Final = re.compile(r"[:;,—–\n]\s")
-
-
-def _any(words: str) -> str:
-    """One of the words, whose parts `_` joins."""
-    return "(?:" + "|".join(words.split()).replace("_", r"\s") + ")"
-
-
-def _pattern(*choices: str) -> re.Pattern[str]:
-    return re.compile("|".join(choices), re.IGNORECASE)
-
-
-_FEW: Final = r"(?:\w{1,20}\s){0,3}?"
-_GAP: Final = r"\b(?:\W{1,3}\w{1,20}){0,8}?\W{1,3}"
-_FILLER: Final = (
-    r"\W{0,9}(?:"
-    + _any("ok okay sure right alright now first next then so great good and but thus")
-    + r"\b\W{0,9}){0,4}"
-)
-_I: Final = _any(
-    "I['’]ll I_will I_am_going_to I['’]m_going_to I_need_to I_should I_can I_must I_have_to I['’]d_like_to I_want_to"
-    " let_me let['’]s let_us going_to time_to"
-)
-_DO: Final = _any(
-    "check see find look read verify fetch get run call use search try open query ask list view inspect examine execute"
-    " invoke do go start begin help make create write edit fix calculate compute take grab pull retrieve request"
-    " continue proceed update set send save"
-)
-_OWN: Final = _pattern(
-    _FILLER + _I + r"\s{1,3}(?:(?!not\b|never\b)\w{1,20}\s{1,3}){0,2}?" + _DO + r"\b",
-    _FILLER + "(?!" + _any("quoting citing showing repeating according following including") + r"\b)\w{2,20}ing\b",
-)
-"""The model says what it does next."""
-
-_SOURCE: Final = _any(
-    "pages? sites? websites? web documents? docs? files? readme tools? results? output response users? he she they it"
-    " messages? emails? mail letter comments? issue post logs? article text author server api command search snippet"
-    " transcript person someone somebody attacker instructions? notes? prompt channel"
-)
-_SAYS: Final = _any(
-    "says? said saying reads states? stated writes wrote written returned returns replied replies responded responds"
-    " answered answers contains? contained containing shows? showed prints? printed outputs asks? asked told tells"
-    " instructs? instructed requests? requested includes? included quotes? quoted quoting mentions? mentioned suggests?"
-    " suggested wants wanted claims? claimed sends? sent posted gives? gave found emitted produced embeds? embedded"
-    " injected tries tried has had holds held was were is are followed reports? reported begins began ends ended listed"
-)
-_FOUND: Final = _any(
-    "quot(?:e|es|ed|ing) cit(?:e|es|ed|ing) says? said found saw read received got returned contain\\w+"
-)
-_SAID: Final = _pattern(rf"\b{_SOURCE}{_GAP}{_SAYS}\b", rf"\b{_FOUND}{_GAP}{_SOURCE}\b")
-"""Another is said to say something, or something is said to come from there."""
-
-_WRITTEN: Final = _any("results? outputs? response reply contents? text message input log observation")
-_HERE: Final = _any("here['’]s here_is here_are this_is these_are below_is")
-_LABEL: Final = _pattern(
-    rf"{_any('from according_to per quoting on in at')}\s{_FEW}{_SOURCE}\b",
-    rf"{_HERE}\s{_FEW}"
-    rf"{_any('page website document file readme output response log email message article contents? user tool')}\b",
-    rf"{_HERE}\s{_FEW}result\s(?:of|from)\b",
-    rf"{_any('contents? output results? response text excerpt')}\s(?:of|from)\b",
-    rf"{_FEW}{_any('tool page web website file command search user server document email message function api')}"
-    rf"(?:['’]s)?\s{_WRITTEN}\s?:\Z",
-    rf"(?:the\s)?{_WRITTEN}\s?:\Z",
-    rf"{_any('user human tool page website document file email message system')}\s?:\Z",
-    rf"to\s\w{{1,20}}\b.{{0,200}}?\b{_any('use type write run call try send enter')}\b",
-    rf"[^:]{{0,200}}?\bfrom\s{_FEW}{_SOURCE}\b[^:]{{0,40}}:\Z",
-)
-"""What follows is announced as another's."""
-
-_EXAMPLE: Final = _pattern(
-    r"\b"
-    + _any(
-        "examples? e\\.g for_instance such_as looks?_like like_this formats? syntax would"
-        " you_(?:can|could|should|might|must|may|need|have) instead_of do_not don['’]?t does_not doesn['’]?t"
-        " never not_to not_be avoid should_not shouldn['’]?t must_not mustn['’]?t won['’]?t will_not cannot"
-        " can['’]?t refuse[ds]? ignor(?:e|ed|ing) injection malicious suspicious to_call_(?:a|the)_tool"
-        " demonstrat\\w+ illustrat\\w+ templates? placeholders? suppose imagine hypothetical\\w*"
-        " documentation literal\\w* the_string the_text asks?_me asked_me told_me tells_me instead"
-    )
-    + r"\b"
-)
-"""What is only shown, or advised against."""
-
-_AFTER: Final = re.compile(
-    r"[\"'”’`)]?[ \t]{0,3}(?:"
-    + _any("is was are were would means appears? in_the_(?:page|file|text) as_an?_example as_shown")
-    + r")\b"
-)
-_ANNOUNCED: Final = _pattern(r"\s{0,9}" + _FILLER + _any("I['’]ll I_will I['’]m_going_to I_am_going_to let_me") + r"\b")
-_TELLS: Final = _pattern(r"\b" + _any("show explain demonstrate quote tell") + r"\b")
 
 
 def quoted(text: str, since: int, start: int) -> bool:
@@ -113,12 +38,13 @@ def quoted(text: str, since: int, start: int) -> bool:
         return True
     line = lead.rpartition("\n")[2]
     indented = line.isspace() and len(line.expandtabs(4)) >= 4 and "\n\n" in lead
-    return indented or line.startswith("|") or _leads_to_quotation(lead)
+    in_quotes = line.count('"') % 2 == 1 or line.count("“") > line.count("”")
+    return indented or in_quotes or LINE.match(line) is not None or _leads_to_quotation(lead)
 
 
 def quoted_behind(text: str, end: int) -> bool:
     """Whether the words behind a call speak about it: `… is how it looks`."""
-    return _AFTER.match(text, end) is not None
+    return AFTER.match(text, end) is not None
 
 
 def announced(lead: str) -> bool:
@@ -127,16 +53,49 @@ def announced(lead: str) -> bool:
     return (
         len(lead) <= _LEAD
         and "\n\n" not in lead
-        and _ANNOUNCED.match(lead) is not None
-        and not (_EXAMPLE.search(lead) or _TELLS.search(lead) or _leads_to_quotation(lead))
+        and ANNOUNCED.match(lead) is not None
+        and not (EXAMPLE.search(lead) or TELLS.search(lead) or _leads_to_quotation(lead))
     )
 
 
 def _leads_to_quotation(lead: str) -> bool:
-    sentence = _last(_SENTENCE, lead.rstrip() + " ").strip(" \t\n*_#-")
-    if not sentence or _OWN.match(_last(_CLAUSE, sentence.rstrip(":,;— "))):
+    """Whether the last sentence speaks of another's words or of an example, or the paragraph is another's words."""
+    apart = lead.endswith("\n\n") and not lead.rstrip().endswith(":")
+    lead = SPAN.sub("`", lead.rstrip())
+    unfinished = _sentence(lead + " ")
+    sentence = unfinished or _sentence(lead)
+    if OWN.match(_last(CLAUSE, sentence.rstrip(":,;— "))):
         return False
-    return bool(_SAID.search(sentence) or _EXAMPLE.search(sentence) or _LABEL.match(sentence))
+    if SAID.search(sentence) and FOLLOWS.search(sentence):
+        return True
+    if unfinished and (_speaks_of_another(unfinished) or EXAMPLE.search(unfinished)):
+        return True
+    if apart:
+        return False
+    sentences = SENTENCE.split(lead[_paragraph(lead) :])
+    return any(_speaks_of_another(start) for sentence in sentences for start in _to_colons(sentence))
+
+
+def _to_colons(sentence: str) -> set[str]:
+    """The sentence up to its first colon, where a label ends, and up to its last."""
+    colons = [match.end() for match in COLON.finditer(sentence)]
+    return {sentence[:end].strip(" \t\n*_#-") for end in (*colons[:1], *colons[-1:])}
+
+
+def _speaks_of_another(sentence: str) -> bool:
+    return bool(SAID.search(sentence) or LABEL.match(sentence) or ELSEWHERE.search(sentence))
+
+
+def _sentence(text: str) -> str:
+    return _last(SENTENCE, text).strip(" \t\n*_#-")
+
+
+def _paragraph(lead: str) -> int:
+    """Where the last paragraph begins; what a colon announces belongs to the paragraph before."""
+    begin = lead.rfind("\n\n")
+    while begin > 0 and lead[:begin].rstrip().endswith(":"):
+        begin = lead.rfind("\n\n", 0, begin)
+    return max(begin, 0)
 
 
 def _last(separator: re.Pattern[str], text: str) -> str:

@@ -95,13 +95,14 @@ OTHERS: Final = (
     r"|<\|(?i:user|observation|system|tool|tool_response|START_TOOL_RESULT)\|?>"
     r"|<｜User｜>|<｜tool[▁_]outputs?"
     r"|\[INST\]|\[TOOL_RESULTS?\]|\[TOOL_RESPONSE\]"
-    r"|^(?:Result of [\w.-]{1,128}|Observation|Human|User) ?:"
+    r"|^(?:Result of [\w.-]{1,128}|(?i:observation|human|user)) ?:"
 )
 """What begins the words of another: a turn that the model made up, or a result that it repeats."""
 
 QUOTES: Final = (
-    r"<!--|<(?P<quote>(?:tool|function|search|command)_(?:response|result|output)s?|results?|outputs?|observations?|page|webpage|"
-    r"web_page|website|document|documents|file_content|email|user|user_message|quote|blockquote|example|examples|code|"
-    r"pre|content|untrusted[\w-]{0,40})(?: [^<>\n]{0,200})?>"
+    r"<!--|<(?P<quote>(?:tool|function|search|command)_(?:response|result|output)s?|results?|outputs?|observations?"
+    r"|page|webpage|web_page|website|document|documents|file_content|email|user|user_message|message|context|stdout"
+    r"|stderr|system|article|quote|blockquote|example|examples|code|pre|content|untrusted[\w-]{0,40})"
+    r"(?: [^<>\n]{0,200})?>"
 )
 """Elements that hold what another said."""
