@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 SEVERITIES = ("CRITICAL", "HIGH", "MEDIUM", "LOW", "INFO")
 _LINE = re.compile(
@@ -53,7 +54,7 @@ def sarif_of(findings: Sequence[Finding], version: str) -> dict[str, Any]:
 
 def _result(finding: Finding) -> dict[str, Any]:
     place = {
-        "artifactLocation": {"uri": finding.path.removeprefix("./"), "uriBaseId": "%SRCROOT%"},
+        "artifactLocation": {"uri": quote(finding.path.removeprefix("./")), "uriBaseId": "%SRCROOT%"},
         "region": {"startLine": max(finding.line, 1)},
     }
     return {

@@ -1,0 +1,38 @@
+"""An auditor's answer as data."""
+
+import pytest
+
+from denizen.worlds.code.findings import Finding, findings_of, rows_of, sarif_of
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "HIGH src/a.py:12 reads past the end",
+        "- HIGH src/a.py:12 reads past the end",
+        "* **HIGH** `src/a.py:12` reads past the end",
+        "[HIGH] src/a.py:12: reads past the end",
+        "high src/a.py:12-14 reads past the end",
+        "HIGH: src/a.py:12:5 reads past the end",
+    ],
+)
+def test_a_finding_is_read_as_models_write_it(line: str) -> None:
+    assert findings_of(line) == ([Finding("HIGH", "src/a.py", 12, "reads past the end")], [])
+
+
+def test_the_worst_comes_first_and_other_lines_are_kept() -> None:
+    findings, others = findings_of("I looked.\n\nLOW a.py:1 x\nCRITICAL b.py:2 y\nMEDIUM c.py:3 z\nHIGH is my mood")
+    assert [finding.severity for finding in findings] == ["CRITICAL", "MEDIUM", "LOW"]
+    assert others == ["I looked.", "HIGH is my mood"]
+    assert rows_of(findings)[0] == ("CRITICAL", "b.py:2", "y")
+
+
+def test_sarif_names_the_tool_the_rules_and_the_places() -> None:
+    sarif = sarif_of([Finding("LOW", "./a b.py", 0, "x"), Finding("HIGH", "b.py", 2, "y")], "1.0")
+    (run,) = sarif["runs"]
+    assert sarif["version"] == "2.1.0"
+    assert run["tool"]["driver"] == {"name": "denizen", "version": "1.0", "rules": [{"id": "HIGH"}, {"id": "LOW"}]}
+    place = run["results"][0]["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"] == "a%20b.py"
+    assert place["region"] == {"startLine": 1}
+    assert run["results"][1]["level"] == "error"

@@ -1,0 +1,80 @@
+"""Which commands check a project, and what they say of it."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from denizen.ports import Sandboxed
+from denizen.worlds.code.validators import validate, validators_of
+
+
+class OpenSandbox:
+    """Runs commands as they are."""
+
+    name = "open"
+    promises = "Nothing."
+    confines = False
+
+    def wrap(self, argv: list[str], *, workspace: Path, network: bool = False) -> Sandboxed:
+        return Sandboxed(argv, os.environ)
+
+
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every program that a validator may be is installed."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name in ("python3", "ruff", "cargo", "tsc", "go", "npm", "make"):
+        (folder / name).write_text("#!/bin/sh\n")
+        (folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder))
+
+
+@pytest.mark.usefixtures("programs")
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({}, []),
+        ({"tests/test_a.py": ""}, ["python3 -m pytest -q"]),
+        ({"pyproject.toml": "[tool.pytest.ini_options]\n[tool.ruff]\n"}, ["python3 -m pytest -q", "ruff check"]),
+        ({"Cargo.toml": ""}, ["cargo check"]),
+        ({"tsconfig.json": "{}"}, ["tsc --noEmit"]),
+        ({"tsconfig.json": "{}", "node_modules/.bin/tsc": ""}, ["node_modules/.bin/tsc --noEmit"]),
+        ({"go.mod": "module m"}, ["go build ./..."]),
+        ({"package.json": '{"scripts": {"test": "jest"}}'}, ["npm test"]),
+        ({"package.json": '{"scripts": {"test": "echo \\"Error: no test specified\\" && exit 1"}}'}, []),
+        ({"package.json": "not json"}, []),
+        ({"Makefile": "all:\n\ncheck: all\n\ttrue\n"}, ["make check"]),
+        ({"Makefile": "check := yes\n"}, []),
+    ],
+)
+def test_they_are_found_from_the_project(tmp_path: Path, files: dict[str, str], expected: list[str]) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    for name, text in files.items():
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text(text)
+    assert validators_of(project) == expected
+
+
+def test_what_is_not_installed_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "go.mod").write_text("module m")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert validators_of(tmp_path) == []
+
+
+async def test_the_first_failure_ends_them_and_says_why(tmp_path: Path) -> None:
+    commands = ["true", "echo broken; exit 3", "touch never"]
+    verdicts = await validate(commands, sandbox=OpenSandbox(), workspace=tmp_path)
+    assert [(verdict.command, verdict.passed) for verdict in verdicts] == [("true", True), (commands[1], False)]
+    assert verdicts[1].output == "broken\n[exit code 3]"
+    assert not (tmp_path / "never").exists()
+
+
+async def test_one_that_takes_too_long_has_failed(tmp_path: Path) -> None:
+    (verdict,) = await validate(
+        ["read never < /dev/tty || sleep 60"], sandbox=OpenSandbox(), workspace=tmp_path, seconds=0.2
+    )
+    assert not verdict.passed
+    assert "took longer" in verdict.output
