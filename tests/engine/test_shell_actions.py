@@ -249,3 +249,13 @@ async def test_over_the_wire(
     assert result.reply == "It prints 1 (once)."
     assert "tools" not in first
     assert "print(1)" in str(second["messages"][-1])
+
+
+async def test_the_grammar_of_all_tools_of_a_coder_is_short(agent_of: MakeAgent) -> None:
+    agent = agent_of("Hello.", profile="coder", config=SHELL)
+    await run_agent("go", agent=agent)
+    [request] = requests_of(agent)
+    grammar = request.system[request.system.index("<commands>") :]
+    assert len(agent.tools) > 20
+    assert len(grammar) <= 3_600
+    assert grammar.count("\n$(") >= len(agent.tools)
