@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from tests.checkpoints.conftest import tree
 
-from denizen.checkpoints import Conflict, Shadow
+from denizen.checkpoints import Conflict, Shadow, shadow_of
 from denizen.errors import DenizenError
+from denizen.testing import FakeClock
 
 
 async def test_a_restore_can_be_undone(shadow: Shadow, workspace: Path) -> None:
@@ -224,3 +225,15 @@ async def test_snapshots_after_one_of_paths_hold_everything(shadow: Shadow, work
     (workspace / "b").write_text("2")
     await shadow.restore(whole)
     assert (workspace / "b").read_text() == "1"
+
+
+async def test_a_workspace_that_becomes_empty_stays(tmp_path: Path, home: Path) -> None:
+    (tmp_path / "project" / ".git").mkdir(parents=True)
+    part = tmp_path / "project" / "part"
+    part.mkdir()
+    shadow = shadow_of(part, home, clock=FakeClock(), environ=os.environ)
+    before = await shadow.snapshot()
+    (part / "a" / "b").mkdir(parents=True)
+    (part / "a" / "b" / "c").touch()
+    await shadow.restore(before)
+    assert list(part.iterdir()) == []

@@ -95,6 +95,34 @@ async def test_ignored_files_are_neither_kept_nor_touched(shadow: Shadow, worksp
     assert (workspace / "b.log").exists()
 
 
+async def test_what_the_project_tracks_is_kept_even_if_it_is_ignored(shadow: Shadow, workspace: Path) -> None:
+    git(workspace, "init")
+    (workspace / ".gitignore").write_text("dist/\n")
+    (workspace / "dist").mkdir()
+    (workspace / "dist" / "kept.js").write_text("1")
+    (workspace / "dist" / "built.js").write_text("1")
+    git(workspace, "add", "--force", "dist/kept.js")
+    before = await shadow.snapshot()
+    for name in ("kept.js", "built.js"):
+        (workspace / "dist" / name).write_text("2")
+    assert (await shadow.diff(before)).paths == ["dist/kept.js"]
+    git(workspace, "add", "--force", "dist/built.js")
+    later = await shadow.snapshot()
+    (workspace / "dist" / "built.js").unlink()
+    await shadow.restore(later)
+    assert (workspace / "dist" / "built.js").read_text() == "2"
+
+
+async def test_a_broken_repository_of_the_project_is_no_obstacle(shadow: Shadow, workspace: Path) -> None:
+    (workspace / ".git").mkdir()
+    (workspace / ".git" / "index").write_bytes(b"nonsense")
+    (workspace / "a").write_text("1")
+    before = await shadow.snapshot()
+    (workspace / "a").write_text("2")
+    await shadow.restore(before)
+    assert (workspace / "a").read_text() == "1"
+
+
 async def test_patterns_of_a_linked_work_tree_hold(tmp_path: Path, home: Path) -> None:
     main, linked = tmp_path / "main", tmp_path / "linked"
     git(tmp_path, "init", "main")

@@ -1,11 +1,12 @@
 """What snapshots there are: a commit without parents and a numbered ref for each."""
 
+import contextlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from denizen.checkpoints.git import Git
+from denizen.checkpoints.git import Git, GitError
 from denizen.clock import Clock
 from denizen.errors import DenizenError
 
@@ -93,7 +94,8 @@ async def clean(git: Git, snapshot: Snapshot, clock: Clock) -> None:
             old.append(each)
         labels.add(each.label)
     await git.run("update-ref", "--stdin", data="".join(f"delete {_ref(each)}\n" for each in old).encode())
-    await git.run("gc", "--auto", "--quiet", "--prune=now")
+    with contextlib.suppress(GitError):  # there may be no room for it; nothing is lost, and the next time comes
+        await git.run("gc", "--auto", "--quiet", "--prune=now")
 
 
 def _ref(snapshot: Snapshot) -> str:

@@ -4,12 +4,13 @@ import contextlib
 import os
 import re
 import shutil
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from denizen.checkpoints.git import Git, GitError
 from denizen.checkpoints.lock import locked
+from denizen.checkpoints.tracked import include_tracked
 from denizen.clock import Clock
 from denizen.config.files import read_file, write_private
 from denizen.config.home import private_folder
@@ -42,10 +43,13 @@ async def opened(place: Place) -> AsyncGenerator[Git]:
     try:
         async with locked(place.folder, place.clock) as held:
             root = await _root(place, held)
-            _write_excludes(place, root)
+            private = [each for each in (place.folder, place.private) if each and not _holds(each, place.workspace)]
+            _write_excludes(place, root, [each for each in private if _holds(root, each)])
             shutil.rmtree(root / TEMPORARY, ignore_errors=True)
             within = place.workspace.relative_to(root).as_posix()
-            yield Git(place.folder, root, place.environ, "" if within == "." else within, held=held)
+            git = Git(place.folder, root, place.environ, "" if within == "." else within, held=held)
+            await include_tracked(git, _own_folder(root), private)
+            yield git
     except OSError as error:
         raise DenizenError(f"The checkpoints in {place.folder} can't be used: {error.strerror}.") from error
 
@@ -78,11 +82,12 @@ async def _chosen(git: Git) -> Path:
     return workspace
 
 
-def _write_excludes(place: Place, root: Path) -> None:
+def _write_excludes(place: Place, root: Path, private: Sequence[Path]) -> None:
     """The project's own unshared patterns, and what is never kept."""
-    lines = [_read(_git_folder(root) / "info" / "exclude"), os.fsencode(TEMPORARY)]
-    never = [folder for folder in (place.folder, place.private) if folder and not _holds(folder, place.workspace)]
-    lines += [_pattern(folder.relative_to(root)) for folder in never if _holds(root, folder)]
+    own = _own_folder(root)
+    shared = own / os.fsdecode(_read(own / "commondir")).strip()
+    lines = [_read(shared / "info" / "exclude"), os.fsencode(TEMPORARY)]
+    lines += [_pattern(folder.relative_to(root)) for folder in private]
     data, file = b"\n".join(lines) + b"\n", place.folder / "info" / "exclude"
     if _read(file) != data:
         write_private(file, data)
@@ -92,13 +97,11 @@ def _holds(folder: Path, other: Path) -> bool:
     return other.is_relative_to(folder)
 
 
-def _git_folder(root: Path) -> Path:
-    """Where the project's repository keeps its unshared patterns; a `.git` file says where that is."""
+def _own_folder(root: Path) -> Path:
+    """Where the project's own repository is; a `.git` file says where that is."""
     entry = root / ".git"
-    if entry.is_dir():
-        return entry
-    folder = root / os.fsdecode(_read(entry)).removeprefix("gitdir:").strip()
-    return folder / os.fsdecode(_read(folder / "commondir")).strip()
+    told = os.fsdecode(_read(entry))
+    return root / told.removeprefix("gitdir:").strip() if told.startswith("gitdir:") else entry
 
 
 def _pattern(path: Path) -> bytes:

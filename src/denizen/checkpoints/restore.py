@@ -35,7 +35,7 @@ def discard(git: Git) -> None:
     (git.folder / _INDEX).unlink(missing_ok=True)
 
 
-def carry_out(root: Path, plan: Sequence[Step]) -> None:
+def carry_out(root: Path, workspace: Path, plan: Sequence[Step]) -> None:
     """Remove what goes, then move what was prepared to its place, each file at once.
 
     Whenever this ends, each file is the old one or the new one, and doing it again completes it. Raises DenizenError.
@@ -43,7 +43,7 @@ def carry_out(root: Path, plan: Sequence[Step]) -> None:
     try:
         for step in sorted(plan, key=lambda step: step.path, reverse=True):
             if not step.new:
-                _remove(root, step.path)
+                _remove(root / step.path, workspace)
         folders: set[Path] = set()
         for step in plan:
             if step.new:
@@ -55,13 +55,12 @@ def carry_out(root: Path, plan: Sequence[Step]) -> None:
         ) from error
 
 
-def _remove(root: Path, path: str) -> None:
-    """Remove a file, and the folders that are empty then."""
-    place = root / path
+def _remove(place: Path, workspace: Path) -> None:
+    """Remove a file, and the folders in the workspace that are empty then."""
     with contextlib.suppress(FileNotFoundError, NotADirectoryError):
         place.unlink()
     for above in place.parents:
-        if above == root:
+        if above == workspace:
             return
         try:
             above.rmdir()
