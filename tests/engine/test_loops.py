@@ -183,7 +183,7 @@ async def test_the_ladder_ends_with_the_reason(play: Play, host: Host) -> None:
     assert result.error.startswith("Stopped, as the turn went round in circles: the same call was made 3 times")
     reflection, backtrack, nobody = told(requests)
     assert reflection.startswith("You seem to be stuck")
-    assert backtrack.startswith("You are still stuck")
+    assert backtrack.startswith("This led nowhere, as the same call was made 3 times")
     assert '- `look(path="a")`: this is a\n' in backtrack
     assert nobody.startswith("Nobody can be asked")
     [asked] = host.asked
@@ -266,7 +266,7 @@ async def test_the_files_return_to_where_the_loop_began(play: Play, project: Pat
     _, requests = await play(*SPOILT, answer, tools=[spoil])
     assert sorted(seen) == [".git", "Roses are red\n", FILE]
     [_, learnt] = told(requests)
-    assert learnt.startswith("You are still stuck: the same error came 3 times: it doesn't rhyme.\nThis led nowhere:")
+    assert learnt.startswith("This led nowhere, as the same error came 3 times: it doesn't rhyme:\n- `spoil(")
     assert learnt.count("- `spoil(text=") == 6
     assert learnt.endswith("Try another way.\nThe files are again as they were before that.")
 
@@ -307,7 +307,7 @@ async def test_a_return_is_in_the_transcript(
     labels = [entry.label for entry in entries if isinstance(entry, CheckpointEntry)]
     assert labels == ["before", "after"] * 6 + ["returned"]
     [note] = [entry.text for entry in entries if isinstance(entry, NoteEntry)]
-    assert note.startswith("You are still stuck")
+    assert note.startswith("This led nowhere")
 
 
 @pytest.mark.needs("git")
@@ -328,4 +328,4 @@ async def test_a_return_that_a_crash_cut_short_is_finished_and_told_once(
     assert result.reply == "I give up."
     assert (project / FILE).read_text() == "Roses are red\n"
     assert not (project / "new.txt").exists()
-    assert [text[:20] for text in told(requests_of(agent))] == ["You seem to be stuck", "You are still stuck:"]
+    assert [text[:20] for text in told(requests_of(agent))] == ["You seem to be stuck", "This led nowhere, as"]

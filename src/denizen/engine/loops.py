@@ -174,7 +174,7 @@ class Loops:
                 )
             case 2:
                 self.action = Backtrack(
-                    f"You are still stuck: {sign.what}.\nThis led nowhere:\n{self._tried()}\nTry another way.",
+                    f"This led nowhere, as {sign.what}:\n{self._tried()}\nTry another way.",
                     iterations=self._now - self._since + 1,
                 )
             case 3:

@@ -6,7 +6,10 @@ from tests.engine.conftest import MakeAgent
 from tests.engine.scene import call, requests_of, say
 
 from denizen import Agent, Config, run_agent, tool
+from denizen.actions import Shell
 from denizen.config.settings import AgentSettings
+from denizen.context import WorkingMemory
+from denizen.engine.profiles import Profile
 from denizen.messages import ToolResult, UserMessage
 from denizen.ports import Traits
 from denizen.tools.task import task
@@ -89,3 +92,23 @@ async def test_two_additions_in_one_reply_are_both_kept(agent_of: MakeAgent) -> 
     last = result.messages[-2]
     assert isinstance(last, ToolResult)
     assert last.details["plan"].splitlines()[1:] == ["1 [ ] Read", "2 [ ] Write"]
+
+
+async def test_a_plan_is_kept_by_commands_in_text_and_shown_with_each_call(agent_of: MakeAgent) -> None:
+    replies = [
+        "$(task plan\nRead the spec\nWrite (after 1)\n  the parser\n  the printer)",
+        "$(look 1) $(task done 1) $(task start 2.1)",
+        "Half of it is written.",
+    ]
+    profile = Profile("planner", Shell(), WorkingMemory, driver="planning")
+    agent = agent_of(*replies, tools=[look, task], profile=profile)
+    result = await run_agent("go", agent=agent)
+    assert result.reply == "Half of it is written."
+    first, second, third = ["\n".join(message.text for message in each.messages) for each in requests_of(agent)]
+    assert "[system] Begin with a plan" in first
+    assert "[plan]\nPlan: 0 of 3 done; ready: 1\n" in second
+    assert third.count("[plan]") == 1
+    assert (
+        "[plan]\nPlan: 1 of 3 done; ready: 2.2\n1 [x] Read the spec\n2 [>] Write (after 1)\n  2.1 [>] the parser"
+        in third
+    )
