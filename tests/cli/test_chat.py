@@ -345,3 +345,24 @@ def test_a_session_that_is_in_use_is_told(chat: Chat, denizen: Run, model: Model
     assert "Session s is held by process" in ran.err
     screen.type("\x04")
     assert screen.end() == 0
+
+
+def test_undo_and_redo_take_a_turn_back_and_forward(denizen: Run, model: Model, repo: Path) -> None:
+    model.plays(call("write", path="made.txt", content="new\n"), "Made.", "I see.")
+    denizen("chat", "--session", "tale", piped="Make a file\n/undo\n")
+    assert not (repo / "made.txt").exists()
+    ran = denizen("chat", "--session", "tale", piped="/redo\nWhat is there?\n")
+    assert (repo / "made.txt").read_text() == "new\n"
+    assert "Make a file" in str(model.requests[-1]["messages"])
+    assert ran.status == 0
+
+
+def test_undo_says_what_stands_in_its_way(denizen: Run, model: Model, repo: Path) -> None:
+    model.plays(call("write", path="made.txt", content="new\n"), "Made.")
+    denizen("chat", "--session", "tale", piped="Make a file\n")
+    (repo / "made.txt").write_text("mine\n")
+    ran = denizen("chat", "--session", "tale", piped="/undo\n")
+    assert "made.txt" in ran.err
+    assert (repo / "made.txt").read_text() == "mine\n"
+    denizen("chat", "--session", "tale", piped="/undo force\n")
+    assert not (repo / "made.txt").exists()
