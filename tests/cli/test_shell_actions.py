@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import pytest
 from tests.cli.conftest import OnTerminal, Run
 from tests.cli.model import Model
 
@@ -56,3 +57,15 @@ def test_a_session_may_change_between_the_two(denizen: Run, model: Model) -> Non
     denizen("ask", "--session", "s", "--actions", "shell", "hi")
     assert denizen("ask", "--session", "s", "hi").out == "Hello again.\n"
     assert denizen("ask", "--session", "s", "--actions", "shell", "hi").out == "It prints hello (once).\n"
+
+
+@pytest.mark.usefixtures("asks_about_writes")
+@pytest.mark.parametrize("command", [["ask", "--actions", "shell"], ["code"]], ids=lambda command: command[0])
+def test_a_parked_command_is_answered_without_saying_all_of_it_again(
+    denizen: Run, model: Model, repo: Path, command: list[str]
+) -> None:
+    model.plays("$(write new.txt 'it is new')", "$(done Written.)")
+    assert denizen(*command, "--session", "s", "hi").status == 4
+    ran = denizen("answer", "s", "yes")
+    assert (ran.status, ran.out) == (0, "Written.\n")
+    assert (repo / "new.txt").read_text() == "it is new"

@@ -10,13 +10,14 @@ from typing import Literal
 import click
 import msgspec
 
+from denizen.actions.shell import is_command
 from denizen.cli.approval import described, understand
 from denizen.cli.home import short_name, store
 from denizen.cli.json_lines import JsonLines
 from denizen.cli.options import TurnOptions, turn_options
 from denizen.cli.output import write
 from denizen.cli.terminal import Terminal
-from denizen.cli.turns import STATUS, opened, run, settled, workspace_of
+from denizen.cli.turns import STATUS, opened, profile_of, run, settled, workspace_of
 from denizen.config.load import Loaded
 from denizen.engine import run_turn
 from denizen.engine.resume import question_of, unfinished
@@ -41,7 +42,7 @@ def answer(name: str, words: tuple[str, ...], scope: Scope | None, options: Turn
     """Answer the question that a parked turn waits for, and go on with it.
 
     Anything but yes or no is said to the agent in place of running the call. Without an answer the question is shown.
-    The turn goes on in the folder where the session began, unless --workspace names another.
+    The turn goes on as the session began: in its folder, unless --workspace names another, and with its profile.
     """
     with options.host() as host, asyncio.Runner() as runner:
         entries = runner.run(store().read(name))
@@ -50,10 +51,19 @@ def answer(name: str, words: tuple[str, ...], scope: Scope | None, options: Turn
             _show(name, request, host)
             return STATUS["parked"]
         given = _answer(request, " ".join(words), scope)
-        began = workspace_of(entries)
-        if began and not options.workspace:
-            options = dataclasses.replace(options, workspace=Path(began))
-        return run(runner, _go_on(name, given, options, settled(options), host))
+        goes_on = _as_it_began(options, entries, request)
+        return run(runner, _go_on(name, given, goes_on, settled(goes_on), host))
+
+
+def _as_it_began(options: TurnOptions, entries: Sequence[AnyEntry], request: Ask) -> TurnOptions:
+    """The options with the folder and the profile of the session, and the action format that the call was made in."""
+    began = workspace_of(entries)
+    return dataclasses.replace(
+        options,
+        workspace=options.workspace or (Path(began) if began else None),
+        profile=profile_of(entries) or options.profile,
+        actions=options.actions or ("shell" if is_command(request.call_id) else None),
+    )
 
 
 async def _go_on(
