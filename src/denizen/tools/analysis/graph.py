@@ -15,36 +15,53 @@ def circles(graph: Graph) -> list[list[str]]:
 
 def _groups(graph: Graph) -> Iterator[Sequence[str]]:
     """The strongly connected components (Tarjan's), without recursion, as graphs may be deep."""
-    number: dict[str, int] = {}
-    lowest: dict[str, int] = {}
-    stack: list[str] = []
-    on_stack: set[str] = set()
+    search = _Search(graph)
     for start in graph:
-        if start in number:
-            continue
-        way = [(start, iter(sorted(graph[start])))]
-        number[start] = lowest[start] = len(number)
-        stack.append(start)
-        on_stack.add(start)
-        while way:
-            node, ahead = way[-1]
+        if start not in search.number:
+            yield from search.groups(start)
+
+
+class _Search:
+    """What Tarjan's search knows: the nodes by when they were found, and the earliest that each leads back to."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self.number: dict[str, int] = {}
+        self._lowest: dict[str, int] = {}
+        self._open: dict[str, None] = {}
+        self._way: list[tuple[str, Iterator[str]]] = []
+
+    def groups(self, start: str) -> Iterator[Sequence[str]]:
+        """The components that can be reached and weren't yet."""
+        self._enter(start)
+        while self._way:
+            node, ahead = self._way[-1]
             following = next(ahead, None)
             if following is None:
-                way.pop()
-                if way:
-                    lowest[way[-1][0]] = min(lowest[way[-1][0]], lowest[node])
-                if lowest[node] == number[node]:
-                    at = stack.index(node)
-                    yield stack[at:]
-                    on_stack.difference_update(stack[at:])
-                    del stack[at:]
-            elif following not in number:
-                number[following] = lowest[following] = len(number)
-                stack.append(following)
-                on_stack.add(following)
-                way.append((following, iter(sorted(graph.get(following, ())))))
-            elif following in on_stack:
-                lowest[node] = min(lowest[node], number[following])
+                self._way.pop()
+                if self._lowest[node] == self.number[node]:
+                    yield self._closed(node)
+                if self._way:
+                    self._lead(self._way[-1][0], self._lowest[node])
+            elif following not in self.number:
+                self._enter(following)
+            elif following in self._open:
+                self._lead(node, self.number[following])
+
+    def _enter(self, node: str) -> None:
+        self.number[node] = self._lowest[node] = len(self.number)
+        self._open[node] = None
+        self._way.append((node, iter(sorted(self._graph.get(node, ())))))
+
+    def _lead(self, node: str, back: int) -> None:
+        self._lowest[node] = min(self._lowest[node], back)
+
+    def _closed(self, node: str) -> Sequence[str]:
+        """All that was found since, and isn't in a component yet."""
+        group: list[str] = []
+        while node in self._open:
+            group.append(self._open.popitem()[0])
+        return group
 
 
 def _round(graph: Graph, group: Sequence[str]) -> list[str]:

@@ -47,6 +47,8 @@ class Modules:
 
     def ending(self, kin: str, parts: Sequence[str], near: str) -> str:
         """The module whose path ends so; of several, the one nearest to a file."""
+        if not parts:
+            return ""
         found = [each for each in self._ends.get((kin, parts[-1]), ()) if each[0][-len(parts) :] == tuple(parts)]
         return max(found, key=lambda each: (_common(each[0], _parts(near)), -len(each[0])))[1] if found else ""
 
@@ -73,10 +75,17 @@ def _python(modules: Modules, name: str, path: str) -> Iterator[str]:
         folder = posixpath.dirname(path).split("/") if "/" in path else []
         yield modules.at("python", [*folder[: len(folder) - dots + 1], *parts])
     elif len(parts) == 1:
-        places = [*([root] if root else [] for root in _ROOTS), posixpath.dirname(path).split("/")]
+        places = [*([root] if root else [] for root in _ROOTS), *_beside(modules, path)]
         yield from (modules.at("python", [*place, *parts]) for place in places)
     elif parts:
         yield modules.ending("python", parts, path)
+
+
+def _beside(modules: Modules, path: str) -> Iterator[list[str]]:
+    """The folder of a script, where it may import from; a package's isn't."""
+    folder = posixpath.dirname(path)
+    if not modules.file(posixpath.join(folder, "__init__.py")):
+        yield folder.split("/") if folder else []
 
 
 def _javascript(modules: Modules, name: str, path: str) -> Iterator[str]:
@@ -86,7 +95,7 @@ def _javascript(modules: Modules, name: str, path: str) -> Iterator[str]:
         yield modules.at("javascript", place.split("/"))
         yield modules.at("javascript", _parts(place))
     elif name.startswith(("@/", "~/")):
-        yield modules.ending("javascript", name[2:].split("/"), path)
+        yield modules.ending("javascript", _parts(name[2:]), path)
 
 
 def _c(modules: Modules, name: str, path: str) -> Iterator[str]:
@@ -158,7 +167,8 @@ def _rust_places(parts: Sequence[str], path: str) -> Iterator[tuple[Sequence[str
         top = max((at for at, part in enumerate(here) if part == "src"), default=-1)
         yield here[: top + 1], parts[1:]
     elif parts and parts[0] == "super":
-        yield own[:-1], parts[1:]
+        up = next((at for at, part in enumerate(parts) if part != "super"), len(parts))
+        yield own[: max(len(own) - up, 0)], parts[up:]
     else:
         yield own, parts
         yield own[:-1], parts[:1] if len(parts) == 1 else ()
