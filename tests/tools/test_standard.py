@@ -12,7 +12,7 @@ import pytest
 
 from denizen.config import Config
 from denizen.errors import ConfigError
-from denizen.ports import Sandboxed, Tool, Traits
+from denizen.ports import Fact, Sandboxed, Scope, Tool, Traits
 from denizen.testing import ToolConformance
 from denizen.tools import default_tools, plugin_tools
 
@@ -29,11 +29,16 @@ class OpenSandbox:
 class NoMemory:
     """A memory that keeps nothing."""
 
-    def remember(self, text: str) -> str:
+    async def remember(
+        self, text: str, *, context: str = "", weight: float = 0.5, scope: Scope = "project", source: str = ""
+    ) -> str:
         return "nowhere"
 
-    def recall(self, query: str, limit: int = 10) -> Sequence[str]:
+    async def recall(self, query: str, limit: int = 10) -> Sequence[Fact]:
         return []
+
+    async def forget(self, what: str) -> str:
+        return "nothing"
 
 
 def tools() -> dict[str, Tool]:
@@ -42,7 +47,7 @@ def tools() -> dict[str, Tool]:
 
 
 def test_they_are_all_there() -> None:
-    names = "read write edit apply_patch ls find grep bash git web_fetch remember recall"
+    names = "read write edit apply_patch ls find grep bash git web_fetch remember recall forget"
     assert " ".join(tools()) == names
 
 

@@ -19,13 +19,13 @@ def memory_tools(memory: Memory) -> list[Tool]:
         weight: Annotated[float, Meta(ge=0, le=1)] = 0.5,
         scope: Scope = "project",
     ) -> str:
-        """Keep one fact for later sessions, such as what the user prefers. Never secrets.
+        """Keep one fact for later sessions, such as what the user prefers.
 
         Args:
             text: A sentence that stands for itself.
-            context: What it is about, in a word or two.
-            weight: How much it matters.
-            scope: `user` for what holds outside this project, too.
+            context: What it is about
+            weight: How much it matters
+            scope: `user`: it holds outside this project, too
         """
         return await memory.remember(text, context=context, weight=weight, scope=scope, source=turn.session_key)
 
@@ -44,7 +44,7 @@ def memory_tools(memory: Memory) -> list[Tool]:
         """Forget something that was remembered.
 
         Args:
-            what: Its id (`p12`), its text, or words that only it has.
+            what: Its id (`p12`) or text, or words only it has
         """
         return await memory.forget(what)
 
