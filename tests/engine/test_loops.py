@@ -204,7 +204,10 @@ async def test_the_person_is_asked_and_heard(play: Play, host: Host) -> None:
     assert any("(asked: The agent is stuck" in text and "Look at b instead." in text for text in said)
 
 
-@pytest.mark.parametrize("answer", [Parked(), Answer("", allow=False), Answer("", allow=False, text="no")])
+@pytest.mark.parametrize(
+    "answer",
+    [Parked(), Answer("", allow=False), Answer("", allow=False, text="no"), Answer("", allow=True, text="yes")],
+)
 async def test_where_nobody_has_advice_the_turn_goes_on_and_is_not_parked(
     play: Play, host: Host, answer: Answer | Parked
 ) -> None:

@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from denizen.actions import Once
+from denizen.actions import Once, Shell
 from denizen.checkpoints import Shadow, shadow_of
 from denizen.clock import Clock, SystemClock
 from denizen.config import Config
@@ -22,7 +22,7 @@ from denizen.config.trust import is_trusted
 from denizen.config.write import add_rule
 from denizen.context.estimate import estimate_text
 from denizen.engine.budget import Budget
-from denizen.engine.drivers import NewDriver, Watched, find_driver
+from denizen.engine.drivers import NewDriver, Watched, find_driver, with_tools_of
 from denizen.engine.feed import Feed
 from denizen.engine.known import known
 from denizen.engine.loops import Loops, changing_tools
@@ -83,13 +83,14 @@ class Agent:
         self.model = known(model or open_model(self.config, environ=environ, clock=self.clock))
         actions = find_actions(self.config.agent.actions, self.profile, self.model)
         self.actions = Once(actions)
+        self.acts_by_text = isinstance(actions, Shell)
         self.store = store or JsonlStore(self.home / "sessions", clock=self.clock, redactor=self.redactor)
         own, trusted = self.config.agent.workspace_dir, is_trusted(self.home, self.workspace)
         self.skills, self.skill_notices = find_skills(own, self.workspace, trusted=trusted, profile=self.profile.name)
         self.sandbox = choose_sandbox(self.config.sandbox, environ=environ, home=self.home)
         notes = self.profile.name == "assistant"
         self.memory = open_memory(self.config, clock=self.clock, redact=self.redactor.text, with_notes=notes)
-        given = with_defaults(self.profile.tools(self), self.config.tools) if tools is None else tools
+        given = self._own_tools() if tools is None else tools
         self.tools = Toolset(with_help(given, actions))
         self._changing = changing_tools(self.tools)
         self.tool_names = [tool.name for tool in self.tools]
@@ -121,6 +122,10 @@ class Agent:
             await session.close()
             raise
         return session
+
+    def _own_tools(self) -> Sequence[Tool]:
+        """The profile's and the driver's, with the defaults that the configuration gives them."""
+        return with_defaults(with_tools_of(self.new_driver, self.profile.tools(self)), self.config.tools)
 
     def _checkpoints(self) -> Shadow | None:
         """Those of the workspace, where it is one that the agent changes: a project, or what the profile is for."""

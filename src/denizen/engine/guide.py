@@ -11,6 +11,8 @@ from denizen.ports import Answer, Ask, Backtrack, Escalate, GiveUp, Proceed
 
 RETURNED = "returned"
 """The label of the checkpoint behind a return."""
+NO_ADVICE = frozenset({"", "y", "yes"})
+"""What is no answer to what should be done, as `--yes` gives it."""
 
 
 async def guide(turn: Turn) -> None:
@@ -96,7 +98,7 @@ async def _escalate(turn: Turn, action: Escalate) -> None:
     if any(isinstance(entry, UserEntry) and entry.message.text.startswith(asked) for entry in _since_reply(turn)):
         return
     answer = await turn.io.ask(Ask("", action.question))
-    if isinstance(answer, Answer) and answer.allow and answer.text:
+    if isinstance(answer, Answer) and answer.allow and answer.text.lower() not in NO_ADVICE:
         await turn.say(UserMessage([Text(f"{asked}\n{answer.text}")]))
     elif action.otherwise:
         await _tell(turn, action.otherwise)

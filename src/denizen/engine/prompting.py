@@ -34,6 +34,7 @@ def _compose(turn: Turn, began: datetime) -> str:
         workspace=agent.workspace,
         model=agent.model.name,
         identity=agent.profile.identity,
+        listed=not agent.acts_by_text,
     )
 
 

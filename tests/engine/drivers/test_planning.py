@@ -85,6 +85,12 @@ async def test_a_plan_that_is_done_is_no_plan_for_the_next_turn(agent_of: MakeAg
     assert told(agent)[-1].startswith("Begin with a plan")
 
 
+async def test_the_tool_comes_with_it(agent_of: MakeAgent) -> None:
+    assert "task" in agent_of(config=CONFIG).tools
+    assert "task" not in agent_of().tools
+    assert [tool.name for tool in agent_of(profile="coder", config=CONFIG).tools].count("task") == 1
+
+
 async def test_two_additions_in_one_reply_are_both_kept(agent_of: MakeAgent) -> None:
     both = call(plan("Read", "add"), plan("Write", "add"))
     agent = agent_of(both, say("Done."), tools=[look, task], config=CONFIG)

@@ -3,7 +3,7 @@
 import importlib.util
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 
@@ -12,7 +12,7 @@ from denizen.engine.drivers.planning import Planning
 from denizen.engine.drivers.reflective import Reflective
 from denizen.engine.drivers.simple import Simple
 from denizen.errors import ConfigError
-from denizen.ports import Driver
+from denizen.ports import Driver, Tool
 
 DRIVERS: Mapping[str, Callable[[], Driver]] = {"simple": Simple, "planning": Planning, "reflective": Reflective}
 
@@ -28,6 +28,12 @@ def find_driver(name: str, *, home: Path, environ: Mapping[str, str]) -> NewDriv
     if name.endswith(".py") or os.sep in name:
         return _in_file(home / expand(name, environ))
     return DRIVERS.get(name) or _of_package(name)
+
+
+def with_tools_of(driver: NewDriver, tools: Sequence[Tool]) -> list[Tool]:
+    """The tools, and those that the driver's class brings along as `tools`, where they aren't among them."""
+    names = {tool.name for tool in tools}
+    return [*tools, *(tool for tool in getattr(driver, "tools", ()) if tool.name not in names)]
 
 
 def _of_package(name: str) -> NewDriver:

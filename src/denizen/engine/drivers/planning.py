@@ -1,7 +1,10 @@
 """The `planning` driver: a plan first, revised on the way (seed 001, "Planning vs Reactive": plan loosely)."""
 
-from denizen.ports import Action, Iteration, Proceed, View
+from collections.abc import Sequence
+
+from denizen.ports import Action, Iteration, Proceed, Tool, View
 from denizen.tasks import Plan, current_plan, plan_in
+from denizen.tools.task import task
 
 STALE = 5
 """Iterations without a call of `task`, after which the plan is brought to mind."""
@@ -20,7 +23,12 @@ _ALL_DONE = (
 
 
 class Planning:
-    """Asks for a plan, reminds of it when it lies untouched, and says when all of it is done."""
+    """Asks for a plan, reminds of it when it lies untouched, and says when all of it is done.
+
+    `tools` are those that it brings along, where the agent hasn't got them.
+    """
+
+    tools: Sequence[Tool] = (task,)
 
     def __init__(self) -> None:
         self._iterations = 0
@@ -53,7 +61,7 @@ class Planning:
         if not _open(plan):
             return Proceed()
         names = ", ".join(
-            f"{task.id} {task.goal}" for task in plan.steps if task.state == "doing" or task in plan.ready
+            f"{step.id} {step.goal}" for step in plan.steps if step.state == "doing" or step in plan.ready
         )
         return Proceed(
             f"The plan lies untouched since {self._untouched} iterations. To do next, as it says: {names}. Mark what "
@@ -62,7 +70,7 @@ class Planning:
 
 
 def _open(plan: Plan) -> bool:
-    return any(not task.closed for task in plan.tasks)
+    return any(not each.closed for each in plan.tasks)
 
 
 def _all_done(plan: Plan | None) -> bool:
