@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-_INTERPRETER = re.compile(rb"#![^\n]*?([a-z]+)[\d.]*(?:[ \t][^\n]*)?\r?(?:\n|$)")
+_INTERPRETER = re.compile(rb"#![ \t]*(?:\S*/)?(?:env(?:[ \t]+-\S+|[ \t]+\w+=\S*)*[ \t]+(?:\S*/)?)?([a-z]+)")
 HEAD = 256
 """Bytes of a file's beginning that may tell its language."""
 

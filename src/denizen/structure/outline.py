@@ -18,6 +18,8 @@ MOST_BYTES = 1_000_000
 MOST_DEPTH = 20
 """How deep symbols are nested; what is deeper is left out."""
 MOST_PROBLEMS = 20
+MOST_BROKEN = 2000
+"""Pieces of one place that isn't understood: the time that a query takes grows with the square of them."""
 
 TYPES = frozenset(
     {"class", "struct", "interface", "trait", "protocol", "enum", "union", "object", "type", "impl", "extension"}
@@ -116,9 +118,10 @@ def outline(source: bytes, language: str) -> Outline:
     tree = parse(source, language)
     if tree is None:
         raise Unparsable("too long to parse")
+    problems = [*_problems(tree.root_node)]
     found, references, extents = _read(source, language, tree.root_node)
     symbols = _symbols(_Text(source, LANGUAGES[language], extents.lines), found, extents)
-    return Outline(language, symbols, _placed(references, symbols), [*_problems(tree.root_node)])
+    return Outline(language, symbols, _placed(references, symbols), problems)
 
 
 def _read(source: bytes, language: str, root: "Node") -> tuple[list[_Found], "list[tuple[str, Node]]", Extents]:
@@ -229,14 +232,17 @@ def _placed(references: "Sequence[tuple[str, Node]]", symbols: Sequence[Symbol])
 
 
 def _problems(root: "Node") -> Iterator[Problem]:
+    """The places that don't follow the grammar. Raises Unparsable where hardly anything does."""
     pending = [root] if root.has_error else []
     count = 0
-    while pending and count < MOST_PROBLEMS:
+    while pending:
         node = pending.pop()
-        if node.is_error or node.is_missing:
+        if node.is_error and node.child_count > MOST_BROKEN:
+            raise Unparsable("too broken to parse")
+        if (node.is_error or node.is_missing) and count < MOST_PROBLEMS:
             line, column = node.start_point
             what = f"`{node.type}` is missing" if node.is_missing else "not understood"
             yield Problem(line + 1, column + 1, what)
             count += 1
-        else:
+        if not node.is_missing:
             pending += [child for child in reversed(node.children) if child.has_error or child.is_missing]

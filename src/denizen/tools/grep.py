@@ -11,7 +11,6 @@ from msgspec import Meta
 
 from denizen.messages import ToolResult
 from denizen.ports import Tool, ToolContext, Traits
-from denizen.structure import is_of_type
 from denizen.tools.candidates import candidates
 from denizen.tools.excerpt import Row, excerpt
 from denizen.tools.function import result, tool
@@ -81,9 +80,15 @@ def grep_tool(environ: Mapping[str, str], *, seconds: float = SECONDS) -> Tool:
 async def _search(searcher: Searcher, query: Query, batches: Iterator[Sequence[str]], page: "_Page") -> None:
     command = await searcher.command(query)
     while not page.full and (batch := await in_thread(page.stop, next, batches, ())):
-        batch = [address for address in batch if is_of_type(address, page.type)] if page.type else batch
+        batch = _of_type(page.type, batch) if page.type else batch
         hits = await searcher.search(command, page.workspace.root, batch) if batch else {}
         await in_thread(page.stop, page.add, [(address, hits[address]) for address in batch if address in hits])
+
+
+def _of_type(word: str, addresses: Sequence[str]) -> list[str]:
+    from denizen.structure import is_of_type
+
+    return [address for address in addresses if is_of_type(address, word)]
 
 
 @dataclass(slots=True)
