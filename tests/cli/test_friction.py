@@ -34,7 +34,8 @@ def settings(home: Path) -> dict[str, object]:
 def test_a_table_examples_and_proposals(denizen: Run) -> None:
     out = denizen("friction").out
     titles, *rows = out.partition("\n\n")[0].splitlines()
-    assert titles.split() == ["tool", "calls", "repeated", "misused", "refused", "failed", "corrected", "cut", "off"]
+    assert titles.split()[:7] == ["tool", "calls", "repeated", "misused", "refused", "failed", "corrected"]
+    assert titles.endswith("cut off  worked around")
     assert [row.split() for row in rows[:2]] == [
         ["grep", "22", "1", "4"],
         ["read", "11", "1", "1", "1", "1", "1"],

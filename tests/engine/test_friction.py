@@ -139,6 +139,17 @@ def test_kinds_of_errors(args: dict[str, Any], error: str, kind: Literal["misuse
     assert [*found.of] == [kind]
 
 
+@pytest.mark.parametrize("command", ["cat shop.py", "grep -rn total .", " ls -la ", "sed -n 1,40p shop.py"])
+def test_a_program_run_in_place_of_a_tool_is_a_way_around_it(command: str) -> None:
+    found = report(turn({"command": command}, tool="bash"))["bash"]
+    assert found.of == {"worked_around": {command.strip(): 1}}
+
+
+@pytest.mark.parametrize("command", ["make test", "grep -c total shop.py | sort", "cat <<X", "catalogue", "", 7])
+def test_what_only_a_shell_can_do_is_none(command: object) -> None:
+    assert report(turn({"command": command}, tool="bash"))["bash"].of == {}
+
+
 def test_calls_that_were_dropped_or_never_answered_do_not_count() -> None:
     unanswered = AssistantEntry(message=AssistantMessage([ToolCall("c9", "grep", {"pattern": "a"})]))
     entries = [*turn({"pattern": "a"}, error="not run: cancelled"), unanswered]

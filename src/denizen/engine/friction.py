@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from denizen.config.commands import simple_commands
 from denizen.engine.calls import CANCELLED, CUT_OFF, DROPPED, ELSEWHERE, INTERRUPTED, NOT_RUN, STOPPED_WHILE_RUNNING
 from denizen.entries import AnyEntry, AssistantEntry, StartedEntry, ToolEntry, UserEntry
 from denizen.messages import AssistantMessage, ToolCall, ToolResult
@@ -14,10 +15,12 @@ from denizen.models.parsing import INVALID_JSON
 from denizen.ports import MISUSED, Schema
 from denizen.tools.defaults import may_default
 
-Kind = Literal["repeated", "misused", "refused", "failed", "corrected", "cut_off"]
+Kind = Literal["repeated", "misused", "refused", "failed", "corrected", "cut_off", "worked_around"]
 
 PLACES = frozenset({"start", "end", "lines"})
 """Arguments that say which part to show: to change them is to read on, not to correct."""
+DONE_BY_TOOLS = frozenset({"cat", "head", "tail", "sed", "grep", "rg", "find", "ls", "tree"})
+"""Programs in place of which there are tools: run alone, they are a way around those."""
 _MOST_SHOWN = 100
 """Characters of an example."""
 _OUR_OWN = frozenset({CANCELLED, CUT_OFF, DROPPED, ELSEWHERE, INTERRUPTED, STOPPED_WHILE_RUNNING, *NOT_RUN.values()})
@@ -93,6 +96,8 @@ def friction(
             tool.args.append(attempt.call.args)
             if kind := attempt.went:
                 tool.of[kind][_described(attempt, kind)] += 1
+            if around := _way_around(attempt.call):
+                tool.of["worked_around"][_short(around)] += 1
         for repeated in _repeated(attempts):
             found[repeated.call.name].of["repeated"][_shown(repeated.call.args)] += 1
         for correction in _corrections(attempts, schemas):
@@ -148,6 +153,14 @@ def _corrections(attempts: Sequence[Attempt], schemas: Mapping[str, Schema]) -> 
         if changed[0] in optional or first.result.is_error:
             before, after = first.call.args.get(changed[0]), attempt.call.args.get(changed[0])
             yield Correction(name, changed[0], before, after)
+
+
+def _way_around(call: ToolCall) -> str:
+    """The command that does by itself what a tool is there for; empty: it doesn't."""
+    command = call.args.get("command")
+    simple = simple_commands(command) if isinstance(command, str) else None
+    alone = simple[0].text if simple and len(simple) == 1 else ""
+    return alone if alone.partition(" ")[0] in DONE_BY_TOOLS else ""
 
 
 def _changed(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
