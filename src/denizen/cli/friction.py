@@ -33,8 +33,8 @@ _MOST_EXAMPLES = 3
 @click.option("--accept", multiple=True, metavar="TOOL.ARGUMENT", help="Take this proposal; may be repeated.")
 def show_friction(names: tuple[str, ...], as_json: bool, accept: tuple[str, ...]) -> None:
     """Where tools cost more than they should, as transcripts show it: calls that were repeated, misused, refused,
-    corrected, cut off or worked around. Where another default would have saved calls, it is proposed: accept it, and it goes into
-    denizen.toml in the home.
+    corrected, cut off or worked around. Where another default would have saved calls, it is proposed: accept it, and
+    it goes into denizen.toml in the home.
     """
     tools = _tools()
     found, proposed = _found(names, tools)
