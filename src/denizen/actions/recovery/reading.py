@@ -1,55 +1,16 @@
-"""Going through a text once, from mark to mark: thoughts, quotations, calls, and the words between them."""
+"""Going through a text once, from event to event: thoughts, quotations, calls, and the words between them."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
-from denizen.actions.recovery import vocabulary
-from denizen.actions.recovery.forms import (
-    BARE_LINES,
-    FORMS_AT_LINES,
-    IN_MARKS,
-    OPENERS,
-    UNMARKED,
-    Form,
-    bare_objects,
-    functions,
-)
+from denizen.actions.recovery.blocks import TRAILING, read_block
+from denizen.actions.recovery.events import EVENT
+from denizen.actions.recovery.fences import FENCE_END, INFO, code_spans, only_fences
+from denizen.actions.recovery.forms import FORMS_AT_LINES, IN_MARKS, UNMARKED, Form, bare_objects, functions
 from denizen.actions.recovery.quoting import announced, quoted, quoted_behind
-from denizen.actions.recovery.source import Exhausted, Reading, Source, Wish
-
-_LABEL: Final = (
-    r"(?i:(?:the )?(?:(?:tool|function|command|search|web|page|file) )?(?:results?|outputs?|response|contents?)"
-    r"(?: #?\d{1,4})?) ?:"
-)
-_INDENT: Final = r"[ \t]{0,40}(?:(?:[-*+]|\d{1,3}[.)])[ \t]{1,9})?"
-_EVENTS: Final = {
-    "think": "|".join(map(re.escape, vocabulary.THOUGHTS)),
-    "thought": "|".join(map(re.escape, [*vocabulary.THOUGHTS.values(), vocabulary.FINAL])),
-    "other": vocabulary.OTHERS,
-    "element": vocabulary.QUOTES,
-    "fence": rf"^{_INDENT}(?P<ticks>`{{3,}}|~{{3,}})",
-    "line": BARE_LINES,
-    "block": f"^{_INDENT}>",
-    "label": f"^{_LABEL}",
-    "code": r"`+",
-    "unmarked": OPENERS,
-    "mark": vocabulary.OPENS,
-    "answer": vocabulary.ANSWERS,
-    "frame": vocabulary.FRAMES,
-    "object": r"[{\[](?=\s{0,99}[{\[\"'])",
-    "function": r"^[ \t]{0,3}\[?[^\W\d][\w.-]{0,127}\(",
-}
-_EVENT: Final = re.compile("|".join(f"(?P<{name}>{event})" for name, event in _EVENTS.items()), re.MULTILINE)
-_MARK: Final = re.compile(rf"(?P<open>{vocabulary.OPENS})|(?P<close>{vocabulary.CLOSES})")
-_TRAILING: Final = re.compile(rf"(?:\s{{0,99}}(?:{vocabulary.CLOSES}))+")
-_BETWEEN: Final = re.compile(r"\s*[;,]?\s*")
-_FENCE: Final = re.compile(r"^[ \t]{0,40}(`{3,}|~{3,})[ \t]{0,40}$", re.MULTILINE)
-_INFO: Final = re.compile(
-    r"[ \t]{0,9}(?:(?i:json|xml|tool_?(?:code|calls?|use)|tool|function_?calls?|action))?[ \t]{0,9}\n"
-)
-_MORE: Final = (*UNMARKED, bare_objects)
-"""Forms that may follow a call without a mark."""
+from denizen.actions.recovery.source import Exhausted, Source, Wish
+from denizen.actions.recovery.vocabulary import HEADS, THOUGHTS
 
 _BEFORE_OBJECT: Final = frozenset(":;,.!?>)}]{*\n")
 _CALL_LIKE: Final = re.compile(
@@ -58,7 +19,10 @@ _CALL_LIKE: Final = re.compile(
 
 
 class Pass:
-    """One way through a text; afterwards `wishes`, `text` and `thoughts` are what was found."""
+    """One way through a text; afterwards `wishes`, `text` and `thoughts` are what was found.
+
+    Whoever handles an event says where the text goes on, which is always behind it: the text is gone through once.
+    """
 
     def __init__(self, source: Source) -> None:
         self.wishes: list[Wish] = []
@@ -73,57 +37,37 @@ class Pass:
         self._objects_from = 0  # where objects without marks may be calls again
         self._spans: dict[int, int] | None = None
         self._fenced: bool | None = None
+        self._handlers: dict[str | None, Callable[[re.Match[str]], int]] = {
+            "think": self._think,
+            "thought": self._end_thought,
+            "answer": self._answer,
+            "frame": re.Match.end,
+            "other": lambda event: self._quote(event.start(), len(self._whole)),
+            "element": self._element,
+            "fence": self._fence,
+            "block": self._quote_paragraph,
+            "label": self._quote_paragraph,
+            "code": self._code,
+            "object": self._object,
+            "function": self._function,
+            "line": lambda event: self._calls(event.start(), FORMS_AT_LINES),
+            "mark": lambda event: self._calls(event.start(), UNMARKED),
+            "unmarked": lambda event: self._calls(event.start(), UNMARKED),
+        }
 
     def run(self) -> None:
         """Go through the text."""
-        head = vocabulary.HEADS.match(self._whole)
+        head = HEADS.match(self._whole)
         at = head.end() if head else 0
         try:
-            while event := _EVENT.search(self._whole, at):
+            while event := EVENT.search(self._whole, at):
                 self._say(at, event.start())
-                at = self._step(event)
+                at = self._handlers[event.lastgroup](event)
         except Exhausted:
             self._thinking = False
         self._say(at, len(self._whole))
 
-    def _step(self, event: re.Match[str]) -> int:
-        """What stands at the event; where the text goes on."""
-        start, end = event.span()
-        match event.lastgroup:
-            case "think":
-                return self._think(event)
-            case "thought":
-                return self._end_thought(end)
-            case "answer":
-                self._thinking = False
-                return end
-            case "frame":
-                return end
-            case "other":
-                return self._quote(start, len(self._whole))
-            case _:
-                return self._speech(event, start, end)
-
-    def _speech(self, event: re.Match[str], start: int, end: int) -> int:
-        match event.lastgroup:
-            case "element":
-                return self._element(event)
-            case "fence":
-                return self._fence(event)
-            case "block" | "label":
-                return self._quote(start, self._paragraph_end(end))
-            case "code":
-                return self._code(event)
-            case "object":
-                return self._object(start)
-            case "function":
-                return self._function(event)
-            case "mark":
-                return self._calls(start, UNMARKED)
-            case "line":
-                return self._calls(start, FORMS_AT_LINES)
-            case _:
-                return self._calls(start, UNMARKED)
+    # Words
 
     def _say(self, start: int, end: int) -> None:
         words = self._whole[start:end]
@@ -137,32 +81,8 @@ class Pass:
         self._say(start, end)
         return end
 
-    def _think(self, event: re.Match[str]) -> int:
-        close = self._source.find(vocabulary.THOUGHTS[event[0]], event.end())
-        self._thought = True
-        if close < 0:
-            self._thinking = True
-            return event.end()
-        self.thoughts.append(self._whole[event.end() : close])
-        self._since = close + len(vocabulary.THOUGHTS[event[0]])
-        return self._since
-
-    def _end_thought(self, end: int) -> int:
-        """The end of a thought whose beginning stood in the prompt: all before it was thought, its calls too."""
-        if not self._thought:
-            self.thoughts += self.text
-            self.text.clear()
-            self.wishes.clear()
-            self._spoke = False
-        self._thought, self._thinking, self._since = True, False, end
-        return end
-
-    def _element(self, event: re.Match[str]) -> int:
-        """Up to the last end tag of an element that quotes: what it holds may have brought end tags of its own."""
-        tag = f"</{event['quote']}>" if event["quote"] else "-->"
-        last = self._whole.rfind(tag)
-        self._source.spend(len(self._whole) - max(last, event.end()))
-        return self._quote(event.start(), last + len(tag) if last >= event.end() else len(self._whole))
+    def _quote_paragraph(self, event: re.Match[str]) -> int:
+        return self._quote(event.start(), self._paragraph_end(event.end()))
 
     def _line_end(self, start: int) -> int:
         end = self._source.find("\n", start)
@@ -172,47 +92,87 @@ class Pass:
         end = self._source.find("\n\n", start)
         return len(self._whole) if end < 0 else end
 
+    # Thoughts
+
+    def _think(self, event: re.Match[str]) -> int:
+        end_mark = THOUGHTS[event[0]]
+        close = self._source.find(end_mark, event.end())
+        self._thought = True
+        if close < 0:
+            self._thinking = True
+            return event.end()
+        self.thoughts.append(self._whole[event.end() : close])
+        self._since = close + len(end_mark)
+        return self._since
+
+    def _end_thought(self, event: re.Match[str]) -> int:
+        """The end of a thought whose beginning stood in the prompt: all before it was thought, its calls too."""
+        if not self._thought:
+            self.thoughts += self.text
+            self.text.clear()
+            self.wishes.clear()
+            self._thought, self._spoke, self._since = True, False, event.end()
+        self._thinking = False
+        return event.end()
+
+    def _answer(self, event: re.Match[str]) -> int:
+        self._thinking = False
+        return event.end()
+
+    # Quotations
+
+    def _element(self, event: re.Match[str]) -> int:
+        """Up to the last end tag of an element that quotes: what it holds may have brought end tags of its own."""
+        tag = f"</{event['quote']}>" if event["quote"] else "-->"
+        last = self._whole.rfind(tag)
+        self._source.spend(len(self._whole) - max(last, event.end()))
+        return self._quote(event.start(), last + len(tag) if last >= event.end() else len(self._whole))
+
     def _code(self, event: re.Match[str]) -> int:
         """Behind a code span, or behind its back-ticks where none ends in the same paragraph."""
         if self._spans is None:
-            self._spans = _code_spans(self._whole)
-        close = self._spans.get(event.start(), 0)
+            self._spans = code_spans(self._whole)
+        close = self._spans.get(event.start("code" if event["code"] else "ticks"), 0)
         return self._quote(event.start(), close if close and close <= self._paragraph_end(event.end()) else event.end())
 
     def _fence(self, event: re.Match[str]) -> int:
         """Behind a fence: what it holds is shown, unless the reply is nothing else, or says that it acts so."""
-        ticks, body = event["ticks"], self._line_end(event.start())
+        body = self._line_end(event.start())
         info = self._whole[event.end() : body]
         if "`" in info:
             return self._code(event)
-        inner, end = self._fence_end(ticks, body)
-        if _INFO.fullmatch(info) and self._acts(event.start(), end):
-            wishes, stop = self._block(body, IN_MARKS, IN_MARKS)
+        inner, end = self._fence_end(event["ticks"], body)
+        if INFO.fullmatch(info) and self._acts(event.start(), end):
+            wishes, stop = read_block(self._source, body, IN_MARKS, IN_MARKS)
             if wishes and self._source.past_space(stop) >= inner >= stop and self._take(wishes, event.start(), end):
                 return end
         return self._quote(event.start(), end)
 
     def _fence_end(self, ticks: str, body: int) -> tuple[int, int]:
         """Where the fence's last line begins and ends; without one, it ends with the thought or the text."""
-        for close in _FENCE.finditer(self._whole, body):
+        for close in FENCE_END.finditer(self._whole, body):
             if close[1].startswith(ticks):
                 self._source.spend(close.end() - body)
                 return close.start(), close.end()
         self._source.spend(len(self._whole) - body)
-        marks = [self._source.find(mark, body) for mark in vocabulary.THOUGHTS.values()]
+        marks = [self._source.find(mark, body) for mark in THOUGHTS.values()]
         end = min([mark for mark in marks if mark >= 0], default=len(self._whole))
         return end, end
 
     def _acts(self, start: int, end: int) -> bool:
+        """Whether a fence may hold calls that are meant."""
         if not self._spoke:
-            self._fenced = _only_fences(self._whole[start:]) if self._fenced is None else self._fenced
+            self._fenced = only_fences(self._whole[start:]) if self._fenced is None else self._fenced
             return self._fenced
-        trailing = self._source.match(_TRAILING, end)
+        trailing = self._source.match(TRAILING, end)
         last = self._source.past_space(trailing.end() if trailing else end) == len(self._whole)
         return last and start - self._since < 400 and announced(self._whole[self._since : start])
 
-    def _object(self, start: int) -> int:
+    # Calls
+
+    def _object(self, event: re.Match[str]) -> int:
         """An object or a list without marks."""
+        start = event.start()
         found = bare_objects(self._source, start) if start >= self._objects_from else None
         if found is None:
             if start >= self._objects_from and not _CALL_LIKE.match(self._whole, start):
@@ -226,50 +186,19 @@ class Pass:
     def _function(self, event: re.Match[str]) -> int:
         """A call as program text, without marks: the last thing in the reply, on lines of its own."""
         start = self._source.past_space(event.start())
-        wishes, end = self._block(start, (functions,), (functions,))
+        wishes, end = read_block(self._source, start, (functions,), (functions,))
         last = self._source.past_space(end) == len(self._whole)
         known = all(self._source.tools.known(wish.name) for wish in wishes)
-        if last and known and wishes and self._take(wishes, start, end):
+        if wishes and last and known and self._take(wishes, start, end):
             return end
         return self._quote(event.start(), event.end())
 
     def _calls(self, start: int, forms: Sequence[Form]) -> int:
         """The calls that begin at `start`, or the marks there as words."""
-        found, end = self._block(start, forms)
-        if not found or not self._take(found, start, end):
-            return self._quote(start, max(end, start + 1))
-        return end
-
-    def _block(self, at: int, forms: Sequence[Form], more: Sequence[Form] = _MORE) -> tuple[list[Wish], int]:
-        """Calls one behind the other, with marks around them; where they end or, without any, where the marks do."""
-        wishes: list[Wish] = []
-        end = at
-        while True:
-            at, opened = self._past_marks(end, between=bool(wishes))
-            found = self._first(IN_MARKS if opened else more if wishes else forms, at)
-            if found is None or not found.wishes:
-                break
-            wishes += found.wishes
-            end = found.end
-        if not wishes:
-            return [], at
-        trailing = self._source.match(_TRAILING, end)
-        return wishes, trailing.end() if trailing else end
-
-    def _past_marks(self, at: int, *, between: bool) -> tuple[int, bool]:
-        """Behind the marks at `at`, and whether the last of them lets a call begin."""
-        opened = False
-        while True:
-            space = self._source.match(_BETWEEN, at) if between else None
-            at = space.end() if space else self._source.past_space(at)
-            mark = self._source.match(_MARK, at)
-            if mark is None:
-                return at, opened
-            at, opened = mark.end(), mark["open"] is not None
-
-    def _first(self, forms: Sequence[Form], at: int) -> Reading | None:
-        readings = (form(self._source, at) for form in forms)
-        return next((reading for reading in readings if reading), None)
+        wishes, end = read_block(self._source, start, forms)
+        if wishes and self._take(wishes, start, end):
+            return end
+        return self._quote(start, max(end, start + 1))
 
     def _take(self, wishes: list[Wish], start: int, end: int) -> bool:
         """Whether the calls are the model's own and of tools that are there: they are kept then."""
@@ -279,28 +208,3 @@ class Pass:
         self.wishes += known
         self._thinking, self._since = False, end
         return True
-
-
-def _code_spans(text: str) -> dict[int, int]:
-    """Where the code span ends that begins with the back-ticks at a place."""
-    ends: dict[int, int] = {}
-    spans: dict[int, int] = {}
-    for run in reversed([*re.finditer("`+", text)]):
-        length = run.end() - run.start()
-        spans[run.start()] = ends.get(length, 0)
-        ends[length] = run.end()
-    return spans
-
-
-def _only_fences(text: str) -> bool:
-    """Whether a text is nothing but fences."""
-    ticks = ""
-    for line in text.split("\n"):
-        mark = _FENCE.match(line) if ticks else re.match(r"[ \t]{0,40}(`{3,}|~{3,})", line)
-        if ticks:
-            ticks = "" if mark and mark[1].startswith(ticks) else ticks
-        elif mark:
-            ticks = mark[1]
-        elif line.strip():
-            return False
-    return True

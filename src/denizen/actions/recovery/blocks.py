@@ -1,0 +1,54 @@
+"""Calls one behind the other, with the marks around them."""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from denizen.actions.recovery.forms import IN_MARKS, UNMARKED, Form, bare_objects
+from denizen.actions.recovery.source import Reading, Source, Wish
+from denizen.actions.recovery.vocabulary import CLOSES, OPENS
+
+TRAILING: Final = re.compile(rf"(?:\s{{0,99}}(?:{CLOSES}))+")
+"""Marks behind a call."""
+
+_MARK: Final = re.compile(rf"(?P<open>{OPENS})|(?P<close>{CLOSES})")
+_BETWEEN: Final = re.compile(r"\s*[;,]?\s*")
+_MORE: Final = (*UNMARKED, bare_objects)
+"""Forms that may follow a call without a mark."""
+
+
+def read_block(source: Source, at: int, forms: Sequence[Form], more: Sequence[Form] = _MORE) -> tuple[list[Wish], int]:
+    """The calls that begin at `at`, and where they end; without any, where the marks end that stand there.
+
+    Without a mark, the first is in one of `forms`, those behind it in one of `more`.
+    """
+    wishes: list[Wish] = []
+    end = at
+    while True:
+        at, opened = _past_marks(source, end, between=bool(wishes))
+        found = _first(source, IN_MARKS if opened else more if wishes else forms, at)
+        if found is None or not found.wishes:
+            break
+        wishes += found.wishes
+        end = found.end
+    if not wishes:
+        return [], at
+    trailing = source.match(TRAILING, end)
+    return wishes, trailing.end() if trailing else end
+
+
+def _past_marks(source: Source, at: int, *, between: bool) -> tuple[int, bool]:
+    """Behind the marks at `at`, and whether the last of them lets a call begin."""
+    opened = False
+    while True:
+        space = source.match(_BETWEEN, at) if between else None
+        at = space.end() if space else source.past_space(at)
+        mark = source.match(_MARK, at)
+        if mark is None:
+            return at, opened
+        at, opened = mark.end(), mark["open"] is not None
+
+
+def _first(source: Source, forms: Sequence[Form], at: int) -> Reading | None:
+    readings = (form(source, at) for form in forms)
+    return next((reading for reading in readings if reading), None)
