@@ -120,6 +120,7 @@ async def test_it_may_be_interspersed_with_other_reads(play: Play) -> None:
         [("write", {"text": str(number)}) for number in range(8)],
         [[LOOK, LOOK, LOOK]],
         [("look", {"path": str(number)}) for number in range(12)],
+        [step for begin in (0, 5, 10) for step in (LOOK, *[("look", {"path": str(begin + n)}) for n in range(5)])],
     ],
     ids=[
         "twice is none",
@@ -130,6 +131,7 @@ async def test_it_may_be_interspersed_with_other_reads(play: Play) -> None:
         "changes with like words",
         "thrice in one reply",
         "reading on",
+        "coming back to something now and then",
     ],
 )
 async def test_what_is_no_loop(play: Play, steps: list[Any]) -> None:

@@ -91,6 +91,7 @@ class Loops:
         self._fresh, self._stale = (self._fresh + 1, 0) if True in news else (0, self._stale + 1)
         if self._fresh >= NOTHING_NEW:
             self._rung = 0
+            self._counts.clear()
             self._errors.clear()
         if sign := (self._sign(steps) if steps else None) or self._nothing_new():
             self._climb(sign)
