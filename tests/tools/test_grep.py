@@ -250,3 +250,27 @@ def answer(tool: Tool, args: dict[str, Any], turn: ToolContext) -> str:
         return asyncio.run(tool.run(args, turn)).text
     except ToolRefused as refused:
         return str(refused)
+
+
+@pytest.mark.usefixtures("tree")
+@pytest.mark.parametrize(
+    ("args", "text"),
+    [
+        ({"type": "python"}, "src/main.py\n1:import os\nsrc/view.py\n1:import main"),
+        ({"type": "md"}, "notes.md\n2:import two"),
+        ({"type": "py", "glob": "v*"}, "src/view.py\n1:import main"),
+        ({"type": "rust"}, "[no matches]\n[not searched, because git ignores them: 1]"),
+        ({"type": "rust", "path": "src/main.py"}, "[no matches]"),
+        ({"jq": ".matches[1] | [.file, .line, .text]"}, '["src/main.py",1,"import os"]'),
+        ({"jq": ".matches", "context": 1, "path": "notes.md"}, '[{"file":"notes.md","line":2,"text":"import two"}]'),
+        ({"jq": ".matches[].count", "mode": "count"}, "1\n1\n1"),
+        ({"jq": ".matches[].file", "mode": "files"}, "notes.md\nsrc/main.py\nsrc/view.py"),
+    ],
+)
+async def test_languages_and_filters(args: dict[str, Any], text: str, grep: Tool, call: Call) -> None:
+    assert (await call(grep, pattern="import", **args)).text == text
+
+
+async def test_a_filter_sees_more_matches_than_are_shown(grep: Tool, workspace: Path, call: Call) -> None:
+    (workspace / "a.txt").write_text("x\n" * (20 * MOST))
+    assert (await call(grep, pattern="x", jq=".whole, (.matches | length)")).text == f"false\n{10 * MOST}"
