@@ -80,6 +80,11 @@ FORMS: Final = {
     "fence of a list": '```json\n{"tool_calls": [{"name": "bash", "args": {"command": "ls"}}]}\n```',
     "fence with marks": f"```\n{HERMES}\n```",
     "tool_code": "```tool_code\nbash(command='ls')\n```",
+    "printed": "```tool_code\nprint(default_api.bash(command='ls'))\n```",
+    "llama's own": '<|python_tag|>bash.call(command="ls")',
+    "antml": '<function_calls><invoke name="bash"><parameter name="command">ls</parameter></invoke></function_calls>',
+    "tool_use": '<tool_use>{"name": "bash", "input": {"command": "ls"}}</tool_use>',
+    "react": 'Action: bash\nAction Input: {"command": "ls"}',
     "flat": '```tool_code\n{"tool": "bash", "command": "ls"}\n```',
 }
 

@@ -37,6 +37,11 @@ def test_calls_behind_a_thought_that_never_ends_are_run() -> None:
     assert (got.thinking, got.text) == ("I need the folder.", "")
 
 
+def test_a_second_end_of_a_thought_ends_nothing() -> None:
+    got = recover(f"<think>Hm.</think>The page says a</think> {HERMES}")
+    assert (got.calls, got.thinking) == ([], "Hm.")
+
+
 def test_several_calls_keep_their_order() -> None:
     read = '<tool_call>{"name": "read", "arguments": {"path": "a"}}</tool_call>'
     assert called(f"{HERMES}\n{read} and {HERMES}") == [CALL, ("read", {"path": "a"}), CALL]

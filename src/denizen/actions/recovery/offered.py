@@ -45,7 +45,7 @@ class Offered:
     def known(self, written: str) -> str:
         """The tool that is meant by `written`; empty where none is."""
         name = written.strip().partition("<|")[0]
-        candidates = [name, html.unescape(name)]
+        candidates = [name, html.unescape(name), name.removesuffix(".call")]
         candidates += [name.removeprefix(prefix) for prefix in _PREFIXES]
         return next((candidate for candidate in candidates if candidate in self._parameters), "")
 

@@ -18,7 +18,7 @@ _THOUGHT_OR_TOKEN: Final = re.compile(
 )
 _CALL: Final = re.compile(
     r"<[/\w]|>>>|\[TOOL|[\[{]\s{0,99}[{\[\"']|^[ \t]{0,9}\[?[^\W\d][\w.-]{0,127}\s?\(|\bto=functions\."
-    r"|(?:call|tool_code|tool_use|TOOL|TOOL_CALL)\s?:",
+    r"|(?:call|tool_code|tool_use|TOOL|TOOL_CALL|Action)\s?:",
     re.MULTILINE,
 )
 

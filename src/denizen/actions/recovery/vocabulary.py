@@ -10,7 +10,7 @@ from typing import Final
 BAR: Final = "[|｜]"
 """The bar of special tokens: DeepSeek's is another character."""
 
-_CALLS: Final = r"(?:longcat_|dots_)?(?:tool|function)_?calls?|tool_code"
+_CALLS: Final = r"(?:longcat_|dots_)?(?:tool|function)_?calls?|tool_code|tool_use"
 _NAMESPACE: Final = r"(?:[\w-]{1,20}[:|]|｜DSML｜)?"
 _LETTERS: Final = r"[\w▁]{0,40}"
 _MINIMAX: Final = r"(?:\]<\]minimax\[>\[)?"

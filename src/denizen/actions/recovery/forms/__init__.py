@@ -7,8 +7,8 @@ function here. `OPENERS` are recognised wherever they stand; the others need one
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from denizen.actions.recovery.forms.functions import angled, functions, prefixed
-from denizen.actions.recovery.forms.names import addressed, lined, separated
+from denizen.actions.recovery.forms.functions import angled, functions, prefixed, printed
+from denizen.actions.recovery.forms.names import acted, addressed, lined, separated
 from denizen.actions.recovery.forms.nested import nested
 from denizen.actions.recovery.forms.objects import bare_objects, objects
 from denizen.actions.recovery.forms.pairs import elements, pairs
@@ -22,10 +22,10 @@ Form = Callable[[Source, int], Reading | None]
 UNMARKED: Final[Sequence[Form]] = (nested, tagged, elements, addressed, angled)
 """Forms that can't be mistaken for anything else."""
 
-IN_MARKS: Final[Sequence[Form]] = (*UNMARKED, objects, separated, prefixed, functions, lined, pairs)
+IN_MARKS: Final[Sequence[Form]] = (*UNMARKED, objects, separated, prefixed, printed, functions, lined, pairs)
 """Forms between marks."""
 
-FORMS_AT_LINES: Final[Sequence[Form]] = (prefixed, lined)
+FORMS_AT_LINES: Final[Sequence[Form]] = (prefixed, lined, acted)
 """Forms that begin a line."""
 
 OPENERS: Final = (
@@ -39,6 +39,7 @@ OPENERS: Final = (
 
 BARE_LINES: Final = (
     r"^(?:(?:call|tool_call|tool_code|tool_use|TOOL_CALL|TOOL)\s?:\s?(?=[^\W\d][\w.-]{0,127}\s?[({])"
+    r"|Action ?: ?(?=[^\W\d][\w.-]{0,127}[ \t]{0,9}\nAction Input ?:)"
     r"|>>>(?=[^\W\d][\w.-]{0,127}\n\s?\{))"
 )
 """Where the bare forms begin, at the beginning of a line."""

@@ -7,6 +7,7 @@ from denizen.actions.recovery.source import Reading, Source, Wish
 from denizen.actions.recovery.values import Unreadable, Values
 
 _NAME: Final = re.compile(r"\s{0,9}(?P<name>[^\W\d][\w.-]{0,127})\s?(?=\()")
+_PRINT: Final = re.compile(r"print\(\s{0,9}")
 _PREFIXED: Final = re.compile(
     r"(?P<angle><)?(?:(?:call|tool_call|tool_code|tool_use|TOOL_CALL|TOOL)\s?)?:\s?(?P<name>[^\W\d][\w.-]{0,127})\s?(?=[({])"
 )
@@ -16,6 +17,16 @@ _PREFIXED_ALONE: Final = re.compile(r"(?:call\s?)?:\s?(?P<name>[^<>\n]{1,128})(?
 def functions(source: Source, at: int) -> Reading | None:
     """One call, or several in brackets."""
     return _listed(source, at) if source.text.startswith("[", at) else _one(source, at)
+
+
+def printed(source: Source, at: int) -> Reading | None:
+    """One call whose result would be printed: `print(name(key='value'))`."""
+    before = source.match(_PRINT, at)
+    found = _one(source, before.end()) if before else None
+    if found is None:
+        return None
+    at = source.past_space(found.end)
+    return Reading(found.wishes, at + 1) if source.text.startswith(")", at) else None
 
 
 def angled(source: Source, at: int) -> Reading | None:

@@ -15,6 +15,7 @@ _SEPARATED: Final = re.compile(rf"(?:functions\.)?{_NAME}\s{{0,9}}(?:{_SEPARATOR
 _ADDRESSED: Final = re.compile(
     rf"(?:(?:analysis|commentary)\s?)?to=functions\.{_NAME}\s{{0,9}}(?:{_SEPARATOR}\s{{0,9}}){{0,4}}(?=\{{)"
 )
+_ACTION: Final = re.compile(rf"Action ?: ?{_NAME}[ \t]{{0,9}}\nAction Input ?: ?(?=\{{)")
 _LINE: Final = re.compile(rf"(?:>>>)?{_NAME}\n\s?(?=\{{)")
 _FENCE: Final = re.compile(r"\s{0,9}```")
 
@@ -27,6 +28,11 @@ def separated(source: Source, at: int) -> Reading | None:
 def addressed(source: Source, at: int) -> Reading | None:
     """`commentary to=functions.NAME json{…}`."""
     return _read(source, _ADDRESSED, at)
+
+
+def acted(source: Source, at: int) -> Reading | None:
+    """`Action: NAME` and `Action Input: {…}` in the next line."""
+    return _read(source, _ACTION, at)
 
 
 def lined(source: Source, at: int) -> Reading | None:
