@@ -9,6 +9,9 @@ from tests.engine.conftest import MakeAgent
 from tests.engine.scene import kinds, requests_of, results, say
 
 from denizen import Agent, run_agent, tool
+from denizen.actions import Native
+from denizen.context import WorkingMemory
+from denizen.engine.profiles import Profile
 from denizen.entries import AnyEntry
 from denizen.messages import Text, ToolResult, UserMessage
 from denizen.models.anthropic import AnthropicModel
@@ -19,6 +22,7 @@ from denizen.testing.loopback import LoopbackServer
 
 Entries = Callable[[Agent], Awaitable[list[AnyEntry]]]
 
+TOLD = "Result of weather:\nsunny in Rome\n"
 CALL = '<tool_call>{"name": "weather", "arguments": {"city": "Rome"}}</tool_call>'
 TWO = f"Let me look.\n{CALL}\n{CALL.replace('Rome', 'Oslo')}"
 
@@ -53,6 +57,23 @@ async def test_a_session_that_is_opened_again_knows_its_results(agent_of: MakeAg
         "Result of weather:\nsunny in Rome\nResult of weather:\nsunny in Oslo\n",
         "Sunny in both.",
     ]
+
+
+async def test_the_same_reply_twice_is_run_twice(agent_of: MakeAgent) -> None:
+    agent = agent_of(say(CALL), say(CALL), say("Still sunny."), tools=[weather])
+    result = await run_agent("weather in Rome? look twice", agent=agent)
+    assert [each.text for each in results(result)] == ["sunny in Rome", "sunny in Rome"]
+    assert [message.text for message in requests_of(agent)[2].messages][1:] == [CALL, TOLD, CALL, TOLD]
+
+
+async def test_a_working_memory_shows_their_outputs(agent_of: MakeAgent) -> None:
+    profile = Profile("coder", Native(), WorkingMemory)
+    agent = agent_of(say(TWO), say("Sunny in both."), tools=[weather], profile=profile)
+    result = await run_agent("weather in Rome and Oslo?", agent=agent)
+    assert (result.reply, result.iterations) == ("Sunny in both.", 2)
+    said = requests_of(agent)[1].messages
+    assert not any(isinstance(message, ToolResult) for message in said)
+    assert "sunny in Oslo" in said[-1].text
 
 
 async def test_what_a_reply_quotes_is_the_answer(agent_of: MakeAgent) -> None:

@@ -25,7 +25,7 @@ class Native:
             calls = [_with_clean_name(call, tools) if "<|" in call.name else call for call in calls]
         elif len(tools) and may_hold_calls(text, (tool.name for tool in tools)):
             found = recover_calls(text, tools)
-            calls, text = found.calls, found.text
+            calls, text = [_with_own_id(call, message) for call in found.calls], found.text
             thoughts += [found.thinking] if found.thinking else []
         return Intent(calls, text, "\n".join(thoughts))
 
@@ -43,6 +43,11 @@ def _with_clean_name(call: ToolCall, tools: Toolset) -> ToolCall:
     """The call under its tool's name, where a server left special tokens behind it (`name<|channel|>commentary`)."""
     name = call.name.partition("<|")[0]
     return msgspec.structs.replace(call, name=name) if name in tools else call
+
+
+def _with_own_id(call: ToolCall, message: AssistantMessage) -> ToolCall:
+    """The call under an id that it doesn't share with the same words later on, when the context has grown."""
+    return msgspec.structs.replace(call, id=f"{call.id}-{message.usage.context}")
 
 
 def _told(results: Sequence[ToolResult]) -> UserMessage:

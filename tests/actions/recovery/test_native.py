@@ -4,7 +4,7 @@ from tests.actions.recovery.offer import HERMES
 
 from denizen import tool
 from denizen.actions import Native
-from denizen.messages import AssistantMessage, Image, Text, Thinking, ToolCall, ToolResult, UserMessage
+from denizen.messages import AssistantMessage, Image, Text, Thinking, ToolCall, ToolResult, Usage, UserMessage
 from denizen.ports import Intent, Toolset
 
 
@@ -26,6 +26,13 @@ def test_calls_in_the_text_are_the_replys_and_the_rest_is_its_text() -> None:
     intent = _read(reply)
     assert [(call.name, call.args) for call in intent.calls] == [("bash", {"command": "ls"})]
     assert (intent.reply, intent.thoughts) == ("I'll look.", "Hm.\nSo.")
+
+
+def test_the_same_words_later_in_a_conversation_are_another_call() -> None:
+    replies = [AssistantMessage([Text(HERMES + HERMES)], usage=Usage(tokens, 20)) for tokens in (100, 100, 200)]
+    first, again, later = ([call.id for call in _read(reply).calls] for reply in replies)
+    assert first == again
+    assert len({*first, *later}) == 4
 
 
 def test_structured_calls_are_taken_as_they_are() -> None:
