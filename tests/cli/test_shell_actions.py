@@ -15,6 +15,7 @@ def test_standard_output_carries_the_answer_alone_and_commands_are_progress(deni
     model.plays(LOOKS, ANSWERS)
     ran = denizen("ask", "--actions", "shell", "hi")
     assert ran.out == "It prints hello (once).\n"
+    assert ran.err.startswith("  Let me look.\n")
     assert "✓ read hello.py ·" in ran.err
     assert "$(" not in ran.err
     assert "[1] $ read" in model.told()

@@ -9,6 +9,7 @@ from typing import Self
 import click
 import msgspec
 
+from denizen.actions.shell.reply import read_reply
 from denizen.cli.approval import Person
 from denizen.cli.calls import in_short
 from denizen.cli.changes import changes
@@ -35,6 +36,7 @@ from denizen.events import (
     TurnParked,
     Withdrawn,
 )
+from denizen.messages import AssistantMessage
 from denizen.ports import Answer, Ask, Control, Parked
 
 SHORT = 30
@@ -60,6 +62,7 @@ class Terminal:
         self._live = sys.stdout.isatty()
         self._passing = Passing(clock, wanted=not quiet)
         self._streamed = self._mid_line = False
+        self._beside = ""  # what the reply says beside its commands
         self._running: dict[str, tuple[str, float]] = {}
         self._result: RunResult | None = None
 
@@ -76,14 +79,14 @@ class Terminal:
         """Show it."""
         match event:
             case LlmStart():
-                self._streamed = False
+                self._streamed, self._beside = False, ""
                 self._passing.show("thinking …", self._clock.monotonic())
             case LlmStream(event=TextDelta(delta=delta)) if self._live and self.render is None:
                 self._stream(printable(delta))
             case LlmEnd(message=message):
                 self._end_line()
-                if message.tool_calls and not self._streamed and message.text.strip():
-                    self._line(f"  {printable(message.text).strip()}", "bright_black")
+                if not self._streamed:
+                    self._beside = _beside(message)
             case ToolStart() | ToolUpdate() | ToolEnd():
                 self._tool(event)
             case Done(result=result):
@@ -97,6 +100,7 @@ class Terminal:
 
     async def ask(self, request: Ask) -> Answer | Parked:
         """Ask at the terminal."""
+        self._say_beside()
         self._passing.clear()
         return await self._person.ask(request)
 
@@ -107,6 +111,12 @@ class Terminal:
             self._mid_line = not text.endswith("\n")
             write(text)
 
+    def _say_beside(self) -> None:
+        """What the reply says beside its commands, once it is clear that they are some."""
+        if self._beside:
+            self._line(f"  {printable(self._beside).strip()}", "bright_black")
+        self._beside = ""
+
     def _end_line(self) -> None:
         if self._mid_line:
             self._mid_line = False
@@ -115,6 +125,7 @@ class Terminal:
     def _tool(self, event: ToolStart | ToolUpdate | ToolEnd) -> None:
         match event:
             case ToolStart():
+                self._say_beside()
                 self._running[event.tool_call_id] = (in_short(event.tool_name, event.args), self._clock.monotonic())
             case ToolUpdate(text=text) if event.tool_call_id in self._running:
                 what, since = self._running[event.tool_call_id]
@@ -178,6 +189,14 @@ class Terminal:
             self._passing.clear()
             self._end_line()
             click.secho(text, fg=colour, err=True)
+
+
+def _beside(message: AssistantMessage) -> str:
+    """What a reply says beside its calls, structured or commands."""
+    if message.tool_calls:
+        return message.text.strip()
+    found = read_reply(message.text)
+    return found.prose if found.commands else ""
 
 
 def _again(event: Retry) -> str:
