@@ -8,7 +8,7 @@ class Once:
     """An action format that remembers what the last reply meant: the loop, the context and the driver each ask."""
 
     def __init__(self, actions: ActionFormat) -> None:
-        self._actions = actions
+        self.format = actions
         self._last: tuple[AssistantMessage, Toolset, Intent] | None = None
         self.prepare = actions.prepare
         self.report = actions.report
@@ -18,5 +18,5 @@ class Once:
         """What the reply asks for."""
         last = self._last
         if last is None or last[0] is not message or last[1] is not tools:
-            self._last = last = (message, tools, self._actions.read(message, tools))
+            self._last = last = (message, tools, self.format.read(message, tools))
         return last[2]

@@ -82,7 +82,7 @@ async def _usage(chat: Conversation, _: str) -> None:
 async def _compact(chat: Conversation, _: str) -> None:
     with chat.options.host() as host:
         if not await compact(chat.agent, await chat.session(), host):
-            _tell("There is nothing to compact yet.")
+            _tell("There is nothing to compact.")
 
 
 async def _undo(chat: Conversation, how: str) -> None:

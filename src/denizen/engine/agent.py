@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from denizen.actions import Once, Shell
+from denizen.actions import Once
 from denizen.checkpoints import Shadow, shadow_of
 from denizen.clock import Clock, SystemClock
 from denizen.config import Config
@@ -26,7 +26,7 @@ from denizen.engine.drivers import NewDriver, Watched, find_driver, with_tools_o
 from denizen.engine.feed import Feed
 from denizen.engine.known import known
 from denizen.engine.loops import Loops, changing_tools
-from denizen.engine.profiles import Profile, find_actions, find_profile, with_help
+from denizen.engine.profiles import Profile, find_actions, find_context, find_profile, with_help
 from denizen.engine.undo import finish_undo
 from denizen.memory import open_memory
 from denizen.messages import AssistantMessage, ToolCall, ToolResult
@@ -81,9 +81,7 @@ class Agent:
         self.checkpoints = self._checkpoints()
         self.redactor = Redactor.from_environ(environ, secrets_of(self.config, dotenv))
         self.model = known(model or open_model(self.config, environ=environ, clock=self.clock))
-        actions = find_actions(self.config.agent.actions, self.profile, self.model)
-        self.actions = Once(actions)
-        self.acts_by_text = isinstance(actions, Shell)
+        self.actions = Once(find_actions(self.config.agent.actions, self.profile, self.model))
         self.store = store or JsonlStore(self.home / "sessions", clock=self.clock, redactor=self.redactor)
         own, trusted = self.config.agent.workspace_dir, is_trusted(self.home, self.workspace)
         self.skills, self.skill_notices = find_skills(own, self.workspace, trusted=trusted, profile=self.profile.name)
@@ -91,7 +89,7 @@ class Agent:
         notes = self.profile.name == "assistant"
         self.memory = open_memory(self.config, clock=self.clock, redact=self.redactor.text, with_notes=notes)
         given = self._own_tools() if tools is None else tools
-        self.tools = Toolset(with_help(given, actions))
+        self.tools = Toolset(with_help(given, self.actions.format))
         self._changing = changing_tools(self.tools)
         self.tool_names = [tool.name for tool in self.tools]
         self.tool_tokens = estimate_text(msgspec.json.encode(self.tools.schemas).decode())
@@ -145,7 +143,10 @@ class Agent:
         """What this agent knows of an open session, up to its head."""
         if session not in self._feeds:
             self._feeds[session] = Feed(
-                lambda: self.profile.context(self.actions, self.tools), self.driver, self.actions, self.tools
+                lambda: find_context(self.profile, self.model)(self.actions, self.tools),
+                self.driver,
+                self.actions,
+                self.tools,
             )
         feed = self._feeds[session]
         feed.read_on(session.entries)

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from denizen.engine.agent import Agent
 
 
+Context = Callable[[ActionFormat, Toolset], ContextPolicy]
+"""Makes a context policy."""
+
+
 def standard_tools(agent: "Agent") -> list[Tool]:
     """Those that every agent has."""
     return default_tools(agent.config, sandbox=agent.sandbox, memory=agent.memory, environ=agent.environ)
@@ -44,7 +48,7 @@ class Profile:
 
     name: str
     actions: ActionFormat
-    context: Callable[[ActionFormat, Toolset], ContextPolicy]
+    context: Context
     tools: Callable[["Agent"], list[Tool]] = standard_tools
     identity: str = IDENTITY
     checkpoints: bool = False
@@ -74,6 +78,11 @@ def find_profile(name: str | Profile) -> Profile:
     if name not in PROFILES:
         raise ConfigError(f"there is no profile {name!r}; there is: {', '.join(PROFILES)}")
     return PROFILES[name]
+
+
+def find_context(profile: Profile, model: KnownModel) -> Context:
+    """The profile's context policy; the offline model finds its way by all that it looked up, so it sees all of it."""
+    return Transcript if model.name == OFFLINE else profile.context
 
 
 def find_actions(name: str, profile: Profile, model: KnownModel) -> ActionFormat:

@@ -3,6 +3,7 @@
 import platform
 from datetime import datetime
 
+from denizen.actions import Shell
 from denizen.engine.feed import PROMPT
 from denizen.engine.turn import Turn
 from denizen.entries import SessionEntry, StateEntry
@@ -34,7 +35,7 @@ def _compose(turn: Turn, began: datetime) -> str:
         workspace=agent.workspace,
         model=agent.model.name,
         identity=agent.profile.identity,
-        listed=not agent.acts_by_text,
+        listed=not isinstance(agent.actions.format, Shell),
     )
 
 

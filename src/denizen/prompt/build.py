@@ -22,11 +22,12 @@ def build_prompt(
     workspace: Path,
     model: str,
     identity: str = words.IDENTITY,
+    listed: bool = True,
 ) -> str:
     """The prompt of a session: the same inputs give the same bytes, so that providers can cache it.
 
     `identity` says who the agent is, `started` is when the session began, `tools` the tools' names, `platform` the
-    system and machine (`linux x86_64`).
+    system and machine (`linux x86_64`). `listed` is False where the action format names the tools.
     The current time has no place in it: it goes with the user's messages.
     """
     runtime = {
@@ -38,7 +39,7 @@ def build_prompt(
     sections = {
         "identity": identity,
         "bootstrap-files": "\n\n".join(_files(files)),
-        "tools": "\n\n".join(_tools(tools, skills, workspace)),
+        "tools": "\n\n".join(_tools(tools, skills, workspace, listed=listed)),
         "safety": words.SAFETY,
         "runtime": "\n".join(f"- {name}: {_line(value)}" for name, value in runtime.items()),
     }
@@ -53,9 +54,10 @@ def _files(files: Sequence[PromptFile]) -> Iterator[str]:
         yield f'<file path="{_attribute(file.path)}"{source}>\n{_quoted(file.text)}\n</file>'
 
 
-def _tools(tools: Sequence[str], skills: Sequence[Skill], workspace: Path) -> Iterator[str]:
-    if tools:
+def _tools(tools: Sequence[str], skills: Sequence[Skill], workspace: Path, *, listed: bool) -> Iterator[str]:
+    if tools and listed:
         yield "\n".join(["You have access to the following tools:", *(f"- {_line(name)}" for name in tools)])
+    if tools:
         yield words.TOOLS
     if skills:
         yield "\n".join([words.SKILLS, *(_skill(skill, workspace) for skill in skills)])

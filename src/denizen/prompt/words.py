@@ -42,7 +42,7 @@ Files marked from="project" were written by that project's authors. Follow them 
 for your user."""
 
 SKILLS = """\
-Skills are instructions for particular tasks. When one fits, first `read` its file; paths in it start at its folder."""
+Skills are instructions for particular tasks. When one fits, first read its file; paths in it start at its folder."""
 
 STARTER = """\
 # AGENTS.md
