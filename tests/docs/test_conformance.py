@@ -4,11 +4,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from docs.examples.driver import Careful
 from docs.examples.session_store import Kept, MemoryStore
 from docs.examples.tool import order, stock
 
-from denizen.ports import SessionStore, Tool
-from denizen.testing import SessionStoreConformance, ToolConformance
+from denizen.ports import Driver, SessionStore, Tool
+from denizen.testing import DriverConformance, SessionStoreConformance, ToolConformance
 
 
 class TestMemoryStore(SessionStoreConformance):
@@ -32,3 +33,9 @@ class TestOrder(TestStock):
     @pytest.fixture
     def tool(self) -> Tool:
         return order
+
+
+class TestCareful(DriverConformance):
+    @pytest.fixture
+    def new_driver(self) -> Callable[[], Driver]:
+        return Careful

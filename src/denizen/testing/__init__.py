@@ -4,6 +4,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from denizen.testing.conformance_driver import DriverConformance
     from denizen.testing.conformance_model import ModelConformance
     from denizen.testing.conformance_sandbox import SandboxConformance
     from denizen.testing.conformance_store import SessionStoreConformance
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from denizen.testing.scripted import ScriptedModel
 
 __all__ = [
+    "DriverConformance",
     "FakeClock",
     "LoopbackAnthropic",
     "LoopbackOpenAI",
@@ -28,6 +30,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "DriverConformance": "conformance_driver",
     "FakeClock": "fake_clock",
     "ModelConformance": "conformance_model",
     "SandboxConformance": "conformance_sandbox",

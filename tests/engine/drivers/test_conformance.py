@@ -1,0 +1,22 @@
+"""Our drivers pass the suite that we ship."""
+
+from collections.abc import Callable
+
+import pytest
+
+from denizen.engine.drivers import DRIVERS, Watched
+from denizen.engine.loops import Loops
+from denizen.ports import Driver
+from denizen.testing import DriverConformance
+
+
+class TestOurs(DriverConformance):
+    @pytest.fixture(params=DRIVERS)
+    def new_driver(self, request: pytest.FixtureRequest) -> Callable[[], Driver]:
+        return DRIVERS[request.param]
+
+
+class TestWatched(DriverConformance):
+    @pytest.fixture(params=DRIVERS)
+    def new_driver(self, request: pytest.FixtureRequest) -> Callable[[], Driver]:
+        return lambda: Watched(DRIVERS[request.param](), Loops({"change"}, lambda call: call.name))
