@@ -1,6 +1,7 @@
 """Which commands check a project, and what they say of it."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ class OpenSandbox:
     promises = "Nothing."
     confines = False
 
-    def wrap(self, argv: list[str], *, workspace: Path, network: bool = False) -> Sandboxed:
+    def wrap(self, argv: Sequence[str], *, workspace: Path, network: bool = False) -> Sandboxed:
         return Sandboxed(argv, os.environ)
 
 
