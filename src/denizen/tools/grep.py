@@ -53,12 +53,10 @@ def grep_tool(environ: Mapping[str, str], *, seconds: float = SECONDS) -> Tool:
         """Search files for lines that match a regular expression, without files that git ignores.
 
         Args:
-            path: File or folder
-            glob: Only files like `*.py`
-            type: Only this language or file ending
+            glob: Files like `*.py`
+            type: Only this language
             context: Lines around each match
             start: First match shown
-            jq: Filter on the structured result
         """
         most = FILTERED if jq else 1
         query = Query(pattern, ignore_case, most=1 if mode == "files" else start + most * MOST, count=mode == "count")

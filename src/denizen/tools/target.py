@@ -45,6 +45,8 @@ def find_target(workspace: Workspace, path: str) -> Target:
 
     What is there wins over a symbol of the same name. Raises ToolRefused for what may not be touched.
     """
+    if not path:
+        raise ToolRefused("an empty path leads nowhere; the workspace itself is `.`")
     missing: ToolRefused | None = None
     names = path.split("/")
     for count in range(len(names), 0, -1):
