@@ -10,7 +10,8 @@ _QUESTIONS = """\
 - What language is this project?
 - List the files · What does src contain? · What does README.md contain?
 - What are the dependencies?
-- Where is NAME defined? · Find the text "NAME"
+- Where is NAME defined? · Find the text "NAME" · Who calls NAME?
+- What are the longest functions? · What are the most complex functions? (in `denizen code`)
 - What changed recently?
 - Remember that … · What do you remember?"""
 

@@ -7,8 +7,8 @@ from pathlib import PurePosixPath
 
 from denizen.messages import ToolResult
 from denizen.models.offline.languages import suffixes_of
-from denizen.models.offline.outputs import find_files, shown
-from denizen.models.offline.plan import Plan, Want, counted, failed, run
+from denizen.models.offline.outputs import find_files, read_files, shown
+from denizen.models.offline.plan import Plan, Trouble, Want, counted, failed, run
 from denizen.models.offline.question import Question
 
 NAMED = 60
@@ -23,6 +23,8 @@ CHARACTERS = 12_000
 _FOLDER = "; list it with ls"
 _MISSING = " doesn't exist"
 """What `read` says of a folder, and of what isn't there."""
+_NO_FILE = " is no file; "
+"""What `view` says of both."""
 
 
 def listed(asked: Question, found: re.Match[str]) -> Plan:
@@ -52,16 +54,29 @@ def located(asked: Question, found: re.Match[str]) -> Plan:
 def content(asked: Question, found: re.Match[str]) -> Plan:
     """What is in a file or a folder; one that isn't where it was said to be is looked for by its name."""
     path = asked.name(found["name"])
-    [result] = yield [Want("read", {"path": path})]
+    [result] = yield from read_files([path])
     if not result.is_error:
         return _told(path, result.text)
     if _FOLDER in result.text:
         return _inside(path, (yield from run("ls", path=path)))
+    if _NO_FILE in result.text and (rows := (yield from _viewed(path))):
+        return _inside(path, rows)
     paths = yield from _called(path)
     if len(paths) == 1 and paths != [path]:
-        return _told(paths[0], (yield from run("read", path=paths[0])))
-    why = f"There is no `{path}` here." if _MISSING in result.text else failed(result, "read")
+        [result] = yield from read_files(paths)
+        return _told(paths[0], result.text)
+    missing = _MISSING in result.text or _NO_FILE in result.text
+    why = f"There is no `{path}` here." if missing else failed(result, "read")
     return f"{why}\n\nThere are files of that name:\n\n{_block(paths)}" if paths else why
+
+
+def _viewed(path: str) -> Generator[Sequence[Want], Sequence[ToolResult], str]:
+    """The entries of a folder, as `view` shows them; empty for what isn't one."""
+    try:
+        heading, _, rows = (yield from run("view", path=path, depth=1)).partition("\n")
+    except Trouble:
+        return ""
+    return rows if heading.partition("  ")[0].endswith("/") else ""
 
 
 def _called(name: str) -> Generator[Sequence[Want], Sequence[ToolResult], Sequence[str]]:

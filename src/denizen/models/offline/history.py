@@ -12,13 +12,11 @@ COMMITS = 10
 MOST = 100
 """How many are shown at most."""
 
-_NUMBERS = {"few": 5, "couple": 2, "two": 2, "three": 3, "four": 4, "five": 5, "ten": 10, "dozen": 12}
-
 
 def changes(asked: Question, found: re.Match[str]) -> Plan:
     """The latest commits, of the whole repository or of one path; and what is changed but not committed."""
     path = asked.place(found)
-    number = _number(found.groupdict().get("count"))
+    number = asked.count(found, usual=COMMITS, most=MOST)
     where = "" if path == "." else f" -- {shlex.quote(path)}"
     try:
         log = yield from run("git", args=f"log -n {number} --date=short '--format=%h %ad %an: %s'{where}")
@@ -57,9 +55,3 @@ def _bullets(lines: list[str]) -> str:
 def _block(lines: list[str]) -> str:
     more = f"\n… and {len(lines) - 30} more" if len(lines) > 30 else ""
     return "```\n" + "\n".join(lines[:30]) + more + "\n```"
-
-
-def _number(word: str | None) -> int:
-    if not word:
-        return COMMITS
-    return min(max(int(word), 1), MOST) if word.isdecimal() else _NUMBERS.get(word.lower(), COMMITS)

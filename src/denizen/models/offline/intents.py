@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from denizen.models.offline import about, files, history, memory, project, search
+from denizen.models.offline import about, code, files, history, memory, project, search
 from denizen.models.offline.phrases import read_phrases
 from denizen.models.offline.plan import Plan
 from denizen.models.offline.question import Question
@@ -21,6 +21,9 @@ _ANSWERS: Final[Mapping[str, Answer]] = {
     "status": history.status,
     "changes": history.changes,
     "definition": search.definition,
+    "callers": code.callers,
+    "longest": code.longest,
+    "complicated": code.complicated,
     "text": search.text,
     "located": files.located,
     "content": files.content,

@@ -5,10 +5,13 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 
 from denizen.messages import ToolResult
-from denizen.models.offline.plan import Want, run
+from denizen.models.offline.plan import Trouble, Want, run
 
 PAGES = 16
 """Pages of a listing that are looked at; one has 500 paths."""
+
+PAGE_LINES = 400
+"""Lines that `view` shows at most."""
 
 _PAGE = 500
 _MORE = re.compile(r"^\[there is more; ", re.MULTILINE)
@@ -61,8 +64,16 @@ def find_files(pattern: str = "*", path: str = ".") -> Generator[Sequence[Want],
     return Listing(files, not _MORE.search(pages[-1]) and whole == pages)
 
 
+def read_files(paths: Sequence[str]) -> Generator[Sequence[Want], Sequence[ToolResult], Sequence[ToolResult]]:
+    """What `read` says of files, or where that isn't offered, `view`; it may say that it can't. Raises Trouble."""
+    try:
+        return (yield [Want("read", {"path": path}) for path in paths])
+    except Trouble:
+        return (yield [Want("view", {"path": path, "lines": f"1-{PAGE_LINES}"}) for path in paths])
+
+
 def shown(text: str) -> Shown:
-    """What an answer of `read` says."""
+    """What an answer of `read`, or of `view` about lines, says."""
     lines = text.split("\n")
     numbered = [match[1] for line in lines if (match := _NUMBERED.fullmatch(line))]
     remarks = [line for line in lines if not _NUMBERED.fullmatch(line)]

@@ -8,8 +8,8 @@ from typing import Final
 from denizen.messages import ToolResult
 from denizen.models.offline.languages import Language, languages_of
 from denizen.models.offline.manifests import Declared, reader_of
-from denizen.models.offline.outputs import find_files, shown
-from denizen.models.offline.plan import Plan, Want, counted, listed
+from denizen.models.offline.outputs import find_files, read_files, shown
+from denizen.models.offline.plan import Plan, Trouble, counted, listed, run
 from denizen.models.offline.question import Question
 
 MANIFESTS = 12
@@ -26,6 +26,9 @@ _NOT_OURS: Final = re.compile(
     r"|(?:test|__)?_?fixtures(?:__)?|test[-_]?data|tests?/(?:.*?/)??data)(?=/)"
 )
 """The way to a folder of what others wrote, or of what tests read."""
+
+_OTHERS: Final = "[not looked at, give it as `path`: "
+"""How `package` begins to name the manifests that it leaves out."""
 
 _MANIFEST_NAMES = (
     "{pyproject.toml,setup.cfg,setup.py,Pipfile,environment.yml,requirements*.txt,requirements*.in,package.json,Cargo.toml,go.mod,"
@@ -71,13 +74,27 @@ def _shares(counts: Sequence[tuple[Language, int]]) -> str:
 
 
 def dependencies(asked: Question, found: re.Match[str]) -> Plan:
-    """What the manifests at the root declare, each by itself; those below where there are none."""
+    """What the manifests at the root declare, each by itself; those below where there are none.
+
+    With `package`, also which versions are locked.
+    """
+    try:
+        rows = (yield from run("package", action="list")).split("\n")
+    except Trouble:
+        return (yield from _declarations())
+    told = "\n".join(row for row in rows if not row.startswith("["))
+    others = "".join(f"\n\nI didn't read {row[len(_OTHERS) : -1]}." for row in rows if row.startswith(_OTHERS))
+    return f"As manifests and lock files tell:\n\n```\n{told}\n```{others}"
+
+
+def _declarations() -> Plan:
+    """What manifests declare, as far as they can be read."""
     listing = yield from find_files(_MANIFEST_NAMES)
     paths = sorted(filter(reader_of, filter(_own, listing.files)), key=lambda path: (path.count("/"), path))
     if not paths:
         return "I find no file here that declares dependencies, such as pyproject.toml, package.json or Cargo.toml."
     chosen = ([path for path in paths if "/" not in path] or paths)[:MANIFESTS]
-    results = yield [Want("read", {"path": path}) for path in chosen]
+    results = yield from read_files(chosen)
     parts = [_declared(path, result) for path, result in zip(chosen, results, strict=True)]
     if more := paths[len(chosen) :]:
         where = " below" if all("/" in path for path in more) else ""

@@ -19,6 +19,7 @@ _POLITE = re.compile(
     re.IGNORECASE,
 )
 _AFTER = re.compile(r"(?:[\s,]*\b(?:please|thanks|thank you|for me|again)|[\s?!.,:;]+)$", re.IGNORECASE)
+_NUMBERS = {"few": 5, "couple": 2, "two": 2, "three": 3, "four": 4, "five": 5, "ten": 10, "dozen": 12}
 _SHORT = ((r"\b(what|where|who|there|it|that)'s\b", r"\1 is"), (r"\bdon't\b", "do not"), (r"\bhaven't\b", "have not"))
 
 
@@ -39,6 +40,12 @@ class Question:
     def place(self, found: re.Match[str]) -> str:
         """Where to look, as matched; `.` where nothing was said."""
         return self.name(found.groupdict().get("place")) or "."
+
+    def count(self, found: re.Match[str], *, usual: int, most: int) -> int:
+        """How many were asked for, as matched; `usual` where no number was said."""
+        word = (found.groupdict().get("count") or "").lower()
+        number = int(word) if word.isdecimal() and len(word) < 9 else _NUMBERS.get(word, usual)
+        return min(max(number, 1), most)
 
     def plain(self, found: str) -> str:
         """A matched piece with its names in it."""

@@ -5,12 +5,14 @@ from collections.abc import Sequence
 from typing import Final
 
 from denizen.models.offline.outputs import Hit, hits_in
-from denizen.models.offline.plan import Plan, counted, run
+from denizen.models.offline.plan import Plan, Trouble, counted, run
 from denizen.models.offline.question import Question
 
 LINES = 50
 """How many lines are shown."""
 
+_SYMBOLS: Final = r'if type == "array" then .[] else . end | select(.signature) | "\(.file):\(.line): \(.signature)"'
+"""What is wanted of the symbols that `view` finds."""
 _META: Final = re.compile(r"[.^$*+?{}\[\]\\|()]")
 _DEFINING: Final = (
     r"\b(?:def|class|function|func|fun|fn|struct|enum|union|trait|interface|protocol|type|typedef|extension|record"
@@ -36,11 +38,25 @@ def text(asked: Question, found: re.Match[str]) -> Plan:
 
 
 def definition(asked: Question, found: re.Match[str]) -> Plan:
+    """Where something is defined: as `view` knows the code, and where it doesn't, or isn't there, as patterns tell."""
+    name, path = asked.name(found["name"]), asked.place(found)
+    try:
+        rows = yield from run("view", path=name if path == "." else f"{path}/{name}", jq=_SYMBOLS)
+    except Trouble:
+        rows = ""
+    if symbols := [line for line in rows.split("\n") if line and not line.startswith("[")]:
+        more = f"\n… and {len(symbols) - LINES} more" if len(symbols) > LINES else ""
+        lines = "\n".join(symbols[:LINES])
+        return f"`{name}` is defined in {counted(len(symbols), 'place')}:\n\n```\n{lines}{more}\n```"
+    return (yield from _by_patterns(name, path))
+
+
+def _by_patterns(name: str, path: str) -> Plan:
     """Where something is defined, as far as patterns tell: by a keyword, an assignment, or as C and Java do it.
 
     One search for the word is enough, unless more lines have it than are shown.
     """
-    name, path = re.split(r"\.|::|#", asked.name(found["name"]))[-1] or asked.name(found["name"]), asked.place(found)
+    name = re.split(r"\.|::|#", name)[-1] or name
     mentions, remarks = hits_in((yield from run("grep", pattern=_whole(name), path=path)))
     cut = bool(mentions and remarks)
     for kind in _definitions(_escaped(name)):
