@@ -146,7 +146,7 @@ class Draft:
     def _gap(self, symbol: Symbol, block: Sequence[str], *, before: bool) -> int:
         """How many blank lines stand between the symbol and a new neighbour."""
         usual = 2 if self.language == "python" and not symbol.depth else 1
-        large = symbol.kind in _LARGE
+        large = _is_large(symbol)
         if large != (len(block) > 1):
             return usual
         above, below = self._gaps(symbol)
@@ -154,8 +154,9 @@ class Draft:
         return seen[0] if seen else usual if large else 0
 
     def _gaps(self, symbol: Symbol) -> tuple[int | None, int | None]:
-        """The blank lines before and behind the symbol, as far as there are symbols beside it."""
-        beside = [each for each in self.outline.symbols if each.depth == symbol.depth]
+        """The blank lines before and behind the symbol, as far as there are such symbols beside it."""
+        large = _is_large(symbol)
+        beside = [each for each in self.outline.symbols if each.depth == symbol.depth and _is_large(each) == large]
         above = max((each.last for each in beside if each.last < symbol.first), default=None)
         below = min((each.first for each in beside if each.first > symbol.last), default=None)
         return (
@@ -167,6 +168,10 @@ class Draft:
         """The number of lines between two; None where they aren't blank."""
         between = self.lines[last : first - 1]
         return None if any(line.strip() for line in between) else len(between)
+
+
+def _is_large(symbol: Symbol) -> bool:
+    return symbol.kind in _LARGE
 
 
 def _same(a: Sequence[str], b: Sequence[str]) -> int:

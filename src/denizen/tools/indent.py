@@ -7,6 +7,8 @@ from denizen.structure.literals import literal_lines
 from denizen.tools.whitespace import indent_of
 
 _CLOSES = re.compile(r"\s*(?:[)\]}]|end\b)")
+_BESIDE = re.compile(r"\s*(?:@|#|//|/?\*|--|\[)")
+"""How a line begins that the next one isn't indented against: a decorator, a comment, an attribute."""
 
 
 def fit(content: str, language: str, indent: str, lines: Sequence[str]) -> list[str]:
@@ -27,8 +29,8 @@ def _dedented(lines: Sequence[str], fixed: Set[int], indent: str) -> list[str]:
     lines = [line if at in fixed else line.removeprefix(common) for at, line in enumerate(lines)]
     rest = [line for at, line in enumerate(lines) if at and at not in fixed and line.strip()]
     least = min((len(indent_of(line)) for line in rest), default=0)
-    closing = len(indent) if rest and _CLOSES.match(rest[-1]) else len(indent) + 1
-    if indent and least >= closing and not common:  # all but the first line is given as it would stand there
+    level = rest and (_CLOSES.match(rest[-1]) or _BESIDE.match(lines[0]))
+    if indent and not common and least >= len(indent) + (not level):  # but for its first line, as it would stand there
         lines = [
             lines[0],
             *(line if at in fixed else line.removeprefix(indent) for at, line in enumerate(lines[1:], 1)),
