@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from denizen.actions.recovery.quoting import quoted
+from denizen.actions.recovery.vocabulary import OTHERS, QUOTES
 
 _MARK: Final = re.compile(r"<\|(start|message|end|call|return|eom|eot)\|>")
 _HEADER: Final = re.compile(
     r"\s{0,9}(?P<role>[\w.-]{1,128})?\s{0,9}"
     r"(?:(?:<\|channel\|>\s?\w{1,20}|to=[\w.-]{1,128}|<\|constrain\|>\s?\w{1,20})\s{0,9}){0,6}"
 )
+_ANOTHER: Final = re.compile(f"{QUOTES}|{OTHERS}", re.MULTILINE)
 _CHANNEL: Final = re.compile(r"<\|channel\|>\s?(\w{1,20})")
 _RECIPIENT: Final = re.compile(r"\bto=([\w.-]{1,128})")
 _NOT_TOOLS: Final = {"", "user", "self", "assistant", "all"}
@@ -58,7 +60,7 @@ def messages(text: str) -> list[Message]:
         elif following == "message" and _HEADER.fullmatch(piece):
             header = piece
         elif number == 0 and piece.strip() and following != "message" and "`" not in piece:
-            if quoted(piece, 0, len(piece)):
+            if _ANOTHER.search(piece) or quoted(piece, 0, len(piece)):
                 return []
             found.append(Message("", "analysis", "", piece))
         elif piece.strip() and (following == "message" or not _HEADER.fullmatch(piece)):

@@ -28,6 +28,9 @@ from denizen.actions.recovery.scrub import scrub
 _LEAD: Final = 300
 """Characters before a call that are looked at."""
 
+_PARAGRAPH: Final = 2_000
+"""Characters in which quotation marks are counted."""
+
 _QUOTE_MARKS: Final = "\"'`“”„‘’«»「『"
 
 
@@ -38,8 +41,17 @@ def quoted(text: str, since: int, start: int) -> bool:
         return True
     line = lead.rpartition("\n")[2]
     indented = line.isspace() and len(line.expandtabs(4)) >= 4 and "\n\n" in lead
-    in_quotes = line.count('"') % 2 == 1 or line.count("“") > line.count("”")
-    return indented or in_quotes or LINE.match(line) is not None or _leads_to_quotation(lead)
+    return (
+        indented
+        or LINE.match(line) is not None
+        or _in_quotation_marks(text[max(since, start - _PARAGRAPH) : start])
+        or _leads_to_quotation(lead)
+    )
+
+
+def _in_quotation_marks(lead: str) -> bool:
+    paragraph = SPAN.sub("", lead.rpartition("\n\n")[2])
+    return paragraph.count('"') % 2 == 1 or paragraph.count("“") > paragraph.count("”")
 
 
 def quoted_behind(text: str, end: int) -> bool:
@@ -59,27 +71,30 @@ def announced(lead: str) -> bool:
 
 
 def _leads_to_quotation(lead: str) -> bool:
-    """Whether the last sentence speaks of another's words or of an example, or the paragraph is another's words."""
+    """Whether the paragraph is another's words, or the last sentence speaks of such or of an example."""
     apart = lead.endswith("\n\n") and not lead.rstrip().endswith(":")
     lead = SPAN.sub("`", lead.rstrip())
+    *before, last = SENTENCE.split(lead[_paragraph(lead) :])
+    if not apart and (_announces(last) or any(_announces(f"{sentence} …") for sentence in before)):
+        return True
     unfinished = _sentence(lead + " ")
     sentence = unfinished or _sentence(lead)
     if OWN.match(_last(CLAUSE, sentence.rstrip(":,;— "))):
         return False
     if SAID.search(sentence) and FOLLOWS.search(sentence):
         return True
-    if unfinished and (_speaks_of_another(unfinished) or EXAMPLE.search(unfinished)):
-        return True
-    if apart:
-        return False
-    sentences = SENTENCE.split(lead[_paragraph(lead) :])
-    return any(_speaks_of_another(start) for sentence in sentences for start in _to_colons(sentence))
+    return bool(unfinished) and (_speaks_of_another(unfinished) or EXAMPLE.search(unfinished) is not None)
 
 
-def _to_colons(sentence: str) -> set[str]:
-    """The sentence up to its first colon, where a label ends, and up to its last."""
-    colons = [match.end() for match in COLON.finditer(sentence)]
-    return {sentence[:end].strip(" \t\n*_#-") for end in (*colons[:1], *colons[-1:])}
+def _announces(sentence: str) -> bool:
+    """Whether the words that stand behind a colon of the sentence are another's, or an example."""
+    colons = [colon for colon in COLON.finditer(sentence) if sentence[colon.end() :].strip()]
+    for colon in (*colons[:1], *colons[-1:]):
+        before = sentence[: colon.end()].strip(" \t\n*_#-")
+        example = sentence.startswith("\n", colon.end()) and EXAMPLE.search(before)
+        if example or _speaks_of_another(before):
+            return True
+    return False
 
 
 def _speaks_of_another(sentence: str) -> bool:

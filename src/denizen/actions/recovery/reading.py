@@ -95,9 +95,11 @@ class Pass:
     # Thoughts
 
     def _think(self, event: re.Match[str]) -> int:
+        self._thought = True
+        if self._spoke and quoted(self._whole, self._since, event.start()):
+            return self._quote(*event.span())
         end_mark = THOUGHTS[event[0]]
         close = self._source.find(end_mark, event.end())
-        self._thought = True
         if close < 0:
             self._thinking = True
             return event.end()
@@ -129,11 +131,13 @@ class Pass:
         return self._quote(event.start(), last + len(tag) if last >= event.end() else len(self._whole))
 
     def _code(self, event: re.Match[str]) -> int:
-        """Behind a code span, or behind its back-ticks where none ends in the same paragraph."""
+        """Behind a code span, or behind its back-ticks where none ends: a single one only in the same paragraph."""
         if self._spans is None:
             self._spans = code_spans(self._whole)
-        close = self._spans.get(event.start("code" if event["code"] else "ticks"), 0)
-        return self._quote(event.start(), close if close and close <= self._paragraph_end(event.end()) else event.end())
+        ticks, start = event["code"] or event["ticks"], event.start("code" if event["code"] else "ticks")
+        close = self._spans.get(start, 0)
+        ends = close and (len(ticks) > 1 or close <= self._paragraph_end(event.end()))
+        return self._quote(event.start(), close if ends else event.end())
 
     def _fence(self, event: re.Match[str]) -> int:
         """Behind a fence: what it holds is shown, unless the reply is nothing else, or says that it acts so."""
