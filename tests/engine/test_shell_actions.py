@@ -12,10 +12,12 @@ from tests.engine.scene import Host, call, requests_of, results, say
 from denizen import Agent, Config, run_agent, tool
 from denizen.config.settings import AgentSettings, PolicySettings, ProviderSettings, Rule
 from denizen.entries import AnyEntry, AssistantEntry, StartedEntry, UserEntry
+from denizen.errors import SessionError
 from denizen.events import LlmStream, RunEvent, ToolStart
 from denizen.messages import Image, Text, ToolResult, UserMessage
 from denizen.ports import Answer, Steer, ToolContext, Traits
 from denizen.testing import LoopbackAnthropic, LoopbackOpenAI
+from denizen.tools.ask import ask
 
 SHELL = Config(agent=AgentSettings(actions="shell"))
 ASKS = Config(agent=AgentSettings(actions="shell"), policy=PolicySettings(rules=[Rule(tool="mark", decide="ask")]))
@@ -259,3 +261,12 @@ async def test_the_grammar_of_all_tools_of_a_coder_is_short(agent_of: MakeAgent)
     assert len(agent.tools) > 20
     assert len(grammar) <= 3_600
     assert grammar.count("\n$(") >= len(agent.tools)
+
+
+async def test_a_turn_that_was_cut_off_goes_on_only_in_the_format_it_was_begun_in(agent_of: MakeAgent) -> None:
+    agent = agent_of("$(ask which one?)", config=SHELL, tools=[ask])
+    assert (await run_agent("go", agent=agent)).stop_reason == "parked"
+    other = agent_of("hello", tools=[ask])
+    with pytest.raises(SessionError, match="--actions"):
+        await run_agent(None, agent=other)
+    assert requests_of(other) == []

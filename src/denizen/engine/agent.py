@@ -121,6 +121,11 @@ class Agent:
             raise
         return session
 
+    @property
+    def acts_by(self) -> str:
+        """The name of the action format."""
+        return type(self.actions.format).__name__.lower()
+
     def _own_tools(self) -> Sequence[Tool]:
         """The profile's and the driver's, with the defaults that the configuration gives them."""
         return with_defaults(with_tools_of(self.new_driver, self.profile.tools(self)), self.config.tools)

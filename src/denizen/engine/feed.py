@@ -47,8 +47,8 @@ class Feed:
     """Reads on where it stopped: a turn costs what was added. A moved head is read anew.
 
     `account` is that of the turn since the last `end`; `answers` and `parked` concern the calls of the last reply, by
-    their ids; `prompt` was made for `prompt_for` (None: it must be made anew); `snapshot` is the last checkpoint.
-    `driver` is the turn's, and has seen its iterations.
+    their ids; `prompt` was made for `prompt_for` (None: it must be made anew); `snapshot` is the last checkpoint;
+    `acted_by` names the action format of the last replies. `driver` is the turn's, and has seen its iterations.
     """
 
     def __init__(
@@ -75,6 +75,7 @@ class Feed:
         self.parked: dict[str, ParkedEntry] = {}
         self.prompt = ""
         self.prompt_for: Any = None
+        self.acted_by = ""
         self.prompt_tokens = 0
         self.last_usage: Usage | None = None
         self.snapshot = ""
@@ -150,6 +151,7 @@ class Feed:
     def _remember(self, name: str, value: Any) -> None:
         if name == PROMPT:
             self.prompt, self.prompt_for = value["text"], value["for"]
+            self.acted_by = value.get("actions", "")
             self.prompt_tokens = estimate_text(self.prompt)
         elif name == APPROVED:
             self.approved.append(msgspec.convert(value, Rule))

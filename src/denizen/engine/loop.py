@@ -79,6 +79,7 @@ async def _answered_before(turn: Turn, message: UserMessage | None) -> RunResult
 async def _answer(turn: Turn, message: UserMessage | None) -> TurnStop:
     """Settle what an earlier run left, take the message in, and iterate until there is an answer."""
     new = message if message and message.id not in turn.feed.user_ids else None
+    _speak_as_begun(turn)
     try:
         left = await settle(turn)
     except TurnOver as over:
@@ -95,6 +96,16 @@ async def _answer(turn: Turn, message: UserMessage | None) -> TurnStop:
     elif left and left[0].stop_reason != "aborted" and await _is_answer(turn, *left):
         return "answered"
     return await _iterate(turn)
+
+
+def _speak_as_begun(turn: Turn) -> None:
+    """Open calls can only be read in the format they were written in."""
+    begun = turn.feed.acted_by
+    if begun and begun != turn.agent.acts_by and unfinished(turn.session.entries):
+        raise SessionError(
+            f"Session {turn.session.key} stands in the middle of a turn whose actions are {begun}, not "
+            f"{turn.agent.acts_by}. Go on with it as it was begun (--actions, --profile), or fork it before that turn."
+        )
 
 
 async def _iterate(turn: Turn) -> TurnStop:

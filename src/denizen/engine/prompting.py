@@ -16,7 +16,7 @@ async def prompt_for(turn: Turn) -> None:
     wanted = [agent.clock.now().date().isoformat(), str(agent.workspace), agent.model.name, agent.tool_names]
     if turn.feed.prompt_for != wanted:
         text = agent.redact(_compose(turn, _began(turn)))
-        await turn.append(StateEntry(name=PROMPT, value={"text": text, "for": wanted}))
+        await turn.append(StateEntry(name=PROMPT, value={"text": text, "for": wanted, "actions": agent.acts_by}))
 
 
 def _compose(turn: Turn, began: datetime) -> str:

@@ -1,13 +1,37 @@
 """A checkpoint before an iteration's first call that could change files, and after its last."""
 
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from denizen.checkpoints import Shadow
 from denizen.engine.turn import Turn
-from denizen.entries import CheckpointEntry
+from denizen.entries import AnyEntry, CheckpointEntry
 from denizen.errors import DenizenError
 from denizen.ports import Tool, Traits
 
 BEFORE = "before"
 """The label of the checkpoint before an iteration's first change."""
+AFTER = "after"
+"""The label of the one behind its last."""
 CHANGES = Traits.WRITES | Traits.EXECUTES
+
+Pair = tuple[str, str]
+"""A snapshot and a later one."""
+
+
+@dataclass(slots=True)
+class Stretch:
+    """A part of a session, as its checkpoints tell it: the `first` and the `last` snapshot, and between which of them
+    the agent was at the files (`ours`), between which somebody else may have been (`theirs`).
+
+    `open`: what the agent did since the last one is in no snapshot yet.
+    """
+
+    first: str = ""
+    last: str = ""
+    ours: list[Pair] = field(default_factory=list)
+    theirs: list[Pair] = field(default_factory=list)
+    open: bool = False
 
 
 async def keep_before(turn: Turn, tool: Tool) -> None:
@@ -21,7 +45,28 @@ async def keep_after(turn: Turn) -> None:
     """Keep what the calls made of the workspace, where there was one that could change it."""
     if turn.kept:
         turn.kept = False
-        await _keep(turn, label="after")
+        await _keep(turn, label=AFTER)
+
+
+def stretch_of(entries: Iterable[AnyEntry], first: str = "") -> Stretch:
+    """What checkpoints tell of these entries; `first` is a snapshot from before them."""
+    found = Stretch(first, first)
+    for entry in entries:
+        if isinstance(entry, CheckpointEntry):
+            between = found.theirs if entry.label == BEFORE and not found.open else found.ours
+            between += [(found.last, entry.snapshot)] if found.last not in ("", entry.snapshot) else []
+            found.first = found.first or entry.snapshot
+            found.last, found.open = entry.snapshot, entry.label == BEFORE
+    return found
+
+
+async def paths_between(checkpoints: Shadow, pairs: Sequence[Pair]) -> set[str]:
+    """The paths that differ between the snapshots of any of the pairs. Raises DenizenError."""
+    known = {each.id: each for each in await checkpoints.list()} if pairs else {}
+    if gone := [name for pair in pairs for name in pair if name not in known]:
+        raise DenizenError(f"The checkpoint {gone[0][:10]} is there no more: it was too old.")
+    found = await checkpoints.changed([(known[old], known[new]) for old, new in pairs]) if pairs else []
+    return {path for paths in found for path in paths}
 
 
 async def _keep(turn: Turn, label: str) -> None:
