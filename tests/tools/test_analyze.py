@@ -106,6 +106,7 @@ async def test_callers_say_how_often_and_where(write: Callable[[Files], None], a
 async def test_callers_can_be_asked_for_in_one_folder(write: Callable[[Files], None], analyze: Analyze) -> None:
     write({"a/x.py": "def go(): pass\ngo()\n", "b/y.py": "go()\n"})
     assert rows(await analyze("callers", "b", "go")) == ["b/y.py:1"]
+    assert rows(await analyze("callers", "b go")) == ["b/y.py:1"]
 
 
 async def test_a_function_can_be_named_with_its_file_and_class(
@@ -127,7 +128,7 @@ async def test_calls_of_a_function_from_elsewhere_are_found_too(
 ) -> None:
     write({"a.py": "import json\n\n\ndef load():\n    return json.loads('1')\n"})
     result = await analyze("callers", "loads")
-    assert result.text.startswith("[loads (not defined here): 1 call in 1 places]")
+    assert result.text.startswith("[loads (not defined here): 1 call in 1 place]")
 
 
 async def test_an_unknown_name_is_answered_with_the_nearest(write: Callable[[Files], None], analyze: Analyze) -> None:
@@ -196,7 +197,7 @@ async def test_copies_inside_one_file_are_found(write: Callable[[Files], None], 
 
 async def test_a_line_repeated_for_ever_takes_no_time(write: Callable[[Files], None], analyze: Analyze) -> None:
     write({"a.py": "f()\n" * 20_000})
-    assert "stand in several places" in (await analyze("duplicates")).text
+    assert "in several places" in (await analyze("duplicates")).text
 
 
 @pytest.mark.parametrize("what", ["complexity", "length", "duplicates", "security", "imports"])

@@ -203,7 +203,7 @@ async def test_requirements_files_are_told_apart_by_their_names(workspace: Path,
     (workspace / "requirements.txt").write_text("-r more.txt\nFlask[async]>=2 ; python_version > '3'  # web\n")
     (workspace / "requirements-dev.txt").write_text("pytest==8.0.0 \\\n  --hash=sha256:00\n")
     assert (await package("list")).text == (
-        "requirements-dev.txt (PyPI; locked by requirements-dev.txt: 1 packages)\n  pytest 8.0.0 (==8.0.0; dev)\n"
+        "requirements-dev.txt (PyPI; locked by requirements-dev.txt: 1 package)\n  pytest 8.0.0 (==8.0.0; dev)\n"
         "requirements.txt (PyPI; not locked)\n  flask (>=2)"
     )
 
@@ -297,3 +297,20 @@ def test_only_the_check_uses_the_network() -> None:
     assert Traits.NETWORK not in PACKAGE.traits
     assert Traits.NETWORK in CHECK.traits
     assert Traits.UNTRUSTED in CHECK.traits
+
+
+async def test_answers_about_a_large_project_are_short(workspace: Path, package: Call) -> None:
+    names = [f"package-{number}" for number in range(2000)]
+    places = {
+        f"node_modules/{name}": {"version": "1.0.0", "dependencies": _next(names, at)} for at, name in enumerate(names)
+    }
+    wanted = dict.fromkeys(names[:200], "^1.0.0")
+    (workspace / "package.json").write_text(json.dumps({"name": "lamp", "dependencies": wanted}))
+    (workspace / "package-lock.json").write_text(json.dumps({"packages": {"": {"dependencies": wanted}, **places}}))
+    assert len((await package("list")).text) < 4_000
+    assert len((await package("tree", depth=20)).text) < 6_000
+    assert len((await package("info", "package-1500")).text) < 500
+
+
+def _next(names: list[str], at: int) -> dict[str, str]:
+    return {name: "1" for name in names[at + 1 : at + 4]}

@@ -243,7 +243,7 @@ async def test_an_unreachable_advisory_server_is_told(check: Check) -> None:
         pass
     result = await check(settings, "npm3", "audit")
     assert result.is_error
-    assert result.text.endswith("; 12 locked packages are not checked")
+    assert result.text.endswith("; not checked: 12 locked packages")
 
 
 async def offline(advisories: Path, turn: ToolContext) -> str:
@@ -263,7 +263,7 @@ async def test_an_advisory_file_is_enough(form: str, workspace: Path, turn: Tool
         forms = {"one": record, "list": [record], "answer": {"vulns": [record]}}
         place.write_bytes(msgspec.json.encode(forms[form]))
     assert await offline(place, turn) == (
-        "package.json (npm): 1 advisories for 12 locked packages\n"
+        "package.json (npm): 1 advisory for 12 locked packages\n"
         "  chalk 4.1.2\n    not rated A-1: chalk is unsafe; mended in 4.2.0"
     )
 
@@ -321,3 +321,12 @@ async def test_a_missing_advisory_file_is_the_user_s_to_mend(
     shutil.copytree(DATA / "npm3", workspace, dirs_exist_ok=True)
     with pytest.raises(ConfigError, match=r"packages\.advisories"):
         await offline(tmp_path / "nothing.json", turn)
+
+
+async def test_without_a_lock_file_nothing_is_said_to_be_safe(
+    workspace: Path, turn: ToolContext, tmp_path: Path
+) -> None:
+    (workspace / "package.json").write_text('{"dependencies": {"chalk": "^4"}}')
+    (tmp_path / "a.json").write_bytes(msgspec.json.encode(advisory("A-1", "chalk")))
+    text = await offline(tmp_path / "a.json", turn)
+    assert text == "package.json (npm): not checked, as no lock file says which versions are used"

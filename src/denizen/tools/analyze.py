@@ -59,6 +59,8 @@ def analyze_tool(home: Path, environ: Mapping[str, str]) -> Tool:
         """
         stop = threading.Event()
         workspace = Workspace.of(turn)
+        if what in _OF_ONE and not name:
+            path, name = await in_thread(stop, _parted, workspace, path)
         asked = await in_thread(stop, _asked, workspace, path, name)
         if what in _OF_ONE and not asked.symbol:
             raise ToolRefused(f"analyze {what} needs the name of a function: analyze {what} NAME")
@@ -115,6 +117,12 @@ def _asked(workspace: Workspace, path: str, name: str) -> _Asked:
     if target.symbol:
         return _Asked("", target.symbol, place, target.missing)
     return _Asked(place)
+
+
+def _parted(workspace: Workspace, path: str) -> tuple[str, str]:
+    """A place and a name that are given as one: `src walk`."""
+    place, _, name = path.strip().rpartition(" ")
+    return (place, name) if place and find_target(workspace, path).missing else (path, "")
 
 
 def _passed(scope: Scope) -> Iterator[str]:

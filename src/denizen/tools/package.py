@@ -32,7 +32,10 @@ _ONLINE = "the registries are only asked by package_check: package_check {action
 
 def package_tools(settings: PackagesSettings) -> list[Tool]:
     """The two tools."""
+    return [_package(settings), _package_check(settings)]
 
+
+def _package(settings: PackagesSettings) -> Tool:
     @tool(traits=Traits.READS | Traits.REPEATABLE)
     async def package(
         turn: ToolContext,
@@ -65,6 +68,10 @@ def package_tools(settings: PackagesSettings) -> list[Tool]:
         data, rows = await in_thread(None, _offline, found.projects, action, name, depth)
         return await filtered(_answer(found, data, rows, most), jq, data)
 
+    return package
+
+
+def _package_check(settings: PackagesSettings) -> Tool:
     @tool(traits=Traits.READS | Traits.NETWORK | Traits.UNTRUSTED | Traits.REPEATABLE)
     async def package_check(
         turn: ToolContext,
@@ -93,7 +100,7 @@ def package_tools(settings: PackagesSettings) -> list[Tool]:
             answer = _answer(found, data, check.outdated_rows, most)
         return await filtered(answer, jq, data)
 
-    return [package, package_check]
+    return package_check
 
 
 def _offline(projects: Sequence[Project], action: str, name: str, depth: int) -> tuple[list[dict[str, Any]], Rows]:

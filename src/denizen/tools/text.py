@@ -90,3 +90,9 @@ def size(count: int) -> str:
         if count >= factor:
             return f"{count / factor:.1f} {unit}"
     return "1 byte" if count == 1 else f"{count} bytes"
+
+
+def counted(number: int, what: str) -> str:
+    """A number of things for people: `1 file`, `2,000 files`, `2 advisories`."""
+    plural = f"{what[:-1]}ies" if what.endswith("y") else f"{what}s"
+    return f"{number:,} {what if number == 1 else plural}"

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from denizen.errors import ToolRefused
 from denizen.structure import FUNCTIONS, TYPES, Located, Mention
 from denizen.tools.analysis.scope import Findings, Scope
-from denizen.tools.text import printable
+from denizen.tools.text import counted, printable
 
 BY_NAME = "found by name: others of the same name count too, calls through variables don't"
 MOST_LINES = 5
@@ -33,7 +33,9 @@ def callers(scope: Scope, name: str, defined_in: str = "") -> Findings:
     places: dict[str, list[int]] = {}
     for mention in mentions:
         places.setdefault(_within(mention), []).append(mention.reference.line)
-    findings = Findings(f"{printable(plain)} ({_where(defined)}): {_times(len(mentions))} in {len(places)} places")
+    findings = Findings(
+        f"{printable(plain)} ({_where(defined)}): {counted(len(mentions), 'call')} in {counted(len(places), 'place')}"
+    )
     for place, lines in sorted(places.items(), key=lambda each: (-len(each[1]), each[0])):
         findings.add(f"{printable(place)}:{_lines(lines)}", caller=place, lines=lines)
     findings.remarks = [BY_NAME]
@@ -97,10 +99,6 @@ def _where(defined: Sequence[Located]) -> str:
         return "not defined here"
     more = f" and {len(defined) - 3} more" if len(defined) > 3 else ""
     return printable(", ".join(f"{each.path}:{each.symbol.line}" for each in defined[:3])) + more
-
-
-def _times(count: int) -> str:
-    return "1 call" if count == 1 else f"{count:,} calls"
 
 
 def _lines(lines: Sequence[int]) -> str:

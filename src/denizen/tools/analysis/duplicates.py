@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from denizen.tools.analysis.scope import Findings, Scope
-from denizen.tools.text import printable
+from denizen.tools.text import counted, printable
 
 LINES = 6
 """Lines in a row that count as copied."""
@@ -47,7 +47,7 @@ def duplicates(scope: Scope) -> Findings:
             places.setdefault((copy.first, copy.length), [copy.first]).append(copy.start)
     total = sum(length * (len(found) - 1) for (_, length), found in places.items())
     findings = Findings(
-        f"{len(places):,} pieces of {LINES} lines or more stand in several places, {total:,} lines in all"
+        f"{counted(len(places), 'piece')} of {LINES} lines or more in several places, {counted(total, 'line')} in all"
     )
     for (_, length), found in sorted(places.items(), key=lambda each: -each[0][1] * (len(each[1]) - 1)):
         spans = [search.span(place, length) for place in found]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from denizen.structure import FUNCTIONS, IndexedFile, Symbol
 from denizen.structure.grammar import grammar, parse
 from denizen.tools.analysis.scope import Findings, Scope
-from denizen.tools.text import printable
+from denizen.tools.text import counted, printable
 
 if TYPE_CHECKING:
     from tree_sitter import Query
@@ -53,7 +53,7 @@ def functions(scope: Scope) -> Iterator[Function]:
 def most_complex(scope: Scope) -> Findings:
     """The functions with the most decisions."""
     found = sorted(functions(scope), key=lambda each: (-each.complexity, -each.lines, each.path))
-    findings = Findings(f"{len(found):,} functions; complexity, function, lines")
+    findings = Findings(f"{counted(len(found), 'function')}; complexity, function, lines")
     for each in found:
         findings.add(f"{each.complexity:>4}  {each.path}  {each.lines}", **each._asdict())
     return findings
@@ -62,7 +62,7 @@ def most_complex(scope: Scope) -> Findings:
 def longest(scope: Scope) -> Findings:
     """The functions with the most lines."""
     found = sorted(functions(scope), key=lambda each: (-each.lines, -each.complexity, each.path))
-    findings = Findings(f"{len(found):,} functions; lines, function, complexity")
+    findings = Findings(f"{counted(len(found), 'function')}; lines, function, complexity")
     for each in found:
         findings.add(f"{each.lines:>4}  {each.path}  {each.complexity}", **each._asdict())
     return findings

@@ -9,7 +9,7 @@ from denizen.ports import ToolContext
 from denizen.tools.analysis.functions import Function, functions
 from denizen.tools.analysis.scope import Findings, Scope
 from denizen.tools.git import git_tool
-from denizen.tools.text import printable
+from denizen.tools.text import counted, printable
 
 COMMITS = 1000
 """The latest that are looked at."""
@@ -32,7 +32,9 @@ def hotspots(scope: Scope, changes: Mapping[str, int]) -> Findings:
         by_file.setdefault(function.file, []).append(function)
     scores = {path: changes.get(path, 0) * sum(each.complexity for each in found) for path, found in by_file.items()}
     changed = [path for path in by_file if scores[path]]
-    findings = Findings(f"{len(changed):,} files changed in the latest {COMMITS:,} commits; changes x complexity, file")
+    findings = Findings(
+        f"{counted(len(changed), 'file')} changed in the latest {COMMITS:,} commits; changes x complexity, file"
+    )
     for path in sorted(changed, key=lambda path: (-scores[path], path)):
         complexity = sum(each.complexity for each in by_file[path])
         worst = max(by_file[path], key=lambda each: each.complexity)

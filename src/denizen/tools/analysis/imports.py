@@ -6,7 +6,7 @@ from denizen.structure import Mention
 from denizen.tools.analysis.graph import circles
 from denizen.tools.analysis.modules import FOLLOWED, Modules
 from denizen.tools.analysis.scope import Findings, Scope
-from denizen.tools.text import printable
+from denizen.tools.text import counted, printable
 
 MOST_NAMES = 30
 """Modules in one row."""
@@ -72,7 +72,9 @@ def _of_all(graph: dict[str, set[str]], below: str) -> Findings:
         for target in targets:
             importers[target] = importers.get(target, 0) + 1
     found = circles({node: graph[node] & inside for node in sorted(inside)})
-    findings = Findings(f"{len(inside):,} modules, {len(found)} circles; imported by, imports, module")
+    findings = Findings(
+        f"{counted(len(inside), 'module')}, {counted(len(found), 'circle')}; imported by, imports, module"
+    )
     for circle in found:
         findings.add(f"circle  {printable(' > '.join(circle))}", circle=circle)
     for node in sorted(inside, key=lambda node: (-importers.get(node, 0), -len(graph[node]), node)):

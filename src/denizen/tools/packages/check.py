@@ -18,7 +18,7 @@ from denizen.tools.packages.manifests import ELSEWHERE
 from denizen.tools.packages.osv import ask_osv
 from denizen.tools.packages.report import plain_name, some
 from denizen.tools.packages.versions import step
-from denizen.tools.text import printable
+from denizen.tools.text import counted, printable
 
 _ELSEWHERE = re.compile(rf"(?:{'|'.join(ELSEWHERE)}) |(?:file|link|portal|workspace|git[\w+]*|https?):|\.{{0,2}}/")
 """What a dependency asks for that no registry has."""
@@ -81,10 +81,13 @@ def audit_rows(data: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for project in data:
         head = f"{project['path']} ({project['ecosystem']})"
         if project["problem"]:
-            yield f"{head}: {project['problem']}; {project['asked']} locked packages are not checked"
+            yield f"{head}: {project['problem']}; not checked: {counted(project['asked'], 'locked package')}"
+            continue
+        if not project["locked_by"]:
+            yield f"{head}: not checked, as no lock file says which versions are used"
             continue
         count = sum(len(each["advisories"]) for each in project["unsafe"])
-        yield f"{head}: {count} advisories for {project['asked']} locked packages"
+        yield f"{head}: {counted(count, 'advisory')} for {counted(project['asked'], 'locked package')}"
         for package in project["unsafe"]:
             yield f"  {package['name']} {package['version']}"
             yield from (f"    {_advised(each)}" for each in package["advisories"])

@@ -8,10 +8,12 @@ from typing import Any
 from denizen.errors import ToolRefused
 from denizen.tools.packages.graph import Package, Project, Wanted
 from denizen.tools.packages.manifests import python_name
-from denizen.tools.text import printable
+from denizen.tools.text import counted, printable
 
 MOST_NAMES = 20
 """Names in one line."""
+MOST_WAYS = 3
+"""On which a package came."""
 LONGEST_WAY = 10
 """Packages between a direct dependency and the one that it brings, as far as the way is told."""
 
@@ -133,13 +135,12 @@ class _Tree:
 
 
 def _about(project: Project, name: str) -> Iterator[Data]:
-    plain = plain_name(project, name)
+    plain, packages = plain_name(project, name), project.lock.packages
     asked = [(wanted, key) for wanted, key in project.direct() if wanted.name == plain]
-    packages = project.lock.packages
     keys = [key for key, package in packages.items() if package.name == plain]
+    parents = _parents(packages)
     for key in keys or ([""] if asked else []):
         package = packages.get(key, Package(plain, ""))
-        parents = [printable(each.name) for each in packages.values() if key in each.needs]
         yield {
             "name": printable(plain),
             "version": printable(package.version),
@@ -149,8 +150,8 @@ def _about(project: Project, name: str) -> Iterator[Data]:
             "public": package.public,
             "asked": [_wanted(wanted, package) for wanted, settled in asked if settled == key],
             "needs": [_label(_named(packages[need])) for need in package.needs],
-            "needed_by": sorted({*parents}),
-            "ways": _ways(project, key),
+            "needed_by": sorted({printable(packages[each].name) for each in parents.get(key, ())}),
+            "ways": _ways(project, key, parents),
         }
 
 
@@ -158,28 +159,32 @@ def _named(package: Package) -> Data:
     return {"name": printable(package.name), "version": printable(package.version)}
 
 
-def _ways(project: Project, key: str) -> list[list[str]]:
-    """The shortest ways from direct dependencies to a package, one from each that brings it; three at most."""
-    packages = project.lock.packages
-    ways: list[list[str]] = []
-    for wanted, start in project.direct():
-        if start and start != key and len(ways) < 3 and (way := _way(packages, start, key)):
-            ways.append([printable(wanted.name), *(printable(packages[each].name) for each in way[1:])])
-    return ways
+def _parents(packages: Mapping[str, Package]) -> dict[str, list[str]]:
+    """Who needs each package."""
+    parents: dict[str, list[str]] = {}
+    for key, package in packages.items():
+        for need in package.needs:
+            parents.setdefault(need, []).append(key)
+    return parents
 
 
-def _way(packages: Mapping[str, Package], start: str, goal: str) -> list[str]:
-    """The keys on the shortest way; none where there isn't one."""
-    came = {start: ""}
-    edge = [start]
+def _ways(project: Project, key: str, parents: Mapping[str, Sequence[str]]) -> list[list[str]]:
+    """The shortest ways to a package from the direct dependencies that bring it; the shortest of them, first."""
+    leads = {key: ""}
+    edge = [key]
     for _ in range(LONGEST_WAY):
-        edge = [need for key in edge for need in packages[key].needs if came.setdefault(need, key) == key]
-        if goal in came:
-            way = [goal]
-            while came[way[-1]]:
-                way.append(came[way[-1]])
-            return way[::-1]
-    return []
+        edge = [
+            parent for child in edge for parent in parents.get(child, ()) if leads.setdefault(parent, child) == child
+        ]
+    direct = {settled for _, settled in project.direct() if settled != key}
+    starts = [each for each in leads if each in direct][:MOST_WAYS]
+    return [[printable(project.lock.packages[each].name) for each in _way(leads, start)] for start in starts]
+
+
+def _way(leads: Mapping[str, str], start: str) -> Iterator[str]:
+    while start:
+        yield start
+        start = leads[start]
 
 
 def plain_name(project: Project, name: str) -> str:
@@ -197,7 +202,9 @@ def _nearest(projects: Sequence[Project], name: str) -> str:
 def _heading(project: Mapping[str, Any]) -> str:
     who = f": {project['name']} {project['version']}".rstrip() if project["name"] else ""
     lock = (
-        f"locked by {project['locked_by']}: {project['packages']:,} packages" if project["locked_by"] else "not locked"
+        f"locked by {project['locked_by']}: {counted(project['packages'], 'package')}"
+        if project["locked_by"]
+        else "not locked"
     )
     return f"{project['path']}{who} ({project['ecosystem']}; {lock})"
 
