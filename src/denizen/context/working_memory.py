@@ -20,7 +20,7 @@ from denizen.entries import (
 from denizen.messages import AssistantMessage, Message, Text, ToolResult, UserMessage, UserPart
 from denizen.ports import ActionFormat, AskModel, Toolset, View
 
-_OWN = frozenset({"keep", "note", "notes"})
+_OWN = frozenset({"keep", "note", "notes", "task"})
 """The tools whose results are nothing to keep: what they did is in the memory already."""
 
 

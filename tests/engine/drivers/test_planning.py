@@ -12,6 +12,7 @@ from denizen.context import WorkingMemory
 from denizen.engine.profiles import Profile
 from denizen.messages import ToolResult, UserMessage
 from denizen.ports import Traits
+from denizen.tools.keep import keep
 from denizen.tools.task import task
 
 CONFIG = Config(agent=AgentSettings(driver="planning"))
@@ -104,13 +105,14 @@ async def test_a_plan_is_kept_by_commands_in_text_and_shown_with_each_call(agent
     replies = [
         "$(task plan\nRead the spec\nWrite (after 1)\n  the parser\n  the printer)",
         "$(look 1) $(task done 1) $(task start 2.1)",
+        "$(keep all)",
         "Half of it is written.",
     ]
     profile = Profile("planner", Shell(), WorkingMemory, driver="planning")
-    agent = agent_of(*replies, tools=[look, task], profile=profile)
+    agent = agent_of(*replies, tools=[look, task, keep], profile=profile)
     result = await run_agent("go", agent=agent)
     assert result.reply == "Half of it is written."
-    first, second, third = ["\n".join(message.text for message in each.messages) for each in requests_of(agent)]
+    first, second, third, last = ["\n".join(message.text for message in each.messages) for each in requests_of(agent)]
     assert "[system] Begin with a plan" in first
     assert "[plan]\nPlan: 0 of 3 done; ready: 1\n" in second
     assert third.count("[plan]") == 1
@@ -118,3 +120,5 @@ async def test_a_plan_is_kept_by_commands_in_text_and_shown_with_each_call(agent
         "[plan]\nPlan: 1 of 3 done; ready: 2.2\n1 [x] Read the spec\n2 [>] Write (after 1)\n  2.1 [>] the parser"
         in third
     )
+    assert "this is 1" in last
+    assert last.count("Plan: ") == 1, "the plan is there anyway"
