@@ -71,6 +71,13 @@ def test_a_program_text_call_ends_the_reply() -> None:
     assert called("print(path='a')") == []
 
 
+def test_beside_calls_in_marks_others_are_words() -> None:
+    for bare in ("read(path='a')", "TOOL: read(path='a')", JSON.replace("ls", "pwd")):
+        assert called(f"{HERMES}\nI mean\n\n{bare}") == [CALL]
+        assert called(f"{bare}\n\n{HERMES}") == [CALL]
+        assert len(called(bare)) == 1
+
+
 def test_an_object_within_a_sentence_is_no_call() -> None:
     assert called(f"The body {JSON} is sent.") == []
     assert called(f'{{"result": {JSON}}}') == []

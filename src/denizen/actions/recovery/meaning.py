@@ -37,8 +37,13 @@ def meaning_of(text: str, offered: Offered) -> Meaning:
 
 
 def _of_text(text: str, offered: Offered) -> Meaning:
-    found = Pass(Source(text, offered))
+    """Calls without marks are looked for where there are no others: beside those they are words."""
+    source = Source(text, offered)
+    found = Pass(source)
     found.run()
+    if found.doubtful and not found.wishes:
+        found = Pass(source, bare=True)
+        found.run()
     return Meaning([_converted(wish, text, offered) for wish in found.wishes], found.text, found.thoughts)
 
 

@@ -22,12 +22,15 @@ class Pass:
     """One way through a text; afterwards `wishes`, `text` and `thoughts` are what was found.
 
     Whoever handles an event says where the text goes on, which is always behind it: the text is gone through once.
+    Calls without marks, which may be mere words, are read only where `bare` says so; `doubtful`: there may be some.
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, *, bare: bool = False) -> None:
         self.wishes: list[Wish] = []
         self.text: list[str] = []
         self.thoughts: list[str] = []
+        self.doubtful = False
+        self._bare = bare
         self._source = source
         self._whole = source.text
         self._thinking = False  # in a thought that has no end mark
@@ -50,7 +53,7 @@ class Pass:
             "code": self._code,
             "object": self._object,
             "function": self._function,
-            "line": lambda event: self._calls(event.start(), FORMS_AT_LINES),
+            "line": self._line,
             "mark": lambda event: self._calls(event.start(), UNMARKED),
             "unmarked": lambda event: self._calls(event.start(), UNMARKED),
         }
@@ -182,13 +185,17 @@ class Pass:
             if start >= self._objects_from and not _CALL_LIKE.match(self._whole, start):
                 self._objects_from = self._paragraph_end(start)
             return self._quote(start, start + 1)
+        self.doubtful = self.doubtful or bool(found.wishes)
         before = self._whole[max(start - 99, 0) : start].rstrip(" \t")
-        if not found.wishes or (before and before[-1] not in _BEFORE_OBJECT):
+        if not found.wishes or not self._bare or (before and before[-1] not in _BEFORE_OBJECT):
             return self._quote(start, found.end)
         return self._calls(start, (bare_objects,))
 
     def _function(self, event: re.Match[str]) -> int:
         """A call as program text, without marks: the last thing in the reply, on lines of its own."""
+        self.doubtful = True
+        if not self._bare:
+            return self._quote(event.start(), event.end())
         start = self._source.past_space(event.start())
         wishes, end = read_block(self._source, start, (functions,), (functions,))
         last = self._source.past_space(end) == len(self._whole)
@@ -196,6 +203,13 @@ class Pass:
         if wishes and last and known and self._take(wishes, start, end):
             return end
         return self._quote(event.start(), event.end())
+
+    def _line(self, event: re.Match[str]) -> int:
+        """A call that begins a line."""
+        self.doubtful = True
+        if not self._bare:
+            return self._quote(event.start(), event.end())
+        return self._calls(event.start(), FORMS_AT_LINES)
 
     def _calls(self, start: int, forms: Sequence[Form]) -> int:
         """The calls that begin at `start`, or the marks there as words."""
