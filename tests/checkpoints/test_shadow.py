@@ -419,6 +419,30 @@ async def test_a_missing_git_is_told(workspace: Path, home: Path, tmp_path: Path
         await shadow.snapshot()
 
 
+@pytest.mark.parametrize("sign", ["No space left on device", "write error. Out of diskspace"])
+async def test_a_full_disk_is_told_and_leaves_no_waste(workspace: Path, home: Path, tmp_path: Path, sign: str) -> None:
+    (workspace / "a").write_text("1")
+    full = tmp_path / "bin"
+    full.mkdir()
+    (full / "git").write_text(
+        f"""#!/bin/sh
+PATH="{os.environ["PATH"]}"
+case "$*" in *update-index*) touch "$GIT_DIR/objects/pack/tmp_pack_x"; echo "fatal: {sign}" >&2; exit 128;; esac
+exec git "$@"
+"""
+    )
+    (full / "git").chmod(0o755)
+    broken = shadow_of(workspace, home, clock=FakeClock(), environ=dict(os.environ) | {"PATH": str(full)})
+    with pytest.raises(DenizenError, match="Free some space and try again; the checkpoints that were made are safe"):
+        await broken.snapshot()
+    before = await shadow_of(workspace, home, clock=FakeClock(), environ=os.environ).snapshot()
+    (workspace / "a").write_text("2" * 1000)
+    with pytest.raises(DenizenError, match="Free some space"):
+        await broken.snapshot()
+    assert [each.id for each in await broken.list()] == [before]
+    assert list(home.rglob("tmp_pack_*")) == []
+
+
 async def test_a_missing_workspace_is_told(shadow: Shadow, workspace: Path) -> None:
     await shadow.snapshot()
     workspace.rmdir()

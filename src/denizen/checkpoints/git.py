@@ -44,8 +44,22 @@ _LAST_WORDS = 500
 """Characters of git's complaint that are told."""
 
 
+_FULL = ("No space left on device", "Out of diskspace", "Disk quota exceeded")
+"""What git says when there is no room, in its several places."""
+
+
 class GitError(DenizenError):
-    """git couldn't do what it was asked."""
+    """git couldn't do what it was asked; `full`: there was no room on the disk."""
+
+    def __init__(self, command: str, complaint: str, folder: Path) -> None:
+        self.full = any(sign in complaint for sign in _FULL)
+        said = " ".join(complaint.split())[-_LAST_WORDS:] or "it said nothing"
+        advice = (
+            "Free some space and try again; the checkpoints that were made are safe."
+            if self.full
+            else "Should it not go away: move that folder elsewhere, and checkpoints begin anew."
+        )
+        super().__init__(f"git {command} failed on the checkpoints in {folder}: {said}. {advice}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +94,7 @@ class Git:
                 process.terminate()
                 await process.wait()
         if process.returncode and not (may_say_no and process.returncode == 1):
-            raise GitError(_explained(words[0], complaint.decode(errors="replace"), self.folder))
+            raise GitError(words[0], complaint.decode(errors="replace"), self.folder)
         return out
 
     def shown(self, path: str) -> str:
@@ -108,11 +122,3 @@ class Git:
         foreign = {name: value for name, value in self.environ.items() if not name.startswith("GIT_")}
         places = {"GIT_DIR": self.folder, "GIT_WORK_TREE": self.root, "GIT_INDEX_FILE": self.folder / self.index}
         return foreign | _ENVIRONMENT | {name: str(path) for name, path in places.items()}
-
-
-def _explained(command: str, complaint: str, folder: Path) -> str:
-    said = " ".join(complaint.split())[-_LAST_WORDS:] or "it said nothing"
-    text = f"git {command} failed on the checkpoints in {folder}: {said}."
-    if "No space left on device" in complaint or "Disk quota exceeded" in complaint:
-        return f"{text} Free some space and try again; the checkpoints that were made are safe."
-    return f"{text} Should it not go away: move that folder elsewhere, and checkpoints begin anew."

@@ -49,9 +49,20 @@ async def opened(place: Place) -> AsyncGenerator[Git]:
             within = place.workspace.relative_to(root).as_posix()
             git = Git(place.folder, root, place.environ, "" if within == "." else within, held=held)
             await include_tracked(git, _own_folder(root), private)
-            yield git
+            try:
+                yield git
+            except GitError as error:
+                if error.full:
+                    await _make_room(git)
+                raise
     except OSError as error:
         raise DenizenError(f"The checkpoints in {place.folder} can't be used: {error.strerror}.") from error
+
+
+async def _make_room(git: Git) -> None:
+    """Take away what was written and then not kept."""
+    with contextlib.suppress(GitError):  # the one that says that the disk is full is told
+        await git.run("prune", "--expire=now")
 
 
 async def _root(place: Place, held: int) -> Path:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from denizen.checkpoints.differences import Entry, Step
-from denizen.checkpoints.git import Git
+from denizen.checkpoints.git import Git, GitError
 from denizen.checkpoints.plan import mode_of
 from denizen.checkpoints.repository import TEMPORARY
 from denizen.errors import DenizenError
@@ -20,13 +20,22 @@ _EXECUTABLE, _LINK = "100755", "120000"
 
 
 async def prepare(git: Git, plan: Sequence[Step]) -> None:
-    """Write the new content of the plan's files beside their places; what an earlier attempt left goes."""
+    """Write the new content of the plan's files beside their places; what an earlier attempt left goes.
+
+    Raises DenizenError, also where there is no room for it.
+    """
     discard(git)
     entries = (f"{step.new.mode} {step.new.blob}\t{step.path}" for step in plan if step.new)
     data = b"".join(os.fsencode(entry) + b"\0" for entry in entries)
     index = replace(git, index=_INDEX)
     await index.run("update-index", "-z", "--index-info", data=data)
-    await index.run("checkout-index", "--all", "--force", f"--prefix={TEMPORARY}/")
+    try:
+        await index.run("checkout-index", "--all", "--force", f"--prefix={TEMPORARY}/")
+    except GitError as error:
+        raise DenizenError(
+            f"Not restored, as {git.root} can't take the files: see that there is room and that you may write there. "
+            f"Nothing was changed. {error}"
+        ) from error
 
 
 def discard(git: Git) -> None:

@@ -84,6 +84,13 @@ class Shadow:
         async with self.opened() as git:
             return await paths(git, [(old.tree, new.tree) for old, new in pairs])
 
+    async def touched(self, pairs: Sequence[tuple[str, str]]) -> set[str]:
+        """The paths that differ between the two snapshots of any of the pairs. Raises DenizenError."""
+        async with self.opened() as git:
+            known = await history.history(git) if pairs else []
+            trees = [(history.find(known, old).tree, history.find(known, new).tree) for old, new in pairs]
+            return {git.shown(path) for old, new in trees for path in await steps(git, old, new)}
+
     async def find(self, name: str) -> Snapshot:
         """The snapshot of that id, or that begins so; else the newest of that label. Raises DenizenError."""
         return history.find(await self.list(), name)
@@ -99,16 +106,20 @@ class Shadow:
             tree = history.find(known, new).tree if new else await self._tree(git)
             return await difference(git, history.find(known, old).tree, tree)
 
-    async def restore(self, snapshot: str, *, expect: str = "", force: bool = False) -> str:
+    async def restore(
+        self, snapshot: str, *, expect: str = "", force: bool = False, only: Collection[str] = ()
+    ) -> str:
         """Make the files what they were; returns the snapshot of what they were until now: restoring it undoes this.
 
         With `expect`, what happened between `snapshot` and that later one is taken back: other changes since stay, and
         where both changed a file, nothing is touched and Conflict raised. Without it, or forced, the files become those
-        of the snapshot. Raises DenizenError, also when something that no snapshot holds is in the way.
+        of the snapshot. With `only`, nothing but these paths is touched. Raises DenizenError, also when something that
+        no snapshot holds is in the way.
         """
         async with self.opened() as git:
             known = await history.history(git)
             wanted = history.find(known, snapshot)
+            wanted = replace(wanted, paths=tuple(only)) if only else wanted
             expected = history.find(known, expect).tree if expect and not force else ""
             return await self._restore(git, wanted, expected)
 

@@ -38,8 +38,8 @@ async def stage(git: Git, but: Collection[str] = ()) -> Staged:
     for tries_left in reversed(range(_TRIES)):
         try:
             return await _stage(git, but)
-        except GitError:  # a file has become something else while it was read
-            if not tries_left:
+        except GitError as error:  # a file has become something else while it was read
+            if error.full or not tries_left:
                 raise
     raise AssertionError
 
