@@ -121,6 +121,29 @@ async def test_files_folders_and_links_change_places(shadow: Shadow, workspace: 
     assert tree(workspace) == now
 
 
+async def test_nothing_leads_a_restore_out_of_the_workspace(shadow: Shadow, workspace: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    (outside / "d").mkdir(parents=True)
+    (outside / "d" / "keys").write_text("mine")
+    (workspace / "d").mkdir()
+    (workspace / "d" / "keys").write_text("1")
+    (workspace / ".gitignore").write_text("out\n")
+    (workspace / "out").mkdir()
+    before, part = await shadow.snapshot(), await shadow.snapshot(paths=["d/keys"])
+    (workspace / "d" / "keys").write_text("2")
+    (workspace / ".denizen-restore.tmp").symlink_to(outside)
+    await shadow.restore(before)
+    assert (workspace / "d" / "keys").read_text() == "1"
+    (workspace / "d" / "keys").unlink()
+    (workspace / "d").rmdir()
+    (workspace / "d").symlink_to(outside / "d")
+    with pytest.raises(DenizenError, match="in the way: d"):
+        await shadow.restore(part)
+    await shadow.restore(before)
+    assert not (workspace / "d").is_symlink()
+    assert tree(outside) == {"d/keys": ("file", b"mine")}
+
+
 async def test_an_ignored_file_in_the_place_of_a_kept_one_can_be_had_back(shadow: Shadow, workspace: Path) -> None:
     (workspace / "out").write_text("kept")
     before = await shadow.snapshot()

@@ -113,9 +113,10 @@ async def test_what_the_project_tracks_is_kept_even_if_it_is_ignored(shadow: Sha
     assert (workspace / "dist" / "built.js").read_text() == "2"
 
 
-async def test_a_broken_repository_of_the_project_is_no_obstacle(shadow: Shadow, workspace: Path) -> None:
-    (workspace / ".git").mkdir()
-    (workspace / ".git" / "index").write_bytes(b"nonsense")
+@pytest.mark.parametrize("file", [".git/index", ".git"])
+async def test_a_broken_repository_of_the_project_is_no_obstacle(shadow: Shadow, workspace: Path, file: str) -> None:
+    (workspace / file).parent.mkdir(exist_ok=True)
+    (workspace / file).write_bytes(b"gitdir: \0nonsense")
     (workspace / "a").write_text("1")
     before = await shadow.snapshot()
     (workspace / "a").write_text("2")

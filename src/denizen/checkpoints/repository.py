@@ -45,7 +45,7 @@ async def opened(place: Place) -> AsyncGenerator[Git]:
             root = await _root(place, held)
             private = [each for each in (place.folder, place.private) if each and not _holds(each, place.workspace)]
             _write_excludes(place, root, [each for each in private if _holds(root, each)])
-            shutil.rmtree(root / TEMPORARY, ignore_errors=True)
+            clear(root / TEMPORARY)
             within = place.workspace.relative_to(root).as_posix()
             git = Git(place.folder, root, place.environ, "" if within == "." else within, held=held)
             await include_tracked(git, _own_folder(root), private)
@@ -57,6 +57,13 @@ async def opened(place: Place) -> AsyncGenerator[Git]:
                 raise
     except OSError as error:
         raise DenizenError(f"The checkpoints in {place.folder} can't be used: {error.strerror}.") from error
+
+
+def clear(place: Path) -> None:
+    """Take away whatever is there; a link that somebody put there isn't followed."""
+    with contextlib.suppress(OSError):
+        place.unlink()
+    shutil.rmtree(place, ignore_errors=True)
 
 
 async def _make_room(git: Git) -> None:
@@ -112,7 +119,7 @@ def _own_folder(root: Path) -> Path:
     """Where the project's own repository is; a `.git` file says where that is."""
     entry = root / ".git"
     told = os.fsdecode(_read(entry))
-    return root / told.removeprefix("gitdir:").strip() if told.startswith("gitdir:") else entry
+    return root / told.removeprefix("gitdir:").strip() if told.startswith("gitdir:") and "\0" not in told else entry
 
 
 def _pattern(path: Path) -> bytes:

@@ -12,7 +12,7 @@ from pathlib import Path
 from denizen.checkpoints.differences import Entry, Step
 from denizen.checkpoints.git import Git, GitError
 from denizen.checkpoints.plan import mode_of
-from denizen.checkpoints.repository import TEMPORARY
+from denizen.checkpoints.repository import TEMPORARY, clear
 from denizen.errors import DenizenError
 
 _INDEX = "restore-index"
@@ -25,6 +25,7 @@ async def prepare(git: Git, plan: Sequence[Step]) -> None:
     Raises DenizenError, also where there is no room for it.
     """
     discard(git)
+    (git.root / TEMPORARY).mkdir()
     entries = (f"{step.new.mode} {step.new.blob}\t{step.path}" for step in plan if step.new)
     data = b"".join(os.fsencode(entry) + b"\0" for entry in entries)
     index = replace(git, index=_INDEX)
@@ -40,7 +41,7 @@ async def prepare(git: Git, plan: Sequence[Step]) -> None:
 
 def discard(git: Git) -> None:
     """Take away what was prepared."""
-    shutil.rmtree(git.root / TEMPORARY, ignore_errors=True)
+    clear(git.root / TEMPORARY)
     (git.folder / _INDEX).unlink(missing_ok=True)
 
 
@@ -112,5 +113,6 @@ def _remove_empty(folder: Path) -> None:
 def _copy(new: Path, place: Path) -> None:
     """Across file systems: first beside its place."""
     beside = place.with_name(f"{place.name}{TEMPORARY}")
+    clear(beside)
     shutil.copy2(new, beside, follow_symlinks=False)
     beside.replace(place)

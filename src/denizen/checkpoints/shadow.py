@@ -106,9 +106,7 @@ class Shadow:
             tree = history.find(known, new).tree if new else await self._tree(git)
             return await difference(git, history.find(known, old).tree, tree)
 
-    async def restore(
-        self, snapshot: str, *, expect: str = "", force: bool = False, only: Collection[str] = ()
-    ) -> str:
+    async def restore(self, snapshot: str, *, expect: str = "", force: bool = False, only: Collection[str] = ()) -> str:
         """Make the files what they were; returns the snapshot of what they were until now: restoring it undoes this.
 
         With `expect`, what happened between `snapshot` and that later one is taken back: other changes since stay, and
