@@ -199,6 +199,19 @@ async def test_members_of_a_workspace_use_the_lock_file_above_them(workspace: Pa
     assert "[not looked at, give it as `path`: web/package.json]" in (await package("list")).text
 
 
+async def test_a_package_finds_another_in_the_folders_above_it(workspace: Path, package: Call) -> None:
+    places = {
+        "": {"dependencies": {"a": "1"}},
+        "node_modules/a": {"version": "1.0.0", "dependencies": {"b": "1"}},
+        "node_modules/a/node_modules/b": {"version": "1.0.0", "dependencies": {"c": "1"}},
+        "node_modules/a/node_modules/c": {"version": "1.0.0"},
+        "node_modules/c": {"version": "2.0.0"},
+    }
+    (workspace / "package.json").write_text('{"dependencies": {"a": "1"}}')
+    (workspace / "package-lock.json").write_text(json.dumps({"packages": places}))
+    assert (await package("tree")).text.endswith("  a 1.0.0 (1)\n    b 1.0.0\n      c 1.0.0")
+
+
 async def test_requirements_files_are_told_apart_by_their_names(workspace: Path, package: Call) -> None:
     (workspace / "requirements.txt").write_text("-r more.txt\nFlask[async]>=2 ; python_version > '3'  # web\n")
     (workspace / "requirements-dev.txt").write_text("pytest==8.0.0 \\\n  --hash=sha256:00\n")
@@ -313,4 +326,4 @@ async def test_answers_about_a_large_project_are_short(workspace: Path, package:
 
 
 def _next(names: list[str], at: int) -> dict[str, str]:
-    return {name: "1" for name in names[at + 1 : at + 4]}
+    return dict.fromkeys(names[at + 1 : at + 4], "1")

@@ -1,5 +1,6 @@
 """`package_check`: what registries and advisories say, from servers on this machine, and what is never asked."""
 
+import asyncio
 import json
 import shutil
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -162,6 +163,23 @@ async def test_an_unreachable_registry_is_told_with_what_is_in_use(check: Check)
     assert "  in use: chalk 4.1.2, debug 2.6.9, ms 2.1.3, once 1.4.0, fsevents 2.3.3" in result.text
 
 
+async def test_a_registry_that_hangs_up_is_not_asked_for_everything(workspace: Path, turn: ToolContext) -> None:
+    calls: list[int] = []
+
+    def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        calls.append(1)
+        writer.close()
+
+    wanted = {f"package-{number}": "1" for number in range(200)}
+    (workspace / "package.json").write_text(json.dumps({"dependencies": wanted}))
+    server = await asyncio.start_server(hang_up, "127.0.0.1", 0)
+    async with server:
+        settings = PackagesSettings(npm=f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+        result = await package_tools(settings)[1].run({"action": "outdated"}, turn)
+    assert "can't be reached" in result.text
+    assert len(calls) < 30
+
+
 @pytest.mark.parametrize(("answer", "said"), [("<html>", "isn't JSON"), ("[" * 9000, "isn't JSON")])
 async def test_a_senseless_answer_is_told(answer: str, said: str, check: Check) -> None:
     async with serving(Registry({"/chalk/latest": answer})) as settings:
@@ -214,6 +232,15 @@ async def test_the_advisory_server_is_asked_about_all_locked_packages_at_once(ch
         )
     assert len(registry.posted) == 1
     assert {"package": {"name": "ms", "ecosystem": "npm"}, "version": "2.0.0"} in registry.posted[0]["queries"]
+
+
+async def test_private_packages_are_never_named_to_the_advisory_server(check: Check) -> None:
+    registry = Registry({"/v1/querybatch": osv({})})
+    async with serving(registry) as settings:
+        text = (await check(settings, "cargo", "audit")).text
+    assert "not checked, because not from the public registry: rand_core" in text
+    names = [query["package"]["name"] for query in registry.posted[0]["queries"]]
+    assert sorted(names) == ["itoa", "libc", "rand", "rand", "serde_json"]
 
 
 async def test_further_pages_of_the_advisory_server_are_read(check: Check) -> None:

@@ -45,6 +45,7 @@ JAVASCRIPT = {
     "web/lib/a.ts": "import x from '@/lib/index';\n",
     "web/lib/index.tsx": "",
 }
+SCRIPTS = {"scripts/run.py": "import helper\n", "scripts/helper.py": "import os\n"}
 GO = {
     "go.mod": "module example.org/shop\n",
     "main.go": 'package main\nimport (\n "fmt"\n "example.org/shop/store"\n)\n',
@@ -108,6 +109,7 @@ BASH = {"run.sh": 'source ./lib/a.sh\n. "$HERE/lib/b.sh"\n', "lib/a.sh": "echo\n
             },
             id="javascript",
         ),
+        pytest.param(SCRIPTS, {"scripts/run.py": ["scripts/helper.py"]}, id="python scripts"),
         pytest.param(GO, {".": ["store"]}, id="go"),
         pytest.param(
             RUST,
