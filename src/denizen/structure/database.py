@@ -48,23 +48,26 @@ def with_database(path: Path, work: Callable[[sqlite3.Connection], T]) -> T:
 
     Raises ToolRefused when the disk refuses, or another process writes for too long.
     """
+    private_folder(path.parent)
     try:
-        private_folder(path.parent)
         try:
             return _use(path, work)
         except sqlite3.DatabaseError as error:
-            if error.sqlite_errorcode & 0xFF not in _DAMAGED:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _DAMAGED:
                 raise
             with _alone(path):
                 _erase(path)
             return _use(path, work)
-    except (sqlite3.Error, OSError) as error:
+    except sqlite3.Error as error:
         raise ToolRefused(f"the code index {path} can't be used: {error}; if it stays so, delete it") from error
 
 
 def _use(path: Path, work: Callable[[sqlite3.Connection], T]) -> T:
-    with _alone(path):
-        database = _open(path)
+    try:
+        with _alone(path):
+            database = _open(path)
+    except OSError as error:
+        raise sqlite3.OperationalError(error.strerror) from error
     with closing(database):
         return work(database)
 

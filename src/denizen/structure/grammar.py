@@ -15,10 +15,12 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 QUERIES = Path(__file__).with_name("queries")
-_STEP = 1 << 16
+_STEP = 1 << 12
 """Bytes that the parser is given at once."""
 _MOST_SIGNS = 5_000
 """Side by side in a tree that is looked into; more take a second, ten times as many take minutes."""
+_MOST_LEVELS = 2_500
+"""Of nodes with at least as many in them, in each other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,17 +73,18 @@ def parse(source: bytes, language: str) -> "tree_sitter.Tree | None":
 
 
 def _is_endless(root: "Node") -> bool:
-    """Whether so many signs stand side by side, and no name among them, that a query would take for ever.
+    """Whether so many signs stand side by side, and no name among them, or so many nodes in each other, that a query
+    would take for ever.
 
-    For each of them tree-sitter looks for the next name behind it.
+    For each of the first tree-sitter looks for the next name behind it, for each of the others at all around it.
     """
-    large = [root]
+    large = [(root, 0)]
     while large:
-        node = large.pop()
+        node, depth = large.pop()
         children = node.children
-        if len(children) > _MOST_SIGNS and _longest_run(children) > _MOST_SIGNS:
+        if depth > _MOST_LEVELS or (len(children) > _MOST_SIGNS and _longest_run(children) > _MOST_SIGNS):
             return True
-        large += [child for child in children if child.descendant_count > _MOST_SIGNS]
+        large += [(child, depth + 1) for child in children if child.descendant_count > _MOST_SIGNS]
     return False
 
 

@@ -18,8 +18,6 @@ MOST_BYTES = 1_000_000
 MOST_DEPTH = 20
 """How deep symbols are nested; what is deeper is left out."""
 MOST_PROBLEMS = 20
-MOST_BROKEN = 2000
-"""Pieces of one place that isn't understood: the time that a query takes grows with the square of them."""
 
 TYPES = frozenset(
     {"class", "struct", "interface", "trait", "protocol", "enum", "union", "object", "type", "impl", "extension"}
@@ -118,10 +116,9 @@ def outline(source: bytes, language: str) -> Outline:
     tree = parse(source, language)
     if tree is None:
         raise Unparsable("too long to parse")
-    problems = [*_problems(tree.root_node)]
     found, references, extents = _read(source, language, tree.root_node)
     symbols = _symbols(_Text(source, LANGUAGES[language], extents.lines), found, extents)
-    return Outline(language, symbols, _placed(references, symbols), problems)
+    return Outline(language, symbols, _placed(source, references, symbols), [*_problems(tree.root_node)])
 
 
 def _read(source: bytes, language: str, root: "Node") -> tuple[list[_Found], "list[tuple[str, Node]]", Extents]:
@@ -175,7 +172,7 @@ def _counts(found: _Found, around: Sequence[tuple[Symbol, _Found]]) -> bool:
 
 
 def _symbol(text: _Text, found: _Found, extent: Extent, parent: Symbol | None) -> Symbol:
-    container, name = bare_name(found.kind, found.name, found.container)
+    container, name = bare_name(text.source, found.kind, found.name, found.container)
     body = _body(found)
     kind = _kind(found.kind, name, container, parent)
     return Symbol(
@@ -214,7 +211,7 @@ def _body(found: _Found) -> "Node | None":
     return body or next((child for child in found.node.children if child.type in _BODIES), None)
 
 
-def _placed(references: "Sequence[tuple[str, Node]]", symbols: Sequence[Symbol]) -> list[Reference]:
+def _placed(source: bytes, references: "Sequence[tuple[str, Node]]", symbols: Sequence[Symbol]) -> list[Reference]:
     """The references with the innermost symbol that each is in."""
     placed: list[Reference] = []
     around: list[int] = []
@@ -225,21 +222,19 @@ def _placed(references: "Sequence[tuple[str, Node]]", symbols: Sequence[Symbol])
             coming += 1
         while around and symbols[around[-1]].end <= node.start_byte:
             around.pop()
-        name = plain_reference(kind, node)
+        name = plain_reference(source, kind, node)
         if name:
             placed.append(Reference(name, kind, node.start_point[0] + 1, around[-1] if around else -1))
     return placed
 
 
 def _problems(root: "Node") -> Iterator[Problem]:
-    """The places that don't follow the grammar. Raises Unparsable where hardly anything does."""
+    """The places that don't follow the grammar."""
     pending = [root] if root.has_error else []
     count = 0
-    while pending:
+    while pending and count < MOST_PROBLEMS:
         node = pending.pop()
-        if node.is_error and node.child_count > MOST_BROKEN:
-            raise Unparsable("too broken to parse")
-        if (node.is_error or node.is_missing) and count < MOST_PROBLEMS:
+        if node.is_error or node.is_missing:
             line, column = node.start_point
             what = f"`{node.type}` is missing" if node.is_missing else "not understood"
             yield Problem(line + 1, column + 1, what)

@@ -42,7 +42,7 @@ def signature(source: bytes, top: "Node", body: "Node | None") -> str:
 
 def first_doc_line(source: bytes, comments: Sequence[Span], body: "Node | None") -> str:
     """The first line that says something: of the docstring in `body`, else of the comments above."""
-    doc = _docstring(body) if body is not None else ""
+    doc = _docstring(source, body) if body is not None else ""
     for comment in [] if doc else comments:
         text = source[comment.start : min(comment.end, comment.start + 2000)].decode(errors="replace")
         doc = next((words for line in text.splitlines() if (words := _words(line))), "")
@@ -67,12 +67,12 @@ def _line(text: bytes) -> str:
     return " ".join(text.decode(errors="replace").split()).replace("( ", "(").replace(" )", ")").replace(",)", ")")
 
 
-def _docstring(body: "Node") -> str:
+def _docstring(source: bytes, body: "Node") -> str:
     first = _inner(body)
     string = _inner(first) if first is not None and first.type == "expression_statement" else first
     if string is None or string.type != "string":
         return ""
-    text = (string.text or b"")[:2000].decode(errors="replace")
+    text = source[string.start_byte : min(string.end_byte, string.start_byte + 2000)].decode(errors="replace")
     return next((line.strip() for line in _QUOTES.sub("", text).splitlines() if _WORD.search(line)), "")
 
 
