@@ -79,7 +79,7 @@ class Loops:
     def _count_anew(self) -> None:
         self._counts: dict[int, tuple[int, int]] = {}  # how often, since when: calls with their results
         self._errors: dict[str, tuple[int, int]] = {}
-        self._cycle = deque[_Step](maxlen=SAME * LONGEST_CYCLE)
+        self._counted_from = self._now + 1
         self._stale = 0
 
     def observe(self, iteration: Iteration) -> None:
@@ -109,7 +109,6 @@ class Loops:
                 if key not in steps:
                     steps[key] = _Step(call, result, call_key, key, not self._is_new(call_key), self._now)
         self._recent.extend(steps.values())
-        self._cycle.extend(steps.values())
         return [*steps.values()]
 
     def _is_news(self, step: _Step) -> bool:
@@ -148,7 +147,7 @@ class Loops:
     def _circle(self, steps: Iterable[_Step]) -> _Sign | None:
         if not any(step.again for step in steps):
             return None
-        cycle = [*self._cycle]
+        cycle = [step for step in self._recent if step.iteration >= self._counted_from]
         for length in range(2, LONGEST_CYCLE + 1):
             keys = [step.key for step in cycle[-2 * length :]]
             calls = [step.call_key for step in cycle[-SAME * length :]]
