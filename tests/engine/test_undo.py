@@ -1,6 +1,7 @@
 """Undo and redo: the last turn is taken back, files and conversation together."""
 
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,12 @@ from tests.engine.scene import Host
 
 from denizen import Agent, run_agent
 from denizen.checkpoints import Conflict
-from denizen.engine.undo import INTENDED, redo, undo
-from denizen.entries import StateEntry, UserEntry
+from denizen.engine.undo import INTENDED, redo, return_to, undo
+from denizen.entries import AnyEntry, CheckpointEntry, StateEntry, UserEntry
 from denizen.errors import DenizenError
 from denizen.messages import AssistantMessage, ToolCall
 from denizen.ports import Session
+from denizen.sessions.load import ENTRY
 
 
 def writes(path: str, content: str) -> list[Any]:
@@ -33,8 +35,30 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
+def edits(file: Path, content: str, reply: Any) -> Callable[[Any], Any]:
+    """A reply of the model, while whose making the user edits a file."""
+
+    def answer(_: Any) -> Any:
+        file.write_text(content)
+        return reply
+
+    return answer
+
+
 def said(session: Session) -> list[str]:
     return [entry.message.text for entry in session.entries if isinstance(entry, UserEntry)]
+
+
+def files(project: Path) -> dict[str, str]:
+    return {path.name: path.read_text() for path in sorted(project.iterdir()) if path.is_file()}
+
+
+async def cut(agent: Agent, session: Session, at: Callable[[AnyEntry], bool], *, keep: bool = False) -> None:
+    """Leave of the transcript what is before an entry, or up to it, as a crash does."""
+    path = agent.store.path(session.key)  # pyrefly: ignore[missing-attribute]
+    lines = path.read_bytes().splitlines(keepends=True)
+    last = next(number for number, line in enumerate(lines) if at(ENTRY.decode(line)))
+    path.write_bytes(b"".join(lines[: last + keep]))
 
 
 async def talk(agent: Agent, *messages: str) -> Session:
@@ -119,6 +143,94 @@ async def test_an_undo_that_a_crash_cut_off_is_finished_when_the_session_is_open
     session = await agent.open("default")
     assert said(session) == []
     assert not (project / "a.txt").exists()
+    await session.close()
+
+
+async def test_what_the_user_changed_between_the_steps_of_a_turn_stays(agent_of: MakeAgent, project: Path) -> None:
+    (first, _), (second, answer) = writes("a.txt", "one"), writes("b.txt", "two")
+    agent = agent_of(first, edits(project / "kept.txt", "mine now", second), answer)
+    session = await talk(agent, "write both")
+    await undo(agent, session)
+    assert files(project) == {"kept.txt": "mine now"}
+    (project / "kept.txt").write_text("mine again")
+    await redo(agent, session)
+    assert files(project) == {"a.txt": "one", "b.txt": "two", "kept.txt": "mine again"}
+    await session.close()
+
+
+async def test_a_file_that_both_changed_is_a_conflict_and_nothing_is_touched(
+    agent_of: MakeAgent, project: Path
+) -> None:
+    (first, _), (second, answer) = writes("a.txt", "one"), writes("a.txt", "two")
+    agent = agent_of(first, edits(project / "a.txt", "mine", second), answer)
+    session = await talk(agent, "write it twice")
+    with pytest.raises(Conflict, match=r"a\.txt"):
+        await undo(agent, session)
+    assert files(project) == {"a.txt": "two", "kept.txt": "the user's"}
+    await undo(agent, session, force=True)
+    assert files(project) == {"kept.txt": "the user's"}
+    await session.close()
+
+
+async def test_a_turn_that_a_crash_cut_off_is_undone_with_what_it_did_last(agent_of: MakeAgent, project: Path) -> None:
+    agent = agent_of(*writes("a.txt", "one"))
+    session = await talk(agent, "first")
+    await session.close()
+    await cut(agent, session, lambda entry: isinstance(entry, CheckpointEntry) and entry.label == "after")
+    session = await agent.open("default")
+    assert await undo(agent, session) == "first"
+    assert files(project) == {"kept.txt": "the user's"}
+    await redo(agent, session)
+    assert (project / "a.txt").read_text() == "one"
+    await session.close()
+
+
+async def test_an_undo_that_can_no_longer_be_finished_is_given_up_and_the_session_opens(
+    agent_of: MakeAgent, project: Path
+) -> None:
+    agent = agent_of(*writes("a.txt", "one"))
+    session = await talk(agent, "first")
+    await session.close()
+    (before, after) = [entry.snapshot for entry in session.entries if isinstance(entry, CheckpointEntry)]
+    session = await agent.open("default")
+    way = {"to": session.entries[0].id, "snapshot": before, "expect": after, "ours": [[before, after]]}
+    await session.append(StateEntry(name=INTENDED, value=way))
+    await session.close()
+    (project / "a.txt").write_text("mine, since the crash")
+    with pytest.raises(DenizenError, match=r"can't be finished.*a\.txt"):
+        await agent.open("default")
+    session = await agent.open("default")
+    assert said(session) == ["first"]
+    assert (project / "a.txt").read_text() == "mine, since the crash"
+    await session.close()
+
+
+async def test_an_undo_that_was_finished_after_a_crash_can_be_taken_back(agent_of: MakeAgent, project: Path) -> None:
+    agent = agent_of(*writes("a.txt", "one"))
+    session = await talk(agent, "first")
+    await undo(agent, session)
+    await session.close()
+    await cut(agent, session, lambda entry: isinstance(entry, StateEntry) and entry.name == INTENDED, keep=True)
+    session = await agent.open("default")
+    assert await redo(agent, session) == "first"
+    assert (project / "a.txt").read_text() == "one"
+    await session.close()
+
+
+async def test_files_and_conversation_return_to_a_checkpoint_together(agent_of: MakeAgent, project: Path) -> None:
+    agent = agent_of(*writes("a.txt", "one"), *writes("a.txt", "two"))
+    session = await talk(agent, "first", "second")
+    assert agent.checkpoints
+    after = [entry.snapshot for entry in session.entries if isinstance(entry, CheckpointEntry)][1]
+    (project / "kept.txt").write_text("changed")
+    await return_to(agent.checkpoints, session, after)
+    assert files(project) == {"a.txt": "one", "kept.txt": "the user's"}
+    assert said(session) == ["first"]
+    assert await redo(agent, session) == "second"
+    assert files(project) == {"a.txt": "two", "kept.txt": "changed"}
+    assert said(session) == ["first", "second"]
+    with pytest.raises(DenizenError, match="made no checkpoint"):
+        await return_to(agent.checkpoints, session, "0" * 40)
     await session.close()
 
 

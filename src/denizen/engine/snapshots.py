@@ -1,9 +1,8 @@
 """A checkpoint before an iteration's first call that could change files, and after its last."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from denizen.checkpoints import Shadow
 from denizen.engine.turn import Turn
 from denizen.entries import AnyEntry, CheckpointEntry
 from denizen.errors import DenizenError
@@ -58,15 +57,6 @@ def stretch_of(entries: Iterable[AnyEntry], first: str = "") -> Stretch:
             found.first = found.first or entry.snapshot
             found.last, found.open = entry.snapshot, entry.label == BEFORE
     return found
-
-
-async def paths_between(checkpoints: Shadow, pairs: Sequence[Pair]) -> set[str]:
-    """The paths that differ between the snapshots of any of the pairs. Raises DenizenError."""
-    known = {each.id: each for each in await checkpoints.list()} if pairs else {}
-    if gone := [name for pair in pairs for name in pair if name not in known]:
-        raise DenizenError(f"The checkpoint {gone[0][:10]} is there no more: it was too old.")
-    found = await checkpoints.changed([(known[old], known[new]) for old, new in pairs]) if pairs else []
-    return {path for paths in found for path in paths}
 
 
 async def _keep(turn: Turn, label: str) -> None:

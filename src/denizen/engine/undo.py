@@ -1,10 +1,15 @@
 """Taking the last turn back, and forward again: files and conversation together (design, "Undo")."""
 
+import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+import msgspec
+
+from denizen.checkpoints import Conflict, Shadow
 from denizen.engine.resume import unfinished
-from denizen.entries import AnyEntry, CheckpointEntry, EndEntry, StateEntry, UserEntry
+from denizen.engine.snapshots import AFTER, BEFORE, Pair, Stretch, stretch_of
+from denizen.entries import AnyEntry, AssistantEntry, CheckpointEntry, EndEntry, StateEntry, UserEntry
 from denizen.errors import DenizenError, SessionError
 from denizen.ports import Session
 
@@ -18,26 +23,33 @@ UNDONE = "undone"
 """The state entry that says how to take an undo back."""
 
 
-async def undo(agent: "Agent", session: Session, *, force: bool = False) -> str:
-    """Take the last turn back; returns what the user had said in it.
+class Way(msgspec.Struct, frozen=True, omit_defaults=True):
+    """To which entry the head goes, and what becomes of the files: those that changed between the snapshots of `ours`
+    (all, where there are none) become as they are in `snapshot`, unless they differ from `expect` by now.
 
-    The files become what they were before its first call that could change them. Raises DenizenError where there is
-    nothing to undo, or the user has changed files since and it isn't forced; then everything stays as it is.
+    `back` is the way that takes it back.
     """
-    entries = session.entries
-    if unfinished(entries):
-        raise DenizenError("The last turn isn't over: let it end, or stop it, before it is undone.")
-    first = _last_turn(entries)
+
+    to: str
+    snapshot: str = ""
+    expect: str = ""
+    ours: list[Pair] = []
+    back: "Way | None" = None
+
+
+async def undo(agent: "Agent", session: Session, *, force: bool = False) -> str:
+    """Take the last turn back, also one that isn't over; returns what the user had said in it.
+
+    The files that it changed become what they were before. Raises DenizenError where there is nothing to undo, or the
+    user has changed the same files meanwhile and it isn't forced; then everything stays as it is.
+    """
+    first = _last_turn(session.entries)
     if first is None:
         raise DenizenError("There is nothing to undo.")
-    before = next((entry.snapshot for entry in entries[first:] if isinstance(entry, CheckpointEntry)), "")
-    way = {"to": entries[first - 1].id, "snapshot": before, "expect": _snapshot(entries)}
-    back = {"to": session.head, "snapshot": "", "expect": before}
-    if before and agent.checkpoints:
-        back["snapshot"] = await agent.checkpoints.snapshot()
-    await _go(agent, session, way, force=force)
-    await session.append(StateEntry(name=UNDONE, value=back))
-    return _said(entries[first])
+    before, said = session.entries[first - 1].id, _said(session.entries[first])
+    await _keep_open(agent.checkpoints, session)
+    await take_back(agent.checkpoints, session, stretch_of(session.entries[first:]), to=before, force=force)
+    return said
 
 
 async def redo(agent: "Agent", session: Session, *, force: bool = False) -> str:
@@ -45,41 +57,100 @@ async def redo(agent: "Agent", session: Session, *, force: bool = False) -> str:
     last = session.entries[-1] if session.entries else None
     if not isinstance(last, StateEntry) or last.name != UNDONE:
         raise DenizenError("There is nothing to redo: nothing was undone, or something was said since.")
-    await _go(agent, session, last.value, force=force)
+    await _go(agent.checkpoints, session, msgspec.convert(last.value, Way), force=force)
     first = _last_turn(session.entries)
     return "" if first is None else _said(session.entries[first])
 
 
+async def take_back(
+    checkpoints: Shadow | None, session: Session, done: Stretch, *, to: str, force: bool = False
+) -> None:
+    """Undo what was done to files, and move the head to the entry `to`. Raises DenizenError as `undo` does."""
+    if done.first == done.last:
+        way = Way(to, back=Way(session.head))
+    else:
+        kept = _needed(checkpoints)
+        both = await kept.touched(done.ours) & await kept.touched(done.theirs) if done.theirs and not force else ()
+        if both:
+            raise Conflict(sorted(both))
+        back = Way(session.head, await kept.snapshot(), done.first, done.ours)
+        way = Way(to, done.first, done.last, done.ours, back)
+    await _go(checkpoints, session, way, force=force)
+
+
+async def return_to(checkpoints: Shadow, session: Session, snapshot: str) -> None:
+    """Make the files those of a snapshot, and the conversation what it was then; `redo` takes it back.
+
+    Raises DenizenError where the session, as far as it reaches back from its head, has no such checkpoint.
+    """
+    to = _moment(session.entries, snapshot)
+    if not to:
+        raise DenizenError(f"Session {session.key} made no checkpoint {snapshot[:10]} on its way here.")
+    back = Way(session.head, await checkpoints.snapshot(), snapshot)
+    await _go(checkpoints, session, Way(to, snapshot, back=back), force=True)
+
+
 async def finish_undo(agent: "Agent", session: Session) -> None:
-    """Finish what a crash left half done."""
+    """Finish what a crash left half done. What the user has changed since is not overwritten: then it is given up.
+
+    Raises DenizenError, once, where it is given up: the conversation stays, and opening the session again succeeds.
+    """
     last = session.entries[-1] if session.entries else None
-    if isinstance(last, StateEntry) and last.name == INTENDED:
-        await _arrive(agent, session, last.value, force=True)
-
-
-async def _go(agent: "Agent", session: Session, way: dict[str, Any], *, force: bool) -> None:
-    stays = session.head
-    if way["snapshot"] and not agent.checkpoints:
-        raise DenizenError("This agent keeps no checkpoints, so the files of that turn can't be brought back.")
-    await session.append(StateEntry(name=INTENDED, value=way))
+    if not isinstance(last, StateEntry) or last.name != INTENDED:
+        return
     try:
-        await _arrive(agent, session, way, force=force)
+        await _arrive(agent.checkpoints, session, msgspec.convert(last.value, Way))
+    except SessionError:
+        raise
+    except DenizenError as why:
+        await session.move_head(last.parent)
+        raise DenizenError(
+            f"An undo was cut off, and can't be finished: {why} The conversation stays as it was; open it again."
+        ) from why
+
+
+async def _go(checkpoints: Shadow | None, session: Session, way: Way, *, force: bool) -> None:
+    if way.snapshot:
+        _needed(checkpoints)
+    stays = session.head
+    way = msgspec.structs.replace(way, expect="") if force else way
+    await session.append(StateEntry(name=INTENDED, value=msgspec.to_builtins(way)))
+    try:
+        await _arrive(checkpoints, session, way)
     except SessionError:
         raise
     except DenizenError:
         await session.move_head(stays)
         raise
+    except asyncio.CancelledError:
+        await _arrive(checkpoints, session, way)  # half of it is nothing that anybody wants
+        raise
 
 
-async def _arrive(agent: "Agent", session: Session, way: dict[str, Any], *, force: bool) -> None:
-    if way["snapshot"] and agent.checkpoints:
-        await agent.checkpoints.restore(way["snapshot"], expect=way["expect"], force=force)
-    await session.move_head(way["to"])
+async def _arrive(checkpoints: Shadow | None, session: Session, way: Way) -> None:
+    if way.snapshot:
+        kept = _needed(checkpoints)
+        await kept.restore(way.snapshot, expect=way.expect, only=await kept.touched(way.ours))
+    await session.move_head(way.to)
+    if way.back:
+        await session.append(StateEntry(name=UNDONE, value=msgspec.to_builtins(way.back)))
+
+
+async def _keep_open(checkpoints: Shadow | None, session: Session) -> None:
+    """Keep what a turn that isn't over has done since its last checkpoint, to tell it from what others do."""
+    if checkpoints and unfinished(session.entries) and stretch_of(session.entries).open:
+        await session.append(CheckpointEntry(snapshot=await checkpoints.snapshot(), label=AFTER))
+
+
+def _needed(checkpoints: Shadow | None) -> Shadow:
+    if checkpoints is None:
+        raise DenizenError("This agent keeps no checkpoints, so the files of that turn can't be brought back.")
+    return checkpoints
 
 
 def _last_turn(entries: Sequence[AnyEntry]) -> int | None:
     """Where the last turn begins: at the message that opened it."""
-    first, ended = None, False
+    first, ended = None, unfinished(entries)
     for at in range(len(entries) - 1, -1, -1):
         entry = entries[at]
         if isinstance(entry, EndEntry):
@@ -91,8 +162,25 @@ def _last_turn(entries: Sequence[AnyEntry]) -> int | None:
     return first
 
 
-def _snapshot(entries: Sequence[AnyEntry]) -> str:
-    return next((entry.snapshot for entry in reversed(entries) if isinstance(entry, CheckpointEntry)), "")
+def _moment(entries: Sequence[AnyEntry], snapshot: str) -> str:
+    """The entry where the conversation stood while the files were as in a snapshot: the end of a turn where there is
+    one, else the latest step; what was kept before calls belongs before the reply that asks for them.
+    """
+    there, ended, stands = False, False, ""
+    reply: AnyEntry | None = None
+    for entry in entries:
+        match entry:
+            case CheckpointEntry(snapshot=kept) if kept != snapshot:
+                there = ended = False
+            case CheckpointEntry(label=label) if not ended:
+                there, stands = True, reply.parent if reply and label == BEFORE else entry.id
+            case AssistantEntry():
+                reply = entry
+            case EndEntry() if there:
+                ended, stands = True, entry.id
+            case _:
+                pass
+    return stands
 
 
 def _said(entry: AnyEntry) -> str:
