@@ -221,6 +221,14 @@ async def test_requirements_files_are_told_apart_by_their_names(workspace: Path,
     )
 
 
+async def test_the_lock_file_of_a_workspace_without_a_package_of_its_own_is_told(
+    workspace: Path, package: Call
+) -> None:
+    (workspace / "Cargo.toml").write_text('[workspace]\nmembers = ["lamp"]\n')
+    shutil.copy(DATA / "cargo" / "Cargo.lock", workspace)
+    assert (await package("list")).text.startswith("Cargo.toml (crates.io; locked by Cargo.lock: 6 packages)\n")
+
+
 async def test_older_pnpm_files_are_read(workspace: Path, package: Call) -> None:
     (workspace / "package.json").write_text('{"dependencies": {"@a/b": "^1.0.0", "debug": "^2.0.0"}}')
     (workspace / "pnpm-lock.yaml").write_text(

@@ -146,6 +146,54 @@ async def test_a_private_index_is_never_named_to_the_public_one(check: Check) ->
     assert not [path for path in registry.asked if "requests" in path]
 
 
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"pyproject.toml": '[project]\nname = "lamp"\ndependencies = ["house @ git+https://git.example.org/house"]\n'},
+        {
+            "pyproject.toml": '[project]\nname = "lamp"\ndependencies = ["house"]\n',
+            "uv.lock": '[[package]]\nname = "house"\nversion = "1"\nsource = { git = "https://git.example.org/h" }\n',
+        },
+        {
+            "pyproject.toml": '[project]\nname = "lamp"\ndependencies = ["house"]\n',
+            "uv.lock": '[[package]]\nname = "house"\nversion = "1"\nsource = { registry = "https://pip.example.org" }\n',
+        },
+        {
+            "pyproject.toml": '[project]\nname = "lamp"\ndependencies = ["house"]\n',
+            "pylock.toml": '[[packages]]\nname = "house"\nversion = "1.0"\ndirectory = { path = "house" }\n',
+        },
+        {
+            "Pipfile": '[packages]\nhouse = "*"\n',
+            "Pipfile.lock": '{"default": {"house": {"index": "own", "version": "==1.0"}}}',
+        },
+        {"package.json": '{"dependencies": {"house": "file:../house"}}'},
+        {
+            "package.json": '{"dependencies": {"house": "^1"}}',
+            "package-lock.json": '{"dependencies": {"house": {"version": "git+ssh://git@example.org/house"}}}',
+        },
+        {
+            "package.json": '{"dependencies": {"house": "^1"}}',
+            "package-lock.json": '{"packages": {"node_modules/house": {"version": "1.0.0", '
+            '"resolved": "https://npm.example.org/house.tgz"}}}',
+        },
+        {"Cargo.toml": '[package]\nname = "lamp"\n[dependencies]\nhouse = { git = "https://git.example.org/house" }\n'},
+        {"go.mod": "module example.org/lamp\n\nrequire house v1.0.0\n\nreplace house v1.0.0 => ../house\n"},
+    ],
+    ids=["url", "uv git", "uv index", "pylock", "pipenv", "npm file", "npm git", "npm registry", "cargo", "go"],
+)
+async def test_what_is_from_elsewhere_is_never_named_to_a_registry(
+    files: dict[str, str], workspace: Path, turn: ToolContext
+) -> None:
+    for name, text in files.items():
+        (workspace / name).write_text(text)
+    registry = Registry({"/v1/querybatch": osv({})})
+    async with serving(registry) as settings:
+        outdated = await package_tools(settings)[1].run({"action": "outdated"}, turn)
+        await package_tools(settings)[1].run({"action": "audit"}, turn)
+    assert "not asked about, because not from the public registry: house" in outdated.text
+    assert "house" not in f"{registry.asked} {registry.posted}"
+
+
 async def test_a_name_can_not_lead_elsewhere(workspace: Path, turn: ToolContext) -> None:
     registry = Registry({})
     async with serving(registry) as settings:

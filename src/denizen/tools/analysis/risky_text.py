@@ -23,7 +23,7 @@ _KNOWN = re.compile(
     re.VERBOSE,
 )
 _NO_SECRET = re.compile(
-    r"(?i)|.{0,5}|.*(?:example|changeme|placeholder|dummy|your[_-]|xxx|\*\*\*|<|\$\{|\{\{|%s|\s).*|[\w.]*(?:_|\.)?"
+    r"(?i)|.{0,5}|(?-i:[A-Z][A-Z\d_]*_[A-Z\d_]*)|.*(?:example|changeme|placeholder|dummy|your[_-]|xxx|\*\*\*|<|\$\{|\{\{|%s|\s).*|[\w.]*(?:_|\.)?"
     r"(?:password|passwd|token|secret|api_?key|key)s?|(?:bearer|basic|none|null|true|false|default|string|required)"
 )
 _SQL = re.compile(

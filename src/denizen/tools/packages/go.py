@@ -5,4 +5,5 @@ from denizen.tools.packages.graph import Lock, Manifest, Package
 
 def locked_by_go_mod(manifest: Manifest) -> Lock:
     """The modules that go.mod names; it doesn't say who brings what."""
-    return Lock({each.name: Package(each.name, each.spec) for each in manifest.wanted}, graph=False)
+    public = [each for each in manifest.wanted if not each.spec.startswith("path ")]
+    return Lock({each.name: Package(each.name, each.spec) for each in public}, graph=False)

@@ -11,9 +11,11 @@ from denizen.tools.packages.graph import Manifest, Wanted, table, text, words
 
 ELSEWHERE = ("path", "git", "url", "file")
 """How a manifest says that a dependency is from no registry."""
-_REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][\w.-]*)\s*(\[[^\]]*\])?\s*\(?([^;@#()]*)")
+_REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][\w.-]*)\s*(\[[^\]]*\])?\s*\(?([^;@#()]*)(?:@\s*([^\s;]+))?")
 _GO_LINE = re.compile(r"^\s*(?:require\s+)?([^\s()/][^\s()]*)\s+(v[^\s/]+)[ \t]*(// indirect)?", re.MULTILINE)
 _GO_REQUIRES = re.compile(r"^require\s*\(([^)]*)\)|^require\s+[^\s(].*$", re.MULTILINE)
+
+_GO_LOCAL = re.compile(r"^\s*(?:replace\s+)?([^\s()]+)(?:\s+v\S+)?\s+=>\s+(\.{0,2}/\S*)", re.MULTILINE)
 
 
 def read_pyproject(source: str) -> Manifest:
@@ -35,7 +37,7 @@ def python_name(name: str) -> str:
 def requirement(line: str, kind: str = "") -> Iterator[Wanted]:
     """The dependency that a line such as `requests[socks]>=2; python_version > "3"` declares."""
     if found := _REQUIREMENT.match(line):
-        yield Wanted(python_name(found[1]), found[3].strip(), kind)
+        yield Wanted(python_name(found[1]), (found[4] or found[3]).strip(), kind)
 
 
 def read_pipfile(source: str) -> Manifest:
@@ -73,7 +75,11 @@ def read_go_mod(source: str) -> Manifest:
     """What a module requires; what it requires for others' sake is `indirect`."""
     found = re.search(r"^module\s+(\S+)", source, re.MULTILINE)
     lines = "\n".join(match[1] or match[0] for match in _GO_REQUIRES.finditer(source))
-    wanted = [Wanted(name, version, "indirect" if later else "") for name, version, later in _GO_LINE.findall(lines)]
+    local = dict(_GO_LOCAL.findall(source))
+    wanted = [
+        Wanted(name, f"path {local[name]}" if name in local else version, "indirect" if later else "")
+        for name, version, later in _GO_LINE.findall(lines)
+    ]
     return Manifest(found[1] if found else "", "", wanted)
 
 

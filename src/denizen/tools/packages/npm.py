@@ -36,8 +36,9 @@ def _version_1(entries: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]
 def _package(place: str, entry: Any, entries: Mapping[str, Any]) -> Package:
     name = text(table(entry).get("name")) or place.rpartition(_INSIDE)[2]
     needs = [key for kind in _NEEDS for need in table(entry, kind) if (key := _place(need, place, entries))]
-    public = is_public(table(entry).get("resolved")) and not table(entry).get("link")
-    return Package(name, text(table(entry).get("version")), list(dict.fromkeys(needs)), public)
+    version = text(table(entry).get("version"))
+    public = is_public(table(entry).get("resolved")) and version[:1].isdecimal()  # else it is a link, or an address
+    return Package(name, version, list(dict.fromkeys(needs)), public)
 
 
 def _wanted(place: str, entry: Any, entries: Mapping[str, Any]) -> Iterator[Wanted]:

@@ -118,8 +118,10 @@ class _Reader:
             if manifest is None:
                 continue
             python_wants = python_wants or (ecosystem == "PyPI" and bool(manifest.wanted))
-            if manifest.wanted or manifest.name:
-                yield self._locked(path, ecosystem, manifest)
+            project = self._locked(path, ecosystem, manifest)
+            has_lock = project.locked_by and not _is_manifest(PurePosixPath(project.locked_by).name)
+            if manifest.wanted or manifest.name or has_lock:
+                yield project
         requirements = [each for each in paths if PurePosixPath(each).name not in _MANIFESTS]
         if requirements and not python_wants:
             yield from self._required(requirements)

@@ -12,6 +12,8 @@ from denizen.tools.packages.manifests import python_name, requirement
 from denizen.tools.packages.public import is_public
 
 _PIN = re.compile(r"={2,3}\s*([^\s,;*]+)$")
+_FROM = frozenset({"git", "hg", "vcs", "path", "file", "directory", "url", "archive"})
+"""How an entry says that its package is from no index."""
 _VIA = re.compile(r"^\s*#\s+(?:via\s+)?(\S.*)$")
 
 Found = tuple[Package, Sequence[tuple[str, str]]]
@@ -43,7 +45,7 @@ def read_pdm(source: str) -> Lock:
     merged: dict[str, list[str]] = {}
     packages: dict[str, Package] = {}
     for each in tables(tomllib.loads(source).get("package")):
-        package = _package(each, public=not ({"path", "git", "url"} & each.keys()))
+        package = _package(each, public=not _FROM.intersection(each))
         needs = merged.setdefault(package.name, [])
         needs += [name for line in words(each.get("dependencies")) for name in _names(line) if name != package.name]
         packages[package.name] = package
@@ -54,7 +56,11 @@ def read_pylock(source: str) -> Lock:
     """pylock.toml (PEP 751); whether it says who brings what is up to the tool that wrote it."""
     packages = tables(tomllib.loads(source).get("packages"))
     found = [
-        (_package(each, public=is_public(each.get("index"))), _needs(each.get("dependencies"))) for each in packages
+        (
+            _package(each, public=is_public(each.get("index")) and not _FROM.intersection(each)),
+            _needs(each.get("dependencies")),
+        )
+        for each in packages
     ]
     return Lock(link(found), graph=any(needs for _, needs in found))
 
@@ -64,8 +70,7 @@ def read_pipfile_lock(source: str) -> Lock:
     data = table(msgspec.json.decode(source))
     entries = [*table(data, "default").items(), *table(data, "develop").items()]
     found = [
-        Package(python_name(name), text(each).removeprefix("=="), public="git" not in each and "path" not in each)
-        for name, each in entries
+        Package(python_name(name), text(each).removeprefix("=="), public=_is_indexed(each)) for name, each in entries
     ]
     return Lock(link((package, []) for package in found), graph=False)
 
@@ -87,11 +92,17 @@ def read_requirements(source: str) -> tuple[Manifest, Lock]:
     return Manifest("", "", [each for each in wanted if each.name in direct]), lock
 
 
+def _is_indexed(entry: Any) -> bool:
+    """Whether a Pipfile.lock's entry is from the public index."""
+    return not _FROM.intersection(table(entry)) and table(entry).get("index", "pypi") == "pypi"
+
+
 def _uv_packages(packages: Sequence[Mapping[str, Any]]) -> Iterator[Found]:
     for each in packages:
         if _is_installed(each):
             extras = [need for group in table(each, "optional-dependencies").values() for need in _needs(group)]
-            public = is_public(table(each, "source").get("registry"))
+            source = table(each, "source")
+            public = is_public(source.get("registry")) and ("registry" in source or not source)
             yield _package(each, public=public), [*_needs(each.get("dependencies")), *extras]
 
 
