@@ -316,7 +316,7 @@ async def test_a_return_is_in_the_transcript(
 
 
 @pytest.mark.needs("git")
-@pytest.mark.parametrize(("lost", "half"), [(1, False), (2, False), (3, False), (3, True), (4, True)])
+@pytest.mark.parametrize(("lost", "half"), [(0, False), (1, False), (2, False), (3, False), (3, True), (4, True)])
 async def test_a_return_that_a_crash_cut_short_is_finished_and_told_once(
     play: Play, project: Path, tmp_path: Path, agent_of: MakeAgent, *, lost: int, half: bool
 ) -> None:
@@ -333,4 +333,5 @@ async def test_a_return_that_a_crash_cut_short_is_finished_and_told_once(
     assert result.reply == "I give up."
     assert (project / FILE).read_text() == "Roses are red\n"
     assert not (project / "new.txt").exists()
+    assert file.read_text().count('"type":"note"') == 1
     assert [text[:20] for text in told(requests_of(agent))] == ["You seem to be stuck", "This led nowhere, as"]
