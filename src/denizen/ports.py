@@ -366,6 +366,7 @@ class SessionInfo(msgspec.Struct, frozen=True):
     key: str
     title: str = ""
     workspace: str = ""
+    profile: str = ""
     updated: float = 0.0
     bytes: int = 0
     model: str = ""

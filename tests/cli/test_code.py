@@ -156,3 +156,11 @@ def test_a_session_is_replayed_and_what_differs_is_shown(denizen: Run, model: Mo
     assert "+" in ran.out
     assert "good bye" in ran.out
     assert (repo / "hello.py").read_text() == 'print("good bye")\n'
+
+
+def test_a_session_goes_on_with_the_profile_it_began_with(denizen: Run, model: Model) -> None:
+    model.plays("$(note hello.py greets)", "It greets.")
+    denizen("code", "--session", "tale", "What does it do?")
+    model.plays("$(done As I said.)")
+    assert denizen("ask", "--session", "tale", "Say it again").out == "As I said.\n"
+    assert "hello.py greets" in str(model.requests[2]["messages"])

@@ -59,7 +59,8 @@ async def _ask(
 ) -> int:
     for text in loaded.notices:
         host.emit(Notice(text, "warning"))
-    async with options.agent(loaded) as agent, opened(agent, await options.session_name(agent), host) as session:
+    options = await options.at_session(loaded)
+    async with options.agent(loaded) as agent, opened(agent, options.session, host) as session:
         stream = not options.no_stream and output is None
         result = await run_turn(agent, session, said, host, stream=stream, output=output)
     return STATUS[result.stop_reason]

@@ -33,9 +33,11 @@ def chat(options: TurnOptions) -> int:
     loaded = settled(options)
     at_terminal = sys.stdin.isatty()
     with asyncio.Runner() as runner:
-        conversation = Conversation(options, loaded, typed=at_terminal)
+        resumes = bool(options.session or options.continue_)
+        conversation = Conversation(run(runner, options.at_session(loaded)), loaded, typed=at_terminal)
         try:
-            run(runner, conversation.start())
+            if resumes:
+                run(runner, conversation.session())
             _greet(conversation, loaded.notices)
             status = _converse(runner, conversation, _editor(runner, conversation) if at_terminal else _piped)
             return 0 if at_terminal else status

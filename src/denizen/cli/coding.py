@@ -57,13 +57,15 @@ async def do(wanted: Wanted, options: TurnOptions, loaded: Loaded, host: Host) -
     """Do the task; its exit status."""
     for text in (*loaded.notices, *unattached(wanted.words)):
         host.emit(Notice(text, "warning"))
-    async with options.agent(loaded) as agent, opened(agent, await options.session_name(agent), host) as session:
+    resumes = bool(options.continue_ or options.session)
+    options = await options.at_session(loaded)
+    async with options.agent(loaded) as agent, opened(agent, options.session, host) as session:
         name = wanted.role or role_of(session.entries)
         role = find_role(name) if name else None
         agent.read_only = agent.read_only or bool(role and role.reads_only)
         if isinstance(host, Terminal) and (role is AUDITOR or wanted.explain):
             host.render = functools.partial(_rendered, agent, role)
-        message = await _message(wanted, options, agent, role)
+        message = await _message(wanted, agent, role, resumes=resumes)
         job = _job(wanted, agent, role)
         if wanted.shadow:
             outcome = await work_aside(
@@ -82,9 +84,9 @@ async def list_here(options: TurnOptions, loaded: Loaded) -> int:
     return 0
 
 
-async def _message(wanted: Wanted, options: TurnOptions, agent: Agent, role: Role | None) -> UserMessage | None:
+async def _message(wanted: Wanted, agent: Agent, role: Role | None, *, resumes: bool) -> UserMessage | None:
     piped = read_piped(sys.stdin)
-    if not (wanted.words or piped.strip()) and (options.continue_ or options.session):
+    if resumes and not (wanted.words or piped.strip()):
         return None
     parts: list[UserPart] = compose(wanted.words, (), piped)
     if wanted.base:

@@ -27,19 +27,13 @@ class Conversation:
     def __init__(self, options: TurnOptions, loaded: Loaded, *, typed: bool) -> None:
         self.options = options
         self.agent = options.agent(loaded)
-        self.name = ""
+        self.name = options.session
         self.over = False
         self.commands: list[str] = []
         self._loaded = loaded
         self._typed = typed
         self._session: Session | None = None
         self._open = AsyncExitStack()
-
-    async def start(self) -> None:
-        """Find the session that the options name, or a name for a new one."""
-        self.name = await self.options.session_name(self.agent)
-        if self.options.session or self.options.continue_:
-            await self.session()
 
     @property
     def entries(self) -> Sequence[AnyEntry]:

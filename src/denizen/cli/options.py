@@ -1,5 +1,6 @@
 """The options that `ask`, `chat` and `answer` share, and the agent and the host that they describe."""
 
+import dataclasses
 import functools
 import secrets
 import sys
@@ -16,9 +17,13 @@ from denizen.cli.json_lines import JsonLines
 from denizen.cli.lines import terminal_lines
 from denizen.cli.terminal import Terminal
 from denizen.clock import Clock, SystemClock
+from denizen.config.home import places
 from denizen.config.load import Loaded, load
 from denizen.engine import Agent
+from denizen.engine.profiles import PROFILES
 from denizen.errors import ConfigError
+from denizen.ports import SessionInfo
+from denizen.sessions import JsonlStore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +35,8 @@ class TurnOptions:
     continue_: bool = False
     workspace: Path | None
     config: Path | None
-    profile: str
+    profile: str | None
+    usual_profile: str
     actions: str | None
     driver: str
     max_iterations: int | None
@@ -66,7 +72,8 @@ class TurnOptions:
 
     def agent(self, loaded: Loaded) -> Agent:
         """The agent to run turns with. Raises ConfigError."""
-        return Agent(loaded.config, environ=loaded.environ, profile=self.profile, read_only=self.read_only)
+        profile = self.profile or self.usual_profile
+        return Agent(loaded.config, environ=loaded.environ, profile=profile, read_only=self.read_only)
 
     def host(self, commands: list[str] | None = None) -> Terminal | JsonLines:
         """Where a turn is shown and who is asked; `commands` is for those that are typed while the agent works."""
@@ -74,14 +81,26 @@ class TurnOptions:
         person = Person(lines, yes=self.yes, refuse=self.non_interactive, commands=commands)
         return JsonLines(person) if self.json else Terminal(SystemClock(), person, quiet=self.quiet)
 
-    async def session_name(self, agent: Agent) -> str:
-        """The session of `--session`, else the one of `--continue`, else a new one. Raises ConfigError."""
-        if self.session or not self.continue_:
-            return self.session or new_name(agent.clock)
-        for info in await agent.store.list():
-            if info.workspace == str(agent.workspace) and is_ours(info.key):
-                return info.key
-        raise ConfigError(f"There is no session to continue in {agent.workspace}. Begin one without --continue.")
+    async def at_session(self, loaded: Loaded) -> "TurnOptions":
+        """These options with the name of the session, and the profile that it began with unless another is named.
+
+        It is the session of `--session`, else the one of `--continue`, else a new one. Raises ConfigError.
+        """
+        home, workspace = places(loaded.config)
+        store = JsonlStore(home / "sessions", clock=SystemClock())
+        info = store.info(self.session) if self.session else None
+        if self.continue_ and not self.session:
+            info = await _last(store, workspace)
+        name = self.session or (info.key if info else new_name(SystemClock()))
+        began = info.profile if info and info.profile in PROFILES else None
+        return dataclasses.replace(self, session=name, profile=self.profile or began)
+
+
+async def _last(store: JsonlStore, workspace: Path) -> SessionInfo:
+    for info in await store.list():
+        if info.workspace == str(workspace) and is_ours(info.key):
+            return info
+    raise ConfigError(f"There is no session to continue in {workspace}. Begin one without --continue.")
 
 
 def new_name(clock: Clock) -> str:
@@ -136,11 +155,12 @@ def turn_options(
         @functools.wraps(command)
         def with_options(**given: Any) -> Any:
             ours = {field.name: given.pop(field.name) for field in fields(TurnOptions) if field.name in given}
-            options = TurnOptions(**ours)
+            options = TurnOptions(usual_profile=profile, **ours)
             _check(options)
             return command(options=options, **given)
 
-        chosen = click.option("--profile", default=profile, metavar="NAME", help="What the agent sees, how it acts.")
+        what = f"What the agent sees and how it acts (of a new session: {profile})."
+        chosen = click.option("--profile", metavar="NAME", help=what)
         for option in reversed((*(_SESSION if session else ()), *_TURN, chosen)):
             with_options = option(with_options)
         return with_options

@@ -82,6 +82,10 @@ class JsonlStore:
                 raise SessionError(f"Session {to} exists already. Give the fork another name, or remove that one.")
             await create(path, b"".join(lines), self._flusher)
 
+    def info(self, key: str) -> SessionInfo | None:
+        """The line of the index for one session; None where there is none of that key."""
+        return _summary(self.path(key))
+
     async def list(self) -> Sequence[SessionInfo]:
         """All sessions, the latest first."""
         return await asyncio.to_thread(self._list)

@@ -38,6 +38,7 @@ def summarise(path: Path) -> SessionInfo:
         key=key_of(path) or (header.key if header else path.stem),
         title=title,
         workspace=header.workspace if header else "",
+        profile=header.profile if header else "",
         updated=stamp.timestamp() if stamp else stat.st_mtime,
         bytes=stat.st_size,
         model=end.model if end else "",
