@@ -13,7 +13,7 @@ import pytest
 from aiohttp import web
 
 from denizen.config.settings import PackagesSettings
-from denizen.errors import ConfigError
+from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
 from denizen.ports import ToolContext
 from denizen.tools.package import package_tools
@@ -156,7 +156,7 @@ async def test_a_private_index_is_never_named_to_the_public_one(check: Check) ->
         },
         {
             "pyproject.toml": '[project]\nname = "lamp"\ndependencies = ["house"]\n',
-            "uv.lock": '[[package]]\nname = "house"\nversion = "1"\nsource = { registry = "https://pip.example.org" }\n',
+            "uv.lock": '[[package]]\nname = "house"\nversion = "1"\nsource = { registry = "https://example.org" }\n',
         },
         {
             "pyproject.toml": '[project]\nname = "lamp"\ndependencies = ["house"]\n',
@@ -394,7 +394,7 @@ async def test_a_missing_advisory_file_is_the_user_s_to_mend(
     workspace: Path, turn: ToolContext, tmp_path: Path
 ) -> None:
     shutil.copytree(DATA / "npm3", workspace, dirs_exist_ok=True)
-    with pytest.raises(ConfigError, match=r"packages\.advisories"):
+    with pytest.raises(ToolRefused, match=r"packages\.advisories"):
         await offline(tmp_path / "nothing.json", turn)
 
 

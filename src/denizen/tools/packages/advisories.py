@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from denizen.errors import ConfigError
+from denizen.errors import ToolRefused
 from denizen.tools.packages.graph import Ecosystem, Package, table, tables, text, words
 from denizen.tools.packages.manifests import python_name
 from denizen.tools.packages.versions import version_key
@@ -37,14 +37,14 @@ class Advisory:
 def read_advisories(path: Path) -> "Advisories":
     """The advisories of a file, or of the .json files of a folder: one, a list of them, or `vulns` of an OSV answer.
 
-    Raises ConfigError for what can't be read.
+    Raises ToolRefused for what can't be read.
     """
     try:
         files = sorted(path.rglob("*.json")) if path.is_dir() else [path]
         return Advisories(each for file in files for each in _records(msgspec.json.decode(file.read_bytes())))
     except (OSError, msgspec.DecodeError, RecursionError) as error:
-        raise ConfigError(
-            f"packages.advisories: {path} can't be read as advisories in OSV's format: {error}"
+        raise ToolRefused(
+            f"packages.advisories: {path} can't be read as advisories in OSV's format ({error}); the user can mend it"
         ) from error
 
 

@@ -53,7 +53,7 @@ async def audit(projects: Sequence[Project], name: str, settings: PackagesSettin
 
 
 def audit_offline(projects: Sequence[Project], name: str, advisories: Path) -> list[Data]:
-    """The same from a file or folder of advisories. Raises ConfigError for what can't be read."""
+    """The same from a file or folder of advisories. Raises ToolRefused for what can't be read."""
     known = read_advisories(advisories)
     found = {
         _identity(each, package): known.concerning(each.ecosystem, package)
