@@ -159,6 +159,19 @@ async def test_an_ignored_file_in_the_place_of_a_kept_one_can_be_had_back(shadow
     assert (workspace / "out").read_text() == "ignored"
 
 
+async def test_what_was_brought_back_is_removed_again_though_it_is_ignored_by_now(
+    shadow: Shadow, workspace: Path
+) -> None:
+    (workspace / "a").write_text("1")
+    before = await shadow.snapshot()
+    (workspace / "a").unlink()
+    (workspace / ".gitignore").write_text("*\n")
+    undo = await shadow.restore(before)
+    assert (workspace / "a").exists()
+    await shadow.restore(undo)
+    assert tree(workspace) == {".gitignore": ("file", b"*\n")}
+
+
 async def test_an_ignored_file_is_not_overwritten_when_a_turn_is_taken_back(shadow: Shadow, workspace: Path) -> None:
     (workspace / "out").write_text("kept")
     before = await shadow.snapshot()

@@ -169,6 +169,7 @@ async def test_the_users_settings_and_environment_change_nothing(workspace: Path
         "HOME": str(user),
         "GIT_DIR": str(tmp_path / "elsewhere"),
         "GIT_INDEX_FILE": str(tmp_path / "index"),
+        "GIT_OBJECT_DIRECTORY": str(tmp_path / "objects"),
         "GIT_CONFIG_COUNT": "1",
         "GIT_CONFIG_KEY_0": "core.autocrlf",
         "GIT_CONFIG_VALUE_0": "true",
@@ -185,6 +186,7 @@ async def test_the_users_settings_and_environment_change_nothing(workspace: Path
     (workspace / "b.bin").unlink()
     await shadow.restore(before)
     assert tree(workspace) == was
+    assert not {"elsewhere", "index", "objects"} & {path.name for path in tmp_path.iterdir()}
 
 
 async def test_odd_names(shadow: Shadow, workspace: Path) -> None:

@@ -60,18 +60,13 @@ async def plan(git: Git, now: str, wanted: str, expected: str, scope: Sequence[s
     return await spare_ignored(git, wanted, needed)
 
 
-def loose(git: Git, plan: Sequence[Step], *, theirs: bool) -> Sequence[str]:
-    """Files in the way that no snapshot holds yet, but could.
-
-    Raises InTheWay for those that none can hold, and where they must be somebody else's (`theirs`) Conflict.
-    """
+def loose(git: Git, plan: Sequence[Step]) -> Sequence[str]:
+    """Files in the way that no snapshot holds yet, but could. Raises InTheWay for those that none can hold."""
     leaving = {step.path for step in plan if step.old}
     arriving = [step.path for step in plan if step.new and not step.old]
     found = [other for path in arriving for other in _in_the_way(git.root, path, leaving)]
     if fixed := [git.shown(path) for path in found if not can_be_kept(git.root / path)]:
         raise InTheWay(fixed)
-    if found and theirs:
-        raise Conflict([git.shown(path) for path in found])
     return found
 
 

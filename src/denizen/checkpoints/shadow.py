@@ -160,11 +160,11 @@ class Shadow:
     async def _restore(self, git: Git, wanted: Snapshot, expected: str) -> str:
         staged = await stage(git)
         todo = await _planned(git, wanted, expected)
-        if found := loose(git, todo, theirs=bool(expected)):
+        if found := loose(git, todo):
             await include(git, found)
             todo = await _planned(git, wanted, expected)
-            if still := loose(git, todo, theirs=bool(expected)):
-                raise InTheWay(still)
+            if still := loose(git, todo):
+                raise InTheWay([git.shown(path) for path in still])
         name = wanted.label or wanted.id[:10]
         before = await self._record(git, staged, note=f"before restoring {name}")
         if todo:
