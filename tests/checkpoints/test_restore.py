@@ -245,6 +245,20 @@ async def test_a_snapshot_of_paths_restores_these_alone(shadow: Shadow, workspac
     }
 
 
+async def test_what_some_steps_touched_is_taken_back_alone(shadow: Shadow, workspace: Path) -> None:
+    ids: list[str] = []
+    for number, name in enumerate(("a", "mine", "made/b", "a")):
+        (workspace / name).parent.mkdir(exist_ok=True)
+        ids.append(await shadow.snapshot())
+        (workspace / name).write_text(f"{number}")
+    ids.append(await shadow.snapshot())
+    ours = await shadow.touched([(ids[0], ids[1]), (ids[2], ids[3]), (ids[3], ids[4])])
+    assert ours == {"a", "made/b"}
+    assert await shadow.touched([]) == set()
+    await shadow.restore(ids[0], expect=ids[4], only=ours)
+    assert tree(workspace) == {"mine": ("file", b"1")}
+
+
 async def test_a_path_may_be_absolute_but_not_outside(shadow: Shadow, workspace: Path) -> None:
     assert (await shadow.find(await shadow.snapshot(paths=[workspace / "src"]))).paths == ("src",)
     assert (await shadow.find(await shadow.snapshot(paths=["."]))).paths == ()

@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
 from denizen.checkpoints.differences import Step, steps
@@ -43,7 +43,7 @@ def named(paths: Sequence[str]) -> str:
     return ", ".join(paths[:_NAMED]) + more
 
 
-async def plan(git: Git, now: str, wanted: str, expected: str, scope: Sequence[str]) -> list[Step]:
+async def plan(git: Git, now: str, wanted: str, expected: str, scope: Collection[str]) -> list[Step]:
     """What must change in the files `now` to have the tree `wanted`, within `scope`.
 
     With `expected` it is the change from that tree to the wanted one that is made, so that other changes stay. Raises
@@ -70,8 +70,9 @@ def loose(git: Git, plan: Sequence[Step]) -> Sequence[str]:
     return found
 
 
-def _within(path: str, scope: Sequence[str]) -> bool:
-    return not scope or any(path == each or path.startswith(f"{each}/") for each in scope)
+def _within(path: str, scope: Collection[str]) -> bool:
+    """Whether a path, or a folder that it is in, is in the scope; everything is in an empty one."""
+    return not scope or path in scope or any(str(above) in scope for above in PurePosixPath(path).parents)
 
 
 def _in_the_way(root: Path, path: str, leaving: set[str]) -> Iterator[str]:

@@ -200,7 +200,7 @@ class Shadow:
 
 async def _planned(git: Git, wanted: Snapshot, expected: str = "") -> list[Step]:
     """What must change to get a snapshot back, as the files are staged."""
-    scope = [f"{git.within}/{path}" if git.within else path for path in wanted.paths]
+    scope = {f"{git.within}/{path}" if git.within else path for path in wanted.paths}
     return await plan(git, await _write_tree(git), wanted.tree, expected, scope)
 
 
