@@ -13,6 +13,7 @@ import denizen
 from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
 from denizen.ports import Tool, ToolContext
+from denizen.structure.index import BATCH
 from denizen.testing import ToolConformance
 from denizen.tools.view import BEGINNING, MOST_LINES, view_tool
 
@@ -319,6 +320,13 @@ async def test_the_index_follows_the_files_and_gitignore(view: Tool, store: Path
     assert (await call(view, path="save")).text == "src/store.py/save  function, lines 1\n1\tdef save(): pass"
     with pytest.raises(ToolRefused, match="the code has no symbol 'load'"):
         await call(view, path="load")
+
+
+async def test_a_long_wait_for_the_index_is_shown(view: Tool, workspace: Path, shown: list[str], call: Call) -> None:
+    for number in range(BATCH + 1):
+        (workspace / f"m{number}.py").write_text(f"def f{number}(): pass\n")
+    await call(view, path="f7")
+    assert shown == [f"{BATCH} files indexed\n"]
 
 
 async def test_links_that_lead_out_are_not_followed(view: Tool, store: Path, tmp_path: Path, call: Call) -> None:

@@ -53,7 +53,7 @@ def parse(source: bytes, language: str) -> "tree_sitter.Tree | None":
     """The tree of a UTF-8 text; None where that takes far more work than its size warrants."""
     import tree_sitter
 
-    left = 1000 + len(source) // 10  # each stands for 100 steps of the parser; usual code needs a third of that
+    left = 5000 + len(source) // 10  # each stands for 100 steps of the parser; usual code needs a third of that
 
     def exhausted(offset: int, has_error: bool) -> bool:
         nonlocal left

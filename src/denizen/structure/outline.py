@@ -139,7 +139,8 @@ def _read(source: bytes, language: str, root: "Node") -> tuple[list[_Found], "li
         else:
             parts = {name: nodes[0] for name, nodes in captures.items()}
             found = _Found(node, kind, parts["name"], parts.get("container"), parts.get("body"))
-            definitions.setdefault((node.id, found.name.start_byte), found)
+            if found.name.start_byte < found.name.end_byte:  # else it is missing, and only supposed to be there
+                definitions.setdefault((node.id, found.name.start_byte), found)
     extents.join({found.node.id for found in definitions.values()})
     return [*definitions.values()], references, extents
 

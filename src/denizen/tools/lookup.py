@@ -1,7 +1,7 @@
 """Symbols looked up by their names in the index, and read from their files."""
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,10 +56,12 @@ class Found:
         return rows, len(lines) - len(rows)
 
 
-def find_symbols(workspace: Workspace, home: Path, target: Target, stop: threading.Event) -> list[Found]:
+def find_symbols(
+    workspace: Workspace, home: Path, target: Target, stop: threading.Event, show: Callable[[str], None]
+) -> list[Found]:
     """The symbols of that name below the folder. Raises ToolRefused where there is none."""
     _require_indexed(target)
-    located = with_index(workspace, home, lambda index: _located(index, target), stop)
+    located = with_index(workspace, home, lambda index: _located(index, target), stop, show)
     found: list[Found] = []
     for file in dict.fromkeys(each.file for each in located):
         code = load_code(workspace, file)
@@ -103,10 +105,12 @@ class Types:
             yield from (f"  {row}" for row in skeleton(kept, None if types_alone else depth)[0])
 
 
-def types_below(workspace: Workspace, home: Path, target: Target, stop: threading.Event) -> Types:
+def types_below(
+    workspace: Workspace, home: Path, target: Target, stop: threading.Event, show: Callable[[str], None]
+) -> Types:
     """The types of the files below a folder of the workspace."""
     _require_indexed(target)
-    located = with_index(workspace, home, lambda index: index.symbols(below=target.path), stop)
+    located = with_index(workspace, home, lambda index: index.symbols(below=target.path), stop, show)
     by_file: dict[str, list[Symbol]] = {}
     for each in located:
         by_file.setdefault(each.file, []).append(each.symbol)

@@ -37,7 +37,7 @@ def with_index(
 
     def refreshed(index: Index) -> T:
         with closing(code_files(workspace, stop)) as files:
-            index.refresh(files, stop=stop, show=lambda parsed: show(f"indexed {parsed} files"))
+            index.refresh(files, stop=stop, show=lambda parsed: show(f"{parsed} files indexed\n"))
         return work(index)
 
     return use_index(project_folder(home, Path(workspace.root)) / "index.db", refreshed)

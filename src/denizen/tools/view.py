@@ -2,6 +2,7 @@
 
 import re
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -61,7 +62,7 @@ def view_tool(home: Path) -> Tool:
             jq: Filter on the structured result
         """
         stop = threading.Event()
-        call = _Call(Workspace.of(turn), home, types_only, depth, _range(lines), stop)
+        call = _Call(Workspace.of(turn), home, types_only, depth, _range(lines), stop, turn.emit)
         answer, data = await in_thread(stop, call.answer, path)
         return await filtered(answer, jq, data)
 
@@ -91,6 +92,7 @@ class _Call:
     depth: int | None
     lines: tuple[int, int] | None
     stop: threading.Event
+    show: Callable[[str], None]
 
     def answer(self, path: str) -> Shown:
         target = find_target(self.workspace, path)
@@ -117,7 +119,7 @@ class _Call:
 
     def _types(self, target: Target) -> Shown:
         """The types of all files below a folder."""
-        found = types_below(self.workspace, self.home, target, self.stop)
+        found = types_below(self.workspace, self.home, target, self.stop, self.show)
         rows, left = found.outlined(self.depth)
         text = "\n".join(rows) or f"[no types in {target.path}]"
         if left:
@@ -170,7 +172,7 @@ class _Call:
 
     def _anywhere(self, target: Target) -> Shown:
         """A symbol of any file below a folder."""
-        return self._shown(find_symbols(self.workspace, self.home, target, self.stop))
+        return self._shown(find_symbols(self.workspace, self.home, target, self.stop, self.show))
 
     def _shown(self, found: list[Found]) -> Shown:
         data = [{"file": each.code.path, **facts(each.symbol)} for each in found]
