@@ -215,7 +215,7 @@ async def test_odd_names(shadow: Shadow, workspace: Path) -> None:
     assert tree(workspace) == was
 
 
-@pytest.mark.parametrize("name", ["new\nline", "täst ☃", "a*b [c] \\d", " blank "])
+@pytest.mark.parametrize("name", ["new\nline", "täst ☃", "a*b [c] \\d", " blank ", ".git"])
 async def test_a_workspace_of_an_odd_name(tmp_path: Path, home: Path, name: str) -> None:
     workspace = tmp_path / name
     workspace.mkdir()

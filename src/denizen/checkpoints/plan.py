@@ -65,7 +65,7 @@ def loose(git: Git, plan: Sequence[Step]) -> Sequence[str]:
     leaving = {step.path for step in plan if step.old}
     arriving = [step.path for step in plan if step.new and not step.old]
     found = [other for path in arriving for other in _in_the_way(git.root, path, leaving)]
-    if fixed := [git.shown(path) for path in found if not can_be_kept(git.root / path)]:
+    if fixed := [git.shown(path) for path in found if not can_be_kept(git.root, path)]:
         raise InTheWay(fixed)
     return found
 

@@ -88,7 +88,7 @@ async def _root(place: Place, held: int) -> Path:
 
 async def _chosen(git: Git) -> Path:
     workspace = git.root
-    folders = (workspace, *workspace.parents)
+    folders = [folder for folder in (workspace, *workspace.parents) if not _holds(folder / ".git", workspace)]
     root = next((folder for folder in folders if (folder / ".git").exists()), workspace)
     if root == workspace:
         return workspace

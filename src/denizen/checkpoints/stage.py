@@ -5,6 +5,7 @@ import os
 import stat
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from denizen.checkpoints.git import Git, GitError
 
@@ -35,13 +36,13 @@ class Staged:
 
 async def stage(git: Git, but: Collection[str] = ()) -> Staged:
     """Take into the index what has changed in the work tree, except for the paths `but`. Raises DenizenError."""
-    for tries_left in reversed(range(_TRIES)):
+    for _ in range(_TRIES - 1):
         try:
             return await _stage(git, but)
-        except GitError as error:  # a file has become something else while it was read
-            if error.full or not tries_left:
-                raise
-    raise AssertionError
+        except GitError as error:
+            if error.full:
+                raise  # otherwise a file may have become something else while it was read
+    return await _stage(git, but)
 
 
 async def include(git: Git, paths: Sequence[str]) -> None:
@@ -58,7 +59,7 @@ async def _stage(git: Git, but: Collection[str]) -> Staged:
         entered |= new
         status = await _status(git)
     paths = [path for path in (*status.changed, *status.new) if path not in but]
-    left_out = await asyncio.to_thread(lambda: {path for path in paths if not can_be_kept(git.root / path)})
+    left_out = await asyncio.to_thread(lambda: {path for path in paths if not can_be_kept(git.root, path)})
     if gone := [*status.deleted, *left_out.intersection(status.changed)]:
         await _write_entries(git, (f"0 {'0' * 40}\t{path}" for path in gone))
     if kept := [path for path in paths if path not in left_out]:
@@ -66,18 +67,19 @@ async def _stage(git: Git, but: Collection[str]) -> Staged:
     return Staged(status.last, status.differs, sorted(left_out))
 
 
-def can_be_kept(path: os.PathLike[str]) -> bool:
+def can_be_kept(root: Path, path: str) -> bool:
     """Whether git can keep what is there: nothing, a link, or a readable file, not too large and not git's."""
+    place = root / path
     try:
-        found = os.lstat(path)
+        found = place.lstat()
     except (FileNotFoundError, NotADirectoryError):
         return True
     except OSError:
         return False
-    if any(part.lower() == ".git" for part in os.fspath(path).split("/")):
+    if any(part.lower() == ".git" for part in path.split("/")):
         return False
     if stat.S_ISREG(found.st_mode):
-        return found.st_size <= LARGEST_FILE and os.access(path, os.R_OK)
+        return found.st_size <= LARGEST_FILE and os.access(place, os.R_OK)
     return stat.S_ISLNK(found.st_mode)
 
 

@@ -20,7 +20,7 @@ async def include_tracked(git: Git, folder: Path, private: Sequence[Path]) -> No
     if not stamp or (note.is_file() and note.read_bytes() == stamp):
         return
     with contextlib.suppress(GitError):
-        paths = [path for path in await _tracked(git, folder) if _is_there(git.root / path, private)]
+        paths = [path for path in await _tracked(git, folder) if _is_there(git.root, path, private)]
         if paths:
             await include(git, paths)
     write_private(note, stamp)
@@ -33,8 +33,9 @@ async def _tracked(git: Git, folder: Path) -> Sequence[str]:
     return os.fsdecode(answer).split("\0")[:-1]
 
 
-def _is_there(path: Path, private: Sequence[Path]) -> bool:
-    return os.path.lexists(path) and can_be_kept(path) and not any(path.is_relative_to(each) for each in private)
+def _is_there(root: Path, path: str, private: Sequence[Path]) -> bool:
+    hidden = any((root / path).is_relative_to(each) for each in private)
+    return not hidden and os.path.lexists(root / path) and can_be_kept(root, path)
 
 
 def _stamp(index: Path) -> bytes:
