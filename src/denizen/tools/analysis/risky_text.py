@@ -23,8 +23,10 @@ _KNOWN = re.compile(
     re.VERBOSE,
 )
 _NO_SECRET = re.compile(
-    r"(?i)|.{0,5}|(?-i:[A-Z][A-Z\d_]*_[A-Z\d_]*)|.*(?:example|changeme|placeholder|dummy|your[_-]|xxx|\*\*\*|<|\$\{|\{\{|%s|\s).*|[\w.]*(?:_|\.)?"
-    r"(?:password|passwd|token|secret|api_?key|key)s?|(?:bearer|basic|none|null|true|false|default|string|required)"
+    r"(?i)|.{0,5}|(?-i:[A-Z][A-Z\d_]*_[A-Z\d_]*)"
+    r"|.*(?:example|changeme|placeholder|dummy|your[_-]|xxx|\*\*\*|<|\$\{|\{\{|%s|\s).*"
+    r"|[\w.]*(?:_|\.)?(?:password|passwd|token|secret|api_?key|key)s?"
+    r"|bearer|basic|none|null|true|false|default|string|required"
 )
 _SQL = re.compile(
     r"""(?i)^[^\w]{0,4}[bfru@$]{0,2}[^\w]{0,4}

@@ -13,7 +13,7 @@ import msgspec
 from denizen.structure.grammar import grammar, parse
 from denizen.tools.analysis.risky_text import risky_text
 from denizen.tools.analysis.scope import Findings, Scope
-from denizen.tools.text import printable
+from denizen.tools.text import counted, printable
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Query
@@ -88,7 +88,7 @@ def security(scope: Scope) -> Findings:
             found += [(SEVERITIES.index(risk.severity), file.path, risk) for risk in risks(source, file.language)]
     found.sort(key=lambda each: (each[0], each[1], each[2].line))
     counts = [f"{sum(each[0] == at for each in found)} {name}" for at, name in enumerate(SEVERITIES)]
-    findings = Findings(f"{len(found):,} places: {', '.join(counts)}")
+    findings = Findings(f"{counted(len(found), 'place')}: {', '.join(counts)}")
     for _, path, risk in found:
         row = f"{risk.severity:<6}  {path}:{risk.line}  {risk.rule}: {risk.what}  {risk.says}"
         findings.add(printable(row), file=path, **msgspec.to_builtins(risk))
