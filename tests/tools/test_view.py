@@ -1,18 +1,15 @@
 """`view`: a folder as a tree, a file as its skeleton, a symbol as its source."""
 
-import json
 import shutil
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
-import denizen
 from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
-from denizen.ports import Tool, ToolContext
+from denizen.ports import Tool
 from denizen.structure.index import BATCH
 from denizen.testing import ToolConformance
 from denizen.tools.view import BEGINNING, MOST_LINES, view_tool
@@ -343,37 +340,3 @@ async def test_the_index_stays_out_of_the_workspace(view: Tool, store: Path, tmp
     await call(view, path="load")
     assert sorted(path.name for path in store.iterdir()) == ["src"]
     assert list((tmp_path / "home/projects").glob("workspace-*/index.db"))
-
-
-@pytest.fixture
-def repository(workspace: Path) -> Path:
-    """A hundred files of this very program."""
-    source = Path(denizen.__file__).parent
-    for path in sorted(source.rglob("*.py"))[:100]:
-        copy = workspace / "src/denizen" / path.relative_to(source)
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(path, copy)
-    return workspace
-
-
-@pytest.mark.usefixtures("repository")
-@pytest.mark.parametrize(
-    ("args", "most"),
-    [
-        ({}, 1500),
-        ({"path": "src/denizen"}, 3500),
-        ({"types_only": True}, 11_000),
-        ({"path": "src/denizen/cli", "types_only": True}, 7000),
-        ({"path": "src/denizen/cli/terminal.py"}, 3500),
-        ({"path": "src/denizen/cli/terminal.py", "types_only": True}, 2500),
-        ({"path": "main"}, 2500),
-        ({"jq": ".files"}, 10),
-    ],
-)
-async def test_answers_about_a_hundred_files_are_short(
-    args: dict[str, Any], most: int, view: Tool, call: Call, turn: ToolContext
-) -> None:
-    result = await call(view, **args)
-    assert 1 < len(result.text) <= most
-    assert len(msgspec.json.encode(result.details)) < 500
-    assert json.dumps(result.details)

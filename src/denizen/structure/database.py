@@ -77,7 +77,7 @@ def _open(path: Path) -> sqlite3.Connection:
     version = _version()
     for _ in range(2):
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-        database = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+        database = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)
         try:
             database.executescript("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON")
             found = database.execute("PRAGMA user_version").fetchone()[0]

@@ -34,7 +34,7 @@ class Draft:
         text = source.text.replace("\r\n", "\n")
         language = language_of(source.path, text.encode("utf-8", "surrogateescape"))
         if not language:
-            raise ToolRefused(f"the structure of {source.path} isn't known; change it with the text edit or a patch")
+            raise ToolRefused(f"the structure of {source.path} isn't known; change it with apply_patch")
         return cls(source, text.removesuffix("\n").split("\n") if text else [], language)
 
     @property
@@ -53,7 +53,7 @@ class Draft:
         try:
             return outline(self.text.encode("utf-8", "surrogateescape"), self.language)
         except Unparsable as error:
-            raise ToolRefused(f"{self.path} is {error}; change it with the text edit or a patch") from error
+            raise ToolRefused(f"{self.path} is {error}; change it with apply_patch") from error
 
     def find(self, name: str) -> Symbol:
         """The one symbol that is meant, alone on its lines. Raises ToolRefused."""
@@ -140,7 +140,7 @@ class Draft:
         same = [each for each in self.outline.symbols if (each.start, each.end) == (symbol.start, symbol.end)]
         if beside or len(same) > 1:
             raise ToolRefused(
-                f"{self.path}/{symbol.path} shares line {symbol.first} with other code; change it with the text edit"
+                f"{self.path}/{symbol.path} shares line {symbol.first} with other code; change it with apply_patch"
             )
 
     def _gap(self, symbol: Symbol, block: Sequence[str], *, before: bool) -> int:
