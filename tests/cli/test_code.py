@@ -105,6 +105,54 @@ def test_a_base_that_is_none_is_wrong_use(denizen: Run, model: Model, committed:
     assert "nowhere" in ran.err
 
 
+def test_a_base_is_a_commit_and_never_an_option(denizen: Run, model: Model, committed: Path, tmp_path: Path) -> None:
+    for base in (f"--output={tmp_path / 'stolen'}", "HEAD --stat"):
+        assert denizen("code", f"--diff={base}", "Review this").status == 2
+    assert not (tmp_path / "stolen").exists()
+    assert not model.requests
+
+
+def test_what_cannot_be_had_is_said_before_anything_is_spent(denizen: Run, model: Model, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    assert "--role auditor" in denizen("code", "--sarif", "audit.sarif", "Audit it").err
+    assert "no git repository" in denizen("code", "--workspace", str(elsewhere), "--commit", "Do it").err
+    assert not model.requests
+
+
+def test_nothing_to_commit_is_no_failure(denizen: Run, model: Model, committed: Path) -> None:
+    model.plays("All is well.")
+    ran = denizen("code", "--commit", "Mend what is broken", **IDENTITY)
+    assert (ran.status, git(committed, "log", "--format=%s")) == (0, "first\n")
+    assert "nothing is committed" in ran.err
+
+
+def test_work_without_a_check_says_so(denizen: Run, model: Model) -> None:
+    model.plays("Better now.")
+    assert "isn't checked" in denizen("code", "--role", "refactorer", "Make it better").err
+
+
+def test_a_parked_task_is_answered_and_still_checked_and_in_its_role(
+    denizen: Run, model: Model, committed: Path
+) -> None:
+    model.plays("$(ask Which one?)")
+    job = ("--role", "investigator", "--validate", "test -e made.txt", "--tries", "1")
+    assert denizen("code", "--session", "s", *job, "Find it").status == 4
+    model.plays(WRITES, "Found.")
+    ran = denizen("answer", "s", "the", "first")
+    assert (ran.status, (committed / "made.txt").exists()) == (1, False)
+    assert "test -e made.txt fails" in ran.err
+    assert "read-only" in str(model.requests[2]["messages"])
+
+
+def test_a_task_in_a_copy_is_undone_like_any_other(denizen: Run, model: Model, committed: Path) -> None:
+    model.plays(WRITES, "Done.")
+    denizen("code", "--shadow", "--session", "s", "--validate", "test -e made.txt", "Make a file")
+    assert (committed / "made.txt").exists()
+    assert "undone: Make a file" in denizen("chat", "--session", "s", piped="/undo\n").err
+    assert not (committed / "made.txt").exists()
+
+
 def test_a_failing_check_is_told_and_rolled_back(denizen: Run, model: Model, committed: Path) -> None:
     model.plays(WRITES, "Done.", "Done again.")
     ran = denizen("code", "--validate", "test ! -e made.txt", "--tries", "2", "--rollback", "Make a file")

@@ -12,6 +12,7 @@ import msgspec
 
 from denizen.actions.shell import is_command
 from denizen.cli.approval import described, understand
+from denizen.cli.coding import carry_out
 from denizen.cli.home import short_name, store
 from denizen.cli.json_lines import JsonLines
 from denizen.cli.options import TurnOptions, turn_options
@@ -26,6 +27,7 @@ from denizen.errors import SessionError
 from denizen.events import Notice, TurnParked
 from denizen.ports import Ask
 from denizen.sessions import session_key
+from denizen.worlds.code.work import unfinished_job
 
 Scope = Literal["once", "session", "always"]
 
@@ -77,6 +79,8 @@ async def _go_on(
                 f"Session {name} waits for another answer by now. Look again: denizen answer {shlex.quote(name)}"
             )
         await session.append(given)
+        if job := unfinished_job(session.entries):
+            return await carry_out(agent, session, None, job=job, host=host, options=options, loaded=loaded)
         result = await run_turn(agent, session, None, host, stream=not options.no_stream)
     return STATUS[result.stop_reason]
 

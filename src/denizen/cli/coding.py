@@ -15,13 +15,15 @@ from denizen.cli.options import TurnOptions
 from denizen.cli.sessions import print_sessions
 from denizen.cli.table import table
 from denizen.cli.terminal import Terminal
+from denizen.cli.text import count
 from denizen.cli.turns import STATUS, opened
 from denizen.config.files import write_private
 from denizen.config.load import Loaded
 from denizen.engine import Agent
-from denizen.errors import DenizenError
+from denizen.errors import ConfigError, DenizenError
 from denizen.events import Notice, RunResult
 from denizen.messages import Text, UserMessage, UserPart
+from denizen.ports import Session
 from denizen.worlds.code import steps
 from denizen.worlds.code.commit import REQUEST as COMMIT
 from denizen.worlds.code.commit import commit, message_of
@@ -29,7 +31,7 @@ from denizen.worlds.code.difference import difference_to
 from denizen.worlds.code.findings import findings_of, rows_of, sarif_of
 from denizen.worlds.code.roles import AUDITOR, Role, find_role
 from denizen.worlds.code.validators import validators_of
-from denizen.worlds.code.work import Job, Outcome, role_of, work, work_aside
+from denizen.worlds.code.work import Job, Outcome, last_job, words_of, work, work_aside
 
 AUTO = "auto"
 """The check that stands for those of the project."""
@@ -60,20 +62,49 @@ async def do(wanted: Wanted, options: TurnOptions, loaded: Loaded, host: Host) -
     resumes = bool(options.continue_ or options.session)
     options = await options.at_session(loaded)
     async with options.agent(loaded) as agent, opened(agent, options.session, host) as session:
-        name = wanted.role or role_of(session.entries)
-        role = find_role(name) if name else None
-        agent.read_only = agent.read_only or bool(role and role.reads_only)
-        if isinstance(host, Terminal) and (role is AUDITOR or wanted.explain):
-            host.render = functools.partial(_rendered, agent, role)
+        left = last_job(session.entries) or Job()
+        role = _role(wanted.role or left.role)
+        _check(wanted, agent, role)
         message = await _message(wanted, agent, role, resumes=resumes)
-        job = _job(wanted, agent, role)
-        if wanted.shadow:
-            outcome = await work_aside(
-                agent, session, message, host, job, beside=functools.partial(_beside, options, loaded)
-            )
-        else:
-            outcome = await work(agent, session, message, host, job, stream=not options.no_stream)
-        return await _conclude(wanted, agent, host, outcome)
+        job = _job(wanted, agent, role, host, left if message is None else Job())
+        return await carry_out(
+            agent,
+            session,
+            message,
+            job=job,
+            host=host,
+            options=options,
+            loaded=loaded,
+            explain=wanted.explain,
+            sarif=wanted.sarif,
+        )
+
+
+async def carry_out(
+    agent: Agent,
+    session: Session,
+    message: UserMessage | None,
+    *,
+    job: Job,
+    host: Host,
+    options: TurnOptions,
+    loaded: Loaded,
+    explain: bool = False,
+    sarif: Path | None = None,
+) -> int:
+    """Do the task, or go on with it (`message` None), and what is to become of its changes; the exit status."""
+    role = _role(job.role)
+    agent.read_only = agent.read_only or bool(role and role.reads_only)
+    if isinstance(host, Terminal) and (role is AUDITOR or explain):
+        host.render = functools.partial(_rendered, agent, role)
+    if job.shadow:
+        beside = functools.partial(_beside, options, loaded)
+        outcome = await work_aside(agent, session, message, host, job, beside=beside)
+    else:
+        outcome = await work(agent, session, message, host, job, stream=not options.no_stream)
+    if sarif and outcome.result.stop_reason == "answered":
+        _write_sarif(sarif, outcome.result.reply, agent.workspace)
+    return await _conclude(agent, session, job, host, outcome)
 
 
 async def list_here(options: TurnOptions, loaded: Loaded) -> int:
@@ -96,10 +127,34 @@ async def _message(wanted: Wanted, agent: Agent, role: Role | None, *, resumes: 
     return UserMessage(parts)
 
 
-def _job(wanted: Wanted, agent: Agent, role: Role | None) -> Job:
-    checks = wanted.checks or ((AUTO,) if (role and role.validates) or wanted.shadow else ())
+def _role(name: str) -> Role | None:
+    return find_role(name) if name else None
+
+
+def _check(wanted: Wanted, agent: Agent, role: Role | None) -> None:
+    """Raise ConfigError for what can't be had, before anything is spent on it."""
+    if wanted.sarif and role is not AUDITOR:
+        raise ConfigError("--sarif writes down what an auditor found: add --role auditor.")
+    folders = (agent.workspace, *agent.workspace.parents)
+    if wanted.commits and not any((folder / ".git").exists() for folder in folders):
+        raise ConfigError(f"--commit: {agent.workspace} is in no git repository.")
+
+
+def _job(wanted: Wanted, agent: Agent, role: Role | None, host: Host, left: Job) -> Job:
+    """How the task is to be done: as the command line says, and as one that is gone on with (`left`) was to be."""
+    usual = (AUTO,) if (role and role.validates) or wanted.shadow else ()
+    checks = wanted.checks or (() if left.validators else usual)
     found = [command for check in checks for command in (validators_of(agent.workspace) if check == AUTO else [check])]
-    return Job(role=role.name if role else "", validators=found, tries=wanted.tries, rollback=wanted.rollback)
+    if checks and not found:
+        host.emit(Notice("No check was found in this project, so the work isn't checked. --validate CMD names one."))
+    return Job(
+        role=role.name if role else "",
+        validators=found or left.validators,
+        tries=wanted.tries,
+        rollback=wanted.rollback or left.rollback,
+        shadow=wanted.shadow or left.shadow,
+        commits=wanted.commits or left.commits,
+    )
 
 
 def _rendered(agent: Agent, role: Role | None, result: RunResult) -> str:
@@ -116,18 +171,23 @@ def _beside(options: TurnOptions, loaded: Loaded, folder: Path) -> Agent:
     return options.agent(dataclasses.replace(loaded, config=config))
 
 
-async def _conclude(wanted: Wanted, agent: Agent, host: Host, outcome: Outcome) -> int:
-    reply = outcome.result.reply
+def _write_sarif(path: Path, reply: str, workspace: Path) -> None:
+    found, _ = findings_of(reply)
+    write_private(path, msgspec.json.format(msgspec.json.encode(sarif_of(found, __version__, workspace))) + b"\n")
+
+
+async def _conclude(agent: Agent, session: Session, job: Job, host: Host, outcome: Outcome) -> int:
     if outcome.failed:
         host.emit(Notice(f"{outcome.failed.command} fails:\n{outcome.failed.output}", "error"))
-    if wanted.sarif and outcome.result.stop_reason == "answered":
-        sarif = msgspec.json.format(msgspec.json.encode(sarif_of(findings_of(reply)[0], __version__)))
-        write_private(wanted.sarif, sarif + b"\n")
-    if wanted.commits and outcome.done:
+        return STATUS["error"]
+    if job.commits and outcome.done and outcome.changed:
+        message = message_of(words_of(session.entries), outcome.result.reply)
         try:
-            made = await commit(agent.workspace, outcome.changed, message_of(wanted.words, reply), agent.environ)
-            host.emit(Notice(f"committed {made}: {len(outcome.changed)} files"))
+            made = await commit(agent.workspace, outcome.changed, message, agent.environ)
         except DenizenError as why:
             host.emit(Notice(f"Not committed. {why}", "error"))
             return STATUS["error"]
-    return STATUS["error"] if outcome.failed else STATUS[outcome.result.stop_reason]
+        host.emit(Notice(f"committed {made}: {count(len(outcome.changed), 'file')}"))
+    elif job.commits and outcome.done:
+        host.emit(Notice("Nothing was changed, so nothing is committed."))
+    return STATUS[outcome.result.stop_reason]

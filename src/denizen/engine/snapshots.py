@@ -2,11 +2,16 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from denizen.engine.turn import Turn
 from denizen.entries import AnyEntry, CheckpointEntry
 from denizen.errors import DenizenError
-from denizen.ports import Tool, Traits
+from denizen.events import Notice
+from denizen.ports import Session, Tool, Traits, TurnIO
+
+if TYPE_CHECKING:
+    from denizen.engine.agent import Agent
 
 BEFORE = "before"
 """The label of the checkpoint before an iteration's first change."""
@@ -37,14 +42,14 @@ async def keep_before(turn: Turn, tool: Tool) -> None:
     """Keep what the workspace is, once in an iteration, before `tool` could change it."""
     if not turn.kept and tool.traits & CHANGES and turn.agent.checkpoints:
         turn.kept = True
-        await _keep(turn, label=BEFORE)
+        await _keep(turn, BEFORE)
 
 
 async def keep_after(turn: Turn) -> None:
     """Keep what the calls made of the workspace, where there was one that could change it."""
     if turn.kept:
         turn.kept = False
-        await _keep(turn, label=AFTER)
+        await _keep(turn, AFTER)
 
 
 def stretch_of(entries: Iterable[AnyEntry], first: str = "") -> Stretch:
@@ -59,11 +64,18 @@ def stretch_of(entries: Iterable[AnyEntry], first: str = "") -> Stretch:
     return found
 
 
-async def _keep(turn: Turn, label: str) -> None:
-    checkpoints = turn.agent.checkpoints
-    try:
-        snapshot = await checkpoints.snapshot() if checkpoints else ""
-    except DenizenError as why:
-        turn.notice(f"No checkpoint could be made, so this can't be undone: {why}", warning=True)
+async def keep(agent: "Agent", session: Session, io: TurnIO, label: str) -> None:
+    """Keep what the workspace is; where that isn't possible, the user is told, and work goes on."""
+    if agent.checkpoints is None:
         return
-    await turn.append(CheckpointEntry(snapshot=snapshot, label=label))
+    try:
+        snapshot = await agent.checkpoints.snapshot()
+    except DenizenError as why:
+        io.emit(Notice(agent.redact(f"No checkpoint could be made, so this can't be undone: {why}"), "warning"))
+        return
+    await session.append(CheckpointEntry(snapshot=snapshot, label=label))
+
+
+async def _keep(turn: Turn, label: str) -> None:
+    await keep(turn.agent, turn.session, turn.io, label)
+    turn.feed.read_on(turn.session.entries)

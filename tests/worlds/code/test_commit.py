@@ -1,9 +1,49 @@
-"""The message of a commit."""
+"""One commit of what the agent changed: its message, and what is in it."""
 
-from denizen.worlds.code.commit import message_of
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from denizen.errors import DenizenError
+from denizen.worlds.code.commit import commit, message_of
+
+ENVIRON = {
+    "PATH": "/usr/local/bin:/usr/bin:/bin",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_AUTHOR_NAME": "A Person",
+    "GIT_AUTHOR_EMAIL": "person@example.org",
+    "GIT_COMMITTER_NAME": "A Person",
+    "GIT_COMMITTER_EMAIL": "person@example.org",
+}
+ODD = ["-n", ":(top)x", 'a b\n"c"', "*.py", "ü"]
 
 
-def test_it_is_what_the_answer_says() -> None:
+def git(folder: Path, *words: str) -> str:
+    return subprocess.run(["git", *words], cwd=folder, env=ENVIRON, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Path:
+    git(tmp_path, "init", "--quiet")
+    return tmp_path
+
+
+@pytest.fixture
+def repo(empty: Path) -> Path:
+    for name in ("kept.txt", "old.txt"):
+        (empty / name).write_text(f"{name}\n" * 10)
+    git(empty, "add", "--all")
+    git(empty, "commit", "--quiet", "--message", "first")
+    return empty
+
+
+def committed(folder: Path) -> Sequence[str]:
+    return git(folder, "show", "-z", "--name-status", "--no-renames", "--format=").split("\0")[:-1]
+
+
+def test_the_message_is_what_the_answer_says() -> None:
     reply = "Done.\n\n## Commit\nAdd a parser\n\nThe old one was slow.\n\n## Steps\n1. …"
     assert message_of("task", reply) == "Add a parser\n\nThe old one was slow.\n"
 
@@ -21,3 +61,61 @@ def test_a_long_subject_is_cut_and_a_long_body_wrapped() -> None:
     assert len(subject) <= 72
     assert subject.endswith("…")
     assert max(map(len, body.splitlines())) <= 72
+
+
+async def test_renamed_and_deleted_files_are_in_it(repo: Path) -> None:
+    (repo / "old.txt").rename(repo / "new.txt")
+    await commit(repo, ["new.txt", "old.txt"], "Rename it", ENVIRON)
+    assert committed(repo) == ["A", "new.txt", "D", "old.txt"]
+    assert git(repo, "status", "--porcelain") == ""
+
+
+async def test_odd_names_are_names(empty: Path) -> None:
+    for name in ODD:
+        (empty / name).write_text("x")
+    (empty / "a.py").write_text("not in it")
+    await commit(empty, ODD, "The first, and odd", ENVIRON)
+    assert sorted(committed(empty)[1::2]) == sorted(ODD)
+
+
+async def test_what_the_user_staged_stays_staged_and_out_of_it(repo: Path) -> None:
+    (repo / "mine.txt").write_text("mine")
+    (repo / "kept.txt").write_text("mine")
+    git(repo, "add", "--all")
+    (repo / "made.txt").write_text("made")
+    await commit(repo, ["made.txt"], "Make it", ENVIRON)
+    assert committed(repo) == ["A", "made.txt"]
+    assert git(repo, "status", "--porcelain").splitlines() == ["M  kept.txt", "A  mine.txt"]
+
+
+async def test_a_deleted_file_that_git_never_knew_is_left_out(repo: Path) -> None:
+    (repo / "made.txt").write_text("made")
+    await commit(repo, ["made.txt", "scratch.txt"], "Make it", ENVIRON)
+    assert committed(repo) == ["A", "made.txt"]
+    with pytest.raises(DenizenError, match="nothing to commit"):
+        await commit(repo, ["scratch.txt"], "Tidy up", ENVIRON)
+
+
+async def test_a_detached_head_gets_its_commit(repo: Path) -> None:
+    git(repo, "checkout", "--quiet", "--detach")
+    (repo / "made.txt").write_text("made")
+    made = await commit(repo, ["made.txt"], "Make it", ENVIRON)
+    assert git(repo, "rev-parse", "--short", "HEAD").strip() == made
+
+
+async def test_a_hook_that_refuses_is_told_and_the_changes_stay(repo: Path) -> None:
+    hook = repo / ".git" / "hooks" / "pre-commit"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\necho tabs, please\nexit 1\n")
+    hook.chmod(0o755)
+    (repo / "made.txt").write_text("made")
+    with pytest.raises(DenizenError, match=r"tabs, please.*uncommitted"):
+        await commit(repo, ["made.txt"], "Make it", ENVIRON)
+    assert (repo / "made.txt").read_text() == "made"
+    assert git(repo, "log", "--format=%s") == "first\n"
+
+
+async def test_without_git_it_is_said(repo: Path, tmp_path: Path) -> None:
+    (repo / "made.txt").write_text("made")
+    with pytest.raises(DenizenError, match="git"):
+        await commit(repo, ["made.txt"], "Make it", {"PATH": str(tmp_path)})

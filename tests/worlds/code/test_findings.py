@@ -1,5 +1,7 @@
 """An auditor's answer as data."""
 
+from pathlib import Path
+
 import pytest
 
 from denizen.worlds.code.findings import Finding, findings_of, rows_of, sarif_of
@@ -28,7 +30,8 @@ def test_the_worst_comes_first_and_other_lines_are_kept() -> None:
 
 
 def test_sarif_names_the_tool_the_rules_and_the_places() -> None:
-    sarif = sarif_of([Finding("LOW", "./a b.py", 0, "x"), Finding("HIGH", "b.py", 2, "y")], "1.0")
+    found = [Finding("LOW", "./a b.py", 0, "x"), Finding("HIGH", "/project/lib/b.py", 2, "y")]
+    sarif = sarif_of(found, "1.0", Path("/project"))
     (run,) = sarif["runs"]
     assert sarif["version"] == "2.1.0"
     assert run["tool"]["driver"] == {"name": "denizen", "version": "1.0", "rules": [{"id": "HIGH"}, {"id": "LOW"}]}
@@ -36,3 +39,4 @@ def test_sarif_names_the_tool_the_rules_and_the_places() -> None:
     assert place["artifactLocation"]["uri"] == "a%20b.py"
     assert place["region"] == {"startLine": 1}
     assert run["results"][1]["level"] == "error"
+    assert run["results"][1]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "lib/b.py"

@@ -29,6 +29,7 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("python3", "ruff", "cargo", "tsc", "go", "npm", "make"):
         (folder / name).write_text("#!/bin/sh\n")
         (folder / name).chmod(0o755)
+    (tmp_path / "lib" / "python3.11" / "site-packages" / "pytest").mkdir(parents=True)
     monkeypatch.setenv("PATH", str(folder))
 
 
@@ -46,6 +47,13 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ({"package.json": '{"scripts": {"test": "jest"}}'}, ["npm test"]),
         ({"package.json": '{"scripts": {"test": "echo \\"Error: no test specified\\" && exit 1"}}'}, []),
         ({"package.json": "not json"}, []),
+        ({"package.json": '{"scripts": ["test"]}'}, []),
+        ({"pyproject.toml": "tool = 3\n"}, []),
+        (
+            {"tests/test_a.py": "", ".venv/bin/python": "", ".venv/lib/python3.12/site-packages/pytest/a.py": ""},
+            [".venv/bin/python -m pytest -q"],
+        ),
+        ({"tests/test_a.py": "", ".venv/bin/python": ""}, ["python3 -m pytest -q"]),
         ({"Makefile": "all:\n\ncheck: all\n\ttrue\n"}, ["make check"]),
         ({"Makefile": "check := yes\n"}, []),
     ],

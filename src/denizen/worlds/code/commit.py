@@ -1,5 +1,6 @@
 """One commit of what a task changed, with a message that says what and why."""
 
+import os
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -38,12 +39,13 @@ async def commit(workspace: Path, paths: Sequence[str], message: str, environ: M
 
     The repository's own hooks and settings hold, as this is the user's commit. Raises DenizenError with what git says.
     """
-    if not paths:
-        raise DenizenError("Nothing was changed, so there is nothing to commit.")
-    known = [path for path in paths if (workspace / path).is_symlink() or (workspace / path).exists()]
-    if known:
-        await _git(workspace, environ, "add", "--", *known)
-    await _git(workspace, environ, "commit", "--quiet", "--only", "-m", message, "--", *paths)
+    there = [path for path in paths if os.path.lexists(workspace / path)]
+    if there:
+        await _git(workspace, environ, "add", "--", *there)
+    gone = [path for path in paths if path not in there and await _git(workspace, environ, "ls-files", "--", path)]
+    if not there and not gone:
+        raise DenizenError("What was changed is deleted, and git never knew of it: there is nothing to commit.")
+    await _git(workspace, environ, "commit", "--quiet", "--only", "-m", message, "--", *there, *gone)
     return await _git(workspace, environ, "rev-parse", "--short", "HEAD")
 
 

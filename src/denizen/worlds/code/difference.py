@@ -1,5 +1,7 @@
 """The difference to a commit, as context for a task."""
 
+import shlex
+
 from denizen.engine import Agent
 from denizen.errors import ConfigError, ToolRefused
 from denizen.messages import Text
@@ -24,7 +26,9 @@ async def difference_to(base: str, agent: Agent) -> Text:
         ask=_nobody,
     )
     try:
-        answer = await git_tool(agent.environ, most=MOST).run({"args": f"diff {base} --"}, turn)
+        answer = await git_tool(agent.environ, most=MOST).run(
+            {"args": f"diff --end-of-options {shlex.quote(base)} --"}, turn
+        )
     except ToolRefused as why:
         raise ConfigError(f"--diff {base}: {why}.") from why
     if answer.is_error:

@@ -1,8 +1,10 @@
 """What an auditor found: lines of an answer, as data, as a table, as SARIF."""
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -44,17 +46,18 @@ def rows_of(findings: Sequence[Finding]) -> list[tuple[str, str, str]]:
     return [(finding.severity, f"{finding.path}:{finding.line}", finding.text) for finding in findings]
 
 
-def sarif_of(findings: Sequence[Finding], version: str) -> dict[str, Any]:
-    """The findings in the Static Analysis Results Interchange Format 2.1.0 (OASIS)."""
+def sarif_of(findings: Sequence[Finding], version: str, workspace: Path) -> dict[str, Any]:
+    """The findings in the Static Analysis Results Interchange Format 2.1.0 (OASIS), with paths from the workspace."""
     rules = sorted({finding.severity for finding in findings}, key=SEVERITIES.index)
     driver = {"name": "denizen", "version": version, "rules": [{"id": rule} for rule in rules]}
-    run = {"tool": {"driver": driver}, "results": [_result(finding) for finding in findings]}
+    run = {"tool": {"driver": driver}, "results": [_result(finding, workspace) for finding in findings]}
     return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
-def _result(finding: Finding) -> dict[str, Any]:
+def _result(finding: Finding, workspace: Path) -> dict[str, Any]:
+    path = os.path.relpath(workspace / finding.path, workspace)
     place = {
-        "artifactLocation": {"uri": quote(finding.path.removeprefix("./")), "uriBaseId": "%SRCROOT%"},
+        "artifactLocation": {"uri": quote(path), "uriBaseId": "%SRCROOT%"},
         "region": {"startLine": max(finding.line, 1)},
     }
     return {

@@ -61,10 +61,10 @@ async def validate(
 
 
 def _found(workspace: Path) -> Iterator[str]:
-    project = _toml(workspace / "pyproject.toml")
-    if _has_python_tests(workspace, project):
-        yield f"{_python(workspace)} -m pytest -q"
-    if "ruff" in project.get("tool", {}) or (workspace / "ruff.toml").is_file():
+    settings = _table(_toml(workspace / "pyproject.toml").get("tool"))
+    if _has_python_tests(workspace, settings) and (python := _python(workspace)):
+        yield f"{python} -m pytest -q"
+    if "ruff" in settings or (workspace / "ruff.toml").is_file():
         yield f"{_own(workspace, '.venv/bin/ruff') or 'ruff'} check"
     if (workspace / "Cargo.toml").is_file():
         yield "cargo check"
@@ -72,7 +72,7 @@ def _found(workspace: Path) -> Iterator[str]:
         yield f"{_own(workspace, 'node_modules/.bin/tsc') or 'tsc'} --noEmit"
     if (workspace / "go.mod").is_file():
         yield "go build ./..."
-    test = _json(workspace / "package.json").get("scripts", {}).get("test", _NO_TESTS)
+    test = _table(_json(workspace / "package.json").get("scripts")).get("test", _NO_TESTS)
     if _NO_TESTS not in str(test):
         yield "npm test"
     if any(_has_check(workspace / name) for name in ("Makefile", "makefile", "GNUmakefile")):
@@ -84,14 +84,22 @@ def _installed(command: str, workspace: Path) -> bool:
     return (workspace / program).is_file() or shutil.which(program) is not None
 
 
-def _has_python_tests(workspace: Path, project: Mapping[str, Any]) -> bool:
-    settings = "pytest" in project.get("tool", {}) or (workspace / "pytest.ini").is_file()
+def _has_python_tests(workspace: Path, tools: Mapping[str, Any]) -> bool:
+    settings = "pytest" in tools or (workspace / "pytest.ini").is_file()
     files = [*workspace.glob("test_*.py"), *(file for name in _TESTS for file in (workspace / name).rglob("test_*.py"))]
     return settings or bool(files)
 
 
 def _python(workspace: Path) -> str:
-    return next((name for name in (".venv/bin/python", "venv/bin/python") if _own(workspace, name)), "python3")
+    """The Python that has pytest: the project's own, else the one on the path; nothing of it is run to find out."""
+    for name in (".venv/bin/python", "venv/bin/python"):
+        if _has_pytest(workspace / name):
+            return name
+    return "python3" if shutil.which("pytest") or _has_pytest(Path(shutil.which("python3") or "")) else ""
+
+
+def _has_pytest(python: Path) -> bool:
+    return python.is_file() and any(python.parent.parent.glob("lib/python*/*-packages/pytest"))
 
 
 def _own(workspace: Path, name: str) -> str:
@@ -108,13 +116,17 @@ def _has_check(makefile: Path) -> bool:
 def _toml(path: Path) -> Mapping[str, Any]:
     try:
         return tomllib.loads(path.read_text("utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
 
 
 def _json(path: Path) -> Mapping[str, Any]:
     try:
-        value = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError):
+        return _table(json.loads(path.read_text("utf-8")))
+    except (OSError, ValueError, RecursionError):
         return {}
+
+
+def _table(value: object) -> Mapping[str, Any]:
+    """The value where it is one with names; people, and their tools, write all kinds of things."""
     return value if isinstance(value, dict) else {}

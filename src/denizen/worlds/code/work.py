@@ -4,8 +4,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import msgspec
+
+from denizen.checkpoints import Shadow
 from denizen.engine import Agent, run_turn
-from denizen.entries import CheckpointEntry, StateEntry
+from denizen.engine.resume import question_of
+from denizen.engine.snapshots import AFTER, BEFORE, keep, stretch_of
+from denizen.engine.undo import take_back
+from denizen.entries import AnyEntry, CheckpointEntry, EndEntry, StateEntry, SystemEntry, UserEntry
 from denizen.errors import DenizenError
 from denizen.events import Notice, RunResult
 from denizen.messages import UserMessage
@@ -13,29 +19,34 @@ from denizen.ports import Answer, Ask, Session, TurnIO
 from denizen.worlds.code.validators import Verdict, validate
 
 TASK = "task"
-"""The state entry that holds what the files were when a task began, and the role it was given to."""
+"""The state entry that holds what the files were when a task began, and how it is to be done."""
+
+LOST = (
+    "The copy of the project that you worked in is gone, and every change of yours with it: the files are as they were "
+    "before the task. Make the changes again."
+)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
-    """How a task is done: the `validators` that must pass, how often the agent may try, and whether a failure takes
-    its changes back.
+class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How a task is done, whoever goes on with it: the `validators` that must pass, how often the agent may try,
+    whether a failure takes its changes back, whether it is done in a copy (`shadow`), and whether it ends in a commit.
     """
 
     role: str = ""
-    validators: Sequence[str] = ()
+    validators: list[str] = []
     tries: int = 3
     rollback: bool = False
+    shadow: bool = False
+    commits: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What became of a task: the turn's result, the check that failed last, what changed since `began` (a snapshot)."""
+    """What became of a task: the turn's result, the check that failed last, the paths that the agent changed."""
 
     result: RunResult
     failed: Verdict | None = None
     rolled_back: bool = False
-    began: str = ""
     changed: Sequence[str] = ()
 
     @property
@@ -49,6 +60,7 @@ class Checks:
     """Runs the validators on what would be the last word of a turn; the agent gets what failed, `tries` times."""
 
     agent: Agent
+    session: Session
     io: TurnIO
     commands: Sequence[str]
     tries: int
@@ -56,12 +68,10 @@ class Checks:
 
     async def __call__(self, reply: str) -> str:
         """What failed, for the model; empty: nothing did, or it has tried often enough."""
-        agent = self.agent
-        for command in self.commands:
-            self.io.emit(Notice(f"checking: {command}"))
-        network = agent.config.sandbox.network
-        verdicts = await validate(self.commands, sandbox=agent.sandbox, workspace=agent.workspace, network=network)
-        self.failed = next((_redacted(agent, verdict) for verdict in verdicts if not verdict.passed), None)
+        await keep(self.agent, self.session, self.io, BEFORE)
+        verdicts = await self._run()
+        await keep(self.agent, self.session, self.io, AFTER)
+        self.failed = next((_redacted(self.agent, verdict) for verdict in verdicts if not verdict.passed), None)
         if self.failed is None:
             return ""
         self.tries -= 1
@@ -72,25 +82,32 @@ class Checks:
             "Mend the cause. Don't weaken the check."
         )
 
+    async def _run(self) -> Sequence[Verdict]:
+        for command in self.commands:
+            self.io.emit(Notice(f"checking: {command}"))
+        agent, network = self.agent, self.agent.config.sandbox.network
+        return await validate(self.commands, sandbox=agent.sandbox, workspace=agent.workspace, network=network)
+
 
 async def work(
     agent: Agent, session: Session, message: UserMessage | None, io: TurnIO, job: Job, *, stream: bool = True
 ) -> Outcome:
     """Do the task, or go on with one that was left unfinished (`message` None).
 
-    Raises what `run_turn` raises, after the files were brought back where the job says so.
+    Raises what `run_turn` raises, after the files were brought back where the job says so, and DenizenError where its
+    validators may not run.
     """
-    began = await _begin(agent, session, job) if message else _began(session)
-    checks = Checks(agent, io, await _allowed(agent, io, job.validators), job.tries)
-    answered = False
+    await _allowed(agent, io, job.validators)
+    if message and not question_of(session.entries):
+        await _begin(agent, session, job)
+    stays = False
     try:
-        accept = checks if checks.commands else None
-        result = await run_turn(agent, session, message, io, stream=stream, accept=accept)
-        answered = (result.stop_reason == "answered" and checks.failed is None) or result.stop_reason == "parked"
+        outcome = await _attempt(agent, session, message, io, job, stream=stream)
+        stays = outcome.done or outcome.result.stop_reason == "parked"
     finally:
-        rolled_back = not answered and job.rollback and await _roll_back(agent, session, io, began)
-    changed = (await agent.checkpoints.diff(began)).paths if agent.checkpoints and began and not rolled_back else ()
-    return Outcome(result=result, failed=checks.failed, rolled_back=rolled_back, began=began, changed=changed)
+        rolled_back = not stays and job.rollback and await _roll_back(agent, session, io)
+    changed = () if rolled_back or agent.checkpoints is None else await _changed(agent.checkpoints, session)
+    return replace(outcome, rolled_back=rolled_back, changed=changed)
 
 
 async def work_aside(
@@ -104,69 +121,114 @@ async def work_aside(
 ) -> Outcome:
     """Do the task in a copy of the project, and bring its changes into the project only if they pass.
 
-    `beside` makes the agent that works in the copy; what git ignores is there as links. Raises what `work` raises, and
-    DenizenError where the user has changed the same files meanwhile: then nothing is touched.
+    `beside` makes the agent that works in the copy; what git ignores is there as links. A task that is gone on with
+    begins with a new copy, and the agent is told so. Raises what `work` raises, and DenizenError where the user has
+    changed the same files meanwhile: then nothing is touched.
     """
     if agent.checkpoints is None:
         raise DenizenError("This agent keeps no checkpoints, so there is no copy to work in.")
+    await _allowed(agent, io, job.validators)
+    if message is None:
+        await session.append(SystemEntry(text=LOST))
+    elif not question_of(session.entries):
+        await _begin(agent, session, job)
     began = await agent.checkpoints.snapshot()
     async with agent.checkpoints.worktree(began) as copy, beside(copy.path) as other:
-        other.read_only = agent.read_only
-        outcome = await work(other, session, message, io, job)
-        if outcome.done:
-            await agent.checkpoints.apply(copy)
-            changed = (await agent.checkpoints.diff(began)).paths
-            io.emit(Notice(f"The changes passed and are applied: {', '.join(changed) or 'none'}."))
-            return replace(outcome, began=began, changed=changed)
-    io.emit(Notice("The project is as it was: the changes in the copy did not pass.", "warning"))
-    return replace(outcome, began=began, changed=())
+        other.read_only, other.checkpoints = agent.read_only, None  # what the copy was is of no use to the project
+        outcome = await _attempt(other, session, message, io, job)
+        if not outcome.done:
+            io.emit(Notice("The project is as it was: the changes in the copy didn't pass, and are gone.", "warning"))
+            return outcome
+        before = await agent.checkpoints.apply(copy)
+    await session.append(CheckpointEntry(snapshot=before, label=BEFORE))
+    await keep(agent, session, io, AFTER)
+    changed = await _changed(agent.checkpoints, session)
+    io.emit(Notice(f"The changes passed and are applied: {', '.join(changed) or 'none'}."))
+    return replace(outcome, changed=changed)
 
 
-async def _begin(agent: Agent, session: Session, job: Job) -> str:
-    began = await agent.checkpoints.snapshot() if agent.checkpoints else ""
-    await session.append(StateEntry(name=TASK, value={"began": began, "role": job.role}))
-    return began
+def last_job(entries: Sequence[AnyEntry]) -> Job | None:
+    """How the session's last task was to be done."""
+    value, _ = _last_task(entries)
+    return msgspec.convert(value["job"], Job) if value else None
 
 
-def _began(session: Session) -> str:
-    for entry in reversed(session.entries):
-        if isinstance(entry, StateEntry) and entry.name == TASK:
-            return str(entry.value["began"])
-    return ""
-
-
-def role_of(entries: Sequence[object]) -> str:
-    """The role that the session's last task was given to; empty: none."""
+def unfinished_job(entries: Sequence[AnyEntry]) -> Job | None:
+    """How the task is to be done that the session is in the middle of; None where it is in none."""
+    said = ended = False
     for entry in reversed(entries):
+        match entry:
+            case StateEntry(name=name) if said and name == TASK:
+                return last_job(entries)
+            case UserEntry() if not ended:
+                said = True
+            case EndEntry() if said:
+                ended = True  # of an earlier turn that was cut off when the task began
+            case UserEntry() | EndEntry():
+                return None
+            case _:
+                pass
+    return None
+
+
+def words_of(entries: Sequence[AnyEntry]) -> str:
+    """The words of the session's last task."""
+    _, since = _last_task(entries)
+    return next((entry.message.text for entry in since if isinstance(entry, UserEntry)), "")
+
+
+async def _attempt(
+    agent: Agent, session: Session, message: UserMessage | None, io: TurnIO, job: Job, *, stream: bool = True
+) -> Outcome:
+    checks = Checks(agent, session, io, job.validators, job.tries)
+    result = await run_turn(agent, session, message, io, stream=stream, accept=checks if job.validators else None)
+    return Outcome(result=result, failed=checks.failed)
+
+
+async def _begin(agent: Agent, session: Session, job: Job) -> None:
+    began = await agent.checkpoints.snapshot() if agent.checkpoints else ""
+    await session.append(StateEntry(name=TASK, value={"began": began, "job": msgspec.to_builtins(job)}))
+
+
+def _last_task(entries: Sequence[AnyEntry]) -> tuple[dict[str, object], Sequence[AnyEntry]]:
+    """What is kept of the last task, and the entries since it began."""
+    for at in range(len(entries) - 1, -1, -1):
+        entry = entries[at]
         if isinstance(entry, StateEntry) and entry.name == TASK:
-            return str(entry.value["role"])
-    return ""
+            return entry.value, entries[at:]
+    return {}, ()
 
 
-async def _allowed(agent: Agent, io: TurnIO, commands: Sequence[str]) -> Sequence[str]:
-    """The commands, where the person lets them run: in a sandbox nobody need ask."""
+async def _changed(checkpoints: Shadow, session: Session) -> Sequence[str]:
+    """What the agent changed since the task began, and is still so; what the user did meanwhile is not the task's."""
+    value, since = _last_task(session.entries)
+    done = stretch_of(since, str(value.get("began", "")))
+    ours = await checkpoints.touched(done.ours)
+    return [path for path in (await checkpoints.diff(done.first)).paths if path in ours] if ours else []
+
+
+async def _allowed(agent: Agent, io: TurnIO, commands: Sequence[str]) -> None:
+    """Ask whether the commands may run, where there is no sandbox. Raises DenizenError where they may not."""
     if agent.sandbox.confines or not commands:
-        return commands
+        return
     asked = Ask("", f"There is no sandbox here: may {', '.join(commands)} run with all your rights to check the work?")
     answer = await io.ask(asked)
-    if isinstance(answer, Answer) and answer.allow:
-        return commands
-    io.emit(Notice("The work isn't checked: the checks may not run without a sandbox.", "warning"))
-    return ()
+    if not isinstance(answer, Answer) or not answer.allow:
+        raise DenizenError("The checks may not run without a sandbox, so the work can't be checked. --yes allows them.")
 
 
 def _redacted(agent: Agent, verdict: Verdict) -> Verdict:
     return replace(verdict, output=agent.redact(verdict.output))
 
 
-async def _roll_back(agent: Agent, session: Session, io: TurnIO, began: str) -> bool:
-    if not (agent.checkpoints and began):
-        io.emit(Notice("There is no checkpoint to go back to; the files stay as they are.", "warning"))
+async def _roll_back(agent: Agent, session: Session, io: TurnIO) -> bool:
+    value, since = _last_task(session.entries)
+    done = stretch_of(since, str(value.get("began", "")))
+    if not done.ours:
         return False
-    kept = (entry.snapshot for entry in reversed(session.entries) if isinstance(entry, CheckpointEntry))
-    last = next(kept, began)
     try:
-        await agent.checkpoints.restore(began, expect=last)
+        await take_back(agent.checkpoints, session, done, to=session.head)
+        await session.append(SystemEntry(text="The task failed, and what it changed in files was taken back."))
     except DenizenError as why:
         io.emit(Notice(f"The files could not be brought back: {why}", "error"))
         return False
