@@ -462,18 +462,25 @@ async def test_a_broken_repository_is_told_and_what_to_do(shadow: Shadow, worksp
         await shadow.snapshot()
 
 
-async def test_old_snapshots_go_and_labels_stay(shadow: Shadow, workspace: Path, clock: FakeClock) -> None:
+async def test_old_snapshots_go_but_for_labels_and_the_newest(
+    shadow: Shadow, workspace: Path, clock: FakeClock
+) -> None:
     (workspace / "a").write_text("first")
     labelled = await shadow.snapshot("keep")
     (workspace / "a").write_text("second")
-    plain = await shadow.snapshot()
+    dropped = await shadow.snapshot()
+    (workspace / "a").write_text("third")
+    begun = await shadow.snapshot()
     await clock.sleep(timedelta(days=31).total_seconds())
-    for number in range(30):
-        (workspace / "a").write_text(f"{number}")
-        newest = await shadow.snapshot()
+    for number in range(61):
+        await shadow.snapshot(f"label {number}")
+    assert len(await shadow.list()) == 64
+    for number in range(32):
+        await shadow.snapshot(f"more {number}")
     ids = [each.id for each in await shadow.list()]
-    assert plain not in ids
-    assert (ids[0], ids[-1], len(ids)) == (newest, labelled, 31)
+    assert dropped not in ids
+    assert begun not in ids
+    assert (ids[-1], len(ids)) == (labelled, 94)
     await shadow.restore(labelled)
     assert (workspace / "a").read_text() == "first"
 

@@ -14,6 +14,8 @@ _REFS = "refs/checkpoints/"
 _LAST = "refs/heads/last"
 _FORMAT = "%(refname)%09%(objectname)%09%(tree)%09%(committerdate:unix)%09%(subject)"
 _KEPT_FOR = timedelta(days=30)
+_KEPT_AT_LEAST = 64
+"""However old: the oldest file of a project may be what a turn that runs began with."""
 _KEPT_AT_MOST = 1000
 _CLEANED_EVERY = 32
 """Snapshots after which the old ones go."""
@@ -82,15 +84,15 @@ async def record(git: Git, snapshot: Snapshot, *, previous: str) -> Snapshot:
 async def clean(git: Git, snapshot: Snapshot, clock: Clock) -> None:
     """Every now and then, drop what is old, and pack the rest where there is much of it.
 
-    Snapshots go after 30 days, or when there are 1,000 newer ones; the newest of each label stays.
+    Snapshots go after 30 days, or when there are 1,000 newer ones; the newest 64 stay, and the newest of each label.
     """
     if snapshot.number % _CLEANED_EVERY:
         return
     labels: set[str] = set()
     old: list[Snapshot] = []
     for place, each in enumerate(await history(git)):
-        is_old = place >= _KEPT_AT_MOST or each.at < clock.now() - _KEPT_FOR
-        if is_old and (not each.label or each.label in labels):
+        is_old = each.at < clock.now() - _KEPT_FOR and place >= _KEPT_AT_LEAST
+        if (is_old or place >= _KEPT_AT_MOST) and (not each.label or each.label in labels):
             old.append(each)
         labels.add(each.label)
     await git.run("update-ref", "--stdin", data="".join(f"delete {_ref(each)}\n" for each in old).encode())
