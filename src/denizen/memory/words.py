@@ -1,5 +1,6 @@
 """The words of a text, as facts are found by them: identifiers also by their parts, unspaced scripts by letters."""
 
+import functools
 import re
 import unicodedata
 from collections.abc import Iterator
@@ -14,8 +15,6 @@ _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\U00020000-\U0003ffff"
 )
 """Thai, Lao, Burmese, Khmer, Japanese, Chinese, Korean."""
-_RUN = re.compile(rf"[{_UNSPACED}]+|[^\W{_UNSPACED}]+")
-_IS_UNSPACED = re.compile(rf"[{_UNSPACED}]")
 _JOINT = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|_+")
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _COMMON = frozenset(
@@ -56,11 +55,21 @@ def key_of(text: str) -> str:
 def _runs(text: str) -> list[str]:
     """The pieces of a text without what stands between words; case stays, as it parts identifiers."""
     plain = _ACCENTS.sub("", unicodedata.normalize("NFKD", text))
-    return _RUN.findall(unicodedata.normalize("NFKC", plain))
+    return _pieces().findall(unicodedata.normalize("NFKC", plain))
+
+
+@functools.cache
+def _pieces() -> re.Pattern[str]:
+    return re.compile(rf"[{_UNSPACED}]+|[^\W{_UNSPACED}]+")  # compiled when needed: with so many letters it takes 5 ms
+
+
+@functools.cache
+def _unspaced() -> re.Pattern[str]:
+    return re.compile(f"[{_UNSPACED}]")
 
 
 def _forms(run: str, *, single: bool) -> Iterator[str]:
-    if _IS_UNSPACED.match(run):
+    if _unspaced().match(run):
         yield from run if single or len(run) == 1 else ()
         yield from map("".join, pairwise(run))
         return
