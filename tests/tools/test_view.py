@@ -1,5 +1,6 @@
 """`view`: a folder as a tree, a file as its skeleton, a symbol as its source."""
 
+import asyncio
 import shutil
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -323,6 +324,14 @@ async def test_a_long_wait_for_the_index_is_shown(view: Tool, workspace: Path, s
     for number in range(BATCH + 1):
         (workspace / f"m{number}.py").write_text(f"def f{number}(): pass\n")
     await call(view, path="f7")
+    assert shown == [f"{BATCH} files indexed\n"]
+
+
+async def test_calls_at_the_same_time_index_once(view: Tool, workspace: Path, shown: list[str], call: Call) -> None:
+    for number in range(BATCH + 1):
+        (workspace / f"m{number}.py").write_text(f"def f{number}(): pass\n")
+    answers = await asyncio.gather(*(call(view, path=f"f{number}") for number in range(4)))
+    assert [answer.text.split()[0] for answer in answers] == [f"m{number}.py/f{number}" for number in range(4)]
     assert shown == [f"{BATCH} files indexed\n"]
 
 

@@ -3,6 +3,7 @@
 import fcntl
 import os
 import sqlite3
+import threading
 import zlib
 from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager, suppress
@@ -17,6 +18,8 @@ T = TypeVar("T")
 
 PATIENCE = 30.0
 """Seconds to wait for another process that writes."""
+_PAUSE = 0.02
+"""Seconds between two looks at a lock."""
 FORMAT = 1
 """Counts up whenever the same source gives another outline, for reasons other than its queries."""
 _SCHEMA = """
@@ -107,6 +110,22 @@ def _alone(path: Path) -> Generator[None]:
     descriptor = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def taking_turns(path: Path, stop: threading.Event) -> Generator[None]:
+    """Wait until nobody else is inside with the lock file `path`, in this process or another, or `stop` is set."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        while not stop.is_set():
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                stop.wait(_PAUSE)
         yield
     finally:
         os.close(descriptor)

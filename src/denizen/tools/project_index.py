@@ -10,6 +10,7 @@ from typing import TypeVar
 from denizen.config.home import project_folder
 from denizen.errors import ToolRefused
 from denizen.structure import Index, SourceFile, use_index
+from denizen.structure.database import taking_turns
 from denizen.tools.place import Place
 from denizen.tools.text import decode
 from denizen.tools.walk import Entry, Passed, walk
@@ -34,13 +35,15 @@ def with_index(
     `home` is Denizen's. Until `stop` is set, then with what was indexed so far. `show` gets lines about a long wait.
     Blocks: call it in a thread (`in_thread(stop, with_index, …)`). Raises ToolRefused.
     """
+    path = project_folder(home, Path(workspace.root)) / "index.db"
 
     def refreshed(index: Index) -> T:
-        with closing(code_files(workspace, stop)) as files:
+        turns = taking_turns(path.with_suffix(".refresh"), stop)  # whoever comes second finds nothing left to do
+        with turns, closing(code_files(workspace, stop)) as files:
             index.refresh(files, stop=stop, show=lambda parsed: show(f"{parsed} files indexed\n"))
         return work(index)
 
-    return use_index(project_folder(home, Path(workspace.root)) / "index.db", refreshed)
+    return use_index(path, refreshed)
 
 
 def code_files(workspace: Workspace, stop: threading.Event) -> Generator[SourceFile]:
