@@ -165,6 +165,22 @@ async def test_info_tells_every_version_and_how_it_came(use: Use, package: Call)
     )
 
 
+async def test_copies_of_one_version_are_told_together(workspace: Path, package: Call) -> None:
+    places = {
+        "": {"dependencies": {"a": "1", "b": "1"}},
+        "node_modules/a": {"version": "1.0.0", "dependencies": {"c": "1"}},
+        "node_modules/a/node_modules/c": {"version": "1.0.0"},
+        "node_modules/b": {"version": "1.0.0", "dependencies": {"c": "1"}},
+        "node_modules/b/node_modules/c": {"version": "1.0.0"},
+    }
+    (workspace / "package.json").write_text('{"dependencies": {"a": "1", "b": "1"}}')
+    (workspace / "package-lock.json").write_text(json.dumps({"packages": places}))
+    assert (await package("info", "c")).text == (
+        "c 1.0.0 in package.json, locked by package-lock.json\n"
+        "  not asked for directly\n  way: a > c\n  way: b > c\n  needed by: a, b"
+    )
+
+
 async def test_info_tells_what_is_not_from_the_public_registry(use: Use, package: Call) -> None:
     use("cargo")
     assert "  not from the public registry" in (await package("info", "rand_core")).text

@@ -137,10 +137,9 @@ class _Tree:
 def _about(project: Project, name: str) -> Iterator[Data]:
     plain, packages = plain_name(project, name), project.lock.packages
     asked = [(wanted, key) for wanted, key in project.direct() if wanted.name == plain]
-    keys = [key for key, package in packages.items() if package.name == plain]
     parents = _parents(packages)
-    for key in keys or ([""] if asked else []):
-        package = packages.get(key, Package(plain, ""))
+    for keys in _copies(packages, plain) or ([[]] if asked else []):
+        package = packages[keys[0]] if keys else Package(plain, "")
         yield {
             "name": printable(plain),
             "version": printable(package.version),
@@ -148,11 +147,20 @@ def _about(project: Project, name: str) -> Iterator[Data]:
             "locked_by": project.locked_by,
             "ecosystem": project.ecosystem,
             "public": package.public,
-            "asked": [_wanted(wanted, package) for wanted, settled in asked if settled == key],
+            "asked": [_wanted(wanted, package) for wanted, settled in asked if settled in keys or not keys],
             "needs": [_label(_named(packages[need])) for need in package.needs],
-            "needed_by": sorted({printable(packages[each].name) for each in parents.get(key, ())}),
-            "ways": _ways(project, key, parents),
+            "needed_by": sorted({printable(packages[each].name) for key in keys for each in parents.get(key, ())}),
+            "ways": _ways(project, keys, parents),
         }
+
+
+def _copies(packages: Mapping[str, Package], name: str) -> list[list[str]]:
+    """The keys of a package, those of one version together."""
+    copies: dict[str, list[str]] = {}
+    for key, package in packages.items():
+        if package.name == name:
+            copies.setdefault(package.version, []).append(key)
+    return list(copies.values())
 
 
 def _named(package: Package) -> Data:
@@ -168,15 +176,15 @@ def _parents(packages: Mapping[str, Package]) -> dict[str, list[str]]:
     return parents
 
 
-def _ways(project: Project, key: str, parents: Mapping[str, Sequence[str]]) -> list[list[str]]:
+def _ways(project: Project, keys: Sequence[str], parents: Mapping[str, Sequence[str]]) -> list[list[str]]:
     """The shortest ways to a package from the direct dependencies that bring it; the shortest of them, first."""
-    leads = {key: ""}
-    edge = [key]
+    leads = dict.fromkeys(keys, "")
+    edge = list(keys)
     for _ in range(LONGEST_WAY):
         edge = [
             parent for child in edge for parent in parents.get(child, ()) if leads.setdefault(parent, child) == child
         ]
-    direct = {settled for _, settled in project.direct() if settled != key}
+    direct = {settled for _, settled in project.direct() if settled not in keys}
     starts = [each for each in leads if each in direct][:MOST_WAYS]
     return [[printable(project.lock.packages[each].name) for each in _way(leads, start)] for start in starts]
 
