@@ -199,7 +199,10 @@ async def test_a_file_wins_over_a_symbol_of_its_name(view: Tool, workspace: Path
 
 async def test_a_definition_wins_over_what_speaks_of_it(view: Tool, workspace: Path, call: Call) -> None:
     shutil.copy(DATA / "store.rs", workspace)
-    assert (await call(view, path="store.rs/Part")).text.startswith("store.rs/Part  struct, lines 29-34\n")
+    text = (await call(view, path="store.rs/Part")).text
+    assert text.startswith("store.rs/Part  struct, lines 29-34\n")
+    assert text == (await call(view, path="Part")).text
+    assert "impl" not in text
     assert (await call(view, path="store.rs/Part@53")).text.startswith("store.rs/Part  impl, lines 53-57\n")
 
 

@@ -191,13 +191,9 @@ class Index:
         return len(paths)
 
     def _in_transaction(self, work: Callable[[], object]) -> None:
-        self._database.execute("BEGIN IMMEDIATE")
-        try:
+        with self._database:
+            self._database.execute("BEGIN IMMEDIATE")
             work()
-        except BaseException:  # handed on: half of it must not stay
-            self._database.execute("ROLLBACK")
-            raise
-        self._database.execute("COMMIT")
 
 
 _Condition = tuple[str, Sequence[str | int]]
