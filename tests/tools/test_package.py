@@ -292,7 +292,7 @@ async def test_binary_data_is_told(workspace: Path, package: Call) -> None:
 
 async def test_what_git_ignores_and_what_others_wrote_is_left_out(workspace: Path, package: Call) -> None:
     (workspace / "package.json").write_text('{"name": "lamp"}')
-    for folder in ("node_modules/a", "ignored", "vendor/b"):
+    for folder in ("node_modules/a", "ignored", "vendor/b", "tests/shop/data/c", "fixtures/d"):
         (workspace / folder).mkdir(parents=True)
         (workspace / folder / "package.json").write_text('{"name": "other"}')
     (workspace / ".gitignore").write_text("ignored/\n")

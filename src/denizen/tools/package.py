@@ -26,7 +26,7 @@ Most = Annotated[int, Meta(ge=1, le=1000)]
 Depth = Annotated[int, Meta(ge=1, le=20)]
 Rows = Callable[[Sequence[Mapping[str, Any]]], Iterator[str]]
 
-_MOST_OTHERS = 10
+_MOST_OTHERS = 5
 _ONLINE = "the registries are only asked by package_check: package_check {action}"
 
 

@@ -45,7 +45,10 @@ _LOCKS: Final[Mapping[Ecosystem, Mapping[str, Callable[[str], Lock]]]] = {
     "Go": {},
 }
 _REQUIREMENTS = re.compile(r"requirements(?:[-_.](\w+))?\.txt")
-_NOT_OURS = frozenset({"node_modules", "site-packages", ".venv", "venv", "vendor"})
+_NOT_OURS = frozenset(
+    {"node_modules", "site-packages", ".venv", "venv", "vendor", "fixtures", "__fixtures__", "testdata"}
+)
+"""Folders of what others wrote, or of what tests read."""
 
 T = TypeVar("T")
 
@@ -84,8 +87,14 @@ def _manifests(workspace: Workspace, path: str, stop: threading.Event) -> Iterat
             return
     with closing(walk(workspace, path, Passed(), stop)) as entries:
         for entry in entries:
-            if entry.is_file and _is_manifest(entry.names[-1]) and not _NOT_OURS.intersection(entry.names):
+            if entry.is_file and _is_manifest(entry.names[-1]) and _is_own(entry.names):
                 yield "/".join([*([] if top == "." else [top]), *entry.names])
+
+
+def _is_own(names: Sequence[str]) -> bool:
+    """Whether an entry is the project's own, not something it stands on or tests itself with."""
+    read_by_tests = "data" in names and not {"test", "tests"}.isdisjoint(names[: names.index("data")])
+    return _NOT_OURS.isdisjoint(names) and not read_by_tests
 
 
 def _is_manifest(name: str) -> bool:
