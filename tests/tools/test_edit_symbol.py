@@ -267,6 +267,28 @@ async def test_a_file_that_is_broken_already_can_be_mended(workspace: Path, call
     assert path.read_text() == "def f():\n    pass\n"
 
 
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"", "a.py has no symbol 'f'"),
+        (b"def f(): pass\n\0\0", "is binary data"),
+        (b"def f(): pass\n" * 360_000, r"a\.py is too large to parse \(over 1 MB\); change it with apply_patch"),
+    ],
+    ids=["empty", "binary", "5 MB"],
+)
+async def test_files_without_a_structure_are_refused(data: bytes, why: str, workspace: Path, call: Call) -> None:
+    (workspace / "a.py").write_bytes(data)
+    with pytest.raises(ToolRefused, match=why):
+        await call(edit_symbol, target="a.py/f", action="delete")
+    assert (workspace / "a.py").read_bytes() == data
+
+
+async def test_an_empty_file_is_begun(workspace: Path, call: Call) -> None:
+    (workspace / "a.py").touch()
+    await call(edit_symbol, target="a.py", action="insert", content="def f():\n    pass")
+    assert (workspace / "a.py").read_text() == "def f():\n    pass\n"
+
+
 async def test_newer_python_than_ours_is_not_held_against_it(workspace: Path, call: Call) -> None:
     (workspace / "a.py").write_text("type New[T] = list[T]\n\ndef f():\n    pass\n")
     await call(edit_symbol, target="a.py/f", action="delete")
