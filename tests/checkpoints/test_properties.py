@@ -73,6 +73,7 @@ def test_undoing_a_restore_brings_everything_back_whatever_is_ignored(
 @settings(max_examples=25)
 @given(operations, operations, operations)
 @example([("write", "a", "1")], [("write", "a", "2\n")], [("write", "b", "1")])
+@example([("link", "a", "a"), ("link", "d", "a")], [("write", "a/x.log/y", "")], [("rename", "d/x.log", "a")])
 def test_taking_back_what_was_done_leaves_the_rest_or_touches_nothing(
     first: Sequence[Operation], agents: Sequence[Operation], users: Sequence[Operation]
 ) -> None:

@@ -82,6 +82,22 @@ async def test_what_the_user_changed_in_other_files_stays(shadow: Shadow, worksp
     }
 
 
+async def test_a_folder_that_the_user_has_files_in_does_not_become_a_file_again(
+    shadow: Shadow, workspace: Path
+) -> None:
+    (workspace / "a").write_text("1")
+    before = await shadow.snapshot()
+    (workspace / "a").unlink()
+    (workspace / "a").mkdir()
+    (workspace / "a" / "x").write_text("2")
+    after = await shadow.snapshot()
+    (workspace / "a" / "mine").write_text("mine")
+    was = tree(workspace)
+    with pytest.raises(Conflict, match="checkpoint: a/mine"):
+        await shadow.restore(before, expect=after)
+    assert tree(workspace) == was
+
+
 async def test_the_user_who_did_the_same_is_in_nobodys_way(shadow: Shadow, workspace: Path) -> None:
     (workspace / "a").write_text("1")
     before = await shadow.snapshot()

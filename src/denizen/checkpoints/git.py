@@ -64,7 +64,7 @@ class GitError(DenizenError):
 
 @dataclass(frozen=True, slots=True)
 class Git:
-    """A git directory with a work tree and an index of its own.
+    """A git directory with a work tree and an index of its own, which is in the directory or has a whole path.
 
     `within` is the folder of the work tree that counts ("" for all of it). The file descriptor `held` is handed on to
     git, so that a lock on it lasts until git has ended, too.

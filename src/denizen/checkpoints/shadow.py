@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import os
+import shutil
 import tempfile
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -14,7 +15,7 @@ from denizen.checkpoints import history
 from denizen.checkpoints.differences import Difference, Step, difference, paths, steps
 from denizen.checkpoints.git import Git
 from denizen.checkpoints.history import Snapshot
-from denizen.checkpoints.plan import InTheWay, loose, plan
+from denizen.checkpoints.plan import Conflict, InTheWay, loose, plan
 from denizen.checkpoints.repository import Place, opened
 from denizen.checkpoints.restore import carry_out, discard, prepare
 from denizen.checkpoints.stage import Staged, include, stage
@@ -137,13 +138,13 @@ class Shadow:
 
         It is made in a new folder in `within` (default: the system's for temporary files). Raises DenizenError.
         """
-        with tempfile.TemporaryDirectory(prefix="denizen-", dir=within, ignore_cleanup_errors=True) as folder:
+        folder = Path(tempfile.mkdtemp(prefix="denizen-", dir=within)).resolve()
+        try:
             async with self.opened() as git:
-                made = await copy(git, history.find(await history.history(git), snapshot), Path(folder).resolve())
-            try:
-                yield made
-            finally:
-                (self._place.folder / made.index).unlink(missing_ok=True)
+                made = await copy(git, history.find(await history.history(git), snapshot), folder)
+            yield made
+        finally:
+            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
     async def apply(self, worktree: Worktree) -> str:
         """Do to the project what was done to the copy; returns the snapshot of what the files were until now.
@@ -160,10 +161,12 @@ class Shadow:
     async def _restore(self, git: Git, wanted: Snapshot, expected: str) -> str:
         staged = await stage(git)
         todo = await _planned(git, wanted, expected)
-        if found := loose(git, todo):
+        if found := await asyncio.to_thread(loose, git, todo):
+            if expected:
+                raise Conflict([git.shown(path) for path in found])
             await include(git, found)
-            todo = await _planned(git, wanted, expected)
-            if still := loose(git, todo):
+            todo = await _planned(git, wanted)
+            if still := await asyncio.to_thread(loose, git, todo):
                 raise InTheWay([git.shown(path) for path in still])
         name = wanted.label or wanted.id[:10]
         before = await self._record(git, staged, note=f"before restoring {name}")

@@ -2,7 +2,6 @@
 
 import fnmatch
 import os
-import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -31,7 +30,7 @@ async def copy(git: Git, start: Snapshot, folder: Path) -> Worktree:
     """Make it in `folder`, which is empty. Raises DenizenError."""
     root = folder / (git.root.name or "root")
     root.mkdir()
-    there = replace(git, root=root, index=f"worktree-{secrets.token_hex(8)}")
+    there = replace(git, root=root, index=str(folder / "index"))
     await there.run("read-tree", start.tree)
     await there.run("checkout-index", "--all", "--force", "--index")
     links = [path for path in await _not_kept(git) if not os.path.lexists(root / path)]
