@@ -1,6 +1,7 @@
 """The agent in an editor: the real program, driven by the protocol's own client library."""
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import acp
 import pytest
 from acp.schema import AllowedOutcome, DeniedOutcome, RequestPermissionResponse
 from tests.cli.model import Model, call, stalls
+from tests.cli.test_cancel import wait_until
 
 from denizen.messages import AssistantMessage, ToolCall
 from denizen.testing import LoopbackOpenAI
@@ -91,6 +93,11 @@ def connect(home: Path, repo: Path) -> Connect:
             yield agent
 
     return connected
+
+
+def transcript(home: Path) -> str:
+    (file,) = home.glob("sessions/**/*.jsonl")
+    return file.read_text()
 
 
 async def prompt(agent: Any, session: str, text: str) -> Any:
@@ -179,6 +186,120 @@ async def test_cancelling_stops_the_turn_and_the_session_goes_on(connect: Connec
         model.plays("I am back.")
         await prompt(agent, session, "Go on")
     assert editor.said.endswith("I am back.")
+
+
+async def test_cancelling_twice_is_cancelling(connect: Connect, repo: Path, home: Path, model: Model) -> None:
+    model.plays(call("bash", command="echo > started; sleep 1000"), "I am back.")
+    editor = Editor()
+    async with connect(editor) as agent:
+        session = (await agent.new_session(cwd=str(repo))).session_id
+        turn = asyncio.create_task(prompt(agent, session, "Wait"))
+        await asyncio.to_thread(wait_until, (repo / "started").exists)
+        with pytest.raises(acp.RequestError):
+            await prompt(agent, session, "And this meanwhile")
+        await agent.cancel(session_id=session)
+        await agent.cancel(session_id=session)
+        assert (await turn).stop_reason == "cancelled"
+        await prompt(agent, session, "Go on")
+    assert "cancelled while it ran" in transcript(home)
+
+
+async def test_two_sessions_work_at_once(connect: Connect, repo: Path, model: Model) -> None:
+    model.plays(stalls("Let me think "), "Hello.")
+    editor = Editor()
+    async with connect(editor) as agent:
+        first, second = [(await agent.new_session(cwd=str(repo))).session_id for _ in range(2)]
+        turn = asyncio.create_task(prompt(agent, first, "Think"))
+        await editor.spoken.wait()
+        assert (await prompt(agent, second, "Hi")).stop_reason == "end_turn"
+        await agent.cancel(session_id=first)
+        assert (await turn).stop_reason == "cancelled"
+
+
+async def test_what_is_not_there_or_not_understood_is_an_error(connect: Connect, repo: Path, model: Model) -> None:
+    async with connect(Editor()) as agent:
+        with pytest.raises(acp.RequestError):
+            await agent.load_session(cwd=str(repo), session_id="never-begun")
+        with pytest.raises(acp.RequestError):
+            await agent.new_session(cwd=str(repo / "nowhere"))
+        session = (await agent.new_session(cwd=str(repo))).session_id
+        for block in (acp.audio_block("AAAA", "audio/wav"), acp.image_block("no base64!", "image/png")):
+            with pytest.raises(acp.RequestError):
+                await agent.prompt(session_id=session, prompt=[block])
+        model.plays("Hello.")
+        assert (await prompt(agent, session, "Hi")).stop_reason == "end_turn"
+
+
+async def test_files_and_images_go_with_a_prompt(connect: Connect, repo: Path, model: Model) -> None:
+    model.plays("I see.")
+    inside = (repo / "hello.py").as_uri()
+    async with connect(Editor()) as agent:
+        session = (await agent.new_session(cwd=str(repo))).session_id
+        await agent.prompt(
+            session_id=session,
+            prompt=[
+                acp.text_block("Look\r\nat these:"),
+                acp.resource_link_block("hello.py", inside),
+                acp.resource_block(acp.embedded_text_resource("file:///else/a%20b.txt", "the text")),
+                acp.image_block("AAAA", "image/png"),
+            ],
+        )
+    said = str(model.requests[0]["messages"][-1])
+    assert "[hello.py](hello.py)" in said
+    assert '<file path="/else/a b.txt">' in said
+    assert "data:image/png;base64,AAAA" in said
+
+
+async def test_a_permission_that_waits_is_asked_for_again_and_not_taken_from_words(
+    connect: Connect, repo: Path, home: Path, model: Model
+) -> None:
+    model.plays(call("bash", command="touch made", unsandboxed=True))
+    environ = os.environ | {"DENIZEN_HOME": str(home)}
+    parked = [sys.executable, "-m", "denizen", "code", "--session", "s", "Make it"]
+    assert subprocess.run(parked, cwd=repo, env=environ, stdin=subprocess.DEVNULL, check=False).returncode == 4
+    model.plays("Then not.")
+    editor = Editor()
+    editor.option = None
+    async with connect(editor) as agent:
+        await agent.load_session(cwd=str(repo), session_id="s")
+        await prompt(agent, "s", "no, don't")
+    assert len(editor.asked) == 1
+    assert not (repo / "made").exists()
+
+
+async def test_an_editor_that_hangs_up_ends_the_program_and_what_is_complete_is_kept(
+    repo: Path, home: Path, model: Model
+) -> None:
+    model.plays(call("bash", command="echo printed; echo > started; sleep 1000"))
+    program = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "denizen", "acp"),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        env=os.environ | {"DENIZEN_HOME": str(home)},
+        cwd=repo,
+    )
+    assert program.stdin
+    assert program.stdout
+    lines: list[Any] = []
+    stdin = program.stdin
+
+    async def ask(method: str, **params: Any) -> None:
+        request = {"jsonrpc": "2.0", "id": len(lines), "method": method, "params": params}
+        stdin.write(json.dumps(request).encode() + b"\r\n")
+
+    await ask("initialize", protocolVersion=1)
+    lines.append(json.loads(await program.stdout.readline()))
+    await ask("session/new", cwd=str(repo), mcpServers=[])
+    lines.append(json.loads(await program.stdout.readline()))
+    session = lines[-1]["result"]["sessionId"]
+    await ask("session/prompt", sessionId=session, prompt=[{"type": "text", "text": "Wait"}])
+    await asyncio.to_thread(wait_until, (repo / "started").exists)
+    stdin.close()
+    rest = await program.stdout.read()
+    assert await program.wait() == 0
+    assert all(json.loads(line)["jsonrpc"] == "2.0" for line in rest.splitlines())
+    last = json.loads(transcript(home).splitlines()[-1])
+    assert (last["type"], last["stop_reason"]) == ("end", "cancelled")
 
 
 async def test_a_session_is_loaded_again_with_what_was_said(connect: Connect, repo: Path, model: Model) -> None:

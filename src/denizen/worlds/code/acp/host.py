@@ -28,6 +28,7 @@ class Editor:
         self._updates = updates
         self._events: asyncio.Queue[RunEvent] = asyncio.Queue()
         self._streamed = False
+        self._failed: Exception | None = None
 
     def emit(self, event: RunEvent) -> None:
         """Pass the event on, in its turn; an answer that didn't stream is said when it is final."""
@@ -61,15 +62,20 @@ class Editor:
                 return Answer(request.call_id, allow=False)
 
     async def send(self) -> None:
-        """Send what was emitted, in order, for ever."""
+        """Send what was emitted, in order, for ever; after a failure nothing more, and the turn goes on."""
         while True:
             event = await self._events.get()
             try:
-                for update in self._updates.of(event):
-                    await self._client.session_update(self._session_id, update)
+                if self._failed is None:
+                    for update in self._updates.of(event):
+                        await self._client.session_update(self._session_id, update)
+            except Exception as error:  # noqa: BLE001 (the editor's side: `sent` tells of it)
+                self._failed = error
             finally:
                 self._events.task_done()
 
     async def sent(self) -> None:
-        """Return when all that was emitted is sent."""
+        """Return when all that was emitted is sent. Raises what sending failed with."""
         await self._events.join()
+        if self._failed:
+            raise self._failed

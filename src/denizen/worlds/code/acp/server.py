@@ -1,9 +1,7 @@
 """The agent's side of the protocol: sessions, prompts, cancelling."""
 
 import asyncio
-import base64
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -34,9 +32,11 @@ from denizen.engine.resume import question_of
 from denizen.entries import AnswerEntry, AnyEntry, AssistantEntry, ToolEntry, UserEntry
 from denizen.errors import DenizenError
 from denizen.events import RunResult, ToolEnd, TurnStop
-from denizen.messages import Image, Text, UserMessage, UserPart
+from denizen.messages import Text, UserMessage, UserPart
 from denizen.ports import Session
+from denizen.sessions import session_key
 from denizen.worlds.code.acp.host import Editor
+from denizen.worlds.code.acp.prompts import parts_of
 from denizen.worlds.code.acp.updates import Updates
 
 _ENDS: dict[TurnStop, StopReason] = {
@@ -57,6 +57,24 @@ class _Conversation:
     session: Session
     updates: Updates
     turn: asyncio.Task[RunResult] | None = field(default=None)
+
+    @property
+    def busy(self) -> bool:
+        """Whether its turn runs."""
+        return self.turn is not None and not self.turn.done()
+
+    def stop(self) -> None:
+        """Stop the turn, once: what it writes then is not stopped again."""
+        if self.turn and not self.turn.cancelling():
+            self.turn.cancel()
+
+    async def close(self) -> None:
+        """Stop the turn, and give the session back."""
+        if self.turn and self.busy:
+            self.stop()
+            await asyncio.wait([self.turn])
+        await self.session.close()
+        await self.agent.close()
 
 
 class Editors:
@@ -98,7 +116,7 @@ class Editors:
 
     async def load_session(self, cwd: str, session_id: str, **_: Any) -> LoadSessionResponse:
         """Open a session again, and tell the editor what was said in it."""
-        conversation = self._open.get(session_id) or await self._enter(session_id, cwd)
+        conversation = self._conversation(session_id) or await self._enter(session_id, cwd, known=True)
         for update in _told(conversation.session.entries, conversation.agent, conversation.updates):
             await self._editor().session_update(session_id, update)
         return LoadSessionResponse()
@@ -113,21 +131,23 @@ class Editors:
 
     async def close_session(self, session_id: str, **_: Any) -> CloseSessionResponse:
         """Give a session back."""
-        if conversation := self._open.pop(session_id, None):
-            await _leave(conversation)
+        if conversation := self._open.pop(session_key(session_id), None):
+            await conversation.close()
         return CloseSessionResponse()
 
     async def prompt(self, session_id: str, prompt: Sequence[Any], **_: Any) -> PromptResponse:
         """One turn. A question that waits takes the prompt for its answer."""
-        conversation = self._open.get(session_id)
+        conversation = self._conversation(session_id)
         if conversation is None:
             raise acp.RequestError.invalid_params({"session": f"there is no open session {session_id}"})
-        if conversation.turn and not conversation.turn.done():
+        if conversation.busy:
             raise acp.RequestError.invalid_request({"session": "its turn isn't over; cancel it first"})
         editor = Editor(self._editor(), session_id, conversation.updates)
         sending = asyncio.create_task(editor.send())
         try:
-            conversation.turn = asyncio.create_task(_turn(conversation, [*_parts(prompt)], editor))
+            conversation.turn = asyncio.create_task(
+                _turn(conversation, parts_of(prompt, conversation.agent.workspace), editor)
+            )
             await asyncio.wait([conversation.turn])
             await editor.sent()
             return await self._ended(session_id, conversation.turn)
@@ -136,24 +156,33 @@ class Editors:
 
     async def cancel(self, session_id: str, **_: Any) -> None:
         """Stop the turn: what is complete is kept."""
-        conversation = self._open.get(session_id)
-        if conversation and conversation.turn:
-            conversation.turn.cancel()
+        if conversation := self._conversation(session_id):
+            conversation.stop()
 
     async def close(self) -> None:
         """Give all sessions back."""
         while self._open:
             _, conversation = self._open.popitem()
-            await _leave(conversation)
+            await conversation.close()
 
-    async def _enter(self, name: str, cwd: str) -> _Conversation:
+    def _conversation(self, session_id: str) -> _Conversation | None:
+        return self._open.get(session_key(session_id))
+
+    async def _enter(self, name: str, cwd: str, *, known: bool = False) -> _Conversation:
+        """Open a session in a folder; with `known` one that is there."""
         try:
             agent = self._agent_in(Path(cwd))
-            session = await agent.open(name)
+            try:
+                if known:
+                    await agent.store.read(session_key(name))
+                session = await agent.open(name)
+            except BaseException:
+                await agent.close()
+                raise
         except DenizenError as error:
             raise acp.RequestError.invalid_params({"session": str(error)}) from error
         conversation = _Conversation(agent, session, Updates(agent.actions, agent.tools, agent.workspace))
-        self._open[name] = conversation
+        self._open[session.key] = conversation
         return conversation
 
     async def _ended(self, session_id: str, turn: asyncio.Task[RunResult]) -> PromptResponse:
@@ -184,36 +213,11 @@ async def serve(editors: Editors) -> None:
 async def _turn(conversation: _Conversation, parts: list[UserPart], editor: Editor) -> RunResult:
     agent, session = conversation.agent, conversation.session
     waiting = question_of(session.entries)
-    if waiting:
-        text = "".join(part.text for part in parts if isinstance(part, Text))
-        await session.append(AnswerEntry(call_id=waiting.call_id, allow=True, text=agent.redact(text)))
-    return await run_turn(agent, session, None if waiting else UserMessage(parts), editor)
-
-
-async def _leave(conversation: _Conversation) -> None:
-    if conversation.turn and not conversation.turn.done():
-        conversation.turn.cancel()
-        with suppress(asyncio.CancelledError):
-            await conversation.turn
-    await conversation.session.close()
-    await conversation.agent.close()
-
-
-def _parts(prompt: Sequence[Any]) -> list[UserPart]:
-    parts: list[UserPart] = []
-    for block in prompt:
-        match block.type:
-            case "text":
-                parts.append(Text(block.text))
-            case "image":
-                parts.append(Image(block.mime_type, base64.b64decode(block.data)))
-            case "resource_link":
-                parts.append(Text(f"\n[{block.name}]({block.uri})"))
-            case "resource" if hasattr(block.resource, "text"):
-                parts.append(Text(f'\n\n<file path="{block.resource.uri}">\n{block.resource.text}\n</file>'))
-            case _:
-                raise acp.RequestError.invalid_params({"prompt": f"{block.type} isn't understood"})
-    return parts
+    if waiting is None or waiting.name:  # whether a call may run is asked again, with its buttons
+        return await run_turn(agent, session, UserMessage(parts), editor)
+    text = "".join(part.text for part in parts if isinstance(part, Text))
+    await session.append(AnswerEntry(call_id=waiting.call_id, allow=True, text=agent.redact(text)))
+    return await run_turn(agent, session, None, editor)
 
 
 def _told(entries: Sequence[AnyEntry], agent: Agent, updates: Updates) -> list[Any]:
