@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,17 @@ def analyze(turn: ToolContext, tmp_path: Path) -> Analyze:
         return await tool.run({"what": what, "path": path, "name": name, **args}, turn)
 
     return run
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a repository of some hundred files, and a home in which its index is kept."""
+    folder = tmp_path_factory.mktemp("large")
+    shutil.copytree(ROOT / "src" / "denizen", folder / "project", ignore=shutil.ignore_patterns("__pycache__"))
+    commit(folder / "project", "init", "-b", "main")
+    commit(folder / "project", "add", ".")
+    commit(folder / "project", "commit", "-m", "All of it")
+    return folder
 
 
 @pytest.fixture
@@ -241,6 +253,7 @@ async def test_names_that_would_break_the_answer_are_made_harmless(workspace: Pa
         assert len(rows(await analyze(what))) == 1
 
 
+@pytest.mark.needs("git")
 @pytest.mark.parametrize(
     ("what", "path", "most"),
     [
@@ -255,15 +268,9 @@ async def test_names_that_would_break_the_answer_are_made_harmless(workspace: Pa
     ],
 )
 async def test_answers_about_a_hundred_files_are_short(
-    what: str, path: str, most: int, workspace: Path, analyze: Analyze
+    what: str, path: str, most: int, large: Path, turn: ToolContext
 ) -> None:
-    shutil.copytree(
-        ROOT / "src" / "denizen", workspace, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__")
-    )
-    if what == "hotspots":
-        commit(workspace, "init", "-b", "main")
-        commit(workspace, "add", ".")
-        commit(workspace, "commit", "-m", "All of it")
-    assert len(list(workspace.rglob("*.py"))) > 100
-    text = (await analyze(what, path)).text
+    assert len(list((large / "project").rglob("*.py"))) > 100
+    tool = analyze_tool(large / "home", os.environ)
+    text = (await tool.run({"what": what, "path": path}, replace(turn, workspace=large / "project"))).text
     assert 50 < len(text) <= most
