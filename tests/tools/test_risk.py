@@ -1,5 +1,6 @@
 """How much an edit could break."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ CODE = "import os\n\n\ndef run(x):\n    # say so\n    return _helper(x)\n\n\ndef
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
     (tmp_path / "core.py").write_text(CODE)
+    (tmp_path / "main.go").write_text("package main\n")
     return tmp_path
 
 
@@ -30,6 +32,16 @@ def edit(old: str, new: str, path: str = "core.py") -> tuple[str, dict[str, Any]
         (edit("def run(x):", "def run(x, y):"), "high"),
         (edit("def _helper(x):", "def _helper(x, y=1):"), "medium"),
         (edit("def run(x):\n    # say so", "def run(x):\n    # really"), "low"),
+        (edit("run", "start"), "high"),
+        (edit("x)\n\n\ndef", "y)\n\n\ndef"), "medium"),
+        (edit("    # say so\n    return _helper(x)", "    return _helper(x)\n    # say so"), "medium"),
+        (edit("x", "y", "nowhere.py"), "medium"),
+        (edit("# one", "# two", "core.c"), "medium"),
+        (edit("// one", "// two", "core.c"), "low"),
+        (edit(" * one", " * two", "core.c"), "low"),
+        (edit("/* one */", "/* two */ exit(1);", "core.c"), "medium"),
+        (edit(" * one */", " * one */ exit(1);", "core.c"), "medium"),
+        (edit("*p", "*p = 0", "core.c"), "medium"),
         (edit("a", "b", "README.md"), "low"),
         (edit("a", "b", "pyproject.toml"), "high"),
         (edit("a", "b", ".github/workflows/ci.yml"), "high"),
@@ -41,6 +53,15 @@ def edit(old: str, new: str, path: str = "core.py") -> tuple[str, dict[str, Any]
         (("write", {"path": "core.py", "content": ""}), "high"),
         (("edit_symbol", {"target": "core.py/run", "action": "delete"}), "high"),
         (("edit_symbol", {"target": "core.py/run", "action": "insert", "content": "x = 1"}), "medium"),
+        (("edit_symbol", {"target": "core.py/run", "action": "replace", "content": "def run(x):\n    pass"}), "medium"),
+        (("edit_symbol", {"target": "core.py/run", "action": "replace", "content": "def run(y):\n    pass"}), "high"),
+        (("edit_symbol", {"target": "main.go/f", "action": "insert", "content": "func g() {}"}), "high"),
+        (("apply_patch", {"patch": "no patch"}), "high"),
+        (
+            ("apply_patch", {"patch": "--- a/core.py\n+++ b/core.py\n@@\n def run(x):\n-    # say so\n+    # tell\n"}),
+            "low",
+        ),
+        (("apply_patch", {"patch": "--- a/core.py\n+++ b/core.py\n@@\n-def run(x):\n+def run():\n"}), "high"),
         (("apply_patch", {"patch": "*** Begin Patch\n*** Delete File: core.py\n*** End Patch"}), "high"),
         (
             ("apply_patch", {"patch": "--- a/core.py\n+++ b/core.py\n@@\n-    return x\n+    return x + 1\n"}),
@@ -53,6 +74,13 @@ def test_the_risk_of_an_edit(workspace: Path, call: tuple[str, dict[str, Any]], 
     risk = risk_of(*call, workspace)
     assert risk
     assert (risk.level, bool(risk.why)) == (level, True)
+
+
+def test_a_pipe_in_the_way_keeps_nobody_waiting(workspace: Path) -> None:
+    os.mkfifo(workspace / "pipe.py")
+    risk = risk_of("write", {"path": "pipe.py", "content": "x = 1"}, workspace)
+    assert risk
+    assert risk.level == "medium"
 
 
 def test_what_is_no_edit_has_none(workspace: Path) -> None:

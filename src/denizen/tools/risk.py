@@ -1,10 +1,14 @@
 """How much a change to a file could break (seed 001): what decides whether a person is asked before it."""
 
+import difflib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
+
+from denizen.errors import ToolRefused
+from denizen.tools.patching.read import FilePatch, read_patch
 
 Level = Literal["low", "medium", "high"]
 LEVELS: Sequence[Level] = ("low", "medium", "high")
@@ -22,14 +26,25 @@ _ENTRY_POINT = re.compile(
     r" | main\.(?:go|rs|c|cc|cpp|java|kt|swift|rb|php|lua) | lib\.rs | mod\.rs | bin/[^/]+ | program\.cs ) $"
 )
 _PROSE = re.compile(r"(?i)\.(?:md|rst|txt|adoc)$")
-_COMMENT = re.compile(r"^\s*(?:\#(?!\[|!|include|define|if|else|endif|pragma)|//|--(?=\s)|/\*|\*(?!\w)|\*/|$)")
+_COMMENTS = (
+    (r"(?i)\.(?:py|pyi|rb|sh|bash|zsh|pl|r|jl|nim|tcl|cmake|ps1|exs?)$", r"\s*#(?!!).*"),
+    (r"(?i)\.(?:lua|sql|hs|elm|vhdl?)$", r"\s*--(?!\[).*"),
+    (
+        r"(?i)\.(?:c|h|cc|cpp|cxx|hpp|cs|java|js|jsx|mjs|cjs|ts|tsx|mts|cts|go|rs|kt|swift|scala|dart|php|css|scss)$",
+        r"\s*(?://.*|/\*(?:(?!\*/).)*(?:\*/\s*)?|\*(?:[\s*](?:(?!\*/).)*(?:\*/\s*)?)?|\*/\s*)",
+    ),
+)
+"""What a line of nothing but a comment looks like, by the ending of the file's name."""
 _DEFINITION = re.compile(
     r"(?x) ^ (?: export\s.+ | module\.exports\b.* | pub(?:\([^)]*\))?\s.+ | public\s.+"
     r" | (?:async\s+)?def\s+[^_\s]\w*.* | class\s+[^_\s].* | __all__\b.* | func\s+(?:\([^)]*\)\s*)?[A-Z].*"
     r" | type\s+[A-Z].* | (?:open\s+|data\s+|sealed\s+)*(?:fun|interface|object|protocol|struct|enum)\s+\w.* ) $"
 )
 _METHOD = re.compile(r"^\s+(?:async\s+)?def\s+[^_\s]\w*\s*\(.*$")
-_DELETING = ("*** Delete File:", "*** Move to:", "deleted file mode", "rename from ")
+_LARGEST = 5_000_000
+"""Bytes of a file that is looked into."""
+_MOST_COMPARED = 3000
+"""Lines up to which a change is looked at line by line; more of them have all changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +60,16 @@ def risk_of(tool: str, args: Mapping[str, Any], workspace: Path) -> Risk | None:
 
     Deleting, configuration, entry points and public API are high; comments and prose low; else medium.
     """
+    path = str(args.get("path", ""))
     match tool:
         case "edit":
-            return _worst(_changed(str(args.get("path", "")), *_texts(args, "old", "new")))
+            return _change(path, *_edited(_present(workspace, path), args))
         case "write":
-            path = str(args.get("path", ""))
-            return _worst(_changed(path, _present(workspace, path), str(args.get("content", ""))))
+            return _change(path, _present(workspace, path), str(args.get("content", "")))
         case "edit_symbol":
-            return _symbol(args)
+            return _symbol(args, workspace)
         case "apply_patch":
-            return _patch(str(next(iter(args.values()), "")))
+            return _patch(str(args.get("patch", "")))
         case _:
             return None
 
@@ -64,66 +79,98 @@ def exceeds(risk: Risk, most: Level) -> bool:
     return LEVELS.index(risk.level) > LEVELS.index(most)
 
 
-def _symbol(args: Mapping[str, Any]) -> Risk:
-    target = str(args.get("target", args.get("path", "")))
+def _edited(text: str, args: Mapping[str, Any]) -> tuple[str, str]:
+    """The whole file before and after, so that whole lines are judged; where the text isn't in it, the texts alone."""
+    old, new = (str(args.get(name, "")).replace("\r\n", "\n") for name in ("old", "new"))
+    if not old or old not in text:
+        return old, new
+    return text, text.replace(old, new, -1 if args.get("all") else 1)
+
+
+def _symbol(args: Mapping[str, Any], workspace: Path) -> Risk:
+    target, content = str(args.get("target", "")), str(args.get("content", ""))
     if args.get("action") in {"delete", "move"}:
         return Risk("high", f"it takes {target} from where it is")
-    return _worst(_changed(target, "", str(args.get("content", ""))))
+    path = _file_of(target, workspace)
+    name = target.rpartition("/")[2] if args.get("action") == "replace" and path != target else ""
+    kept = set(content.splitlines())
+    defined = (line for line in _present(workspace, path).splitlines() if name and _names(line, name))
+    return _judged(path, [line for line in defined if line not in kept], content.splitlines())
+
+
+def _file_of(target: str, workspace: Path) -> str:
+    """The file of `FILE/Symbol`; all of it where there is no such file."""
+    parts = target.split("/")
+    paths = ("/".join(parts[:length]) for length in range(len(parts), 0, -1))
+    return next((path for path in paths if path and (workspace / path).is_file()), target)
 
 
 def _patch(patch: str) -> Risk:
-    if any(line.startswith(_DELETING) or line.startswith("+++ /dev/null") for line in patch.splitlines()):
-        return Risk("high", "it deletes or moves a file")
-    found: list[Risk] = []
-    path, old, new = "", list[str](), list[str]()
-    for line in [*patch.splitlines(), "*** End"]:
-        if line.startswith(("*** ", "--- ", "+++ ")):
-            if old or new:
-                found.append(_worst(_changed(path, "\n".join(old), "\n".join(new))))
-            old, new = list[str](), list[str]()
-            path = line.partition(": ")[2] or line[4:].removeprefix("b/").removeprefix("a/") or path
-        elif line.startswith("-"):
-            old.append(line[1:])
-        elif line.startswith("+"):
-            new.append(line[1:])
-    return _worst(found)
+    try:
+        files = read_patch(patch)
+    except ToolRefused:
+        return Risk("high", "it can't be told what it changes")
+    return max((_patched(file) for file in files), key=lambda risk: LEVELS.index(risk.level))
 
 
-def _changed(path: str, old: str, new: str) -> list[Risk]:
+def _patched(file: FilePatch) -> Risk:
+    path = file.new or file.old or ""
+    if file.new is None or file.move == "rename":
+        return Risk("high", f"it takes {file.old} from where it is")
+    lines = [line for hunk in file.hunks for line in hunk.lines]
+    gone, come = ([text for sign, text in lines if sign == wanted] for wanted in "-+")
+    return _judged(path.partition("/")[2] if file.prefixed and "/" in path else path, gone, come)
+
+
+def _change(path: str, old: str, new: str) -> Risk:
+    return _judged(path, *_apart(old.splitlines(), new.splitlines()))
+
+
+def _apart(old: Sequence[str], new: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """The lines that go, and those that come."""
+    if max(len(old), len(new)) > _MOST_COMPARED:
+        return old, new
+    lines = [*difflib.unified_diff(old, new, n=0, lineterm="")][2:]
+    gone, come = ([line[1:] for line in lines if line[0] == sign] for sign in "-+")
+    return gone, come
+
+
+def _judged(path: str, gone: Sequence[str], come: Sequence[str]) -> Risk:
+    """The risk of a change by its lines, `gone` and `come`."""
     if _CONFIGURATION.search(path):
-        return [Risk("high", f"{path} is configuration")]
+        return Risk("high", f"{path} is configuration")
     if _PROSE.search(path):
-        return [Risk("low", f"{path} is prose")]
+        return Risk("low", f"{path} is prose")
     if _ENTRY_POINT.search(path):
-        return [Risk("high", f"{path} is an entry point")]
-    before, after = old.splitlines(), new.splitlines()
-    gone = [line for line in before if line not in set(after)]
-    come = [line for line in after if line not in set(before)]
-    if all(_COMMENT.match(line) for line in (*gone, *come)):
-        return [Risk("low", "only comments change")]
-    if old and not new.strip():
-        return [Risk("high", f"it deletes code in {path}")]
-    if any(_is_public(line) for line in gone):
-        return [Risk("high", f"it changes the public API in {path}")]
-    return [Risk("medium", f"it changes code in {path}")]
+        return Risk("high", f"{path} is an entry point")
+    if all(_is_comment(path, line) for line in (*gone, *come)):
+        return Risk("low", "only comments change")
+    if any(map(_is_public, gone)):
+        return Risk("high", f"it changes the public API in {path}")
+    if any(line.strip() for line in gone) and not any(line.strip() for line in come):
+        return Risk("high", f"it deletes code in {path}")
+    return Risk("medium", f"it changes code in {path}")
+
+
+def _is_comment(path: str, line: str) -> bool:
+    pattern = next((pattern for names, pattern in _COMMENTS if re.search(names, path)), r"\s*")
+    return not line.strip() or re.fullmatch(pattern, line) is not None
 
 
 def _is_public(line: str) -> bool:
     return bool(_DEFINITION.match(line) or _METHOD.match(line))
 
 
-def _texts(args: Mapping[str, Any], *names: str) -> list[str]:
-    return [str(args.get(name, "")) for name in names]
+def _names(line: str, name: str) -> bool:
+    return _is_public(line) and re.search(rf"\b{re.escape(name)}\b", line) is not None
 
 
 def _present(workspace: Path, path: str) -> str:
+    """What a file holds; nothing of what is none, or too large."""
+    place = workspace / path
     try:
-        return (workspace / path).read_text("utf-8", "replace")
+        if place.is_file() and place.stat().st_size <= _LARGEST:
+            return place.read_text("utf-8", "replace")
     except (OSError, ValueError):
-        return ""
-
-
-def _worst(risks: Sequence[Risk]) -> Risk:
-    return max(
-        risks, key=lambda risk: LEVELS.index(risk.level), default=Risk("medium", "what it changes can't be told")
-    )
+        pass
+    return ""
