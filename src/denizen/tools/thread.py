@@ -22,4 +22,5 @@ async def in_thread(stop: threading.Event | None, work: Callable[P, T], *args: P
         if stop:
             stop.set()
         await asyncio.wait([task])
+        task.cancelled() or task.exception()  # what it raised concerns nobody any more
         raise
