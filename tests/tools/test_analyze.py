@@ -232,6 +232,42 @@ async def test_what_git_ignores_is_left_out(what: str, write: Callable[[Files], 
     assert "out/" not in (await analyze(what)).text
 
 
+@pytest.mark.parametrize(
+    ("file", "code", "complexity"),
+    [
+        ("a.swift", "enum A { case a }\nfunc f(x: A) { switch x { case .a: g()\n default: i() } }\n", 2),
+        ("a.php", "<?php enum A { case B; }\nfunction f($x) { switch ($x) { case 1: g(); case 2: h(); } }\n", 3),
+        ("a.rs", "impl A for B { fn f(&self) { for x in y { match x { 1 => a(), _ => b() } } } }\n", 4),
+        ("a.kt", "fun f(x: Int) { when (x) { 1 -> a()\n else -> b() } }\n", 3),
+        ("a.java", "class D { int f(int x) { try { return x > 1 ? 2 : 3; } catch (E e) { return 0; } } }\n", 3),
+        ("a.cs", "class D { int f(int x) => x switch { 1 => 2, _ => 3 }; }\n", 3),
+        ("a.rb", "def f(x)\n  return 1 if x\n  begin\n    g\n  rescue E\n    2\n  end\nend\n", 3),
+        ("a.py", "def f(x):\n    try:\n        return [y for y in x if y]\n    finally:\n        g()\n", 3),
+        ("a.go", "package a\nfunc f(x int) { switch { case x > 1: g(); case x > 2: h() } }\n", 3),
+        ("a.lua", "function f(x)\n  repeat\n    x = x and 1 or 2\n  until x\nend\n", 4),
+    ],
+)
+async def test_decisions_are_those_of_the_language(
+    file: str, code: str, complexity: int, write: Callable[[Files], None], analyze: Analyze
+) -> None:
+    write({file: code})
+    [row] = rows(await analyze("complexity"))
+    assert int(row.split()[0]) == complexity
+
+
+async def test_what_is_decided_outside_named_functions_counts_for_the_file(
+    write: Callable[[Files], None], analyze: Analyze
+) -> None:
+    write({"app.js": "app.get('/', (request) => {\n  if (request.a && request.b) { go(); }\n});\n"})
+    write({"run.sh": 'if [ -n "$1" ]; then echo; fi\n', "a.py": "def f(x):\n    return g(lambda y: 1 if y else 2)\n"})
+    assert rows(await analyze("complexity")) == [
+        "   3  app.js (top level)  3",
+        "   2  a.py/f:1  2",
+        "   2  run.sh (top level)  1",
+    ]
+    assert rows(await analyze("length")) == ["   2  a.py/f:1  2"]
+
+
 async def test_what_was_left_out_can_be_asked_for(write: Callable[[Files], None], analyze: Analyze) -> None:
     write({"a.py": "".join(f"def f{number}(): pass\n" for number in range(30))})
     result = await analyze("complexity", most=3)

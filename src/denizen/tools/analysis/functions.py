@@ -18,11 +18,21 @@ _WORDS: Final = (
 )
 _NODES: Final = (
     *("ternary_expression", "conditional_expression", "conditional", "match_arm", "when_entry"),
-    *("switch_expression_arm", "match_conditional_expression", "if_modifier", "unless_modifier"),
+    *("switch_expression_arm", "match_conditional_expression"),
 )
 """Words and nodes of grammars that stand for a decision."""
-_ALREADY: Final = {"python": {"conditional_expression"}, "kotlin": {"when"}, "ruby": {"if_modifier", "unless_modifier"}}
-"""Those that stand around a word that is counted itself, or beside the nodes that are."""
+_INSTEAD: Final = {
+    "kotlin": ("when", ""),  # its entries count
+    "php": ("case", "(case_statement)"),  # an enumeration has cases, too
+    "python": ("conditional_expression", ""),  # its `if` counts
+    "rust": ("for", "(for_expression)"),  # `impl Read for File`
+    "swift": ("case", '(switch_entry "case")'),
+}
+"""By language, what doesn't count, and what does in its place."""
+
+
+TOP_LEVEL = "(top level)"
+"""In place of a function's name: what a file decides outside those that have one, as scripts and callbacks do."""
 
 
 class Function(NamedTuple):
@@ -37,17 +47,20 @@ class Function(NamedTuple):
     @property
     def path(self) -> str:
         """How the tools are told of it, and its line: `src/store.py/Store/add:12`."""
-        return printable(f"{self.file}/{self.name}:{self.line}")
+        where = f"{self.file} {self.name}" if self.name == TOP_LEVEL else f"{self.file}/{self.name}:{self.line}"
+        return printable(where)
 
 
 def functions(scope: Scope) -> Iterator[Function]:
-    """All functions that have a name, file by file; what one without a name decides counts where it stands."""
+    """All functions that have a name, and the top level where it decides something, file by file.
+
+    What a function without a name decides counts where it stands.
+    """
     symbols: dict[str, list[Symbol]] = {}
     for located in scope.index.symbols(kinds=FUNCTIONS, below=scope.below):
         symbols.setdefault(located.file, []).append(located.symbol)
     for file, source in scope.sources():
-        if file.path in symbols:
-            yield from _measured(file, source, symbols[file.path])
+        yield from _measured(file, source, symbols.get(file.path, []))
 
 
 def most_complex(scope: Scope) -> Findings:
@@ -61,7 +74,8 @@ def most_complex(scope: Scope) -> Findings:
 
 def longest(scope: Scope) -> Findings:
     """The functions with the most lines."""
-    found = sorted(functions(scope), key=lambda each: (-each.lines, -each.complexity, each.path))
+    named = (each for each in functions(scope) if each.name != TOP_LEVEL)
+    found = sorted(named, key=lambda each: (-each.lines, -each.complexity, each.path))
     findings = Findings(f"{counted(len(found), 'function')}; lines, function, complexity")
     for each in found:
         findings.add(f"{each.lines:>4}  {each.path}  {each.complexity}", **each._asdict())
@@ -69,14 +83,19 @@ def longest(scope: Scope) -> Findings:
 
 
 def _measured(file: IndexedFile, source: bytes, known: Sequence[Symbol]) -> Iterator[Function]:
-    counts = _counts(known, _decisions(source, file.language))
+    *counts, outside = _counts(known, _decisions(source, file.language))
     for symbol, decisions in zip(known, counts, strict=True):
         yield Function(file.path, symbol.path, symbol.line, decisions + 1, symbol.last - symbol.line + 1)
+    if outside:
+        yield Function(file.path, TOP_LEVEL, 1, outside + 1, file.lines)
 
 
 def _counts(known: Sequence[Symbol], decisions: Sequence[int]) -> list[int]:
-    """How many of the places are in each function, and in none inside it; both are in the order of the text."""
-    counts = [0] * len(known)
+    """How many of the places are in each function and in none inside it, and how many in none at all.
+
+    Both are in the order of the text.
+    """
+    counts = [0] * (len(known) + 1)
     around: list[int] = []
     coming = 0
     for place in decisions:
@@ -85,8 +104,7 @@ def _counts(known: Sequence[Symbol], decisions: Sequence[int]) -> list[int]:
             coming += 1
         while around and known[around[-1]].end <= place:
             around.pop()
-        if around:
-            counts[around[-1]] += 1
+        counts[around[-1] if around else -1] += 1
     return counts
 
 
@@ -103,7 +121,8 @@ def _decisions(source: bytes, language: str) -> list[int]:
 def _query(language: str) -> "Query":
     import tree_sitter
 
-    known, without = grammar(language).language, _ALREADY.get(language, set[str]())
-    words = [f'"{word}"' for word in _WORDS if word not in without and known.id_for_node_kind(word, False)]
-    nodes = [f"({node})" for node in _NODES if node not in without and known.id_for_node_kind(node, True)]
-    return tree_sitter.Query(known, f"[{' '.join([*words, *nodes])}] @decision")
+    known = grammar(language).language
+    without, other = _INSTEAD.get(language, ("", ""))
+    words = [f'"{word}"' for word in _WORDS if word != without and known.id_for_node_kind(word, False)]
+    nodes = [f"({node})" for node in _NODES if node != without and known.id_for_node_kind(node, True)]
+    return tree_sitter.Query(known, f"[{' '.join([*words, *nodes, other])}] @decision")
