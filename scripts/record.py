@@ -23,15 +23,14 @@ PRIVATE = re.compile(r"/(?:home|root|tmp|Users)/\S+|" + re.escape(str(ROOT)))
 """What says on which machine it was recorded."""
 
 
-def record(command: list[str], home: str) -> str:
-    """All that the command wrote to a terminal of its own."""
+def record(command: list[str], home: str, folder: Path = ROOT, **variables: str) -> str:
+    """All that the command wrote to a terminal of its own, in a folder, with these variables beside the usual ones."""
     pid, terminal = pty.fork()
     if pid == 0:
         environ = {"HOME": home, "DENIZEN_HOME": home, "COLUMNS": str(WIDTH), "LINES": "40", "TERM": "xterm-256color"}
-        os.chdir(ROOT)
-        os.execvpe(
-            command[0], command, {**environ, "PATH": f"{ROOT}/.venv/bin:{os.environ['PATH']}", "LANG": "C.UTF-8"}
-        )
+        environ |= {"PATH": f"{ROOT}/.venv/bin:{os.environ['PATH']}", "LANG": "C.UTF-8"}
+        os.chdir(folder)
+        os.execvpe(command[0], command, environ | variables)
     chunks = []
     while chunk := _read(terminal):
         chunks.append(chunk)
@@ -56,14 +55,18 @@ def as_svg(recorded: dict[str, str]) -> str:
     return re.sub(r"@font-face \{.*?\}", "", svg, flags=re.DOTALL)  # no picture of ours loads fonts from elsewhere
 
 
-def main(out: Path, commands: list[str]) -> None:
-    """Record them, one after the other."""
-    with tempfile.TemporaryDirectory() as home:
-        recorded = {command: record(shlex.split(command), home) for command in commands}
+def save(recorded: dict[str, str], out: Path) -> None:
+    """Write the picture, unless it would tell on which machine it was made."""
     for output in recorded.values():
         if found := PRIVATE.search(output):
             sys.exit(f"not written: the recording shows {found[0]}")
     out.write_text(as_svg(recorded), "utf-8")
+
+
+def main(out: Path, commands: list[str]) -> None:
+    """Record them, one after the other."""
+    with tempfile.TemporaryDirectory() as home:
+        save({command: record(shlex.split(command), home) for command in commands}, out)
 
 
 if __name__ == "__main__":

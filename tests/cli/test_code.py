@@ -37,6 +37,14 @@ def test_only_the_answer_is_printed_and_commands_are_progress(denizen: Run, mode
     assert "hello.py" in str(model.requests[1]["messages"])
 
 
+def test_a_command_is_told_by_what_it_is_about(denizen: Run, model: Model) -> None:
+    model.plays("$(view hello.py)", "$(keep 1)\n$(edit hello.py insert '# hello')\n$(analyze length hello.py)", "Done.")
+    told = denizen("code", "Say hello").err
+    assert "✓ keep 1 · " in told
+    assert "✓ edit_symbol insert hello.py · " in told
+    assert "✓ analyze length hello.py · " in told
+
+
 def test_the_model_gets_the_grammar_and_no_schemas(denizen: Run, model: Model) -> None:
     model.plays("Hello.")
     denizen("code", "hi")

@@ -21,9 +21,10 @@ from denizen.messages import UserMessage
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _EXAMPLES = """\b
-denizen ask "What does @src/app.py do?"
-git diff | denizen ask "Review this change"
-denizen ask --continue "Now write the tests"
+Examples:
+  denizen ask "What does @src/app.py do?"
+  git diff | denizen ask "Review this change"
+  denizen ask --continue "Now write the tests"
 """
 
 

@@ -8,7 +8,10 @@ from denizen.cli.text import cut, one_line
 LONGEST = 120
 """Cells of the line."""
 
-_SUBJECTS = ("command", "pattern", "url", "query", "path", "args", "text")
+_SUBJECTS = (
+    *("command", "pattern", "url", "query", "target", "name", "path", "args", "text"),
+    *("question", "label", "outputs"),
+)
 """Arguments that say best what a call is about."""
 
 _PATCHED = re.compile(r"^(?:\+\+\+ (?:b/)?|\*\*\* (?:Add|Update|Delete) File: )(?!/dev/null)([^\t\n]+)", re.MULTILINE)
@@ -21,4 +24,4 @@ def in_short(name: str, args: dict[str, Any]) -> str:
         about = ", ".join(dict.fromkeys(_PATCHED.findall(str(args["patch"]))))
     if "pattern" in args and args.get("path") not in {None, "", "."}:
         about += f" in {args['path']}"
-    return cut(one_line(f"{name} {args.get('action', '')} {about}"), LONGEST)
+    return cut(one_line(f"{name} {args.get('action', args.get('what', ''))} {about}"), LONGEST)

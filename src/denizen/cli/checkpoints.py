@@ -88,6 +88,8 @@ def diff(checkpoint: str, other: str, names: bool, workspace: Path | None, as_js
         write(f"{_encoded({'paths': _texts(found.paths), 'text': found.text})}\n")
     else:
         write("".join(f"{printable(path)}\n" for path in found.paths) if names else printable(found.text))
+        if not found.paths:
+            click.echo("No difference.", err=True)
 
 
 @checkpoints.command()

@@ -138,7 +138,7 @@ _TURN = (
     click.option(
         "--auto-approve",
         type=click.Choice(["low", "medium", "high"]),
-        help="The risk of an edit up to which nothing is asked (policy.auto_approve; else: high, all of them).",
+        help="Edits up to this risk are made without asking (policy.auto_approve; else high: all edits).",
     ),
     click.option("--non-interactive", is_flag=True, help="Ask nothing: what needs a question is refused."),
     click.option("--read-only", is_flag=True, help="Refuse everything but reading."),
