@@ -1,6 +1,6 @@
 """A model that says again what a transcript says it said."""
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable
 
 from denizen.errors import ModelError
 from denizen.events import Failed, Finished, StreamEvent
@@ -9,17 +9,17 @@ from denizen.ports import Limits, ModelRequest
 
 
 class Recorded:
-    """Plays recorded replies in order, whatever it is asked; costs nothing, sees everything."""
+    """Says what `reply` gives, whatever it is asked, until that is None; costs nothing, sees everything."""
 
     local = True
 
-    def __init__(self, name: str, replies: Iterable[AssistantMessage]) -> None:
+    def __init__(self, name: str, reply: Callable[[], AssistantMessage | None]) -> None:
         self.name = name
-        self._replies = iter(replies)
+        self._reply = reply
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
         """The next reply; a failure where there are no more."""
-        reply = next(self._replies, None)
+        reply = self._reply()
         yield Finished(reply) if reply else Failed(ModelError("the recorded turn has no further reply", kind="unknown"))
 
     def limits(self) -> Limits:

@@ -2,6 +2,7 @@
 
 import difflib
 import tempfile
+from collections import deque
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -12,12 +13,13 @@ import msgspec
 
 from denizen.config.redact import map_text
 from denizen.engine import Agent, run_turn
+from denizen.engine.calls import INTERRUPTED, STOPPED_WHILE_RUNNING
 from denizen.engine.recorded import Recorded
 from denizen.engine.run import Listener
 from denizen.entries import AnyEntry, AssistantEntry, CheckpointEntry, EndEntry, ToolEntry, UserEntry
-from denizen.errors import DenizenError, ModelError, SessionError
-from denizen.messages import ToolCall, ToolResult, UserMessage
-from denizen.ports import Answer, Ask, Schema, Session, Tool, ToolContext, Toolset, Traits
+from denizen.errors import DenizenError, ModelError, SessionError, ToolRefused
+from denizen.messages import AssistantMessage, ToolCall, ToolResult, UserMessage
+from denizen.ports import Answer, Ask, Control, Schema, Session, Steer, Tool, ToolContext, Toolset, Traits
 
 REACHES_OUT = Traits.NETWORK | Traits.SENDS | Traits.PRIVATE
 """Traits of tools that aren't run again: they say what is recorded."""
@@ -63,19 +65,41 @@ class _Replayed:
         self._runs = runs
 
     async def run(self, args: dict[str, Any], turn: ToolContext) -> ToolResult:
-        return await self._tool.run(args, turn) if self._runs else self._recorded[turn.call_id]
+        was = self._recorded.get(turn.call_id)
+        if was is None:
+            raise ToolRefused("the session ended before this call had a result")
+        return await self._tool.run(args, turn) if self._runs and _was_run(was) else was
 
 
-class _Willing(Listener):
-    """Allows what was allowed then."""
+class _Person(Listener):
+    """Who spoke to the agent then: says again what was said, when it was said, and allows what was allowed."""
 
     def __init__(self, recorded: Mapping[str, ToolResult]) -> None:
         super().__init__()
         self._recorded = recorded
+        self._said: deque[UserMessage | AssistantMessage] = deque()
+
+    def begin(self, entries: Sequence[AnyEntry]) -> None:
+        """Play what follows the message that began a turn."""
+        said = [entry.message for entry in entries if isinstance(entry, UserEntry | AssistantEntry)]
+        self._said = deque(said[1:])
+
+    def reply(self) -> AssistantMessage | None:
+        """What the model said next."""
+        self.controls()
+        said = self._said.popleft() if self._said else None
+        return said if isinstance(said, AssistantMessage) else None
+
+    def controls(self) -> Sequence[Control]:
+        said: list[Control] = []
+        while self._said and isinstance(message := self._said[0], UserMessage):
+            said.append(Steer(message.text))
+            self._said.popleft()
+        return said
 
     async def ask(self, request: Ask) -> Answer:
         was = self._recorded.get(request.call_id)
-        return Answer(request.call_id, allow=was is not None and not was.text.startswith("not run"))
+        return Answer(request.call_id, allow=was is not None and _was_run(was))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +110,7 @@ class _Replay:
 
     agent: Agent
     project: Path
+    person: _Person
     recorded: Mapping[str, ToolResult]
     runs: frozenset[str]
 
@@ -93,7 +118,8 @@ class _Replay:
         """Go through one turn."""
         first = len(session.entries)
         with suppress(ModelError):  # the recorded turn had no further reply
-            await run_turn(self.agent, session, message, _Willing(self.recorded), stream=False)
+            self.person.begin(entries)
+            await run_turn(self.agent, session, message, self.person, stream=False)
         now = {
             entry.message.call_id: entry.message for entry in session.entries[first:] if isinstance(entry, ToolEntry)
         }
@@ -107,8 +133,10 @@ class _Replay:
 
     def _step(self, entry: str, call: ToolCall, now: ToolResult | None) -> Step:
         shown = self.agent.actions.show(call, self.agent.tools)
-        again = self._as_there(now) if now and call.name in self.runs else None
-        return Step(entry, shown, self.recorded[call.id], again)
+        was = self.recorded[call.id]
+        return Step(
+            entry, shown, was, self._as_there(now) if now and call.name in self.runs and _was_run(was) else None
+        )
 
     def _as_there(self, result: ToolResult) -> ToolResult:
         """The result with the project's path in the place of the copy's."""
@@ -144,18 +172,23 @@ async def _replaying(agent: Agent, entries: Sequence[AnyEntry]) -> AsyncGenerato
         raise DenizenError("This agent keeps no checkpoints, so there is no copy of the files to replay in.")
     kept = next((entry.snapshot for entry in entries if isinstance(entry, CheckpointEntry)), "")
     recorded = {entry.message.call_id: entry.message for entry in entries if isinstance(entry, ToolEntry)}
-    replies = [entry.message for entry in entries if isinstance(entry, AssistantEntry)]
+    person = _Person(recorded)
     async with AsyncExitStack() as stack:
         home = stack.enter_context(tempfile.TemporaryDirectory(prefix="denizen-replay-"))
         copy = await stack.enter_async_context(agent.checkpoints.worktree(kept or await agent.checkpoints.snapshot()))
         config = msgspec.structs.replace(agent.config, home=Path(home), workspace=copy.path)
-        model = Recorded(agent.model.name, replies)
+        model = Recorded(agent.model.name, person.reply)
         again = await stack.enter_async_context(
             Agent(config, profile=agent.profile, model=model, environ=agent.environ)
         )
         runs = frozenset(tool.name for tool in again.tools if _runs(tool, again))
         again.tools = Toolset(_Replayed(tool, recorded, runs=tool.name in runs) for tool in again.tools)
-        yield _Replay(again, agent.workspace, recorded, runs)
+        yield _Replay(again, agent.workspace, person, recorded, runs)
+
+
+def _was_run(result: ToolResult) -> bool:
+    """Whether the tool itself answered then: it was neither refused, nor cut off."""
+    return not result.text.startswith(("not run", STOPPED_WHILE_RUNNING, INTERRUPTED))
 
 
 def _runs(tool: Tool, agent: Agent) -> bool:
