@@ -1,6 +1,6 @@
 """Record as SVG how `denizen code` repairs a failing test. Tools, checks and commit are real; the model is a script.
 
-scripts/record_code.py docs/images/code.svg
+python -m scripts.record_code docs/images/code.svg
 """
 
 import os
@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from record import record, save
+from scripts.record import record, save
 
 from denizen.testing import LoopbackOpenAI
 
