@@ -153,7 +153,7 @@ async def test_nothing_leads_a_restore_out_of_the_workspace(shadow: Shadow, work
     (workspace / "d" / "keys").unlink()
     (workspace / "d").rmdir()
     (workspace / "d").symlink_to(outside / "d")
-    with pytest.raises(DenizenError, match="in the way: d"):
+    with pytest.raises(DenizenError, match=r"in the way .*: d\."):
         await shadow.restore(part)
     await shadow.restore(before)
     assert not (workspace / "d").is_symlink()
@@ -222,7 +222,7 @@ async def test_what_no_snapshot_can_hold_is_not_moved(shadow: Shadow, workspace:
     (workspace / "out").mkdir()
     os.mkfifo(workspace / "out" / "pipe")
     (workspace / "new").write_text("2")
-    with pytest.raises(DenizenError, match=r"out/pipe\. Move them elsewhere"):
+    with pytest.raises(DenizenError, match=r"out/pipe\. .* Move it elsewhere"):
         await shadow.restore(before, force=True)
     assert (workspace / "new").exists()
 

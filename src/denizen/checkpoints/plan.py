@@ -27,12 +27,12 @@ class Conflict(DenizenError):
 
 
 class InTheWay(DenizenError):
-    """Something that no snapshot holds stands where a file must come back; nothing was touched."""
+    """Something that can't be taken away stands where a file must come back; nothing was touched."""
 
     def __init__(self, paths: Sequence[str]) -> None:
         super().__init__(
-            f"Not restored, as what checkpoints don't hold (ignored, or too large) is in the way: {named(paths)}. "
-            "Move them elsewhere and try again."
+            f"Not restored, as something is in the way that no checkpoint could bring back: {named(paths)}. "
+            "It is no file, unreadable, too large, or none of the paths asked for. Move it elsewhere and try again."
         )
         self.paths = paths
 

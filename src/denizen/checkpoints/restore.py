@@ -25,17 +25,18 @@ async def prepare(git: Git, plan: Sequence[Step]) -> None:
     Raises DenizenError, also where there is no room for it.
     """
     discard(git)
-    (git.root / TEMPORARY).mkdir()
     entries = (f"{step.new.mode} {step.new.blob}\t{step.path}" for step in plan if step.new)
     data = b"".join(os.fsencode(entry) + b"\0" for entry in entries)
     index = replace(git, index=_INDEX)
     await index.run("update-index", "-z", "--index-info", data=data)
     try:
+        (git.root / TEMPORARY).mkdir()
         await index.run("checkout-index", "--all", "--force", f"--prefix={TEMPORARY}/")
-    except GitError as error:
+    except (OSError, GitError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
         raise DenizenError(
             f"Not restored, as {git.root} can't take the files: see that there is room and that you may write there. "
-            f"Nothing was changed. {error}"
+            f"Nothing was changed. ({reason})"
         ) from error
 
 
@@ -59,7 +60,7 @@ def carry_out(root: Path, workspace: Path, plan: Sequence[Step]) -> None:
             if step.new:
                 _put(root, step.path, step.new, folders)
     except OSError as error:
-        place = os.fsdecode(error.filename or root)
+        place = os.fsdecode(error.filename2 or error.filename or root)
         raise DenizenError(
             f"Restoring stopped at {place}: {error.strerror}. Mend that and restore again: it goes on where it was."
         ) from error
