@@ -37,7 +37,7 @@ def context(session: str, full: bool, as_json: bool, config: Path | None) -> Non
         write("".join(msgspec.json.encode(part).decode() + "\n" for part in parts))
     elif full:
         for part in parts:
-            write(click.style(f"# {' · '.join(_cells(part))}", bold=True) + f"\n{printable(part.text).strip()}\n\n")
+            write(click.style(_heading(part), bold=True) + f"\n{printable(part.text).strip()}\n\n")
     else:
         print_table(TITLES, _rows(parts), elastic="begins with", right=("characters", "tokens"))
     if question := question_of(entries):
@@ -61,6 +61,11 @@ def _rows(parts: Sequence[Part]) -> Iterable[Sequence[str]]:
     for part in parts:
         yield (*_cells(part), part.text.strip()[:200])
     yield "", "", "total", f"{sum(part.characters for part in parts):,}", f"{sum(part.tokens for part in parts):,}", ""
+
+
+def _heading(part: Part) -> str:
+    message = f"message {part.message} · " if part.message else ""
+    return f"# {message}{part.role} · {part.kind} · {part.characters:,} characters · about {part.tokens:,} tokens"
 
 
 def _cells(part: Part) -> Sequence[str]:
