@@ -161,6 +161,31 @@ def test_a_task_in_a_copy_is_undone_like_any_other(denizen: Run, model: Model, c
     assert not (committed / "made.txt").exists()
 
 
+def test_a_checkpoint_takes_files_and_conversation_back_together(denizen: Run, model: Model, repo: Path) -> None:
+    model.plays("$(write a.txt one)\n$(checkpoint one)\n$(write a.txt two)", "Done.")
+    denizen("code", "--session", "s", "Write it twice")
+    model.plays("$(write b.txt three)", "Done, too.")
+    denizen("code", "--session", "s", "Write another")
+    ran = denizen("checkpoints", "restore", "one", "--session", "s")
+    assert ran.status == 0, ran.err
+    assert ((repo / "a.txt").read_text(), (repo / "b.txt").exists()) == ("one", False)
+    assert "Write another" not in denizen("sessions", "show", "s").out
+    model.plays("$(done It says one.)")
+    assert denizen("code", "--session", "s").out == "It says one.\n"
+    assert "branched off before" in str(model.requests[-1]["messages"])
+
+
+def test_a_checkpoint_restored_with_its_session_is_redone(denizen: Run, model: Model, repo: Path) -> None:
+    model.plays("$(write a.txt one)", "Done.")
+    denizen("code", "--session", "s", "Write it")
+    *_, first = [json.loads(line) for line in denizen("checkpoints", "list", "--json").out.splitlines()]
+    denizen("checkpoints", "restore", first["id"], "--session", "s")
+    assert not (repo / "a.txt").exists()
+    assert "done again: Write it" in denizen("chat", "--session", "s", piped="/redo\n").err
+    assert (repo / "a.txt").read_text() == "one"
+    assert "no session" in denizen("checkpoints", "restore", first["id"], "--session", "other").err.lower()
+
+
 def test_a_failing_check_is_told_and_rolled_back(denizen: Run, model: Model, committed: Path) -> None:
     model.plays(WRITES, "Done.", "Done again.")
     ran = denizen("code", "--validate", "test ! -e made.txt", "--tries", "2", "--rollback", "Make a file")

@@ -12,13 +12,16 @@ import click
 import msgspec
 
 from denizen.checkpoints import Conflict, Difference, Shadow, Snapshot, named, shadow_of
+from denizen.cli.home import store
 from denizen.cli.output import write
 from denizen.cli.table import print_table
 from denizen.cli.text import count, printable
 from denizen.clock import SystemClock
 from denizen.config.home import places
 from denizen.config.load import load
+from denizen.engine.undo import finish_undo, return_to
 from denizen.errors import DenizenError
+from denizen.sessions import session_key
 
 _TITLES = ("id", "when", "label", "changed")
 _ID = 10
@@ -96,13 +99,15 @@ def diff(checkpoint: str, other: str, names: bool, workspace: Path | None, as_js
 @click.argument("checkpoint")
 @click.option("--force", is_flag=True, help="Also over what was changed since the latest checkpoint.")
 @click.option("--yes", is_flag=True, help="Don't ask.")
+@click.option("--session", default="", metavar="NAME", help="Take this session, which made it, back to then, too.")
 @_workspace
 @_json
-def restore(checkpoint: str, force: bool, yes: bool, workspace: Path | None, as_json: bool) -> None:
+def restore(checkpoint: str, *, force: bool, yes: bool, session: str, workspace: Path | None, as_json: bool) -> None:
     """Make the files what they were; prints the id of what they were until now.
 
     Files made since are removed, deleted ones brought back; restoring the printed id undoes it. What was changed since
-    the latest checkpoint, by hand, is not overwritten without --force.
+    the latest checkpoint, by hand, is not overwritten without --force. With --session the conversation goes back
+    together with the files; /redo in a chat takes both forward again.
     """
     shadow = _shadow(workspace)
     would = asyncio.run(shadow.preview(checkpoint))
@@ -111,7 +116,7 @@ def restore(checkpoint: str, force: bool, yes: bool, workspace: Path | None, as_
     if would.paths and not yes and sys.stdin.isatty():
         question = f"Change {count(len(would.paths), 'file')} ({printable(named(would.paths))})?"
         click.confirm(question, abort=True, err=True)
-    before = asyncio.run(shadow.restore(checkpoint))
+    before = asyncio.run(_return_to(shadow, checkpoint, session) if session else shadow.restore(checkpoint))
     click.echo(f"{count(len(would.paths), 'file')} restored.", err=True)
     write(f"{_encoded({'before': before, 'paths': _texts(would.paths)}) if as_json else before}\n")
 
@@ -119,6 +124,18 @@ def restore(checkpoint: str, force: bool, yes: bool, workspace: Path | None, as_
 def _shadow(workspace: Path | None) -> Shadow:
     home, folder = places(load(workspace=workspace).config)
     return shadow_of(folder, home, clock=SystemClock(), environ=os.environ)
+
+
+async def _return_to(shadow: Shadow, checkpoint: str, name: str) -> str:
+    """Take a session back to a checkpoint, files and all; returns the snapshot of what the files were until now."""
+    sessions, key = store(), session_key(name)
+    await sessions.read(key)  # which raises where there is none
+    session = await sessions.open(key)
+    try:
+        await finish_undo(shadow, session)
+        return await return_to(shadow, session, (await shadow.find(checkpoint)).id)
+    finally:
+        await session.close()
 
 
 async def _history(shadow: Shadow, most: int | None) -> list[tuple[Snapshot, Sequence[str]]]:

@@ -115,7 +115,7 @@ class Agent:
         ensure_home(self.home)
         session = await self.store.open(session_key(key), workspace=str(self.workspace), profile=self.profile.name)
         try:
-            await finish_undo(self, session)
+            await finish_undo(self.checkpoints, session)
         except BaseException:
             await session.close()
             raise

@@ -13,12 +13,16 @@ from denizen.entries import (
     EndEntry,
     ParkedEntry,
     StartedEntry,
+    StateEntry,
     ToolEntry,
     UserEntry,
 )
 from denizen.events import RunResult
 from denizen.messages import AssistantMessage, Message, ToolCall, ToolResult
 from denizen.ports import Traits
+
+UNDONE = "undone"
+"""The state entry, behind a head that was moved, that says how to take an undo back."""
 
 ReadCalls = Callable[[AssistantMessage], Sequence[ToolCall]]
 
@@ -33,7 +37,7 @@ async def settle(turn: Turn) -> tuple[AssistantMessage, list[ToolResult]] | None
         return None
     calls = turn.agent.calls_of(last.reply)
     for call in calls:
-        if call.id not in last.results and (why := _why_not(turn, call, last.started)):
+        if call.id not in last.results and (why := _why_not(turn, call, last)):
             last.results[call.id] = await record(turn, refused(call, why))
     turn.kept = last.kept
     again = [call for call in calls if call.id not in last.results]
@@ -55,7 +59,8 @@ async def close_calls(turn: Turn) -> None:
 class LastReply:
     """The last answer of an unfinished turn, the results it has, and which of its calls had started.
 
-    `kept`: there is a checkpoint from before its calls, but none from after them yet.
+    `kept`: there is a checkpoint from before its calls, but none from after them yet. `returned`: the conversation was
+    taken back to here.
     """
 
     def __init__(self, reply: AssistantMessage) -> None:
@@ -63,6 +68,7 @@ class LastReply:
         self.results: dict[str, ToolResult] = {}
         self.started: set[str] = set()
         self.kept = False
+        self.returned = False
 
 
 def last_reply(entries: Sequence[AnyEntry]) -> LastReply | None:
@@ -89,6 +95,8 @@ def _with_results(reply: AssistantMessage, after: Sequence[AnyEntry]) -> LastRep
                 last.started.add(call_id)
             case CheckpointEntry(label=label):
                 last.kept = label == BEFORE
+            case StateEntry(name=name) if name == UNDONE:
+                last.returned = True
             case _:
                 pass
     return last
@@ -159,10 +167,10 @@ def result_of(turn: Turn, end: EndEntry, messages: Sequence[Message]) -> RunResu
     )
 
 
-def _why_not(turn: Turn, call: ToolCall, started: set[str]) -> str:
+def _why_not(turn: Turn, call: ToolCall, last: LastReply) -> str:
     """Why an open call isn't run; empty: it is."""
-    if turn.moved:
+    if turn.moved or last.returned:
         return ELSEWHERE
     tool = turn.agent.tools.get(call.name)
     repeatable = tool is not None and Traits.REPEATABLE in tool.traits
-    return INTERRUPTED if call.id in started and not repeatable else ""
+    return INTERRUPTED if call.id in last.started and not repeatable else ""

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from denizen.checkpoints import Conflict, Shadow
-from denizen.engine.resume import unfinished
+from denizen.engine.resume import UNDONE, unfinished
 from denizen.engine.snapshots import AFTER, BEFORE, Pair, Stretch, stretch_of
-from denizen.entries import AnyEntry, AssistantEntry, CheckpointEntry, EndEntry, StateEntry, UserEntry
+from denizen.entries import AnyEntry, AssistantEntry, CheckpointEntry, EndEntry, StateEntry, ToolEntry, UserEntry
 from denizen.errors import DenizenError, SessionError
+from denizen.messages import ToolResult
 from denizen.ports import Session
 
 if TYPE_CHECKING:
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
 
 INTENDED = "undo"
 """The state entry that says what an undo, or a redo, is about to do: a crash then doesn't leave it half done."""
-
-UNDONE = "undone"
-"""The state entry that says how to take an undo back."""
 
 
 class Way(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -78,19 +76,21 @@ async def take_back(
     await _go(checkpoints, session, way, force=force)
 
 
-async def return_to(checkpoints: Shadow, session: Session, snapshot: str) -> None:
+async def return_to(checkpoints: Shadow, session: Session, snapshot: str) -> str:
     """Make the files those of a snapshot, and the conversation what it was then; `redo` takes it back.
 
-    Raises DenizenError where the session, as far as it reaches back from its head, has no such checkpoint.
+    Returns the snapshot of what the files were until now. Raises DenizenError where the session made no such
+    checkpoint on its way to its head.
     """
     to = _moment(session.entries, snapshot)
     if not to:
         raise DenizenError(f"Session {session.key} made no checkpoint {snapshot[:10]} on its way here.")
-    back = Way(session.head, await checkpoints.snapshot(), snapshot)
-    await _go(checkpoints, session, Way(to, snapshot, back=back), force=True)
+    before = await checkpoints.snapshot()
+    await _go(checkpoints, session, Way(to, snapshot, back=Way(session.head, before, snapshot)), force=True)
+    return before
 
 
-async def finish_undo(agent: "Agent", session: Session) -> None:
+async def finish_undo(checkpoints: Shadow | None, session: Session) -> None:
     """Finish what a crash left half done. What the user has changed since is not overwritten: then it is given up.
 
     Raises DenizenError, once, where it is given up: the conversation stays, and opening the session again succeeds.
@@ -99,7 +99,7 @@ async def finish_undo(agent: "Agent", session: Session) -> None:
     if not isinstance(last, StateEntry) or last.name != INTENDED:
         return
     try:
-        await _arrive(agent.checkpoints, session, msgspec.convert(last.value, Way))
+        await _arrive(checkpoints, session, msgspec.convert(last.value, Way))
     except SessionError:
         raise
     except DenizenError as why:
@@ -172,6 +172,8 @@ def _moment(entries: Sequence[AnyEntry], snapshot: str) -> str:
         match entry:
             case CheckpointEntry(snapshot=kept) if kept != snapshot:
                 there = ended = False
+            case ToolEntry(message=ToolResult(details={"checkpoint": kept})) if kept == snapshot:
+                there, stands = True, entry.id
             case CheckpointEntry(label=label) if not ended:
                 there, stands = True, reply.parent if reply and label == BEFORE else entry.id
             case AssistantEntry():

@@ -4,15 +4,16 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from denizen.errors import DenizenError, ToolRefused
+from denizen.messages import ToolResult
 from denizen.ports import Checkpoints, Tool, Traits
-from denizen.tools.function import tool
+from denizen.tools.function import result, tool
 
 
 def checkpoint_tools(checkpoints: Checkpoints) -> list[Tool]:
     """The two tools over the checkpoints of a workspace."""
 
     @tool(traits=Traits.WRITES)
-    async def checkpoint(label: str) -> str:
+    async def checkpoint(label: str) -> ToolResult:
         """Keep the files as they are, before a change that may go wrong; rollback returns to it.
 
         Args:
@@ -20,8 +21,8 @@ def checkpoint_tools(checkpoints: Checkpoints) -> list[Tool]:
         """
         label = _checked(label)
         with _told():
-            await checkpoints.snapshot(label)
-        return f"Kept as {label!r}."
+            kept = await checkpoints.snapshot(label)
+        return result(f"Kept as {label!r}.", checkpoint=kept)
 
     @tool(traits=Traits.WRITES)
     async def rollback(label: str) -> str:
