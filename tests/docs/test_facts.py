@@ -12,12 +12,13 @@ import pytest
 from tests.docs.pages import DOCS, EXAMPLES, ROOT, name
 
 from denizen import Agent, run_agent
+from denizen.actions.shell.usage import command_name
 from denizen.cli.slash import COMMANDS
 from denizen.cli.turns import STATUS
 from denizen.entries import AnyEntry
 from denizen.events import TurnStop
 from denizen.models.providers import PROVIDERS
-from denizen.ports import Traits
+from denizen.ports import Toolset, Traits
 from denizen.testing import ScriptedModel
 
 README = (ROOT / "README.md").read_text("utf-8")
@@ -45,6 +46,14 @@ def test_tools_and_their_arguments(agent: Agent) -> None:
     told = {codes(row[:1])[0]: codes(row[1:2]) for row in rows("tools.md", "# Tools")}
     assert told == {tool.name: [*tool.schema.parameters["properties"]] for tool in agent.tools}
     assert " ".join(f"`{name}`" for name in told) in README.replace("\n", " ")
+
+
+def test_tools_of_the_coder_and_their_commands() -> None:
+    agent = Agent(profile="coder", model=ScriptedModel([]))
+    toolset = Toolset(agent.tools)
+    table = rows("code.md", "## Tools")
+    told = dict(zip(codes([row[0] for row in table]), codes([row[1] for row in table]), strict=True))
+    assert told == {tool.name: f"$({command_name(tool, toolset)} …)" for tool in agent.tools}
 
 
 def test_traits_of_tools(agent: Agent) -> None:
