@@ -102,8 +102,10 @@ def test_an_auditor_changes_nothing(denizen: Run, model: Model, repo: Path) -> N
 
 def test_the_difference_goes_with_the_task(denizen: Run, model: Model, committed: Path) -> None:
     (committed / "hello.py").write_text('print("good bye")\n')
+    (committed / "new.py").write_text("")
     model.plays("It says good bye.")
     denizen("code", "--diff", "HEAD", "Review this")
+    assert "?? new.py" in json.dumps(model.requests[0]["messages"][-1])
     assert '+print(\\"good bye\\")' in json.dumps(model.requests[0]["messages"][-1])
 
 
@@ -126,6 +128,17 @@ def test_what_cannot_be_had_is_said_before_anything_is_spent(denizen: Run, model
     assert "--role auditor" in denizen("code", "--sarif", "audit.sarif", "Audit it").err
     assert "no git repository" in denizen("code", "--workspace", str(elsewhere), "--commit", "Do it").err
     assert not model.requests
+
+
+def test_without_git_it_works_where_nothing_rests_on_checkpoints(
+    denizen: Run, model: Model, repo: Path, tmp_path: Path
+) -> None:
+    model.plays("$(write a.txt one)", "Done.")
+    ran = denizen("code", "Write it", PATH=str(tmp_path))
+    assert (ran.status, (repo / "a.txt").read_text()) == (0, "one")
+    assert "can't be undone" in ran.err
+    ran = denizen("code", "--rollback", "Write it", PATH=str(tmp_path))
+    assert (ran.status, "need git" in ran.err) == (1, True)
 
 
 def test_nothing_to_commit_is_no_failure(denizen: Run, model: Model, committed: Path) -> None:

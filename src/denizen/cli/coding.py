@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from denizen import __version__
+from denizen.checkpoints import named
 from denizen.cli.attachments import compose, read_piped, unattached
 from denizen.cli.json_lines import JsonLines
 from denizen.cli.options import TurnOptions
@@ -26,7 +27,7 @@ from denizen.messages import Text, UserMessage, UserPart
 from denizen.ports import Session
 from denizen.worlds.code import steps
 from denizen.worlds.code.commit import REQUEST as COMMIT
-from denizen.worlds.code.commit import commit, message_of
+from denizen.worlds.code.commit import commit, in_other_repositories, message_of
 from denizen.worlds.code.difference import difference_to
 from denizen.worlds.code.findings import findings_of, rows_of, sarif_of
 from denizen.worlds.code.roles import AUDITOR, Role, find_role
@@ -180,14 +181,23 @@ async def _conclude(agent: Agent, session: Session, job: Job, host: Host, outcom
     if outcome.failed:
         host.emit(Notice(f"{outcome.failed.command} fails:\n{outcome.failed.output}", "error"))
         return STATUS["error"]
-    if job.commits and outcome.done and outcome.changed:
-        message = message_of(words_of(session.entries), outcome.result.reply)
-        try:
-            made = await commit(agent.workspace, outcome.changed, message, agent.environ)
-        except DenizenError as why:
-            host.emit(Notice(f"Not committed. {why}", "error"))
-            return STATUS["error"]
-        host.emit(Notice(f"committed {made}: {count(len(outcome.changed), 'file')}"))
-    elif job.commits and outcome.done:
-        host.emit(Notice("Nothing was changed, so nothing is committed."))
+    if job.commits and outcome.done:
+        return await _commit(agent, host, outcome, message_of(words_of(session.entries), outcome.result.reply))
     return STATUS[outcome.result.stop_reason]
+
+
+async def _commit(agent: Agent, host: Host, outcome: Outcome, message: str) -> int:
+    others = in_other_repositories(agent.workspace, outcome.changed)
+    if others:
+        host.emit(Notice(f"In repositories of their own, and so not committed: {named(others)}.", "warning"))
+    ours = [path for path in outcome.changed if path not in others]
+    if not ours:
+        host.emit(Notice("Nothing of the project was changed, so nothing is committed."))
+        return 0
+    try:
+        made = await commit(agent.workspace, ours, message, agent.environ)
+    except DenizenError as why:
+        host.emit(Notice(f"Not committed. {why}", "error"))
+        return STATUS["error"]
+    host.emit(Notice(f"committed {made}: {count(len(ours), 'file')}"))
+    return 0

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from denizen.errors import DenizenError
-from denizen.worlds.code.commit import commit, message_of
+from denizen.worlds.code.commit import commit, in_other_repositories, message_of
 
 ENVIRON = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
@@ -94,6 +94,12 @@ async def test_a_deleted_file_that_git_never_knew_is_left_out(repo: Path) -> Non
     assert committed(repo) == ["A", "made.txt"]
     with pytest.raises(DenizenError, match="nothing to commit"):
         await commit(repo, ["scratch.txt"], "Tidy up", ENVIRON)
+
+
+def test_what_lies_in_a_repository_within_is_told_apart(repo: Path) -> None:
+    (repo / "lib" / "sub" / ".git").mkdir(parents=True)
+    (repo / "lib" / "own").mkdir()
+    assert in_other_repositories(repo, ["a.txt", "lib/own/b.txt", "lib/sub/c.txt"]) == ["lib/sub/c.txt"]
 
 
 async def test_a_detached_head_gets_its_commit(repo: Path) -> None:

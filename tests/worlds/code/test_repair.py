@@ -112,7 +112,7 @@ async def test_a_failing_test_is_mended_checked_and_committed(
 ) -> None:
     assert not passes(project)
     async with coder(SCRIPTS[actions], actions) as agent:
-        outcome = await repair(agent, host)
+        outcome = await repair(agent, host, commits=True)
         assert outcome.done, outcome.failed
         assert outcome.result.iterations == 4
         assert outcome.changed == ["src/iniconfig/_parse.py"]

@@ -4,7 +4,7 @@ import os
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from denizen.errors import DenizenError, ToolRefused
 from denizen.ports import Sandboxed
@@ -34,6 +34,11 @@ def message_of(task: str, reply: str) -> str:
     return "\n".join([short, "", *lines]).strip() + "\n"
 
 
+def in_other_repositories(workspace: Path, paths: Sequence[str]) -> Sequence[str]:
+    """The paths that lie in a repository within the project, a submodule: no commit of the project can hold them."""
+    return [path for path in paths if any((workspace / folder / ".git").exists() for folder in _folders(path))]
+
+
 async def commit(workspace: Path, paths: Sequence[str], message: str, environ: Mapping[str, str]) -> str:
     """Commit these paths and nothing else, what the user has staged included; returns the commit's short id.
 
@@ -47,6 +52,11 @@ async def commit(workspace: Path, paths: Sequence[str], message: str, environ: M
         raise DenizenError("What was changed is deleted, and git never knew of it: there is nothing to commit.")
     await _git(workspace, environ, "commit", "--quiet", "--only", "-m", message, "--", *there, *gone)
     return await _git(workspace, environ, "rev-parse", "--short", "HEAD")
+
+
+def _folders(path: str) -> Sequence[PurePath]:
+    """The folders that a path leads through."""
+    return PurePath(path).parents[:-1]
 
 
 async def _git(workspace: Path, environ: Mapping[str, str], *words: str) -> str:

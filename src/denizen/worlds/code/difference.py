@@ -13,7 +13,7 @@ MOST = 200_000
 
 
 async def difference_to(base: str, agent: Agent) -> Text:
-    """What differs from the commit `base`, files that aren't committed included.
+    """What differs from the commit `base`, what isn't committed included; new files that git doesn't know by name.
 
     Nothing that the repository brings along is run for it. Raises ConfigError where git knows no such commit.
     """
@@ -25,15 +25,17 @@ async def difference_to(base: str, agent: Agent) -> Text:
         emit=lambda _: None,
         ask=_nobody,
     )
+    git = git_tool(agent.environ, most=MOST)
     try:
-        answer = await git_tool(agent.environ, most=MOST).run(
-            {"args": f"diff --end-of-options {shlex.quote(base)} --"}, turn
-        )
+        answer = await git.run({"args": f"diff --end-of-options {shlex.quote(base)} --"}, turn)
+        status = await git.run({"args": "status --porcelain --untracked-files=all"}, turn)
     except ToolRefused as why:
         raise ConfigError(f"--diff {base}: {why}.") from why
     if answer.is_error:
         raise ConfigError(f"--diff {base}: git says: {answer.text.strip()}")
-    return Text(f'\n\n<diff base="{base}">\n{answer.text}\n</diff>')
+    new = [line for line in status.text.splitlines() if line.startswith("?? ")]
+    unknown = "\n".join(["\nNot known to git yet:", *new]) if new else ""
+    return Text(f'\n\n<diff base="{base}">\n{answer.text}{unknown}\n</diff>')
 
 
 async def _nobody(_: str) -> Answer:

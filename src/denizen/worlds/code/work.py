@@ -42,7 +42,9 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What became of a task: the turn's result, the check that failed last, the paths that the agent changed."""
+    """What became of a task: the turn's result, the check that failed last, and where it ends in a commit, or is done
+    in a copy, the paths that the agent changed.
+    """
 
     result: RunResult
     failed: Verdict | None = None
@@ -99,14 +101,14 @@ async def work(
     """
     await _allowed(agent, io, job.validators)
     if message and not question_of(session.entries):
-        await _begin(agent, session, job)
+        await _begin(agent, session, io, job)
     stays = False
     try:
         outcome = await _attempt(agent, session, message, io, job, stream=stream)
         stays = outcome.done or outcome.result.stop_reason == "parked"
     finally:
         rolled_back = not stays and job.rollback and await _roll_back(agent, session, io)
-    changed = () if rolled_back or agent.checkpoints is None else await _changed(agent.checkpoints, session)
+    changed = await _changed(agent.checkpoints, session) if job.commits and agent.checkpoints else ()
     return replace(outcome, rolled_back=rolled_back, changed=changed)
 
 
@@ -131,7 +133,7 @@ async def work_aside(
     if message is None:
         await session.append(SystemEntry(text=LOST))
     elif not question_of(session.entries):
-        await _begin(agent, session, job)
+        await _begin(agent, session, io, job)
     began = await agent.checkpoints.snapshot()
     async with agent.checkpoints.worktree(began) as copy, beside(copy.path) as other:
         other.read_only, other.checkpoints = agent.read_only, None  # what the copy was is of no use to the project
@@ -185,8 +187,17 @@ async def _attempt(
     return Outcome(result=result, failed=checks.failed)
 
 
-async def _begin(agent: Agent, session: Session, job: Job) -> None:
-    began = await agent.checkpoints.snapshot() if agent.checkpoints else ""
+async def _begin(agent: Agent, session: Session, io: TurnIO, job: Job) -> None:
+    """Keep how the task is to be done, and what the files are. Raises DenizenError where the job rests on that, and
+    it isn't possible.
+    """
+    began = ""
+    try:
+        began = await agent.checkpoints.snapshot() if agent.checkpoints else ""
+    except DenizenError as why:
+        if job.rollback or job.shadow or job.commits:
+            raise
+        io.emit(Notice(f"No checkpoint can be made, so this can't be undone: {why}", "warning"))
     await session.append(StateEntry(name=TASK, value={"began": began, "job": msgspec.to_builtins(job)}))
 
 
