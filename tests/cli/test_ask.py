@@ -47,6 +47,12 @@ def test_a_call_is_told_in_short(denizen: Run, model: Model, asked: AssistantMes
     assert f"✓ {told}" in denizen("ask", "hi").err
 
 
+def test_where_a_call_goes_on_is_told(denizen: Run, model: Model, repo: Path) -> None:
+    (repo / "two.py").touch()
+    model.plays(call("ls", start=2), "Done.")
+    assert "✓ ls from 2 ·" in denizen("ask", "hi").err
+
+
 def test_a_failed_tool_says_why(denizen: Run, model: Model) -> None:
     model.plays(call("read", path="nothing.py"), "There is no such file.")
     ran = denizen("ask", "What is in nothing.py?")

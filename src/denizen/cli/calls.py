@@ -24,4 +24,6 @@ def in_short(name: str, args: dict[str, Any]) -> str:
         about = ", ".join(dict.fromkeys(_PATCHED.findall(str(args["patch"]))))
     if "pattern" in args and args.get("path") not in {None, "", "."}:
         about += f" in {args['path']}"
+    if args.get("start") not in {None, 0, 1}:
+        about += f" from {args['start']}"
     return cut(one_line(f"{name} {args.get('action', args.get('what', ''))} {about}"), LONGEST)
