@@ -304,6 +304,18 @@ async def test_what_the_user_changed_meanwhile_is_not_overwritten(play: Play, pr
 
 
 @pytest.mark.needs("git")
+async def test_what_the_user_changed_between_the_steps_stays(play: Play, project: Path) -> None:
+    def types(_: ModelRequest) -> AssistantMessage:
+        """The user writes another file while the model thinks."""
+        (project / "mine.txt").write_text("mine")
+        return call(SPOILT[3])
+
+    await play(*SPOILT[:3], types, *SPOILT[4:], tools=[spoil])
+    assert (project / FILE).read_text() == "Roses are red\n"
+    assert (project / "mine.txt").read_text() == "mine"
+
+
+@pytest.mark.needs("git")
 async def test_a_return_is_in_the_transcript(
     play: Play, project: Path, entries_of: Callable[[Agent], Any], agent_of: MakeAgent
 ) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from denizen.engine.snapshots import BEFORE
+from denizen.engine.snapshots import Stretch, ours_alone, stretch_of
 from denizen.engine.turn import Turn, TurnOver
 from denizen.entries import AnyEntry, AssistantEntry, CheckpointEntry, EndEntry, NoteEntry, SystemEntry, UserEntry
 from denizen.errors import DenizenError
@@ -56,35 +56,30 @@ def _since_reply(turn: Turn) -> Sequence[AnyEntry]:
 
 async def _backtrack(turn: Turn, action: Backtrack) -> None:
     """Return the files, and let the model remember why: a note stays where what is told is shown but once."""
-    outcome = await _return(turn, _before(turn.session.entries, action.iterations))
+    outcome = await _return(turn, stretch_of(_last(turn.session.entries, action.iterations)))
     await _once(turn, NoteEntry(text=turn.agent.redact(action.text)))
     await _tell(turn, f"{action.text}\n{outcome}")
 
 
-def _before(entries: Sequence[AnyEntry], iterations: int) -> str:
-    """The snapshot before the first change of the last iterations; empty where they changed nothing."""
-    snapshot = ""
-    for entry in reversed(entries):
-        match entry:
-            case CheckpointEntry(label=label) if label == BEFORE:
-                snapshot = entry.snapshot
-            case AssistantEntry():
-                iterations -= 1
-            case _:
-                pass
+def _last(entries: Sequence[AnyEntry], iterations: int) -> Sequence[AnyEntry]:
+    """The entries of the turn's last iterations."""
+    for at in range(len(entries) - 1, -1, -1):
+        entry = entries[at]
+        iterations -= isinstance(entry, AssistantEntry)
         if iterations == 0 or isinstance(entry, EndEntry):
-            break
-    return snapshot
+            return entries[at:]
+    return entries
 
 
-async def _return(turn: Turn, snapshot: str) -> str:
-    """Make the files what they were; what the model is told of it."""
+async def _return(turn: Turn, done: Stretch) -> str:
+    """Make the files what they were, where the agent changed them; what the model is told of it."""
     checkpoints = turn.agent.checkpoints
-    if checkpoints is None or not snapshot:
+    if checkpoints is None or not done.first:
         return "No file needed to be taken back."
     if not any(isinstance(entry, CheckpointEntry) and entry.label == RETURNED for entry in _since_reply(turn)):
         try:
-            await checkpoints.restore(snapshot, expect=turn.feed.snapshot)
+            if ours := await ours_alone(checkpoints, done):
+                await checkpoints.restore(done.first, expect=done.last, only=ours)
             now = await checkpoints.snapshot()
         except DenizenError as why:
             return f"The files stay as they are. {why}"

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from denizen.checkpoints import Conflict, Shadow
 from denizen.engine.turn import Turn
 from denizen.entries import AnyEntry, CheckpointEntry
 from denizen.errors import DenizenError
@@ -62,6 +63,14 @@ def stretch_of(entries: Iterable[AnyEntry], first: str = "") -> Stretch:
             found.first = found.first or entry.snapshot
             found.last, found.open = entry.snapshot, entry.label == BEFORE
     return found
+
+
+async def ours_alone(checkpoints: Shadow, done: Stretch) -> set[str]:
+    """The paths that the agent changed. Raises Conflict where somebody else changed one of them meanwhile."""
+    ours = await checkpoints.touched(done.ours)
+    if both := ours & await checkpoints.touched(done.theirs):
+        raise Conflict(sorted(both))
+    return ours
 
 
 async def keep(agent: "Agent", session: Session, io: TurnIO, label: str) -> None:

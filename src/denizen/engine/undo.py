@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from denizen.checkpoints import Conflict, Shadow
+from denizen.checkpoints import Shadow
 from denizen.engine.resume import UNDONE, unfinished
-from denizen.engine.snapshots import AFTER, BEFORE, Pair, Stretch, stretch_of
+from denizen.engine.snapshots import AFTER, BEFORE, Pair, Stretch, ours_alone, stretch_of
 from denizen.entries import AnyEntry, AssistantEntry, CheckpointEntry, EndEntry, StateEntry, ToolEntry, UserEntry
 from denizen.errors import DenizenError, SessionError
 from denizen.messages import ToolResult
@@ -68,9 +68,8 @@ async def take_back(
         way = Way(to, back=Way(session.head))
     else:
         kept = _needed(checkpoints)
-        both = await kept.touched(done.ours) & await kept.touched(done.theirs) if done.theirs and not force else ()
-        if both:
-            raise Conflict(sorted(both))
+        if not force:
+            await ours_alone(kept, done)
         back = Way(session.head, await kept.snapshot(), done.first, done.ours)
         way = Way(to, done.first, done.last, done.ours, back)
     await _go(checkpoints, session, way, force=force)
