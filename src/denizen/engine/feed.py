@@ -1,5 +1,6 @@
 """What the engine must know of a session, kept in step with its entries."""
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,7 +22,7 @@ from denizen.entries import (
     UserEntry,
 )
 from denizen.messages import AssistantMessage, Message, ToolResult, Usage
-from denizen.ports import ActionFormat, ContextPolicy, Driver, Intent, Iteration, Toolset, Traits
+from denizen.ports import ActionFormat, ContextPolicy, Driver, Iteration, Toolset, Traits
 
 PROMPT = "prompt"
 """The state entry that holds the system prompt of a session."""
@@ -48,7 +49,7 @@ class Feed:
 
     `account` is that of the turn since the last `end`; `answers` and `parked` concern the calls of the last reply, by
     their ids; `prompt` was made for `prompt_for` (None: it must be made anew); `snapshot` is the last checkpoint;
-    `acted_by` names the action format of the last replies. `driver` is the turn's, and has seen its iterations.
+    `acted_by` names the action format of the last replies.
     """
 
     def __init__(
@@ -82,9 +83,26 @@ class Feed:
 
     def _begin_turn(self) -> None:
         self.account = Account()
-        self.driver = self._new_driver()
-        self._intent = Intent()
-        self._results: dict[str, ToolResult] = {}
+        self._driver: Driver | None = None
+        self._told = 0
+
+    @property
+    def driver(self) -> Driver:
+        """The turn's, which has seen its iterations: they are shown to it when it is asked for."""
+        if self._driver is None:
+            self._driver = self._new_driver()
+        messages = self.account.messages
+        while self._told < len(messages):
+            reply, rest = messages[self._told], itertools.islice(messages, self._told + 1, None)
+            behind = list(itertools.takewhile(lambda message: not isinstance(message, AssistantMessage), rest))
+            if isinstance(reply, AssistantMessage):
+                intent = self._actions.read(reply, self._tools)
+                results = {message.call_id: message for message in behind if isinstance(message, ToolResult)}
+                if len(results) == len(intent.calls):
+                    done = [results[call.id] for call in intent.calls if call.id in results]
+                    self._driver.observe(Iteration(intent.reply, intent.calls, done))
+            self._told += 1 + len(behind)
+        return self._driver
 
     def read_on(self, entries: Sequence[AnyEntry]) -> None:
         """Take in the session's entries up to its head."""
@@ -121,7 +139,6 @@ class Feed:
             case AssistantEntry(message=message):
                 self.account.usage = self.account.usage.plus(message.usage)
                 self.account.iterations += 1
-                self._iterate(message)
                 self.answers.clear()
                 self.parked.clear()
                 if message.usage.context:
@@ -129,24 +146,10 @@ class Feed:
             case ToolEntry(message=message):
                 tool = self._tools.get(message.name)
                 self.account.seen |= tool.traits if tool else Traits.NONE
-                self._results[message.call_id] = message
-                self._tell_driver()
             case UserEntry(message=message) if message.id:
                 self.user_ids.add(message.id)
             case _:
                 pass
-
-    def _iterate(self, reply: AssistantMessage) -> None:
-        self._intent = self._actions.read(reply, self._tools)
-        self._results.clear()
-        self._tell_driver()
-
-    def _tell_driver(self) -> None:
-        """Tell it of an iteration when the last of its results is there."""
-        calls = self._intent.calls
-        if len(self._results) == len(calls):
-            results = [self._results[call.id] for call in calls if call.id in self._results]
-            self.driver.observe(Iteration(self._intent.reply, calls, results))
 
     def _remember(self, name: str, value: Any) -> None:
         if name == PROMPT:
