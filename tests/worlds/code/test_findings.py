@@ -29,6 +29,15 @@ def test_the_worst_comes_first_and_other_lines_are_kept() -> None:
     assert rows_of(findings)[0] == ("CRITICAL", "b.py:2", "y")
 
 
+def test_a_place_that_is_none_is_no_finding() -> None:
+    assert findings_of(f"HIGH a.py:{'9' * 5000} x")[0] == []
+
+
+def test_what_is_outside_of_the_workspace_is_named_in_full() -> None:
+    (result,) = sarif_of([Finding("LOW", "../b c.py", 1, "x")], "1.0", Path("/project"))["runs"][0]["results"]
+    assert result["locations"][0]["physicalLocation"]["artifactLocation"] == {"uri": "file:///b%20c.py"}
+
+
 def test_sarif_names_the_tool_the_rules_and_the_places() -> None:
     found = [Finding("LOW", "./a b.py", 0, "x"), Finding("HIGH", "/project/lib/b.py", 2, "y")]
     sarif = sarif_of(found, "1.0", Path("/project"))

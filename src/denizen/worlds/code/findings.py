@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 SEVERITIES = ("CRITICAL", "HIGH", "MEDIUM", "LOW", "INFO")
 _LINE = re.compile(
-    rf"^[\s>*•-]*(?:\[|\*\*)?({'|'.join(SEVERITIES)})(?:\]|\*\*)?:?\s+`?([^\s`]+?):(\d+)(?:[-:]\d+)?`?[:\s]\s*(\S.*)$",
+    rf"^[\s>*•-]*(?:\[|\*\*)?({'|'.join(SEVERITIES)})(?:\]|\*\*)?:?\s+`?([^\s`]+?):(\d{1, 9})(?:[-:]\d+)?`?[:\s]\s*(\S.*)$",
     re.IGNORECASE,
 )
 _LEVELS = {"CRITICAL": "error", "HIGH": "error", "MEDIUM": "warning", "LOW": "note", "INFO": "note"}
@@ -55,9 +55,8 @@ def sarif_of(findings: Sequence[Finding], version: str, workspace: Path) -> dict
 
 
 def _result(finding: Finding, workspace: Path) -> dict[str, Any]:
-    path = os.path.relpath(workspace / finding.path, workspace)
     place = {
-        "artifactLocation": {"uri": quote(path), "uriBaseId": "%SRCROOT%"},
+        "artifactLocation": _place(finding.path, workspace),
         "region": {"startLine": max(finding.line, 1)},
     }
     return {
@@ -66,3 +65,10 @@ def _result(finding: Finding, workspace: Path) -> dict[str, Any]:
         "message": {"text": finding.text},
         "locations": [{"physicalLocation": place}],
     }
+
+
+def _place(path: str, workspace: Path) -> dict[str, str]:
+    place = Path(os.path.normpath(workspace / path))
+    if not place.is_relative_to(workspace):
+        return {"uri": place.as_uri()}
+    return {"uri": quote(place.relative_to(workspace).as_posix()), "uriBaseId": "%SRCROOT%"}
