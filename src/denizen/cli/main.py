@@ -36,6 +36,7 @@ _FIRST_STEPS = """\b
 First steps:
   denizen doctor
   denizen ask "What language is this project?"
+  denizen code "test_dates fails. Mend it."
   denizen chat
 """
 
