@@ -10,7 +10,8 @@ from urllib.parse import quote
 
 SEVERITIES = ("CRITICAL", "HIGH", "MEDIUM", "LOW", "INFO")
 _LINE = re.compile(
-    rf"^[\s>*•-]*(?:\[|\*\*)?({'|'.join(SEVERITIES)})(?:\]|\*\*)?:?\s+`?([^\s`]+?):(\d{1, 9})(?:[-:]\d+)?`?[:\s]\s*(\S.*)$",
+    rf"^[\s>*•-]*(?:\[|\*\*)?({'|'.join(SEVERITIES)})(?:\]|\*\*)?:?\s+"
+    r"`?([^\s`]+?):(\d{1,9})(?:[-:]\d+)?`?[:\s]\s*(\S.*)$",
     re.IGNORECASE,
 )
 _LEVELS = {"CRITICAL": "error", "HIGH": "error", "MEDIUM": "warning", "LOW": "note", "INFO": "note"}
