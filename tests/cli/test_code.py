@@ -258,3 +258,26 @@ def test_a_session_goes_on_with_the_profile_it_began_with(denizen: Run, model: M
     model.plays("$(done As I said.)")
     assert denizen("ask", "--session", "tale", "Say it again").out == "As I said.\n"
     assert "hello.py greets" in str(model.requests[2]["messages"])
+
+
+def test_a_session_that_is_not_there_is_not_made_by_going_on_with_it(denizen: Run, home: Path) -> None:
+    for command in ("code", "ask"):
+        ran = denizen(command, "--session", "nosuch")
+        assert (ran.status, "no session nosuch" in ran.err) == (2, True)
+    assert not (home / "sessions").exists()
+
+
+def test_a_failed_check_is_shown_when_it_fails(denizen: Run, model: Model) -> None:
+    model.plays("Done.", "$(write made.txt x)", "Now it is.")
+    ran = denizen("code", "--validate", "test -e made.txt", "Make a file")
+    assert (ran.status, ran.out) == (0, "Now it is.\n")
+    assert ran.err.index("test -e made.txt fails") < ran.err.index("write made.txt")
+    assert "the checks pass" in ran.err
+
+
+def test_what_only_takes_longer_is_replayed_as_recorded(denizen: Run, model: Model, repo: Path) -> None:
+    (repo / "clock.sh").write_text("echo 1 passed in $(date +%N | cut -c1-3).5s\n")
+    model.plays("$(run sh clock.sh)", "It passes.")
+    denizen("code", "--session", "tale", "Test it")
+    ran = denizen("replay", "tale", "--json")
+    assert [json.loads(line)["differs"] for line in ran.out.splitlines()] == [False]

@@ -60,7 +60,7 @@ async def _ask(
 ) -> int:
     for text in loaded.notices:
         host.emit(Notice(text, "warning"))
-    options = await options.at_session(loaded)
+    options = await options.at_session(loaded, begun=said is None)
     async with options.agent(loaded) as agent, opened(agent, options.session, host) as session:
         stream = not options.no_stream and output is None
         result = await run_turn(agent, session, said, host, stream=stream, output=output)

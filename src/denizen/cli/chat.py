@@ -34,7 +34,7 @@ def chat(options: TurnOptions) -> int:
     at_terminal = sys.stdin.isatty()
     with asyncio.Runner() as runner:
         resumes = bool(options.session or options.continue_)
-        conversation = Conversation(run(runner, options.at_session(loaded)), loaded, typed=at_terminal)
+        conversation = Conversation(run(runner, options.at_session(loaded, begun=False)), loaded, typed=at_terminal)
         try:
             if resumes:
                 run(runner, conversation.session())

@@ -60,13 +60,15 @@ async def do(wanted: Wanted, options: TurnOptions, loaded: Loaded, host: Host) -
     """Do the task; its exit status."""
     for text in (*loaded.notices, *unattached(wanted.words)):
         host.emit(Notice(text, "warning"))
-    resumes = bool(options.continue_ or options.session)
-    options = await options.at_session(loaded)
+    piped = read_piped(sys.stdin)
+    goes_on = bool(options.continue_ or options.session) and not (wanted.words or piped.strip())
+    said = None if goes_on else compose(wanted.words, (), piped)
+    options = await options.at_session(loaded, begun=goes_on)
     async with options.agent(loaded) as agent, opened(agent, options.session, host) as session:
         left = last_job(session.entries) or Job()
         role = _role(wanted.role or left.role)
         _check(wanted, agent, role)
-        message = await _message(wanted, agent, role, resumes=resumes)
+        message = await _message(wanted, agent, role, said) if said else None
         job = _job(wanted, agent, role, host, left if message is None else Job())
         return await carry_out(
             agent,
@@ -116,11 +118,8 @@ async def list_here(options: TurnOptions, loaded: Loaded) -> int:
     return 0
 
 
-async def _message(wanted: Wanted, agent: Agent, role: Role | None, *, resumes: bool) -> UserMessage | None:
-    piped = read_piped(sys.stdin)
-    if resumes and not (wanted.words or piped.strip()):
-        return None
-    parts: list[UserPart] = compose(wanted.words, (), piped)
+async def _message(wanted: Wanted, agent: Agent, role: Role | None, said: list[UserPart]) -> UserMessage:
+    parts = [*said]
     if wanted.base:
         parts.append(await difference_to(wanted.base, agent))
     requests = (role.instructions if role else "", steps.REQUEST if wanted.explain else "", COMMIT * wanted.commits)

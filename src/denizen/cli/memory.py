@@ -11,7 +11,7 @@ import msgspec
 
 from denizen.cli.output import write
 from denizen.cli.table import print_table
-from denizen.cli.text import one_line
+from denizen.cli.text import count, one_line, printable
 from denizen.clock import SystemClock
 from denizen.config.files import write_private
 from denizen.config.load import load
@@ -39,7 +39,8 @@ def memory() -> None:
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line, with every detail.")
 def list_facts(only: str | None, as_json: bool) -> None:
     """All facts, the latest first."""
-    _show(_of(_memory().facts(), only), as_json=as_json)
+    facts = _memory().facts()
+    _show(_of(facts, only), none="that fits" if facts else "yet", as_json=as_json)
 
 
 @memory.command()
@@ -51,7 +52,7 @@ def search(query: tuple[str, ...], only: str | None, limit: int, as_json: bool) 
     """The facts that fit best, best first, as `recall` would find them."""
     remembered = _memory()
     found = asyncio.run(remembered.recall(" ".join(query), len(remembered.facts()) if only else limit))
-    _show(_of(found, only)[:limit], as_json=as_json)
+    _show(_of(found, only)[:limit], none="that fits", as_json=as_json)
 
 
 @memory.command()
@@ -76,9 +77,11 @@ def forget(what: tuple[str, ...], yes: bool) -> None:
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file, for you alone.")
 def export(only: str | None, output: Path | None) -> None:
     """All facts as JSON lines, with every detail."""
-    text = _json_lines(_of(_memory().facts(), only))
+    facts = _of(_memory().facts(), only)
+    text = _json_lines(facts)
     if output:
         write_private(output, text.encode())
+        click.echo(f"{count(len(facts), 'fact')} written to {printable(str(output))}.", err=True)
     else:
         write(text)
 
@@ -94,13 +97,13 @@ def _of(facts: Iterable[Fact], only: str | None) -> list[Fact]:
     return [fact for fact in facts if only in {None, fact.id[:1] or "u"}]
 
 
-def _show(facts: list[Fact], *, as_json: bool) -> None:
+def _show(facts: list[Fact], *, none: str, as_json: bool) -> None:
     if as_json:
         write(_json_lines(facts))
     elif facts:
         print_table(TITLES, map(_row, facts), elastic="fact", right=("weight",))
     else:
-        click.echo("Nothing is remembered that fits.", err=True)
+        click.echo(f"Nothing is remembered {none}.", err=True)
 
 
 def _row(fact: Fact) -> tuple[str, ...]:

@@ -81,16 +81,19 @@ class TurnOptions:
         person = Person(lines, yes=self.yes, refuse=self.non_interactive, commands=commands)
         return JsonLines(person) if self.json else Terminal(SystemClock(), person, quiet=self.quiet)
 
-    async def at_session(self, loaded: Loaded) -> "TurnOptions":
+    async def at_session(self, loaded: Loaded, *, begun: bool) -> "TurnOptions":
         """These options with the name of the session, and the profile that it began with unless another is named.
 
-        It is the session of `--session`, else the one of `--continue`, else a new one. Raises ConfigError.
+        It is the session of `--session`, else the one of `--continue`, else a new one. Raises ConfigError where there
+        is none to continue, or must be one that has `begun` and isn't.
         """
         home, workspace = places(loaded.config)
         store = JsonlStore(home / "sessions", clock=SystemClock())
         info = store.info(self.session) if self.session else None
         if self.continue_ and not self.session:
             info = await _last(store, workspace)
+        if begun and info is None:
+            raise ConfigError(f"There is no session {self.session}. Give a message, and it begins.")
         name = self.session or (info.key if info else new_name(SystemClock()))
         began = info.profile if info and info.profile in PROFILES else None
         return dataclasses.replace(self, session=name, profile=self.profile or began)

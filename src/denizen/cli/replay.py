@@ -5,6 +5,7 @@ import dataclasses
 from pathlib import Path
 
 import click
+import msgspec
 
 from denizen.cli.home import store
 from denizen.cli.options import TurnOptions, turn_options
@@ -42,11 +43,17 @@ async def _replay(name: str, start: str, options: TurnOptions, loaded: Loaded) -
     same = differing = 0
     async with options.agent(loaded) as agent:
         async for step in replay(agent, await store().read(name), start=start):
-            _show(step)
+            (_print_json if options.json else _show)(step)
             differing += step.differs
             same += step.now is not None and not step.differs
-    write(f"{same} as recorded, {differing} different\n")
+    if not options.json:
+        write(f"{same} as recorded, {differing} different\n")
     return 1 if differing else 0
+
+
+def _print_json(step: Step) -> None:
+    told = {"entry": step.entry, "call": step.shown, "ran": step.now is not None, "differs": step.differs}
+    write(msgspec.json.encode(told | {"difference": step.difference() if step.differs else ""}).decode() + "\n")
 
 
 def _show(step: Step) -> None:

@@ -2,12 +2,12 @@
 
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import click
 
 from denizen.cli.output import write
-from denizen.cli.text import cut, one_line, width
+from denizen.cli.text import cut, one_line, pieces, width
 
 _GAP = 2
 _LEAST = 10
@@ -22,8 +22,15 @@ def print_table(
     write(table(titles, rows, elastic=elastic, right=right))
 
 
-def table(titles: Sequence[str], rows: Iterable[Sequence[str]], *, elastic: str = "", right: Sequence[str] = ()) -> str:
-    """The rows as `print_table` prints them."""
+def table(
+    titles: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    elastic: str = "",
+    right: Sequence[str] = (),
+    wrap: bool = False,
+) -> str:
+    """The rows as `print_table` prints them; with `wrap` the column `elastic` goes on in further lines, uncut."""
     cells = [[one_line(cell) for cell in row] for row in (titles, *rows)]
     widths = [max(map(width, column)) for column in zip(*cells, strict=True)]
     columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else _UNLIMITED
@@ -33,10 +40,17 @@ def table(titles: Sequence[str], rows: Iterable[Sequence[str]], *, elastic: str 
         widths[place] = min(widths[place], max(widths[place] - excess, _LEAST))
     lines: list[str] = []
     for number, row in enumerate(cells):
-        fitted = zip(titles, row, widths, strict=True)
-        line = (" " * _GAP).join(_padded(cell, room, right=title in right) for title, cell, room in fitted)
-        lines.append(click.style(cut(line.rstrip(), columns), bold=number == 0) + "\n")
+        for piece in _wrapped(row, titles.index(elastic), widths) if wrap else (row,):
+            fitted = zip(titles, piece, widths, strict=True)
+            line = (" " * _GAP).join(_padded(cell, room, right=title in right) for title, cell, room in fitted)
+            lines.append(click.style(cut(line.rstrip(), columns), bold=number == 0) + "\n")
     return "".join(lines)
+
+
+def _wrapped(row: Sequence[str], place: int, widths: Sequence[int]) -> Iterator[Sequence[str]]:
+    """The lines of a row whose cell at `place` goes on below itself."""
+    for number, piece in enumerate(pieces(row[place], widths[place])):
+        yield [piece if at == place else "" if number else cell for at, cell in enumerate(row)]
 
 
 def _padded(cell: str, room: int, *, right: bool) -> str:

@@ -48,6 +48,25 @@ def cut(text: str, cells: int) -> str:
     return text[: sum(end < cells for end in accumulate(map(_cells, text)))] + "…"
 
 
+def pieces(text: str, cells: int) -> list[str]:
+    """A line broken between words into lines of at most that many cells; a word that is longer is broken, too."""
+    lines = [""]
+    for word in text.split():
+        longer = f"{lines[-1]} {word}".lstrip()
+        lines[-1:] = [longer] if width(longer) <= cells else [*filter(None, lines[-1:]), *_broken(word, cells)]
+    return lines
+
+
+def _broken(word: str, cells: int) -> list[str]:
+    lines = [""]
+    for character in word:
+        if width(lines[-1] + character) <= cells:
+            lines[-1] += character
+        else:
+            lines.append(character)
+    return lines
+
+
 def shorten(text: str, *, lines: int, characters: int, how: str) -> str:
     """The beginning of a long text, and how much is missing; `how` says what shows the rest."""
     kept = "\n".join(text.split("\n")[:lines])[:characters]

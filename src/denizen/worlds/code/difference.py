@@ -32,7 +32,7 @@ async def difference_to(base: str, agent: Agent) -> Text:
     except ToolRefused as why:
         raise ConfigError(f"--diff {base}: {why}.") from why
     if answer.is_error:
-        raise ConfigError(f"--diff {base}: git says: {answer.text.strip()}")
+        raise ConfigError(f"--diff {base}: git says: {answer.text.partition('[exit code')[0].strip()}")
     new = [line for line in status.text.splitlines() if line.startswith("?? ")]
     unknown = "\n".join(["\nNot known to git yet:", *new]) if new else ""
     return Text(f'\n\n<diff base="{base}">\n{answer.text}{unknown}\n</diff>')

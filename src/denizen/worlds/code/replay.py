@@ -1,6 +1,7 @@
 """Going through a session again, with the model's recorded replies, to see where tools answer differently now."""
 
 import difflib
+import re
 import tempfile
 from collections import deque
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -24,6 +25,8 @@ from denizen.ports import Answer, Ask, Control, Schema, Session, Steer, Tool, To
 REACHES_OUT = Traits.NETWORK | Traits.SENDS | Traits.PRIVATE
 """Traits of tools that aren't run again: they say what is recorded."""
 
+_DURATION = re.compile(r"(?<![\w.])\d+(?:\.\d+)?\s?(?:ms|µs|us|s|sec|secs|seconds|min|minutes)(?![\w])")
+
 ELSEWHERE = frozenset({"ask", "remember", "recall", "forget"})
 """Tools that neither are: a person, or the home, answers them."""
 
@@ -42,14 +45,20 @@ class Step:
 
     @property
     def differs(self) -> bool:
-        """Whether it now answers something else."""
-        return self.now is not None and (self.now.text, self.now.is_error) != (self.was.text, self.was.is_error)
+        """Whether it now answers something else; how long something took doesn't count."""
+        if self.now is None:
+            return False
+        return _timeless(self.now.text) != _timeless(self.was.text) or self.now.is_error != self.was.is_error
 
     def difference(self) -> str:
         """What is no longer said, and what is said instead, line by line."""
         was, now = self.was.text.splitlines(), (self.now or self.was).text.splitlines()
         lines = difflib.unified_diff(was, now, "recorded", "now", n=0, lineterm="")
         return "\n".join(lines)
+
+
+def _timeless(text: str) -> str:
+    return _DURATION.sub("…", text)
 
 
 class _Replayed:

@@ -46,5 +46,5 @@ ROLES = {role.name: role for role in (INVESTIGATOR, AUDITOR, REFACTORER)}
 def find_role(name: str) -> Role:
     """The role of that name. Raises ConfigError naming those there are."""
     if name not in ROLES:
-        raise ConfigError(f"there is no role {name!r}; there is: {', '.join(ROLES)}")
+        raise ConfigError(f"There is no role {name!r}; there is: {', '.join(ROLES)}.")
     return ROLES[name]

@@ -75,10 +75,12 @@ class Checks:
         await keep(self.agent, self.session, self.io, AFTER)
         self.failed = next((_redacted(self.agent, verdict) for verdict in verdicts if not verdict.passed), None)
         if self.failed is None:
+            self.io.emit(Notice("the checks pass"))
             return ""
         self.tries -= 1
         if self.tries <= 0:
             return ""
+        self.io.emit(Notice(f"{self.failed.command} fails; the agent is told what it says", "warning"))
         return (
             f"The work isn't done: `{self.failed.command}` fails.\n{self.failed.output}\n"
             "Mend the cause. Don't weaken the check."
