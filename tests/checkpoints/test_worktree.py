@@ -67,6 +67,16 @@ async def test_what_is_ignored_can_be_reached_and_is_not_applied(
     assert tree(workspace) == project
 
 
+async def test_caches_that_ignore_themselves_are_not_shared_with_the_copy(shadow: Shadow, workspace: Path) -> None:
+    git(workspace, "init")
+    for cache in (".pytest_cache", "src/.ruff_cache"):
+        (workspace / cache / "v").mkdir(parents=True)
+        (workspace / cache / "v" / "last").touch()
+        (workspace / cache / ".gitignore").write_text("*\n")
+    async with shadow.worktree(await shadow.snapshot()) as copy:
+        assert [*copy.path.rglob("*cache*")] == []
+
+
 async def test_what_the_user_changed_meanwhile_stays(shadow: Shadow, workspace: Path, project: Tree) -> None:
     async with shadow.worktree(await shadow.snapshot()) as copy:
         (copy.path / "src" / "a").write_text("2")

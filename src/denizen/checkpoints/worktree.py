@@ -4,7 +4,7 @@ import fnmatch
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from denizen.checkpoints.git import Git
 from denizen.checkpoints.history import Snapshot
@@ -12,7 +12,7 @@ from denizen.checkpoints.repository import TEMPORARY
 from denizen.checkpoints.stage import stage
 
 _NOT_LINKED = "*cache*"
-"""What is ignored and so called is made anew where it is needed."""
+"""What is ignored and so called, or in a folder that is, is made anew where it is needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def _is_private(git: Git, path: str) -> bool:
     place = git.root / path
     return (
         path == TEMPORARY
-        or fnmatch.fnmatch(place.name, _NOT_LINKED)
+        or any(fnmatch.fnmatch(part, _NOT_LINKED) for part in PurePosixPath(path).parts)
         or git.folder.is_relative_to(place)
         or place.is_relative_to(git.folder)
     )
