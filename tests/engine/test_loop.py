@@ -117,6 +117,27 @@ async def test_events_tell_the_turn_in_order(agent_of: MakeAgent) -> None:
     assert "".join(event.delta for event in streamed if isinstance(event, TextDelta)) == "sunny"
 
 
+@pytest.mark.parametrize(
+    ("output", "summary"),
+    [
+        (".F\n\n1 failed in 0.03s\n[exit code 1]", "exit code 1: 1 failed in 0.03s"),
+        ("[exit code 7]\nworse\n\n[exit code 143 (SIGTERM)]\n[a note]", "exit code 143 (SIGTERM): worse"),
+        ("[exit code 1]", "exit code 1: no output"),
+        ("there is no such file\nlook elsewhere", "there is no such file"),
+    ],
+)
+async def test_a_failed_call_is_summed_up_by_its_exit_code_and_last_line(
+    agent_of: MakeAgent, host: Host, output: str, summary: str
+) -> None:
+    @tool
+    def check() -> ToolResult:
+        """Check."""
+        return ToolResult("", "", [Text(output)], is_error=True)
+
+    await run_agent("go", agent=agent_of(call(("check", {})), say("Done."), tools=[check]), io=host)
+    assert [end.summary for end in host.of(ToolEnd)] == [summary]
+
+
 async def test_streaming_and_buffered_give_the_same_result(agent_of: MakeAgent) -> None:
     script = (call(("weather", {"city": "Rome"}), input=5, output=2), say("sunny", input=9, output=4))
     buffered = await run_agent("weather?", agent=agent_of(*script, tools=[weather]), session_key="a")

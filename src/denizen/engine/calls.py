@@ -102,9 +102,17 @@ async def _run(turn: Turn, call: ToolCall, refusal: str) -> ToolResult:
         record_result(span, result)
     await record(turn, result)
     duration = (turn.agent.clock.monotonic() - began) * 1000
-    summary = result.text.partition("\n")[0][:200]
-    turn.emit(ToolEnd(call.name, call.id, duration, result.is_error, summary, result.for_user, result.details))
+    turn.emit(ToolEnd(call.name, call.id, duration, result.is_error, _summary(result), result.for_user, result.details))
     return result
+
+
+def _summary(result: ToolResult) -> str:
+    """The first line; of a command that failed the exit code and the last line, which says what came of it."""
+    output, ended, code = f"\n{result.text}".rpartition("\n[exit code ")
+    if not (result.is_error and ended):
+        return result.text.partition("\n")[0][:200]
+    last = output.strip().rpartition("\n")[2].strip()
+    return f"exit code {code.partition(']')[0]}: {last or 'no output'}"[:200]
 
 
 async def _execute(turn: Turn, call: ToolCall, tool: Tool) -> ToolResult:
