@@ -14,6 +14,7 @@ from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult, UserM
 from denizen.ports import Schema
 from denizen.sessions.load import load
 from denizen.tools import tool
+from denizen.tools.task import task
 
 DATA = Path(__file__).parent.parent / "data" / "friction"
 
@@ -107,6 +108,13 @@ def test_tools_with_most_friction_come_first() -> None:
 def test_another_question_is_no_correction() -> None:
     entries = turn({"pattern": "a"}, {"pattern": "b"}, {"pattern": "b", "path": "src"}, {"pattern": "b", "start": 201})
     assert report(entries)["grep"].count("corrected") == 0
+
+
+def test_the_next_task_done_is_no_correction() -> None:
+    schema = {task.name: task.schema}
+    entries = turn({"action": "done", "text": "1"}, {"action": "done", "text": "2"}, tool="task")
+    [found] = friction([(entries, calls_of)], schema)
+    assert found.count("corrected") == 0
 
 
 def test_two_changes_or_another_turn_are_no_correction() -> None:

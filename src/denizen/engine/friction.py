@@ -21,6 +21,8 @@ PLACES = frozenset({"start", "end", "lines"})
 """Arguments that say which part to show: to change them is to read on, not to correct."""
 DONE_BY_TOOLS = frozenset({"cat", "head", "tail", "sed", "grep", "rg", "find", "ls", "tree"})
 """Programs in place of which there are tools: run alone, they are a way around those."""
+_SUBJECTS = {"task": {"text"}}
+"""Arguments that may be left out and yet say what a call is about: another one is another question."""
 _MOST_SHOWN = 100
 """Characters of an example."""
 _OUR_OWN = frozenset({CANCELLED, CUT_OFF, DROPPED, ELSEWHERE, INTERRUPTED, STOPPED_WHILE_RUNNING, *NOT_RUN.values()})
@@ -149,7 +151,7 @@ def _corrections(attempts: Sequence[Attempt], schemas: Mapping[str, Schema]) -> 
         changed = _changed(first.call.args, attempt.call.args) if first else []
         if first is None or len(changed) != 1 or changed[0] in PLACES:
             continue
-        optional = may_default(schemas[name]) if name in schemas else {}
+        optional = {*may_default(schemas[name])} - _SUBJECTS.get(name, set()) if name in schemas else set()
         if changed[0] in optional or first.result.is_error:
             before, after = first.call.args.get(changed[0]), attempt.call.args.get(changed[0])
             yield Correction(name, changed[0], before, after)
