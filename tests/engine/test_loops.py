@@ -14,7 +14,7 @@ from denizen import Agent, Config, run_agent, tool
 from denizen.config.settings import AgentSettings
 from denizen.entries import CheckpointEntry, NoteEntry
 from denizen.errors import ToolRefused
-from denizen.events import RunResult
+from denizen.events import Notice, RunResult
 from denizen.messages import AssistantMessage, UserMessage
 from denizen.ports import Answer, Control, Interrupt, ModelRequest, Parked, Tool, ToolContext, Traits
 from denizen.tools.task import task
@@ -101,6 +101,13 @@ async def test_the_same_call_with_the_same_result_three_times_is_reflected_on(pl
         'You seem to be stuck: the same call was made 3 times with the same result: `look(path="a")`. Before you go on,'
     )
     assert len(requests[2].messages) + 1 < len(requests[3].messages), "it is told before the next call"
+
+
+async def test_the_user_hears_once_that_the_agent_seems_stuck(play: Play, host: Host) -> None:
+    await play(LOOK, LOOK, LOOK, B)
+    assert [(notice.text, notice.level) for notice in host.of(Notice)] == [
+        ("The agent seems to be stuck; it is asked to reflect.", "info")
+    ]
 
 
 async def test_it_may_be_interspersed_with_other_reads(play: Play) -> None:
@@ -274,6 +281,14 @@ async def test_the_files_return_to_where_the_loop_began(play: Play, project: Pat
     assert learnt.startswith("This led nowhere, as the same error came 3 times: it doesn't rhyme:\n- `spoil(")
     assert learnt.count("- `spoil(text=") == 6
     assert learnt.endswith("Try another way.\nThe files are again as they were before that.")
+
+
+@pytest.mark.needs("git")
+async def test_where_no_file_was_changed_none_is_said_to_be_returned(play: Play, project: Path, host: Host) -> None:
+    calls = [("replace", {"old": str(number)}) for number in range(6)]
+    _, requests = await play(*calls)
+    assert told(requests)[1].endswith("Try another way.\nNo file needed to be taken back.")
+    assert "the files are again" not in " ".join(notice.text for notice in host.of(Notice))
 
 
 @pytest.mark.needs("git")

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from denizen.engine.drivers.watched import Watched
 from denizen.engine.snapshots import Stretch, ours_alone, stretch_of
 from denizen.engine.turn import Turn, TurnOver
 from denizen.entries import AnyEntry, AssistantEntry, CheckpointEntry, EndEntry, NoteEntry, SystemEntry, UserEntry
@@ -25,7 +26,9 @@ async def guide(turn: Turn) -> None:
         case Proceed(""):
             pass
         case Proceed(text):
-            await _tell(turn, text)
+            driver = turn.feed.driver
+            if await _tell(turn, text) and isinstance(driver, Watched) and driver.stuck:
+                turn.notice("The agent seems to be stuck; it is asked to reflect.")
         case Backtrack() as action:
             await _backtrack(turn, action)
         case Escalate() as action:
@@ -34,14 +37,16 @@ async def guide(turn: Turn) -> None:
             raise TurnOver("loop", turn.agent.redact(reason))
 
 
-async def _tell(turn: Turn, text: str) -> None:
-    await _once(turn, SystemEntry(text=turn.agent.redact(text)))
+async def _tell(turn: Turn, text: str) -> bool:
+    return await _once(turn, SystemEntry(text=turn.agent.redact(text)))
 
 
-async def _once(turn: Turn, entry: SystemEntry | NoteEntry) -> None:
-    """Append it, unless that was done before a crash."""
-    if not any(isinstance(other, type(entry)) and other.text == entry.text for other in _since_reply(turn)):
-        await turn.append(entry)
+async def _once(turn: Turn, entry: SystemEntry | NoteEntry) -> bool:
+    """Append it, unless that was done before a crash; whether it was done now."""
+    if any(isinstance(other, type(entry)) and other.text == entry.text for other in _since_reply(turn)):
+        return False
+    await turn.append(entry)
+    return True
 
 
 def _since_reply(turn: Turn) -> Sequence[AnyEntry]:
@@ -56,7 +61,8 @@ def _since_reply(turn: Turn) -> Sequence[AnyEntry]:
 
 async def _backtrack(turn: Turn, action: Backtrack) -> None:
     """Return the files, and let the model remember why: a note stays where what is told is shown but once."""
-    outcome = await _return(turn, stretch_of(_last(turn.session.entries, action.iterations)))
+    done = [entry for entry in _last(turn.session.entries, action.iterations) if not _is_return(entry)]
+    outcome = await _return(turn, stretch_of(done))
     await _once(turn, NoteEntry(text=turn.agent.redact(action.text)))
     await _tell(turn, f"{action.text}\n{outcome}")
 
@@ -74,9 +80,9 @@ def _last(entries: Sequence[AnyEntry], iterations: int) -> Sequence[AnyEntry]:
 async def _return(turn: Turn, done: Stretch) -> str:
     """Make the files what they were, where the agent changed them; what the model is told of it."""
     checkpoints = turn.agent.checkpoints
-    if checkpoints is None or not done.first:
+    if checkpoints is None or not done.ours or done.first == done.last:
         return "No file needed to be taken back."
-    if not any(isinstance(entry, CheckpointEntry) and entry.label == RETURNED for entry in _since_reply(turn)):
+    if not any(map(_is_return, _since_reply(turn))):
         try:
             if ours := await ours_alone(checkpoints, done):
                 await checkpoints.restore(done.first, expect=done.last, only=ours)
@@ -86,6 +92,10 @@ async def _return(turn: Turn, done: Stretch) -> str:
         await turn.append(CheckpointEntry(snapshot=now, label=RETURNED))
         turn.notice("The agent was stuck; the files are again as they were before that.")
     return "The files are again as they were before that."
+
+
+def _is_return(entry: AnyEntry) -> bool:
+    return isinstance(entry, CheckpointEntry) and entry.label == RETURNED
 
 
 async def _escalate(turn: Turn, action: Escalate) -> None:

@@ -22,6 +22,11 @@ class Watched:
         """What the driver is called."""
         return type(self._driver).__qualname__
 
+    @property
+    def stuck(self) -> bool:
+        """Whether the last iteration closed a loop."""
+        return self._loops.action is not None
+
     def decide(self, view: View) -> Action:
         """The step against a loop, else the driver's. Raises DenizenError."""
         if self._loops.action:
