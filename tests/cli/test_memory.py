@@ -94,15 +94,16 @@ def test_forget_asks_on_a_terminal(denizen: Run, on_terminal: OnTerminal, answer
 
 @pytest.mark.usefixtures("kept")
 def test_export_into_a_file_is_for_the_user_alone(denizen: Run, tmp_path: Path) -> None:
-    assert denizen("memory", "export", "--output", str(tmp_path / "facts.jsonl")).status == 0
     file = tmp_path / "facts.jsonl"
+    ran = denizen("memory", "export", "--output", str(file))
+    assert (ran.status, ran.out, ran.err) == (0, "", f"3 facts written to {file}.\n")
     assert len(facts(file.read_text())) == 3
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
 def test_nothing_is_remembered_at_first(denizen: Run, home: Path) -> None:
     ran = denizen("memory", "list")
-    assert (ran.status, ran.out, ran.err) == (0, "", "Nothing is remembered that fits.\n")
+    assert (ran.status, ran.out, ran.err) == (0, "", "Nothing is remembered yet.\n")
     assert not (home / "memory.db").exists()
 
 
