@@ -44,11 +44,11 @@ class Recorded:
 
     async def append(self, entry: AnyEntry, *, expect_head: str | None = None) -> str:
         """Refuse."""
-        raise SessionError(f"session {self.key} is open for reading alone")
+        raise SessionError(f"Session {self.key} is open for reading alone.")
 
     async def move_head(self, to: str) -> None:
         """Refuse."""
-        raise SessionError(f"session {self.key} is open for reading alone")
+        raise SessionError(f"Session {self.key} is open for reading alone.")
 
     async def sync(self) -> None:
         """Nothing was written."""

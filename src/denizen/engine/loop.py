@@ -46,7 +46,7 @@ async def run_turn(
     then says so, and the session goes on with the next message. Cancelling the task ends the turn as `cancelled`.
     """
     if message is None and not unfinished(session.entries):
-        raise SessionError(f"session {session.key} has nothing left to do; give it a message")
+        raise SessionError(f"Session {session.key} has nothing left to do; give it a message.")
     turn = Turn(agent, session, io, stream, agent.feed(session), session.moved, traced(), output, accept=accept)
     with turn_span(agent.profile.name, session.key) if turn.traced else UNTRACED:
         try:

@@ -55,7 +55,7 @@ def _checker(schema: dict[str, Any]) -> Any:
     try:
         return fastjsonschema.compile(schema, handlers=dict.fromkeys(("http", "https", "ftp", "file"), _not_fetched))
     except Exception as wrong:  # the boundary to the library: what it raises for a bad schema is of many kinds
-        raise ConfigError(f"the output schema is no JSON schema: {wrong}") from wrong
+        raise ConfigError(f"The output schema is no JSON schema: {wrong}.") from wrong
 
 
 def _not_fetched(address: str) -> Any:

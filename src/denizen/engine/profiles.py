@@ -76,7 +76,7 @@ def find_profile(name: str | Profile) -> Profile:
     if isinstance(name, Profile):
         return name
     if name not in PROFILES:
-        raise ConfigError(f"there is no profile {name!r}; there is: {', '.join(PROFILES)}")
+        raise ConfigError(f"There is no profile {name!r}; there is: {', '.join(PROFILES)}.")
     return PROFILES[name]
 
 
