@@ -84,6 +84,15 @@ async def test_language_of_a_single_source_language(ask: Ask, workshop: Path) ->
     assert "written in Python: all of its 3 source files." in (await ask("what language is this?")).reply
 
 
+async def test_queries_of_tree_sitter_are_not_scheme(ask: Ask, workshop: Path) -> None:
+    for path in ("queries/python.scm", "src/shop/queries/go.scm"):
+        (workshop / path).parent.mkdir(exist_ok=True)
+        (workshop / path).touch()
+    reply = (await ask("what language is this?")).reply
+    assert "3 of its 7 source files" in reply
+    assert "Scheme" not in reply
+
+
 async def test_says_that_there_is_no_source_code(ask: Ask, workshop: Path) -> None:
     for folder in ("web", "tools", "src"):
         shutil.rmtree(workshop / folder)

@@ -1,5 +1,6 @@
 """Which languages files are written in, by their names."""
 
+import fnmatch
 import functools
 import json
 from collections import Counter
@@ -16,7 +17,9 @@ class Language(NamedTuple):
 
 
 def language_of(path: str) -> Language | None:
-    """The language of a file; None for one that isn't known."""
+    """The language of a file; None for one that isn't known, as are queries of tree-sitter, which look like Scheme."""
+    if fnmatch.fnmatch(f"/{path}", "*/queries/*.scm"):
+        return None
     name = PurePosixPath(path).name
     return _table().get(name) or _table().get(PurePosixPath(name).suffix.lower())
 
