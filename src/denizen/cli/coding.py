@@ -160,7 +160,9 @@ def _job(wanted: Wanted, agent: Agent, role: Role | None, host: Host, left: Job)
 def _rendered(agent: Agent, role: Role | None, result: RunResult) -> str:
     if role is AUDITOR:
         findings, others = findings_of(result.reply)
-        rows = table(("severity", "place", "finding"), rows_of(findings), elastic="finding") if findings else ""
+        rows = (
+            table(("severity", "place", "finding"), rows_of(findings), elastic="finding", wrap=True) if findings else ""
+        )
         return "\n".join(filter(None, ["\n".join(others), rows]))
     return "\n\n".join(filter(None, [result.reply, steps.explained(agent, result.reply, result.messages)]))
 
