@@ -1,6 +1,7 @@
 """A real project is repaired: a test fails, code is edited, the checks pass, the change is committed; all of it under
 both action formats, undone, and gone on with after a crash."""
 
+import os
 import shlex
 import shutil
 import subprocess
@@ -21,8 +22,7 @@ from denizen.worlds.code.commit import commit, message_of
 from denizen.worlds.code.work import Job, Outcome, work
 
 BROKEN = Path(__file__).parents[2] / "data" / "repair" / "iniconfig"
-PYTEST = f"{shlex.quote(sys.executable)} -m pytest -q -p no:cacheprovider testing"
-CHECK = f"PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 PYTHONPATH=src {PYTEST}"
+CHECK = f"PYTHONPATH=src {shlex.quote(os.path.realpath(sys.executable))} check.py"
 TASK = "test_parse_strips_inline_comments fails. Mend it."
 OLD = "        value = value.strip()\n"
 NEW = (
@@ -68,6 +68,7 @@ SCRIPTS = {"shell": SHELL, "native": NATIVE}
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "iniconfig"
     shutil.copytree(BROKEN, folder)
+    shutil.copy(BROKEN.parent / "check.py", folder)
     (folder / ".gitignore").write_text("__pycache__/\n")
     for name in ("GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"):
         monkeypatch.setenv(name, "A Person")
