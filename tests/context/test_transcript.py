@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from denizen.actions import Native
 from denizen.clock import SystemClock
 from denizen.context import Transcript
-from denizen.context.transcript import MISSING
+from denizen.context.said import MISSING
 from denizen.entries import AnyEntry, AssistantEntry, CompactionEntry, SystemEntry, ToolEntry, UserEntry
 from denizen.errors import ModelError
 from denizen.messages import (

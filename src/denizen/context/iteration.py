@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from denizen.context.said import MISSING, apart, as_heard, headed
+from denizen.context.said import apart, as_heard, headed, missing
 from denizen.messages import AssistantMessage, Message, Text, ToolCall, ToolResult, UserMessage, UserPart
 from denizen.ports import ActionFormat, Toolset
 
@@ -59,8 +59,7 @@ class Iteration:
         return [self._reply, *native, *([UserMessage(told)] if told else [])]
 
     def _numbered(self, number: int, call: ToolCall) -> ToolResult:
-        missing = ToolResult(call.id, call.name, [Text(MISSING)], is_error=True)
-        return self._headed(f"[{number}]", self._results.get(call.id, missing))
+        return self._headed(f"[{number}]", self._results.get(call.id) or missing(call))
 
     def _headed(self, mark: str, result: ToolResult) -> ToolResult:
         command = " ".join(self._actions.show(self._calls[result.call_id], self._tools).split())

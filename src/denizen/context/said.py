@@ -4,10 +4,15 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from denizen.messages import AssistantMessage, Text, UserMessage, UserPart
+from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult, UserMessage, UserPart
 
 MISSING = "[Tool result missing — session was interrupted]"
 """What stands for a result that the transcript doesn't have (seed 003, "Load conversation history")."""
+
+
+def missing(call: ToolCall) -> ToolResult:
+    """What stands for the result of `call`."""
+    return ToolResult(call.id, call.name, [Text(MISSING)], is_error=True)
 
 
 def as_heard(message: AssistantMessage, text: str) -> AssistantMessage:

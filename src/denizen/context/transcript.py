@@ -6,7 +6,7 @@ from typing import TypeGuard
 import msgspec
 
 from denizen.context.estimate import estimate_message
-from denizen.context.said import MISSING, as_heard, stamped
+from denizen.context.said import as_heard, missing, stamped
 from denizen.context.summary import SUMMARY_HEADING, summarise
 from denizen.entries import AnyEntry, AssistantEntry, CompactionEntry, SystemEntry, ToolEntry, UserEntry
 from denizen.errors import ModelError
@@ -101,9 +101,9 @@ class Transcript:
 
     def _flush(self) -> None:
         """The results of the last answer, as the action format tells them; then what the system said meanwhile."""
-        missing = [ToolResult(call.id, call.name, [Text(MISSING)], is_error=True) for call in self._owed.values()]
+        results = [*self._results, *map(missing, self._owed.values())]
         self._owed = {}
-        if results := self._results + missing:
+        if results:
             told = [UserMessage([Text("\n".join(self._problems))])] if self._problems else []
             for message in (*self._actions.report(results), *told):
                 self._add(message, self._results_id or self._ids[-1], bound=True)

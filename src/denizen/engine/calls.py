@@ -26,7 +26,6 @@ CUT_OFF = (
 )
 CANCELLED = "not run: cancelled"
 STOPPED_WHILE_RUNNING = "cancelled while it ran: its effect may be there in part"
-INTERRUPTED = "[Tool result missing — session was interrupted]"
 ELSEWHERE = "not run: this conversation branched off before the call was"
 DROPPED = "not run: the user interrupted with a new message"
 BROKEN_OFF = "not run: the answer broke off"
@@ -102,12 +101,12 @@ async def _run(turn: Turn, call: ToolCall, refusal: str) -> ToolResult:
         record_result(span, result)
     await record(turn, result)
     duration = (turn.agent.clock.monotonic() - began) * 1000
-    turn.emit(ToolEnd(call.name, call.id, duration, result.is_error, _summary(result), result.for_user, result.details))
+    turn.emit(ToolEnd(call.name, call.id, duration, result.is_error, summary(result), result.for_user, result.details))
     return result
 
 
-def _summary(result: ToolResult) -> str:
-    """The first line; of a command that failed the exit code and the last line, which says what came of it."""
+def summary(result: ToolResult) -> str:
+    """A line for the screen: the first; of a command that failed its exit code and the last, which says why."""
     output, ended, code = f"\n{result.text}".rpartition("\n[exit code ")
     if not (result.is_error and ended):
         return result.text.partition("\n")[0][:200]

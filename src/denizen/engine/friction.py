@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from denizen.config.commands import simple_commands
-from denizen.engine.calls import CANCELLED, CUT_OFF, DROPPED, ELSEWHERE, INTERRUPTED, NOT_RUN, STOPPED_WHILE_RUNNING
+from denizen.context.said import MISSING
+from denizen.engine.calls import CANCELLED, CUT_OFF, DROPPED, ELSEWHERE, NOT_RUN, STOPPED_WHILE_RUNNING
 from denizen.entries import AnyEntry, AssistantEntry, StartedEntry, ToolEntry, UserEntry
 from denizen.messages import AssistantMessage, ToolCall, ToolResult
 from denizen.models.parsing import INVALID_JSON
@@ -25,7 +26,7 @@ _SUBJECTS = {"task": {"text"}}
 """Arguments that may be left out and yet say what a call is about: another one is another question."""
 _MOST_SHOWN = 100
 """Characters of an example."""
-_OUR_OWN = frozenset({CANCELLED, CUT_OFF, DROPPED, ELSEWHERE, INTERRUPTED, STOPPED_WHILE_RUNNING, *NOT_RUN.values()})
+_OUR_OWN = frozenset({CANCELLED, CUT_OFF, DROPPED, ELSEWHERE, MISSING, STOPPED_WHILE_RUNNING, *NOT_RUN.values()})
 _WRONG = re.compile(r".{0,80}: wrong arguments: |there is no tool ")
 _CUT = re.compile(r"^\[[^\n]*(?:to go on: |left out|cut: |more: |took longer than )", re.MULTILINE)
 

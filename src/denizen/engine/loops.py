@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from denizen.engine.calls import DROPPED, INTERRUPTED
+from denizen.context.said import MISSING
+from denizen.engine.calls import DROPPED
 from denizen.messages import ToolCall, ToolResult
 from denizen.ports import Action, Backtrack, Escalate, GiveUp, Iteration, Proceed, Tool, Traits
 
@@ -23,7 +24,7 @@ BOOKKEEPING = frozenset({"keep", "note", "notes", "task"})
 
 _CHANGES = Traits.WRITES | Traits.EXECUTES | Traits.SENDS
 _ENCODER = msgspec.json.Encoder(order="deterministic", enc_hook=repr)
-_NOT_ITS_DOING = frozenset({DROPPED, INTERRUPTED})
+_NOT_ITS_DOING = frozenset({DROPPED, MISSING})
 _TOLD = 6
 """Calls that are named as what was tried."""
 _WIDEST = 120

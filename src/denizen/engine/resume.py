@@ -1,8 +1,9 @@
 """Going on where a crash, or a question to a person, stopped a turn (design, "Resuming")."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from denizen.engine.calls import CANCELLED, ELSEWHERE, INTERRUPTED, STOPPED_WHILE_RUNNING, record, refused, run_calls
+from denizen.context.said import MISSING
+from denizen.engine.calls import CANCELLED, ELSEWHERE, STOPPED_WHILE_RUNNING, record, refused, run_calls
 from denizen.engine.snapshots import BEFORE
 from denizen.engine.turn import Turn
 from denizen.entries import (
@@ -23,8 +24,6 @@ from denizen.ports import Traits
 
 UNDONE = "undone"
 """The state entry, behind a head that was moved, that says how to take an undo back."""
-
-ReadCalls = Callable[[AssistantMessage], Sequence[ToolCall]]
 
 
 async def settle(turn: Turn) -> tuple[AssistantMessage, list[ToolResult]] | None:
@@ -173,4 +172,4 @@ def _why_not(turn: Turn, call: ToolCall, last: LastReply) -> str:
         return ELSEWHERE
     tool = turn.agent.tools.get(call.name)
     repeatable = tool is not None and Traits.REPEATABLE in tool.traits
-    return INTERRUPTED if call.id in last.started and not repeatable else ""
+    return MISSING if call.id in last.started and not repeatable else ""

@@ -13,8 +13,9 @@ from typing import Any
 import msgspec
 
 from denizen.config.redact import map_text
+from denizen.context.said import MISSING
 from denizen.engine import Agent, run_turn
-from denizen.engine.calls import INTERRUPTED, STOPPED_WHILE_RUNNING
+from denizen.engine.calls import STOPPED_WHILE_RUNNING
 from denizen.engine.recorded import Recorded
 from denizen.engine.run import Listener
 from denizen.entries import AnyEntry, AssistantEntry, CheckpointEntry, EndEntry, ToolEntry, UserEntry
@@ -197,7 +198,7 @@ async def _replaying(agent: Agent, entries: Sequence[AnyEntry]) -> AsyncGenerato
 
 def _was_run(result: ToolResult) -> bool:
     """Whether the tool itself answered then: it was neither refused, nor cut off."""
-    return not result.text.startswith(("not run", STOPPED_WHILE_RUNNING, INTERRUPTED))
+    return not result.text.startswith(("not run", STOPPED_WHILE_RUNNING, MISSING))
 
 
 def _runs(tool: Tool, agent: Agent) -> bool:

@@ -28,6 +28,7 @@ from acp.schema import (
 
 from denizen import __version__
 from denizen.engine import Agent, run_turn
+from denizen.engine.calls import summary
 from denizen.engine.resume import question_of
 from denizen.entries import AnswerEntry, AnyEntry, AssistantEntry, ToolEntry, UserEntry
 from denizen.errors import DenizenError
@@ -232,8 +233,9 @@ def _told(entries: Sequence[AnyEntry], agent: Agent, updates: Updates) -> list[A
                 told += [acp.update_agent_message_text(intent.reply)] if intent.reply else []
                 told += [updates.call(call) for call in intent.calls]
             case ToolEntry(message=result):
-                summary = result.text.partition("\n")[0][:200]
-                end = ToolEnd(result.name, result.call_id, 0.0, result.is_error, summary, details=result.details)
+                end = ToolEnd(
+                    result.name, result.call_id, 0.0, result.is_error, summary(result), details=result.details
+                )
                 told += updates.of(end)
             case _:
                 pass
