@@ -1,10 +1,15 @@
 """An auditor's answer as data."""
 
+import json
 from pathlib import Path
 
+import fastjsonschema
 import pytest
 
-from denizen.worlds.code.findings import Finding, findings_of, rows_of, sarif_of
+from denizen.worlds.code.findings import SEVERITIES, Finding, findings_of, rows_of, sarif_of
+
+SCHEMA = Path(__file__).parents[2] / "data" / "sarif" / "sarif-2.1.0-rtm.5.json"
+PLACES = ("src/a.py", "./a b.py", "a:b.py", "../out.py", "/project/lib/ü%20.py", ".", "src/")
 
 
 @pytest.mark.parametrize(
@@ -43,9 +48,31 @@ def test_sarif_names_the_tool_the_rules_and_the_places() -> None:
     sarif = sarif_of(found, "1.0", Path("/project"))
     (run,) = sarif["runs"]
     assert sarif["version"] == "2.1.0"
-    assert run["tool"]["driver"] == {"name": "denizen", "version": "1.0", "rules": [{"id": "HIGH"}, {"id": "LOW"}]}
+    driver = run["tool"]["driver"]
+    assert (driver["name"], driver["version"]) == ("denizen", "1.0")
+    assert [rule["id"] for rule in driver["rules"]] == ["HIGH", "LOW"]
     place = run["results"][0]["locations"][0]["physicalLocation"]
     assert place["artifactLocation"]["uri"] == "a%20b.py"
     assert place["region"] == {"startLine": 1}
     assert run["results"][1]["level"] == "error"
     assert run["results"][1]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "lib/b.py"
+
+
+def test_each_rule_says_what_code_hosts_show_of_it() -> None:
+    found = [Finding(severity, "a.py", 1, "x") for severity in SEVERITIES]
+    rules = sarif_of(found, "1.0", Path("/project"))["runs"][0]["tool"]["driver"]["rules"]
+    assert all(rule[text]["text"] for rule in rules for text in ("shortDescription", "fullDescription", "help"))
+    levels = [rule["defaultConfiguration"]["level"] for rule in rules]
+    assert levels == ["error", "error", "warning", "note", "note"]
+
+
+def test_braces_in_a_finding_are_no_placeholders() -> None:
+    (result,) = sarif_of([Finding("LOW", "a.py", 1, 'f"{x}" is {0}')], "1.0", Path("/project"))["runs"][0]["results"]
+    assert result["message"] == {"text": 'f"{{x}}" is {{0}}'}
+
+
+@pytest.mark.parametrize("severities", [(), SEVERITIES])
+def test_sarif_is_what_its_schema_allows(severities: tuple[str, ...]) -> None:
+    found = [Finding(severity, place, line, "{x}") for severity in severities for place in PLACES for line in (0, 7)]
+    valid = fastjsonschema.compile(json.loads(SCHEMA.read_bytes()))
+    assert len(valid(sarif_of(found, "1.0", Path("/project")))["runs"][0]["results"]) == len(found)

@@ -16,6 +16,7 @@ _LINE = re.compile(
 )
 _LEVELS = {"CRITICAL": "error", "HIGH": "error", "MEDIUM": "warning", "LOW": "note", "INFO": "note"}
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_HELP = "A model found this by reading the code: see for yourself before you act on it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +51,20 @@ def rows_of(findings: Sequence[Finding]) -> list[tuple[str, str, str]]:
 def sarif_of(findings: Sequence[Finding], version: str, workspace: Path) -> dict[str, Any]:
     """The findings in the Static Analysis Results Interchange Format 2.1.0 (OASIS), with paths from the workspace."""
     rules = sorted({finding.severity for finding in findings}, key=SEVERITIES.index)
-    driver = {"name": "denizen", "version": version, "rules": [{"id": rule} for rule in rules]}
+    driver = {"name": "denizen", "version": version, "rules": [_rule(severity) for severity in rules]}
     run = {"tool": {"driver": driver}, "results": [_result(finding, workspace) for finding in findings]}
     return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _rule(severity: str) -> dict[str, Any]:
+    told = {"text": f"An auditor's finding of {severity.lower()} severity."}
+    return {
+        "id": severity,
+        "shortDescription": told,
+        "fullDescription": told,  # code hosts want each of the three texts
+        "help": {"text": _HELP},
+        "defaultConfiguration": {"level": _LEVELS[severity]},
+    }
 
 
 def _result(finding: Finding, workspace: Path) -> dict[str, Any]:
@@ -63,9 +75,14 @@ def _result(finding: Finding, workspace: Path) -> dict[str, Any]:
     return {
         "ruleId": finding.severity,
         "level": _LEVELS[finding.severity],
-        "message": {"text": finding.text},
+        "message": {"text": _plain(finding.text)},
         "locations": [{"physicalLocation": place}],
     }
+
+
+def _plain(text: str) -> str:
+    """A text without placeholders: SARIF doubles braces that are meant as such (§ 3.11.5)."""
+    return text.replace("{", "{{").replace("}", "}}")
 
 
 def _place(path: str, workspace: Path) -> dict[str, str]:
