@@ -32,22 +32,20 @@ class Embeddings:
     def __init__(self, settings: EmbeddingSettings) -> None:
         if not settings.model:
             raise ConfigError("memory.embeddings.base_url is set, but no memory.embeddings.model: name one.")
-        from denizen.models.http import endpoint, header_fields
+        from denizen.models.http import Endpoint
 
         self.model = settings.model
-        self._url = endpoint(settings.base_url, "/embeddings", "memory.embeddings.base_url")
-        self._headers = header_fields({"Authorization": f"Bearer {settings.api_key}"} if settings.api_key else {})
+        key = {"Authorization": f"Bearer {settings.api_key}"} if settings.api_key else {}
+        self._to = Endpoint(settings.base_url, "/embeddings", "memory.embeddings.base_url", key)
 
     async def vectors(self, texts: Sequence[str]) -> list[Vector]:
         """A vector of length 1 for each of at most `BATCH` texts. Raises DenizenError when the server gives none."""
-        import aiohttp
-
         try:
             async with asyncio.timeout(SECONDS):
                 return self._read(await self._ask(texts), len(texts))
         except TimeoutError as late:
             raise self._failed(f"no answer within {SECONDS:g} seconds") from late
-        except aiohttp.ClientError as error:
+        except OSError as error:
             raise self._failed(str(error) or type(error).__name__) from error
 
     async def _ask(self, texts: Sequence[str]) -> bytes:
@@ -56,12 +54,12 @@ class Embeddings:
         body = msgspec.json.encode({"model": self.model, "input": [*texts], "encoding_format": "float"})
         http = Http(connect=5.0, patience=SECONDS)
         try:
-            async with http.post(self._url, [body], self._headers, stream=False) as response:
-                answer = await response.read()
+            async with http.post(self._to, [body], stream=False) as response:
+                status, answer = response.status, await response.read()
         finally:
             await http.close()
-        if response.status != 200:
-            raise self._failed(f"status {response.status}")
+        if status != 200:
+            raise self._failed(f"status {status}")
         return answer
 
     def _read(self, answer: bytes, count: int) -> list[Vector]:
@@ -78,7 +76,7 @@ class Embeddings:
 
     def _failed(self, why: str) -> DenizenError:
         return DenizenError(
-            f"The embeddings of {self._url.origin()} failed ({why}): memory.embeddings says where it is."
+            f"The embeddings of {self._to.server} failed ({why}): memory.embeddings says where it is."
         )
 
 

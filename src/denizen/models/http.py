@@ -1,20 +1,72 @@
-"""The connections to the providers: one pool for all models of a process, opened at the first request."""
+"""Requests to the providers, over connections that one pool keeps for all models of a process."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, suppress
-from typing import Final
-
-import aiohttp
-from aiohttp.abc import AbstractStreamWriter
-from multidict import CIMultiDict
-from yarl import URL
+import base64
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, NamedTuple
+from urllib.parse import quote, unquote, urlsplit
 
 from denizen.errors import ConfigError
-from denizen.models.encoding import BLOCK
+from denizen.models.connection import Connection
 
-LONGEST_WRITE: Final = 1024 * 1024
-"""Bytes that are written before others may run."""
+if TYPE_CHECKING:
+    from ssl import SSLContext
+
+KEPT: Final = 30.0
+"""Seconds that a connection which nobody uses is kept."""
+
+STAGGER: Final = 0.25
+"""Seconds after which the next address of a host is tried, too (RFC 8305)."""
+
+
+class Server(NamedTuple):
+    """Whom a connection leads to."""
+
+    tls: bool
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        port = "" if self.port == _port(tls=self.tls) else f":{self.port}"
+        return f"{'https' if self.tls else 'http'}://{host}{port}"
+
+
+class Endpoint:
+    """The address of `path` (`/messages`) below `base_url`, and what each request to it begins with.
+
+    `headers`: fields, the later sources' over the earlier ones'. Raises ConfigError where `base_url` is no address,
+    naming the setting, or a field can't be sent.
+    """
+
+    def __init__(self, base_url: str, path: str, setting: str, *headers: Mapping[str, str]) -> None:
+        try:
+            parts = urlsplit(base_url.strip().rstrip("/"))
+            host, port = _ascii(parts.hostname or ""), parts.port
+        except ValueError:  # a port that is none, a host that can't be
+            raise ConfigError(_no_address(base_url, setting)) from None
+        if parts.scheme not in {"http", "https"} or not host:
+            raise ConfigError(_no_address(base_url, setting))
+        tls = parts.scheme == "https"
+        self.server = Server(tls, host, port or _port(tls=tls))
+        self.base_url = f"{self.server}{quote(parts.path, safe=_IN_PATHS)}"
+        """As it was understood, without a user's name and password."""
+        target = quote(parts.path + path, safe=_IN_PATHS)
+        fields = {
+            "host": str(self.server).partition("://")[2],
+            "accept": "*/*",
+            "accept-encoding": "identity",
+            "content-type": "application/json",
+            "user-agent": "denizen",
+        }
+        if parts.username is not None:
+            login = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+            fields["authorization"] = f"Basic {base64.b64encode(login.encode()).decode()}"
+        for source in headers:
+            fields |= {name.lower(): _sendable(name, value) for name, value in source.items()}
+        lines = [f"POST {target} HTTP/1.1", *(f"{name}: {value}" for name, value in fields.items())]
+        self.head = "".join(f"{line}\r\n" for line in lines).encode()
 
 
 class Http:
@@ -26,76 +78,169 @@ class Http:
     """
 
     def __init__(self, *, connect: float = 10.0, silence: float = 120.0, patience: float = 600.0) -> None:
-        self._streaming = aiohttp.ClientTimeout(total=None, connect=connect, sock_read=silence)
-        self._buffered = aiohttp.ClientTimeout(total=None, connect=connect, sock_read=patience)
-        self._sessions: dict[asyncio.AbstractEventLoop, aiohttp.ClientSession] = {}
+        self._connect = connect
+        self._silence = silence
+        self._patience = patience
+        self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
+        self._tls: SSLContext | None = None
 
-    def post(
-        self, url: URL, body: Sequence[bytes], headers: CIMultiDict[str], *, stream: bool
-    ) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
-        """POST the pieces of a body; the response's is still to be read. Raises aiohttp's errors and TimeoutError."""
-        return self._opened().post(
-            url,
-            data=_payload(body),
-            headers=headers,
-            timeout=self._streaming if stream else self._buffered,
-            allow_redirects=False,
-        )
+    def post(self, to: Endpoint, body: Sequence[bytes], *, stream: bool) -> "Exchange":
+        """POST the pieces of a body; the answer's is still to be read. Entering it raises OSError, as reading does."""
+        head = b"%scontent-length: %d\r\n\r\n" % (to.head, sum(map(len, body)))
+        return Exchange(self, to.server, head, body, self._silence if stream else self._patience)
 
-    def _opened(self) -> aiohttp.ClientSession:
-        """The pool of this event loop: a connection can't be used in another."""
-        loop = asyncio.get_running_loop()
-        if loop not in self._sessions:
-            connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=30)
-            self._sessions[loop] = aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
-        return self._sessions[loop]
+    async def take(self, server: Server) -> Connection:
+        """A connection that nobody uses, or a new one."""
+        return self._pool().take(server) or await self._opened(server)
+
+    def give_back(self, server: Server, connection: Connection) -> None:
+        """Keep a connection for the next request, or close one that is of no use."""
+        if connection.reusable:
+            self._pool().keep(server, connection)
+        else:
+            connection.close()
 
     async def close(self) -> None:
-        """Give back the connections of this event loop and of ended ones; the next request opens new ones."""
+        """Close the connections of this event loop that nobody uses; the next request opens new ones."""
         here = asyncio.get_running_loop()
-        for loop in [loop for loop in self._sessions if loop is here or loop.is_closed()]:
-            await self._sessions.pop(loop).close()
+        for loop in [loop for loop in self._pools if loop is here or loop.is_closed()]:
+            pool = self._pools.pop(loop)
+            if loop is here:
+                pool.close()
+                await asyncio.sleep(0)  # a transport is closed by the loop's next round
+
+    def _pool(self) -> "_Pool":
+        """That of this event loop: a connection can't be used in another."""
+        loop = asyncio.get_running_loop()
+        pool = self._pools.get(loop)
+        if pool is None:
+            pool = self._pools[loop] = _Pool(loop)
+        return pool
+
+    async def _opened(self, server: Server) -> Connection:
+        try:
+            async with asyncio.timeout(self._connect):
+                _, connection = await asyncio.get_running_loop().create_connection(
+                    Connection,
+                    server.host,
+                    server.port,
+                    ssl=self._context() if server.tls else None,
+                    happy_eyeballs_delay=STAGGER,
+                )
+        except TimeoutError:
+            raise TimeoutError(f"no connection within {self._connect:g} s") from None
+        return connection
+
+    def _context(self) -> "SSLContext":
+        if self._tls is None:
+            import ssl
+
+            self._tls = ssl.create_default_context()
+        return self._tls
 
 
-def _payload(pieces: Sequence[bytes]) -> "bytes | _Blocks":
-    """A body, in as few writes as possible: each is a system call, but copying what is large costs more."""
-    size = sum(map(len, pieces))
-    return b"".join(pieces) if size <= BLOCK else _Blocks(pieces, size)
+class Exchange:
+    """A request and its answer: entered, it is sent, and gives the connection that the answer comes over."""
+
+    __slots__ = ("_body", "_connection", "_head", "_http", "_origin", "_silence")
+
+    def __init__(self, http: Http, server: Server, head: bytes, body: Sequence[bytes], silence: float) -> None:
+        self._http = http
+        self._origin = server
+        self._head = head
+        self._body = body
+        self._silence = silence
+
+    async def __aenter__(self) -> Connection:
+        self._connection = connection = await self._http.take(self._origin)
+        try:
+            await connection.send(self._head, self._body, self._silence)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    async def __aexit__(self, *_: object) -> None:
+        self._http.give_back(self._origin, self._connection)
 
 
-class _Blocks(aiohttp.Payload):
-    """A large body, sent as it lies in memory."""
+class _Pool:
+    """The connections of one event loop that nobody uses."""
 
-    _value: Sequence[bytes]
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._idle: dict[Server, list[Connection]] = {}
+        self._sweep_due = False
 
-    def __init__(self, pieces: Sequence[bytes], size: int) -> None:
-        super().__init__(pieces, content_type="application/json")
-        self._size = size
+    def take(self, server: Server) -> Connection | None:
+        """The one that was used last."""
+        idle = self._idle.get(server)
+        while idle:
+            if (connection := idle.pop()).reusable:
+                return connection
+        return None
 
-    def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
-        return b"".join(self._value).decode(encoding, errors)
+    def keep(self, server: Server, connection: Connection) -> None:
+        """Keep one for `KEPT` seconds."""
+        connection.idle_since = self._loop.time()
+        self._idle.setdefault(server, []).append(connection)
+        if not self._sweep_due:
+            self._sweep_due = True
+            self._loop.call_later(KEPT, self._sweep)
 
-    async def write(self, writer: AbstractStreamWriter) -> None:
-        for piece in self._value:
-            view = memoryview(piece)
-            for start in range(0, len(view), LONGEST_WRITE):
-                await writer.write(view[start : start + LONGEST_WRITE])
+    def close(self) -> None:
+        """Close them all."""
+        for connection in self._all():
+            connection.close()
+        self._idle.clear()
+
+    def _sweep(self) -> None:
+        """Close those that were kept for long enough."""
+        since = self._loop.time() - KEPT
+        for connection in self._all():
+            if connection.idle_since <= since:
+                connection.close()
+        self._idle = {server: kept for server, idle in self._idle.items() if (kept := [*filter(_usable, idle)])}
+        self._sweep_due = bool(self._idle)
+        if self._sweep_due:
+            self._loop.call_later(KEPT, self._sweep)
+
+    def _all(self) -> Iterator[Connection]:
+        for idle in self._idle.values():
+            yield from idle
 
 
-async def finish(response: aiohttp.ClientResponse, seconds: float = 1.0) -> None:
+async def finish(connection: Connection, seconds: float = 1.0) -> None:
     """Read what follows a complete answer, so that its connection can be used again; don't wait long for it."""
-    if not response.content.at_eof():
-        with suppress(aiohttp.ClientError, TimeoutError):
+    if not connection.ended:
+        with suppress(OSError):
             async with asyncio.timeout(seconds):
-                await response.content.read()
+                await connection.read()
 
 
-def endpoint(base_url: str, path: str, setting: str) -> URL:
-    """The address of `path` (`/messages`) below `base_url`. Raises ConfigError, naming the setting, if that is none."""
-    url = URL(base_url.rstrip("/") + path)
-    if url.scheme not in {"http", "https"} or not url.host:
-        raise ConfigError(f'{setting} is "{base_url}", not an http or https address: write {_meant(base_url)}')
-    return url
+_IN_PATHS: Final = "/%:@!$&'()*+,;=~"
+
+
+def _usable(connection: Connection) -> bool:
+    return connection.reusable
+
+
+def _port(*, tls: bool) -> int:
+    return 443 if tls else 80
+
+
+def _ascii(host: str) -> str:
+    return host if host.isascii() else host.encode("idna").decode()
+
+
+def _sendable(name: str, value: str) -> str:
+    if not f"{name}{value}".isprintable():
+        raise ConfigError(f"The header {name} (a key, or one of the provider's headers) holds a control character")
+    return value
+
+
+def _no_address(base_url: str, setting: str) -> str:
+    return f'{setting} is "{base_url}", not an http or https address: write {_meant(base_url)}'
 
 
 def _meant(base_url: str) -> str:
@@ -105,14 +250,3 @@ def _meant(base_url: str) -> str:
         return "one like http://localhost:8080/v1"
     scheme = "https" if "." in host and ":" not in host else "http"
     return f"{scheme}://{host}/{path if slash else 'v1'}"
-
-
-def header_fields(*sources: Mapping[str, str]) -> CIMultiDict[str]:
-    """Header fields, the later sources' over the earlier ones'. Raises ConfigError where one can't be sent."""
-    fields = CIMultiDict({"Content-Type": "application/json"})
-    for source in sources:
-        fields.update(source)
-    for name, value in fields.items():
-        if not value.isprintable():
-            raise ConfigError(f"The header {name} (a key, or one of the provider's headers) holds a control character")
-    return fields

@@ -1,11 +1,11 @@
 """What the wire clients share: one request, one answer, and every failure as a `Failed` at its end."""
 
+import errno
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, Final, Protocol
 
-import aiohttp
 from msgspec.structs import replace
 
 from denizen.clock import Clock, SystemClock
@@ -13,8 +13,9 @@ from denizen.errors import ModelError
 from denizen.events import Failed, Finished, StreamEvent
 from denizen.messages import AssistantMessage, Message
 from denizen.models.complaint import Origin, retry_after
+from denizen.models.connection import Connection
 from denizen.models.encoding import Encodings, Run
-from denizen.models.http import Http, endpoint, finish, header_fields
+from denizen.models.http import Endpoint, Http, finish
 from denizen.models.providers import Provider
 from denizen.ports import Limits, ModelRequest
 
@@ -82,8 +83,7 @@ class WireModel(ABC):
         self.name = f"{self.provider.name}:{model}"
         self._origin = Origin(self.name, self.provider.name, profile_id, key := api_key.strip())
         address, setting = base_url or self.provider.base_url, f"providers.{self.provider.name}.base_url"
-        self._url = endpoint(self._base(address), self.path, setting)
-        self._headers = header_fields(self._credentials(key), headers or {})
+        self._to = Endpoint(self._base(address), self.path, setting, self._credentials(key), headers or {})
         self._limits = limits
         self.local = self.provider.local
         self._http = http or Http()
@@ -125,24 +125,20 @@ class WireModel(ABC):
         """The answer as it comes, or in one piece (`request.stream`); see `Model.stream`."""
         reply = self._reply()
         try:
-            async with self._http.post(
-                self._url, self._body(request), self._headers, stream=request.stream
-            ) as response:
+            async with self._http.post(self._to, self._body(request), stream=request.stream) as response:
                 if await self._in_one_piece(response, request):
                     reply.read(await response.read())
                 else:
-                    async for data in response.content.iter_any():
+                    while not reply.done and (data := await response.read_some()):
                         for event in reply.feed(data):
                             yield event
-                        if reply.done:
-                            break
                     for event in reply.close():
                         yield event
                     await finish(response)
             last = self._last(reply)
         except ModelError as error:
             last = Failed(error)
-        except (aiohttp.ClientError, OSError) as error:  # OSError: TimeoutError is one
+        except OSError as error:
             last = Finished(reply.message()) if reply.complete else Failed(self._cut_off(error))
         if isinstance(last, Finished) and reply.paused and not _paused_often(request):
             async for event in self._go_on(request, last.message):
@@ -167,11 +163,11 @@ class WireModel(ABC):
             return [encoded.head + comma + latest]
         return [encoded.head + comma, *encoded.blocks, latest]
 
-    async def _in_one_piece(self, response: aiohttp.ClientResponse, request: ModelRequest) -> bool:
+    async def _in_one_piece(self, response: Connection, request: ModelRequest) -> bool:
         """Whether the answer isn't a stream. Raises ModelError where it is a refusal."""
         if response.status != 200:
             raise self._refused(response.status, await response.read(), response.headers)
-        media_type = response.content_type
+        media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         if media_type == "text/html":
             raise self._origin.failure("answered with a web page: is its base_url right?")
         return media_type == "application/json" if request.stream else media_type != "text/event-stream"
@@ -186,19 +182,19 @@ class WireModel(ABC):
             return Finished(reply.message())
         return Failed(self._origin.failure("the stream ended before the answer did", "timeout"))
 
-    def _cut_off(self, error: Exception) -> ModelError:
-        if isinstance(error, aiohttp.InvalidURL | aiohttp.ClientConnectorCertificateError):
+    def _cut_off(self, error: OSError) -> ModelError:
+        if getattr(error, "verify_message", ""):  # ssl.SSLCertVerificationError, which only TLS needs to import
             return self._origin.failure(f"can't be reached: {error}")
         if isinstance(error, TimeoutError):
             return self._origin.failure(f"no answer in time ({error or 'it was too slow'})", "timeout")
-        if isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, ConnectionRefusedError):
+        if f"[Errno {errno.ECONNREFUSED}]" in str(error):  # also where each address of a host refused
             return self._origin.failure(self._nobody(), "timeout")
         return self._origin.failure(f"the connection failed: {error or type(error).__name__}", "timeout")
 
     def _nobody(self) -> str:
         """What a refused connection says."""
-        address = str(self._url.with_user(None)).removesuffix(self.path)
-        return f"nothing listens at {address} (connection refused)" + ("; is it running?" if self.local else "")
+        asked = "; is it running?" if self.local else ""
+        return f"nothing listens at {self._to.base_url} (connection refused){asked}"
 
 
 def _paused_often(request: ModelRequest) -> bool:
