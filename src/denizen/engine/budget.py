@@ -75,8 +75,8 @@ class Budget:
         return rows.get(session, 0.0), rows.get(day, 0.0)
 
     def _add(self, usd: float, session: str, day: str) -> None:
-        rows = "INSERT INTO spend VALUES (?1, ?3), (?2, ?3)"
-        self._execute(f"{rows} ON CONFLICT (name) DO UPDATE SET usd = usd + excluded.usd", session, day, usd)
+        rows = "INSERT INTO spend VALUES (?, ?), (?, ?)"
+        self._execute(f"{rows} ON CONFLICT (name) DO UPDATE SET usd = usd + excluded.usd", session, usd, day, usd)
 
     def _execute(self, statement: str, *values: object) -> list[tuple[str, float]]:
         try:
