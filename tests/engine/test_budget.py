@@ -52,6 +52,26 @@ async def test_a_day_stops_all_sessions_of_the_home_until_the_next(agent_of: Mak
     assert (await run_agent("go", agent=second, session_key="two")).stop_reason == "answered"
 
 
+async def test_small_sums_are_counted_for_the_next_process_when_the_agent_is_closed(agent_of: MakeAgent) -> None:
+    config = Config(budget=BudgetSettings(session_usd=0.005))
+    async with agent_of(say("a", cost_usd=0.003), config=config) as agent:
+        await run_agent("go", agent=agent)
+    async with agent_of(say("b", cost_usd=0.003), say("never"), config=config) as agent:
+        stops = [(await run_agent("go", agent=agent)).stop_reason for _ in range(2)]
+    assert stops == ["answered", "budget"]
+
+
+async def test_another_process_hears_of_a_cent_that_was_spent(agent_of: MakeAgent, clock: FakeClock) -> None:
+    config = Config(budget=BudgetSettings(day_usd=0.02))
+    watching = agent_of(say("a", cost_usd=0.001), say("never"), config=config)
+    await run_agent("go", agent=watching, session_key="watching")
+    spending = agent_of(*[say("b", cost_usd=0.005)] * 4, config=config)
+    for _ in range(4):
+        await run_agent("go", agent=spending, session_key="spending")
+    await clock.sleep(0.1)
+    assert (await run_agent("go", agent=watching, session_key="watching")).stop_reason == "budget"
+
+
 async def test_turns_at_once_overspend_by_what_is_in_flight_at_most(agent_of: MakeAgent) -> None:
     config = Config(budget=BudgetSettings(day_usd=1.0))
     agent = agent_of(*[dear(0.4)] * 40, tools=[look], config=config)

@@ -93,7 +93,7 @@ class Agent:
         self._changing = changing_tools(self.tools)
         self.tool_names = [tool.name for tool in self.tools]
         self.tool_tokens = estimate_text(msgspec.json.encode(self.tools.schemas).decode())
-        self.budget = Budget(self.config, self.home)
+        self.budget = Budget(self.config, self.home, self.clock)
         self.park_time = timedelta(hours=self.config.policy.park_hours)
         self.options = _options(self.config)
         self.read_only = read_only

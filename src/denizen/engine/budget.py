@@ -1,9 +1,13 @@
 """What may be spent: per turn, per session and per day, over all processes of the home."""
 
+import logging
 import sqlite3
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
+from denizen.clock import Clock
 from denizen.engine.turn import Turn, TurnOver
 from denizen.errors import DenizenError
 from denizen.messages import AssistantMessage
@@ -11,21 +15,35 @@ from denizen.messages import AssistantMessage
 if TYPE_CHECKING:
     from denizen.config import Config
 
-
 HELD = 0.01
-"""US dollars of a turn that are counted with its end, or with the call that makes them more: a write costs, too."""
+"""US dollars that a process may have spent and not written down yet: a write costs, too."""
+WRITTEN_EVERY = 1.0
+"""Seconds after which they are written with the next charge, however few they are."""
+FRESH = 0.1
+"""Seconds for which what other processes had spent is taken for granted."""
+
+_ADD = """INSERT INTO spend SELECT key, value FROM json_each(?) WHERE true
+          ON CONFLICT (name) DO UPDATE SET usd = usd + excluded.usd"""
+_log = logging.getLogger(__name__)
 
 
 class Budget:
-    """Stops a turn before the call that could overspend: at most the calls in flight, and a cent per turn, go beyond.
+    """Stops a turn before the call that could overspend: what goes beyond is the calls in flight, a cent per process,
+    and what others begin within a tenth of a second.
 
     Sums live in `spend.db` of the home, which is made with the first call that costs something.
     """
 
-    def __init__(self, config: "Config", home: Path) -> None:
+    def __init__(self, config: "Config", home: Path, clock: Clock) -> None:
         self._limits = config
         self._path = home / "spend.db"
+        self._clock = clock
         self._db: sqlite3.Connection | None = None
+        self._written: dict[str, float] = {}  # as it was when it was read
+        self._read_at = 0.0
+        self._held: dict[str, float] = {}
+        self._held_usd = 0.0
+        self._written_at = 0.0
         self._warned: set[str] = set()
 
     def check(self, turn: Turn) -> None:
@@ -34,49 +52,66 @@ class Budget:
             return
         spent = turn.account.usage.cost_usd or 0.0
         _hold("this turn", spent, self._limits.agent.max_cost_usd, "agent.max_cost_usd or --max-cost")
-        if self._db is None and not self._path.exists():
-            return
-        session, day = self._spent(*_names(turn))
-        _hold("this session", session + turn.uncharged, self._limits.budget.session_usd, "budget.session_usd")
-        _hold("today", day + turn.uncharged, self._limits.budget.day_usd, "budget.day_usd")
+        session, day = self._spent(*self._names(turn))
+        _hold("this session", session, self._limits.budget.session_usd, "budget.session_usd")
+        _hold("today", day, self._limits.budget.day_usd, "budget.day_usd")
 
     def charge(self, turn: Turn, answer: AssistantMessage) -> None:
         """Count what a call cost; one whose price nobody knows is told once, and so is what can't be counted."""
         cost = answer.usage.cost_usd
         if cost:
-            turn.uncharged += cost
-            if turn.uncharged >= HELD:
-                self.settle(turn)
+            self._held_usd += cost
+            for name in self._names(turn):
+                self._held[name] = self._held.get(name, 0.0) + cost
+            if self._held_usd >= HELD or self._clock.monotonic() - self._written_at >= WRITTEN_EVERY:
+                try:
+                    self._write()
+                except DenizenError as error:
+                    turn.notice(str(error), warning=True)  # the answer is paid for and kept all the same
         elif cost is None and not turn.agent.model.local:
             self._warn(turn, answer.model or turn.agent.model.name)
 
-    def settle(self, turn: Turn) -> None:
-        """Count what the turn's calls cost and isn't counted yet."""
-        if not turn.uncharged:
-            return
-        try:
-            self._add(turn.uncharged, *_names(turn))
-        except DenizenError as error:
-            turn.notice(str(error), warning=True)  # the answer is paid for and kept all the same
-        turn.uncharged = 0.0
-
     def close(self) -> None:
-        """Close the file."""
+        """Write what isn't written yet, and close the file."""
+        try:
+            if self._held:
+                self._write()
+        except DenizenError as error:
+            _log.warning("%s", error)
         if self._db:
             self._db.close()
+            self._db = None
 
     def _warn(self, turn: Turn, model: str) -> None:
         if model not in self._warned:
             self._warned.add(model)
             turn.notice(f"What calls of {model} cost isn't known: budgets can't count them.", warning=True)
 
-    def _spent(self, session: str, day: str) -> tuple[float, float]:
-        rows = dict(self._execute("SELECT name, usd FROM spend WHERE name IN (?, ?)", session, day))
-        return rows.get(session, 0.0), rows.get(day, 0.0)
+    def _names(self, turn: Turn) -> tuple[str, str]:
+        return turn.session.key, f"day {self._clock.now().date().isoformat()}"
 
-    def _add(self, usd: float, session: str, day: str) -> None:
-        rows = "INSERT INTO spend VALUES (?, ?), (?, ?)"
-        self._execute(f"{rows} ON CONFLICT (name) DO UPDATE SET usd = usd + excluded.usd", session, usd, day, usd)
+    def _spent(self, session: str, day: str) -> tuple[float, float]:
+        now = self._clock.monotonic()
+        if now - self._read_at >= FRESH:
+            self._written.clear()
+            self._read_at = now
+        written = self._written
+        if session not in written or day not in written:
+            written |= {session: 0.0, day: 0.0, **self._read(session, day)}
+        return written[session] + self._held.get(session, 0.0), written[day] + self._held.get(day, 0.0)
+
+    def _read(self, session: str, day: str) -> dict[str, float]:
+        if self._db is None and not self._path.exists():
+            return {}
+        return dict(self._execute("SELECT name, usd FROM spend WHERE name IN (?, ?)", session, day))
+
+    def _write(self) -> None:
+        self._written_at = self._clock.monotonic()
+        sums = msgspec.json.encode(self._held).decode()
+        self._execute(_ADD, sums)
+        self._held.clear()
+        self._held_usd = 0.0
+        self._written.clear()
 
     def _execute(self, statement: str, *values: object) -> list[tuple[str, float]]:
         try:
@@ -95,10 +130,6 @@ class Budget:
             self._db.execute("PRAGMA synchronous = NORMAL")  # written, not synced: a call must not wait for the disk
             self._db.execute("CREATE TABLE IF NOT EXISTS spend (name TEXT PRIMARY KEY, usd REAL) WITHOUT ROWID")
         return self._db
-
-
-def _names(turn: Turn) -> tuple[str, str]:
-    return turn.session.key, f"day {turn.agent.clock.now().date().isoformat()}"
 
 
 def _hold(what: str, spent: float, limit: float, setting: str) -> None:

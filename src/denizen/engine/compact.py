@@ -25,8 +25,6 @@ async def compact(agent: Agent, session: Session, io: TurnIO) -> bool:
         entry = await summary_entry(turn, 1)
     except TurnOver as over:
         raise DenizenError(over.note) from None
-    finally:
-        agent.budget.settle(turn)
     if entry is None:
         return False
     if entry.unsummarised:

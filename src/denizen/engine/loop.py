@@ -168,7 +168,6 @@ async def _finish(turn: Turn, stop: TurnStop, note: str = "") -> RunResult:
     end = _end(turn, stop, note)
     if stop != "parked":
         await turn.append(end)
-    turn.agent.budget.settle(turn)
     result = result_of(turn, end, account.messages)
     turn.emit(Done(result))
     return result

@@ -32,9 +32,8 @@ class TurnOver(Exception):
 class Turn:
     """What the parts of the loop share.
 
-    `moved` is as the session was when it began; `tries` counts typed answers; `uncharged` is what its calls cost
-    in US dollars beyond what the budgets have counted; `kept`: the files were snapshotted
-    before this iteration's first call that could change them.
+    `moved` is as the session was when it began; `tries` counts typed answers; `kept`: the files were
+    snapshotted before this iteration's first call that could change them.
     """
 
     agent: "Agent"
@@ -48,7 +47,6 @@ class Turn:
     value: object = None
     tries: int = 0
     retries: int = 0
-    uncharged: float = 0.0
     last_usage: Usage | None = None
     steers: list[str] = field(default_factory=list)
     follow_ups: list[str] = field(default_factory=list)
