@@ -252,6 +252,14 @@ def test_a_session_is_replayed_and_what_differs_is_shown(denizen: Run, model: Mo
     assert (repo / "hello.py").read_text() == 'print("good bye")\n'
 
 
+def test_a_session_is_replayed_without_a_key(denizen: Run, model: Model, home: Path) -> None:
+    model.plays("$(view hello.py)", "It prints.")
+    denizen("code", "--session", "told", "What does it do?")
+    (home / "denizen.toml").write_text('model = "openrouter:some/model"\n')
+    assert denizen("ask", "hi").status == 2
+    assert denizen("replay", "told").out.endswith("1 as recorded, 0 different\n")
+
+
 def test_a_session_goes_on_with_the_profile_it_began_with(denizen: Run, model: Model) -> None:
     model.plays("$(note hello.py greets)", "It greets.")
     denizen("code", "--session", "tale", "What does it do?")

@@ -3,9 +3,10 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Run
+from tests.cli.conftest import PROGRAM, Run
 
 import denizen as package
 
@@ -51,6 +52,14 @@ def test_help_for_ask_names_its_options(denizen: Run) -> None:
     assert [option for option in options if option not in out] == []
 
 
+def test_help_names_only_options_that_have_an_effect(denizen: Run) -> None:
+    asks = ("--no-stream", "--yes", "--non-interactive", "--quiet")
+    limits = ("--model", "--max-cost", "--auto-approve", "--read-only")
+    replay, acp = denizen("replay", "--help").out, denizen("acp", "--help").out
+    assert [option for option in (*asks, *limits) if option in replay] == []
+    assert [option for option in (*asks, *limits, "--json") if option in acp] == [*limits]
+
+
 def test_version(denizen: Run) -> None:
     assert denizen("--version").out == f"denizen, version {package.__version__}\n"
 
@@ -65,6 +74,14 @@ def test_an_unknown_command_is_wrong_use(denizen: Run) -> None:
 def test_streams_that_are_closed_are_no_reason_to_fail(denizen: Run, environ: dict[str, str]) -> None:
     command = f"exec {sys.executable} -m denizen config path <&- >&- 2>&-"
     assert subprocess.run(["sh", "-c", command], env=environ, check=False).returncode == 0
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["ask", "--help"], ["--version"]], ids=" ".join)
+def test_a_help_that_cannot_be_written_is_a_failure(environ: dict[str, str], arguments: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        ran = subprocess.run([*PROGRAM, *arguments], env=environ, stdout=full, stderr=subprocess.PIPE, check=False)
+    assert ran.returncode == 1
+    assert ran.stderr.decode() == "error: Standard output can't be written: No space left on device.\n"
 
 
 @pytest.mark.parametrize(

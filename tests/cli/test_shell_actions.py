@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import OnTerminal, Run
-from tests.cli.model import Model
+from tests.cli.model import Model, call
 
 LOOKS = "Let me look.\n$(read hello.py)"
 ANSWERS = "$(done It prints hello (once).)"
@@ -58,6 +58,20 @@ def test_a_session_may_change_between_the_two(denizen: Run, model: Model) -> Non
     denizen("ask", "--session", "s", "--actions", "shell", "hi")
     assert denizen("ask", "--session", "s", "hi").out == "Hello again.\n"
     assert denizen("ask", "--session", "s", "--actions", "shell", "hi").out == "It prints hello (once).\n"
+
+
+def test_its_session_is_replayed_without_saying_it_again(denizen: Run, model: Model) -> None:
+    model.plays(LOOKS, ANSWERS)
+    denizen("ask", "--session", "s", "--actions", "shell", "hi")
+    assert denizen("replay", "s").out.endswith("1 as recorded, 0 different\n")
+
+
+@pytest.mark.usefixtures("asks_about_writes")
+def test_a_structured_call_that_parks_it_is_answered_so_too(denizen: Run, model: Model, repo: Path) -> None:
+    model.plays(call("write", path="new.txt", content="x"), "$(done Written.)")
+    assert denizen("ask", "--session", "s", "--actions", "shell", "hi").status == 4
+    assert denizen("answer", "s", "yes").out == "Written.\n"
+    assert (repo / "new.txt").read_text() == "x"
 
 
 @pytest.mark.usefixtures("asks_about_writes")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from denizen.cli.options import TurnOptions, new_name, turn_options
+from denizen.cli.options import MODEL, WORKPLACE, TurnOptions, new_name, turn_options
 from denizen.cli.turns import run
 from denizen.clock import SystemClock
 from denizen.engine import Agent
@@ -14,7 +14,7 @@ from denizen.errors import DenizenError
 
 
 @click.command("acp")
-@turn_options(session=False, profile="coder")
+@turn_options((MODEL, WORKPLACE), profile="coder")
 def acp(options: TurnOptions) -> int:
     """Serve the agent to an editor over the Agent Client Protocol, on standard input and output.
 

@@ -1,24 +1,21 @@
 """`denizen answer`: what a parked turn waits for."""
 
 import asyncio
-import dataclasses
 import shlex
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Literal
 
 import click
 import msgspec
 
-from denizen.actions.shell import is_command
 from denizen.cli.approval import described, understand
 from denizen.cli.coding import carry_out
 from denizen.cli.home import short_name, store
 from denizen.cli.json_lines import JsonLines
-from denizen.cli.options import TurnOptions, turn_options
+from denizen.cli.options import MODEL, TERMINAL, WORKPLACE, TurnOptions, turn_options
 from denizen.cli.output import write
 from denizen.cli.terminal import Terminal
-from denizen.cli.turns import STATUS, opened, profile_of, run, settled, workspace_of
+from denizen.cli.turns import STATUS, as_it_began, opened, run, settled
 from denizen.config.load import Loaded
 from denizen.engine import run_turn
 from denizen.engine.resume import question_of, unfinished
@@ -39,12 +36,12 @@ Scope = Literal["once", "session", "always"]
 @click.option(
     "--always", "scope", flag_value="always", help="Say yes for ever: it becomes a rule of the configuration."
 )
-@turn_options(session=False)
+@turn_options((MODEL, WORKPLACE, TERMINAL))
 def answer(name: str, words: tuple[str, ...], scope: Scope | None, options: TurnOptions) -> int:
     """Answer the question that a parked turn waits for, and go on with it.
 
     Anything but yes or no is said to the agent in place of running the call. Without an answer the question is shown.
-    The turn goes on as the session began: in its folder, unless --workspace names another, and with its profile.
+    The turn goes on as it began, in its folder and with its profile, unless --workspace or --profile names another.
     """
     with options.host() as host, asyncio.Runner() as runner:
         entries = runner.run(store().read(name))
@@ -53,19 +50,8 @@ def answer(name: str, words: tuple[str, ...], scope: Scope | None, options: Turn
             _show(name, request, host)
             return STATUS["parked"]
         given = _answer(request, " ".join(words), scope)
-        goes_on = _as_it_began(options, entries, request)
+        goes_on = as_it_began(options, entries)
         return run(runner, _go_on(name, given, goes_on, settled(goes_on), host))
-
-
-def _as_it_began(options: TurnOptions, entries: Sequence[AnyEntry], request: Ask) -> TurnOptions:
-    """The options with the folder and the profile of the session, and the action format that the call was made in."""
-    began = workspace_of(entries)
-    return dataclasses.replace(
-        options,
-        workspace=options.workspace or (Path(began) if began else None),
-        profile=profile_of(entries) or options.profile,
-        actions=options.actions or ("shell" if is_command(request.call_id) else None),
-    )
 
 
 async def _go_on(

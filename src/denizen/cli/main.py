@@ -1,6 +1,7 @@
 """`denizen`: the commands, each loaded when it is called, and what a failure means for the exit status."""
 
 import difflib
+import errno
 import importlib
 import os
 import sys
@@ -9,7 +10,7 @@ from collections.abc import Sequence
 import click
 
 from denizen import __version__
-from denizen.cli.output import say_error
+from denizen.cli.output import not_written, say_error
 from denizen.errors import ConfigError, DenizenError
 
 FAILED, WRONG_USE, CANCELLED = 1, 2, 130
@@ -98,6 +99,11 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return WRONG_USE if isinstance(error, ConfigError) else FAILED
     except (click.Abort, KeyboardInterrupt):
         return CANCELLED
+    except OSError as error:  # click itself prints helps and versions
+        if error.errno != errno.ENOSPC or error.filename:
+            raise
+        say_error(not_written(error))
+        return FAILED
     return status if isinstance(status, int) else 0
 
 
@@ -108,7 +114,7 @@ def _flushed(status: int) -> int:
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if status == 0:
-            say_error(DenizenError(f"Standard output can't be written: {error.strerror}."))
+            say_error(not_written(error))
     else:
         return status
     return status or FAILED

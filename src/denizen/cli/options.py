@@ -1,10 +1,10 @@
-"""The options that `ask`, `chat` and `answer` share, and the agent and the host that they describe."""
+"""The options that commands share which run turns, and the agent and the host that they describe."""
 
 import dataclasses
 import functools
 import secrets
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from denizen.cli.approval import Person
-from denizen.cli.home import is_ours
+from denizen.cli.home import is_ours, store
 from denizen.cli.json_lines import JsonLines
 from denizen.cli.lines import terminal_lines
 from denizen.cli.terminal import Terminal
@@ -22,32 +22,31 @@ from denizen.config.load import Loaded, load
 from denizen.engine import Agent
 from denizen.engine.profiles import PROFILES
 from denizen.errors import ConfigError
-from denizen.ports import SessionInfo
-from denizen.sessions import JsonlStore
+from denizen.ports import Model, SessionInfo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnOptions:
     """What the command line said."""
 
-    model: str
+    usual_profile: str
+    profile: str | None = None
     session: str = ""
     continue_: bool = False
-    workspace: Path | None
-    config: Path | None
-    profile: str | None
-    usual_profile: str
-    actions: str | None
-    driver: str
-    max_iterations: int | None
-    max_cost: float | None
-    json: bool
-    no_stream: bool
-    yes: bool
-    auto_approve: str | None
-    non_interactive: bool
-    read_only: bool
-    quiet: bool
+    model: str = ""
+    max_iterations: int | None = None
+    max_cost: float | None = None
+    auto_approve: str | None = None
+    read_only: bool = False
+    workspace: Path | None = None
+    config: Path | None = None
+    actions: str | None = None
+    driver: str = ""
+    json: bool = False
+    no_stream: bool = False
+    yes: bool = False
+    non_interactive: bool = False
+    quiet: bool = False
 
     @property
     def interactive(self) -> bool:
@@ -70,10 +69,10 @@ class TurnOptions:
             overrides["policy"] = {"auto_approve": self.auto_approve}
         return load(self.config, workspace=self.workspace, overrides=overrides)
 
-    def agent(self, loaded: Loaded) -> Agent:
-        """The agent to run turns with. Raises ConfigError."""
+    def agent(self, loaded: Loaded, model: Model | None = None) -> Agent:
+        """The agent to run turns with; `model` stands in for the configured one. Raises ConfigError."""
         profile = self.profile or self.usual_profile
-        return Agent(loaded.config, environ=loaded.environ, profile=profile, read_only=self.read_only)
+        return Agent(loaded.config, environ=loaded.environ, profile=profile, model=model, read_only=self.read_only)
 
     def host(self, commands: list[str] | None = None) -> Terminal | JsonLines:
         """Where a turn is shown and who is asked; `commands` is for those that are typed while the agent works."""
@@ -87,11 +86,10 @@ class TurnOptions:
         It is the session of `--session`, else the one of `--continue`, else a new one. Raises ConfigError where there
         is none to continue, or must be one that has `begun` and isn't.
         """
-        home, workspace = places(loaded.config)
-        store = JsonlStore(home / "sessions", clock=SystemClock())
-        info = store.info(self.session) if self.session else None
+        info = store().info(self.session) if self.session else None
         if self.continue_ and not self.session:
-            info = await _last(store, workspace)
+            _, workspace = places(loaded.config)
+            info = await _last(workspace)
         if begun and info is None:
             raise ConfigError(f"There is no session {self.session}. Give a message, and it begins.")
         name = self.session or (info.key if info else new_name(SystemClock()))
@@ -99,8 +97,8 @@ class TurnOptions:
         return dataclasses.replace(self, session=name, profile=self.profile or began)
 
 
-async def _last(store: JsonlStore, workspace: Path) -> SessionInfo:
-    for info in await store.list():
+async def _last(workspace: Path) -> SessionInfo:
+    for info in await store().list():
         if info.workspace == str(workspace) and is_ours(info.key):
             return info
     raise ConfigError(f"There is no session to continue in {workspace}. Begin one without --continue.")
@@ -111,14 +109,31 @@ def new_name(clock: Clock) -> str:
     return f"{clock.now():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
 
 
-_SESSION = (
+Group = tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...]
+"""Options that belong together."""
+
+SESSION: Group = (
     click.option("--session", default="", metavar="NAME", help="The conversation to go on with, or to begin."),
     click.option(
         "--continue", "--resume", "continue_", is_flag=True, help="Go on with the last one in this workspace."
     ),
 )
-_TURN = (
+"""Which session it is about."""
+
+MODEL: Group = (
     click.option("--model", default="", metavar="PROVIDER:MODEL", help="Who thinks; `denizen models` lists them."),
+    click.option("--max-iterations", "--max-turns", type=click.IntRange(1), metavar="N", help="Model calls at most."),
+    click.option("--max-cost", type=click.FloatRange(0), metavar="USD", help="US dollars at most."),
+    click.option(
+        "--auto-approve",
+        type=click.Choice(["low", "medium", "high"]),
+        help="Edits up to this risk are made without asking (policy.auto_approve; else high: all edits).",
+    ),
+    click.option("--read-only", is_flag=True, help="Refuse everything but reading."),
+)
+"""Who thinks, and how far that may go."""
+
+WORKPLACE: Group = (
     click.option(
         "--workspace",
         type=click.Path(exists=True, file_okay=False, path_type=Path),
@@ -133,26 +148,23 @@ _TURN = (
         "--actions", type=click.Choice(["native", "shell"]), help="Structured calls, or $(cmd) in text (agent.actions)."
     ),
     click.option("--driver", default="", metavar="NAME", help="What steers: simple, planning, reflective, a file."),
-    click.option("--max-iterations", "--max-turns", type=click.IntRange(1), metavar="N", help="Model calls at most."),
-    click.option("--max-cost", type=click.FloatRange(0), metavar="USD", help="US dollars at most."),
+)
+"""Where the agent works, and how."""
+
+TERMINAL: Group = (
     click.option("--json", is_flag=True, help="Print every event as a line of JSON; the last is `done`."),
     click.option("--no-stream", is_flag=True, help="Wait for whole answers."),
     click.option("--yes", is_flag=True, help="Answer every question about a tool with yes."),
-    click.option(
-        "--auto-approve",
-        type=click.Choice(["low", "medium", "high"]),
-        help="Edits up to this risk are made without asking (policy.auto_approve; else high: all edits).",
-    ),
     click.option("--non-interactive", is_flag=True, help="Ask nothing: what needs a question is refused."),
-    click.option("--read-only", is_flag=True, help="Refuse everything but reading."),
     click.option("--quiet", is_flag=True, help="Print the reply alone."),
 )
+"""What is printed, and what is asked."""
 
 
 def turn_options(
-    *, session: bool = True, profile: str = "assistant"
+    groups: Sequence[Group] = (SESSION, MODEL, WORKPLACE, TERMINAL), *, profile: str = "assistant"
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Give a command these options, as one argument `options`; `session`: also those that choose a session."""
+    """Give a command the options of these groups and the profile, as one argument `options`."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(command)
@@ -162,9 +174,9 @@ def turn_options(
             _check(options)
             return command(options=options, **given)
 
-        what = f"What the agent sees and how it acts (of a new session: {profile})."
+        what = f"What the agent sees and how it acts ({profile}, unless the session began with another)."
         chosen = click.option("--profile", metavar="NAME", help=what)
-        for option in reversed((*(_SESSION if session else ()), *_TURN, chosen)):
+        for option in reversed((*(option for group in groups for option in group), chosen)):
             with_options = option(with_options)
         return with_options
 

@@ -16,7 +16,12 @@ def write(text: str) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise DenizenError(f"Standard output can't be written: {error.strerror}.") from error
+        raise not_written(error) from error
+
+
+def not_written(error: OSError) -> DenizenError:
+    """What to say of standard output that failed."""
+    return DenizenError(f"Standard output can't be written: {error.strerror}.")
 
 
 def say_error(error: DenizenError) -> None:

@@ -1,18 +1,19 @@
 """`denizen replay`: a session gone through again with its recorded replies."""
 
 import asyncio
-import dataclasses
-from pathlib import Path
+from collections.abc import Sequence
 
 import click
 import msgspec
 
 from denizen.cli.home import store
-from denizen.cli.options import TurnOptions, turn_options
+from denizen.cli.options import WORKPLACE, TurnOptions, turn_options
 from denizen.cli.output import write
 from denizen.cli.text import cut, one_line, printable
-from denizen.cli.turns import profile_of, run, settled, workspace_of
+from denizen.cli.turns import as_it_began, run, settled
 from denizen.config.load import Loaded
+from denizen.engine.recorded import Recorded
+from denizen.entries import AnyEntry
 from denizen.worlds.code.replay import Step, replay
 
 SHOWN = 100
@@ -22,27 +23,26 @@ SHOWN = 100
 @click.command("replay")
 @click.argument("name", metavar="SESSION")
 @click.option("--from", "start", default="", metavar="ENTRY", help="From the turn that holds this entry on.")
-@turn_options(session=False)
+@click.option("--json", is_flag=True, help="One JSON object a line for each call.")
+@turn_options((WORKPLACE,))
 def replay_session(name: str, start: str, options: TurnOptions) -> int:
     """Go through a session again and say where tools now answer differently.
 
     The model's replies are the recorded ones: nothing is asked, and nothing is spent. The tools run in a copy of the
     files as they were when the session first changed them; what reaches out, and what a person answered, isn't run.
-    The exit status is 1 where something differs.
+    Folder, profile and action format are the session's, unless options name others. The exit status is 1 where
+    something differs.
     """
     entries = asyncio.run(store().read(name))
-    began = workspace_of(entries)
-    options = dataclasses.replace(options, profile=profile_of(entries) or options.profile)
-    if began and not options.workspace:
-        options = dataclasses.replace(options, workspace=Path(began))
+    options = as_it_began(options, entries)
     with asyncio.Runner() as runner:
-        return run(runner, _replay(name, start, options, settled(options)))
+        return run(runner, _replay(entries, start, options, settled(options)))
 
 
-async def _replay(name: str, start: str, options: TurnOptions, loaded: Loaded) -> int:
+async def _replay(entries: Sequence[AnyEntry], start: str, options: TurnOptions, loaded: Loaded) -> int:
     same = differing = 0
-    async with options.agent(loaded) as agent:
-        async for step in replay(agent, await store().read(name), start=start):
+    async with options.agent(loaded, model=Recorded("recorded", lambda: None)) as agent:
+        async for step in replay(agent, entries, start=start):
             (_print_json if options.json else _show)(step)
             differing += step.differs
             same += step.now is not None and not step.differs

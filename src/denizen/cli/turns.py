@@ -18,7 +18,8 @@ from denizen.config.home import places
 from denizen.config.load import Loaded
 from denizen.config.trust import awaiting_trust, trust
 from denizen.engine import Agent
-from denizen.entries import AnyEntry, SessionEntry
+from denizen.engine.feed import PROMPT
+from denizen.entries import AnyEntry, SessionEntry, StateEntry
 from denizen.events import Notice
 from denizen.ports import Session
 
@@ -60,7 +61,7 @@ async def opened(agent: Agent, name: str, host: Terminal | JsonLines) -> AsyncGe
     try:
         for warning in session.warnings:
             host.emit(Notice(warning, "warning"))
-        began = workspace_of(session.entries)
+        began = _workspace_of(session.entries)
         if began not in ("", str(agent.workspace)):
             host.emit(Notice(f"This session began in {began}; it goes on in {agent.workspace}.", "warning"))
         yield session
@@ -91,11 +92,19 @@ def run(runner: asyncio.Runner, work: Coroutine[Any, Any, _Result]) -> _Result:
         raise click.Abort from None
 
 
-def profile_of(entries: Sequence[AnyEntry]) -> str:
-    """The profile a session began with; empty where it doesn't say."""
-    return next((entry.profile for entry in entries if isinstance(entry, SessionEntry)), "")
+def as_it_began(options: TurnOptions, entries: Sequence[AnyEntry]) -> TurnOptions:
+    """The options, and where they say nothing a session's own: its folder, its profile, its last action format."""
+    began = _workspace_of(entries)
+    profile = next((entry.profile for entry in entries if isinstance(entry, SessionEntry)), "")
+    prompts = (entry.value for entry in reversed(entries) if isinstance(entry, StateEntry) and entry.name == PROMPT)
+    return dataclasses.replace(
+        options,
+        workspace=options.workspace or (Path(began) if began else None),
+        profile=options.profile or profile or None,
+        actions=options.actions or next(prompts, {}).get("actions"),
+    )
 
 
-def workspace_of(entries: Sequence[AnyEntry]) -> str:
+def _workspace_of(entries: Sequence[AnyEntry]) -> str:
     """Where a session began; empty where it doesn't say."""
     return next((entry.workspace for entry in entries if isinstance(entry, SessionEntry)), "")

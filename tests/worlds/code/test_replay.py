@@ -5,12 +5,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from tests.cli.test_cancel import wait_until
 from tests.engine.scene import Host
 
 from denizen import Agent, Config, run_agent
-from denizen.config.settings import PolicySettings
+from denizen.config.settings import AgentSettings, PolicySettings
 from denizen.engine.undo import undo
 from denizen.entries import EndEntry
 from denizen.errors import SessionError
@@ -92,6 +93,14 @@ async def test_a_parked_turn_and_an_undone_one_are_no_trouble(coder: Callable[..
         assert (await run_agent("Choose", agent=agent)).stop_reason == "parked"
         steps = await replayed(agent)
     assert shown(steps) == [("view hello.py", True, False)]
+
+
+async def test_it_goes_on_as_long_as_the_session_did_whatever_the_limit_is_now(coder: Callable[..., Agent]) -> None:
+    async with coder(LOOK, "$(text-search hello)", "Hello.") as agent:
+        await run_agent("What is here?", agent=agent)
+        agent.config = msgspec.structs.replace(agent.config, agent=AgentSettings(max_iterations=1))
+        steps = await replayed(agent)
+    assert shown(steps) == [("view hello.py", True, False), ("text-search hello", True, False)]
 
 
 async def test_it_begins_at_the_turn_of_an_entry(coder: Callable[..., Agent]) -> None:

@@ -68,8 +68,8 @@ class Shell:
 
     def report(self, results: Sequence[ToolResult]) -> Sequence[Message]:
         """The outputs in one message, numbered as the commands were; results of structured calls as they are."""
-        ours = [result for result in results if is_command(result.call_id)]
-        others = [result for result in results if not is_command(result.call_id)]
+        ours = [result for result in results if _is_command(result.call_id)]
+        others = [result for result in results if not _is_command(result.call_id)]
         outputs = [UserMessage(_outputs(sorted(ours, key=_number)))] if ours else []
         return [*self._native.report(others), *outputs]
 
@@ -78,7 +78,7 @@ class Shell:
         return show(call, tools)
 
 
-def is_command(call_id: str) -> bool:
+def _is_command(call_id: str) -> bool:
     """Whether the call was made by a command."""
     return _OUR_ID.fullmatch(call_id) is not None
 

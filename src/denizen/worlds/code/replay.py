@@ -186,7 +186,8 @@ async def _replaying(agent: Agent, entries: Sequence[AnyEntry]) -> AsyncGenerato
     async with AsyncExitStack() as stack:
         home = stack.enter_context(tempfile.TemporaryDirectory(prefix="denizen-replay-"))
         copy = await stack.enter_async_context(agent.checkpoints.worktree(kept or await agent.checkpoints.snapshot()))
-        config = msgspec.structs.replace(agent.config, home=Path(home), workspace=copy.path)
+        limits = msgspec.structs.replace(agent.config.agent, max_iterations=len(entries))  # no turn had more
+        config = msgspec.structs.replace(agent.config, home=Path(home), workspace=copy.path, agent=limits)
         model = Recorded(agent.model.name, person.reply)
         again = await stack.enter_async_context(
             Agent(config, profile=agent.profile, model=model, environ=agent.environ)
