@@ -15,6 +15,8 @@ class Language:
     """A language: the package of its grammar and the function there, and what its files are called.
 
     `names` are endings (`.py`) and whole names (`Rakefile`); `interpreters` stand in the first line of a script.
+    `queries` names the files with its queries, where there are several: what is found by more than one counts as the
+    first says.
     """
 
     package: str
@@ -27,16 +29,31 @@ class Language:
 
 LANGUAGES: Mapping[str, Language] = {
     "python": Language("tree_sitter_python", (".py", ".pyi", ".pyw"), ("python",), docstrings=True),
-    "javascript": Language("tree_sitter_javascript", (".js", ".mjs", ".cjs", ".jsx"), ("node", "bun")),
-    "typescript": Language(
-        "tree_sitter_typescript", (".ts", ".mts", ".cts"), ("deno", "tsx"), function="language_typescript"
+    "javascript": Language(
+        "tree_sitter_javascript",
+        (".js", ".mjs", ".cjs", ".jsx"),
+        ("node", "bun"),
+        queries=("javascript", "jsx", "ecmascript"),
     ),
-    "tsx": Language("tree_sitter_typescript", (".tsx",), function="language_tsx", queries=("typescript", "tsx")),
+    "typescript": Language(
+        "tree_sitter_typescript",
+        (".ts", ".mts", ".cts"),
+        ("deno", "tsx"),
+        function="language_typescript",
+        queries=("typescript", "ecmascript"),
+    ),
+    "tsx": Language(
+        "tree_sitter_typescript", (".tsx",), function="language_tsx", queries=("typescript", "jsx", "ecmascript")
+    ),
     "go": Language("tree_sitter_go", (".go",)),
     "rust": Language("tree_sitter_rust", (".rs",)),
     "java": Language("tree_sitter_java", (".java",)),
-    "c": Language("tree_sitter_c", (".c", ".h")),
-    "cpp": Language("tree_sitter_cpp", (".cpp", ".cc", ".cxx", ".hpp", ".hh", ".hxx", ".ipp", ".inl", ".h++", ".c++")),
+    "c": Language("tree_sitter_c", (".c", ".h"), queries=("c", "c_family")),
+    "cpp": Language(
+        "tree_sitter_cpp",
+        (".cpp", ".cc", ".cxx", ".hpp", ".hh", ".hxx", ".ipp", ".inl", ".h++", ".c++"),
+        queries=("cpp", "c_family"),
+    ),
     "csharp": Language("tree_sitter_c_sharp", (".cs",)),
     "ruby": Language(
         "tree_sitter_ruby", (".rb", ".rake", ".gemspec", ".ru", "Rakefile", "Gemfile", "Vagrantfile"), ("ruby",)

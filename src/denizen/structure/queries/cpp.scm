@@ -1,15 +1,7 @@
 (namespace_definition name: (_) @name) @module
 (class_specifier name: (_) @name body: (_) @body) @class
-(struct_specifier name: (_) @name body: (_) @body) @struct
-(union_specifier name: (_) @name body: (_) @body) @union
-(enum_specifier name: (_) @name body: (_) @body) @enum
 (concept_definition name: (identifier) @name) @type
 (alias_declaration name: (type_identifier) @name) @type
-(type_definition type: (struct_specifier body: (_) @body) declarator: (type_identifier) @name) @struct
-(type_definition type: (union_specifier body: (_) @body) declarator: (type_identifier) @name) @union
-(type_definition type: (enum_specifier body: (_) @body) declarator: (type_identifier) @name) @enum
-(type_definition declarator: (type_identifier) @name) @type
-(enumerator name: (identifier) @name) @variant
 (function_definition declarator: [
   (function_declarator declarator: (_) @name)
   (_ (function_declarator declarator: (_) @name))
@@ -26,14 +18,6 @@
   (_ declarator: (field_identifier) @name)
   (reference_declarator (field_identifier) @name)
   (_ declarator: (_ declarator: (field_identifier) @name))]) @field
-(declaration declarator: [
-  (identifier) @name
-  (init_declarator declarator: (identifier) @name)
-  (pointer_declarator declarator: (identifier) @name)
-  (array_declarator declarator: (identifier) @name)
-  (init_declarator declarator: (_ declarator: (identifier) @name))]) @variable
-(preproc_def name: (identifier) @name) @macro
-(preproc_function_def name: (identifier) @name) @macro
 
 (call_expression function: [
   (identifier) @call
@@ -48,7 +32,5 @@
   (type_identifier) @base
   (template_type name: (type_identifier) @base)
   (qualified_identifier name: (type_identifier) @base)])
-(preproc_include path: (_) @import)
 
-(comment) @comment
 (template_declaration) @whole

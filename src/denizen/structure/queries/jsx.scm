@@ -1,3 +1,3 @@
-; Added to typescript.scm for files with elements in them.
+; Elements in a script.
 (jsx_opening_element name: [(identifier) @call (member_expression property: (_) @call)] (#match? @call "^[A-Z]"))
 (jsx_self_closing_element name: [(identifier) @call (member_expression property: (_) @call)] (#match? @call "^[A-Z]"))
