@@ -9,7 +9,7 @@ import msgspec
 from denizen.checkpoints import Shadow
 from denizen.engine import Agent, run_turn
 from denizen.engine.resume import question_of
-from denizen.engine.snapshots import AFTER, BEFORE, keep, stretch_of
+from denizen.engine.snapshots import AFTER, BEFORE, Stretch, keep, stretch_of
 from denizen.engine.undo import take_back
 from denizen.entries import AnyEntry, CheckpointEntry, EndEntry, StateEntry, SystemEntry, UserEntry
 from denizen.errors import DenizenError
@@ -212,10 +212,15 @@ def _last_task(entries: Sequence[AnyEntry]) -> tuple[dict[str, object], Sequence
     return {}, ()
 
 
+def _done(session: Session) -> Stretch:
+    """What was done to the files since the last task began."""
+    value, since = _last_task(session.entries)
+    return stretch_of(since, str(value.get("began", "")))
+
+
 async def _changed(checkpoints: Shadow, session: Session) -> Sequence[str]:
     """What the agent changed since the task began, and is still so; what the user did meanwhile is not the task's."""
-    value, since = _last_task(session.entries)
-    done = stretch_of(since, str(value.get("began", "")))
+    done = _done(session)
     ours = await checkpoints.touched(done.ours)
     return [path for path in (await checkpoints.diff(done.first)).paths if path in ours] if ours else []
 
@@ -235,8 +240,7 @@ def _redacted(agent: Agent, verdict: Verdict) -> Verdict:
 
 
 async def _roll_back(agent: Agent, session: Session, io: TurnIO) -> bool:
-    value, since = _last_task(session.entries)
-    done = stretch_of(since, str(value.get("began", "")))
+    done = _done(session)
     if not done.ours:
         return False
     try:
