@@ -2,9 +2,6 @@
 
 import asyncio
 import json
-import os
-import subprocess
-import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,11 +10,11 @@ from typing import Any
 import acp
 import pytest
 from acp.schema import AllowedOutcome, DeniedOutcome, RequestPermissionResponse
+from tests.cli.conftest import PROGRAM, Run
 from tests.cli.model import Model, call, stalls
 from tests.cli.test_cancel import wait_until
 
 from denizen.messages import AssistantMessage, ToolCall
-from denizen.testing import LoopbackOpenAI
 
 
 class Editor:
@@ -56,39 +53,21 @@ class Editor:
         return "".join(update.content.text for update in self.of("agent_message_chunk"))
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    folder = tmp_path / "home"
-    folder.mkdir(mode=0o700)
-    return folder
-
-
-@pytest.fixture
-def repo(tmp_path: Path) -> Path:
-    folder = tmp_path / "repo"
-    folder.mkdir()
-    subprocess.run(["git", "init", "--quiet", folder], check=True)
-    (folder / "hello.py").write_text('print("hello")\n')
-    return folder
-
-
-@pytest.fixture
-def model(home: Path, loopback_openai: LoopbackOpenAI) -> Model:
-    settings = f'model = "test:scripted"\n[providers.test]\nbase_url = "{loopback_openai.base_url}"\n'
-    (home / "denizen.toml").write_text(settings + '[agent]\nactions = "native"\n')
-    return Model(loopback_openai)
+@pytest.fixture(autouse=True)
+def structured_calls(home: Path, model: Model) -> None:
+    """The user's choice: the coder acts by them, too."""
+    with (home / "denizen.toml").open("a") as file:
+        file.write('[agent]\nactions = "native"\n')
 
 
 Connect = Callable[[Editor], Any]
 
 
 @pytest.fixture
-def connect(home: Path, repo: Path) -> Connect:
+def connect(repo: Path, environ: dict[str, str]) -> Connect:
     @asynccontextmanager
     async def connected(editor: Editor) -> AsyncGenerator[Any]:
-        environ = os.environ | {"DENIZEN_HOME": str(home)}
-        command = [sys.executable, "-m", "denizen", "acp"]
-        async with acp.spawn_agent_process(editor, *command, env=environ, cwd=repo) as (agent, _):  # pyrefly: ignore
+        async with acp.spawn_agent_process(editor, *PROGRAM, "acp", env=environ, cwd=repo) as (agent, _):  # pyrefly: ignore
             await agent.initialize(protocol_version=acp.PROTOCOL_VERSION)
             yield agent
 
@@ -108,7 +87,7 @@ def planning(action: str, text: str) -> AssistantMessage:
     return AssistantMessage([ToolCall("", "task", {"action": action, "text": text})], stop_reason="tool_calls")
 
 
-async def test_it_says_what_it_can_do(connect: Connect, home: Path) -> None:
+async def test_it_says_what_it_can_do(connect: Connect) -> None:
     async with connect(Editor()) as agent:
         told = await agent.initialize(protocol_version=1)
     assert told.agent_info.name == "denizen"
@@ -251,12 +230,10 @@ async def test_files_and_images_go_with_a_prompt(connect: Connect, repo: Path, m
 
 
 async def test_a_permission_that_waits_is_asked_for_again_and_not_taken_from_words(
-    connect: Connect, repo: Path, home: Path, model: Model
+    connect: Connect, denizen: Run, repo: Path, model: Model
 ) -> None:
     model.plays(call("bash", command="touch made", unsandboxed=True))
-    environ = os.environ | {"DENIZEN_HOME": str(home)}
-    parked = [sys.executable, "-m", "denizen", "code", "--session", "s", "Make it"]
-    assert subprocess.run(parked, cwd=repo, env=environ, stdin=subprocess.DEVNULL, check=False).returncode == 4
+    assert denizen("code", "--session", "s", "Make it").status == 4
     model.plays("Then not.")
     editor = Editor()
     editor.option = None
@@ -268,14 +245,15 @@ async def test_a_permission_that_waits_is_asked_for_again_and_not_taken_from_wor
 
 
 async def test_an_editor_that_hangs_up_ends_the_program_and_what_is_complete_is_kept(
-    repo: Path, home: Path, model: Model
+    repo: Path, home: Path, environ: dict[str, str], model: Model
 ) -> None:
     model.plays(call("bash", command="echo printed; echo > started; sleep 1000"))
     program = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "denizen", "acp"),
+        *PROGRAM,
+        "acp",
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
-        env=os.environ | {"DENIZEN_HOME": str(home)},
+        env=environ,
         cwd=repo,
     )
     assert program.stdin
@@ -317,3 +295,18 @@ async def test_a_session_is_loaded_again_with_what_was_said(connect: Connect, re
         assert editor.said == "It prints hello."
         await prompt(agent, found[0].session_id, "And now?")
     assert editor.said.endswith("It still does.")
+
+
+async def test_a_command_that_failed_says_the_same_when_it_is_loaded_again(
+    connect: Connect, repo: Path, model: Model
+) -> None:
+    model.plays(call("bash", command="echo begun; echo the last word; exit 3"), "It fails.")
+    first, again = Editor(), Editor()
+    async with connect(first) as agent:
+        session = (await agent.new_session(cwd=str(repo))).session_id
+        await prompt(agent, session, "Try it")
+    async with connect(again) as agent:
+        await agent.load_session(cwd=str(repo), session_id=session)
+    told = again.of("tool_call_update")[-1]
+    assert told.content[0].content.text == "exit code 3: the last word"
+    assert told == first.of("tool_call_update")[-1]
