@@ -14,7 +14,10 @@ LONGEST_WRITE: Final = 1024 * 1024
 """Bytes that are written before others may run."""
 
 MOST_HELD: Final = 1024 * 1024
-"""Bytes of an answer that may wait to be read; while there are more, the server has to wait."""
+"""Bytes of an answer that may wait to be read; while there are more, the server has to wait. Headers are shorter."""
+
+LONGEST_ANSWER: Final = 64 * 1024 * 1024
+"""Bytes of an answer that is read whole."""
 
 
 class Connection(asyncio.Protocol):
@@ -54,6 +57,8 @@ class Connection(asyncio.Protocol):
 
         `silence`: seconds without a byte, until the answer has ended, after which the connection has died.
         """
+        if self._held:  # the end of the last answer, which nobody read
+            self._take()
         self.ended = self._begun = False
         self._heard, self._silence = self._loop.time(), silence
         if self._watch is None or self._watch.when() > self._heard + silence:
@@ -61,18 +66,30 @@ class Connection(asyncio.Protocol):
         await self._write(head, body)
         while not self._begun:
             await self._wait()
+        if self.status == 200 and (coding := self.headers.get("content-encoding", "identity")) != "identity":
+            raise ConnectionError(f"its answer is compressed ({coding}), which it was asked not to do")
 
     async def read(self) -> bytes:
         """All that is left of the answer."""
-        while not self.ended:
-            await self._wait()
-        return self._take()
+        if self.ended:
+            return self._take()
+        whole = bytearray()
+        while data := await self.read_some():
+            whole += data
+            if len(whole) > LONGEST_ANSWER:
+                raise ConnectionError(f"its answer is longer than {LONGEST_ANSWER >> 20} MB")
+        return bytes(whole)
 
     async def read_some(self) -> bytes:
         """What has come of the answer since the last time, once something has; nothing: it has ended."""
         while not self._pieces and not self.ended:
             await self._wait()
         return self._take()
+
+    @property
+    def lapsed(self) -> bool:
+        """Whether it broke, after an earlier exchange, without a byte of an answer: the server had given it up."""
+        return bool(self.status and self._error) and not self._held
 
     def close(self) -> None:
         """Close it, whatever is under way."""
@@ -116,6 +133,13 @@ class Connection(asyncio.Protocol):
         self._held = 0
         return data
 
+    def _hold(self) -> None:
+        """Have the server wait until what has come is read; without a body there is nothing to read."""
+        if self._pieces or self.ended:
+            self._transport.pause_reading()
+        else:
+            self._fail(ConnectionError(f"its headers are longer than {MOST_HELD >> 20} MB"))
+
     def _look_again(self, seconds: float) -> None:
         if self._watch:
             self._watch.cancel()
@@ -147,22 +171,24 @@ class Connection(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
-        if self.ended:  # nobody asked
-            self.close()
+        if self.ended:
+            self._fail(ConnectionError("it spoke before it was asked"))
             return
         self._heard = self._loop.time()
         self._held += len(data)
-        if self._held > MOST_HELD:
-            self._transport.pause_reading()
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError as error:
             self._fail(ConnectionError(f"its answer is not HTTP: {error}"))
+        except httptools.HttpParserUpgrade:
+            self._fail(ConnectionError("it switched to another protocol"))
         else:
+            if self._held > MOST_HELD:
+                self._hold()
             self._wake()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if self._begun and not {"content-length", "transfer-encoding"} & self.headers.keys():
+        if self._begun and not (exc or self._error or {"content-length", "transfer-encoding"} & self.headers.keys()):
             self.ended = True  # such an answer ends with its connection
         self._closes = True
         self._fail(exc if isinstance(exc, OSError) else ConnectionResetError("the server closed the connection"))
@@ -179,14 +205,20 @@ class Connection(asyncio.Protocol):
     # What the parser tells
 
     def on_message_begin(self) -> None:
+        if self.ended:
+            raise ValueError("a second answer came with the one that was asked for")
         self.headers = {}
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
+        if not self._begun:  # what follows a body (trailers) changes nothing
+            self.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
         self.status = self._parser.get_status_code()
         self._begun = self.status >= 200  # before it come remarks, like 103 Early Hints
+        if self._begun and self._room:  # it answers before it has taken all, and may never take the rest
+            self._closes = True
+            self.resume_writing()
 
     def on_message_complete(self) -> None:
         if self._begun:

@@ -2,16 +2,16 @@
 
 import asyncio
 import base64
+import re
+import socket
+import ssl
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 
 from denizen.errors import ConfigError
 from denizen.models.connection import Connection
-
-if TYPE_CHECKING:
-    from ssl import SSLContext
 
 KEPT: Final = 30.0
 """Seconds that a connection which nobody uses is kept."""
@@ -36,23 +36,26 @@ class Server(NamedTuple):
 class Endpoint:
     """The address of `path` (`/messages`) below `base_url`, and what each request to it begins with.
 
-    `headers`: fields, the later sources' over the earlier ones'. Raises ConfigError where `base_url` is no address,
-    naming the setting, or a field can't be sent.
+    A query in `base_url` (`?api-version=1`) stays, after `path`. `headers`: fields, the later sources' over the earlier
+    ones'. Raises ConfigError where `base_url` is no address, naming the setting, or a field can't be sent.
     """
 
     def __init__(self, base_url: str, path: str, setting: str, *headers: Mapping[str, str]) -> None:
         try:
-            parts = urlsplit(base_url.strip().rstrip("/"))
-            host, port = _ascii(parts.hostname or ""), parts.port
+            parts = urlsplit(base_url.strip())
+            host, port = _host(parts.hostname or ""), parts.port
+            login = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}".encode()
+            below = quote(parts.path.rstrip("/"), safe=_IN_PATHS)
+            query = quote(parts.query, safe=f"{_IN_PATHS}?")
         except ValueError:  # a port that is none, a host that can't be
             raise ConfigError(_no_address(base_url, setting)) from None
-        if parts.scheme not in {"http", "https"} or not host:
+        if parts.scheme not in {"http", "https"} or port == 0 or parts.fragment:
             raise ConfigError(_no_address(base_url, setting))
         tls = parts.scheme == "https"
         self.server = Server(tls, host, port or _port(tls=tls))
-        self.base_url = f"{self.server}{quote(parts.path, safe=_IN_PATHS)}"
-        """As it was understood, without a user's name and password."""
-        target = quote(parts.path + path, safe=_IN_PATHS)
+        self.base_url = f"{self.server}{below}"
+        """As it was understood, without a user's name and password, and without a query."""
+        target = f"{below}{quote(path, safe=_IN_PATHS)}{query and f'?{query}'}"
         fields = {
             "host": str(self.server).partition("://")[2],
             "accept": "*/*",
@@ -61,8 +64,7 @@ class Endpoint:
             "user-agent": "denizen",
         }
         if parts.username is not None:
-            login = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-            fields["authorization"] = f"Basic {base64.b64encode(login.encode()).decode()}"
+            fields["authorization"] = f"Basic {base64.b64encode(login).decode()}"
         for source in headers:
             fields |= {name.lower(): _sendable(name, value) for name, value in source.items()}
         lines = [f"POST {target} HTTP/1.1", *(f"{name}: {value}" for name, value in fields.items())]
@@ -82,7 +84,7 @@ class Http:
         self._silence = silence
         self._patience = patience
         self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
-        self._tls: SSLContext | None = None
+        self._tls: ssl.SSLContext | None = None
 
     def post(self, to: Endpoint, body: Sequence[bytes], *, stream: bool) -> "Exchange":
         """POST the pieces of a body; the answer's is still to be read. Entering it raises OSError, as reading does."""
@@ -91,7 +93,22 @@ class Http:
 
     async def take(self, server: Server) -> Connection:
         """A connection that nobody uses, or a new one."""
-        return self._pool().take(server) or await self._opened(server)
+        return self._pool().take(server) or await self.open(server)
+
+    async def open(self, server: Server) -> Connection:
+        """A new connection."""
+        loop = asyncio.get_running_loop()
+        # uvloop doesn't know it: it tries one address after another
+        both: dict[str, Any] = {"happy_eyeballs_delay": STAGGER} if isinstance(loop, asyncio.BaseEventLoop) else {}
+        tls = self._context() if server.tls else None
+        try:
+            async with asyncio.timeout(self._connect):
+                _, connection = await loop.create_connection(Connection, server.host, server.port, ssl=tls, **both)
+        except TimeoutError:
+            raise TimeoutError(f"no connection within {self._connect:g} s") from None
+        except socket.gaierror as error:
+            raise ConnectionError(f"the host {server.host} can't be found ({error.strerror})") from None
+        return connection
 
     def give_back(self, server: Server, connection: Connection) -> None:
         """Keep a connection for the next request, or close one that is of no use."""
@@ -102,39 +119,21 @@ class Http:
 
     async def close(self) -> None:
         """Close the connections of this event loop that nobody uses; the next request opens new ones."""
-        here = asyncio.get_running_loop()
-        for loop in [loop for loop in self._pools if loop is here or loop.is_closed()]:
-            pool = self._pools.pop(loop)
-            if loop is here:
-                pool.close()
-                await asyncio.sleep(0)  # a transport is closed by the loop's next round
+        if pool := self._pools.pop(asyncio.get_running_loop(), None):
+            pool.close()
+            await asyncio.sleep(0)  # a transport is closed by the loop's next round
 
     def _pool(self) -> "_Pool":
         """That of this event loop: a connection can't be used in another."""
         loop = asyncio.get_running_loop()
         pool = self._pools.get(loop)
         if pool is None:
+            self._pools = {each: kept for each, kept in self._pools.items() if not each.is_closed()}
             pool = self._pools[loop] = _Pool(loop)
         return pool
 
-    async def _opened(self, server: Server) -> Connection:
-        try:
-            async with asyncio.timeout(self._connect):
-                _, connection = await asyncio.get_running_loop().create_connection(
-                    Connection,
-                    server.host,
-                    server.port,
-                    ssl=self._context() if server.tls else None,
-                    happy_eyeballs_delay=STAGGER,
-                )
-        except TimeoutError:
-            raise TimeoutError(f"no connection within {self._connect:g} s") from None
-        return connection
-
-    def _context(self) -> "SSLContext":
+    def _context(self) -> ssl.SSLContext:
         if self._tls is None:
-            import ssl
-
             self._tls = ssl.create_default_context()
         return self._tls
 
@@ -152,7 +151,16 @@ class Exchange:
         self._silence = silence
 
     async def __aenter__(self) -> Connection:
-        self._connection = connection = await self._http.take(self._origin)
+        connection = await self._http.take(self._origin)
+        try:
+            return await self._sent(connection)
+        except ConnectionError:
+            if not connection.lapsed:
+                raise
+        return await self._sent(await self._http.open(self._origin))
+
+    async def _sent(self, connection: Connection) -> Connection:
+        self._connection = connection
         try:
             await connection.send(self._head, self._body, self._silence)
         except BaseException:
@@ -170,7 +178,7 @@ class _Pool:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._idle: dict[Server, list[Connection]] = {}
-        self._sweep_due = False
+        self._sweeping: asyncio.TimerHandle | None = None
 
     def take(self, server: Server) -> Connection | None:
         """The one that was used last."""
@@ -184,12 +192,13 @@ class _Pool:
         """Keep one for `KEPT` seconds."""
         connection.idle_since = self._loop.time()
         self._idle.setdefault(server, []).append(connection)
-        if not self._sweep_due:
-            self._sweep_due = True
-            self._loop.call_later(KEPT, self._sweep)
+        if not self._sweeping:
+            self._sweeping = self._loop.call_later(KEPT, self._sweep)
 
     def close(self) -> None:
         """Close them all."""
+        if self._sweeping:
+            self._sweeping.cancel()
         for connection in self._all():
             connection.close()
         self._idle.clear()
@@ -201,9 +210,7 @@ class _Pool:
             if connection.idle_since <= since:
                 connection.close()
         self._idle = {server: kept for server, idle in self._idle.items() if (kept := [*filter(_usable, idle)])}
-        self._sweep_due = bool(self._idle)
-        if self._sweep_due:
-            self._loop.call_later(KEPT, self._sweep)
+        self._sweeping = self._loop.call_later(KEPT, self._sweep) if self._idle else None
 
     def _all(self) -> Iterator[Connection]:
         for idle in self._idle.values():
@@ -219,6 +226,9 @@ async def finish(connection: Connection, seconds: float = 1.0) -> None:
 
 
 _IN_PATHS: Final = "/%:@!$&'()*+,;=~"
+_HOSTS: Final = re.compile(r"(?:[\w-]{1,63}\.)*[\w-]{1,63}\.?|[\da-f:.]*:[\da-f:.]*(?:%\w+)?", re.ASCII)
+_NAMES: Final = re.compile(r"[\w!#$%&'*+.^`|~-]+", re.ASCII)
+_FRAMING: Final = {"content-length", "transfer-encoding"}
 
 
 def _usable(connection: Connection) -> bool:
@@ -229,17 +239,26 @@ def _port(*, tls: bool) -> int:
     return 443 if tls else 80
 
 
-def _ascii(host: str) -> str:
-    return host if host.isascii() else host.encode("idna").decode()
+def _host(name: str) -> str:
+    """As the wire has it. Raises ValueError where no host can be called so."""
+    name = name if name.isascii() else name.encode("idna").decode()
+    if not _HOSTS.fullmatch(name):
+        raise ValueError(name)
+    return name
 
 
 def _sendable(name: str, value: str) -> str:
-    if not f"{name}{value}".isprintable():
+    if not _NAMES.fullmatch(name) or name.lower() in _FRAMING:
+        raise ConfigError(
+            f"{name!r} can't be one of the provider's headers: it is no field's name, or not yours to set"
+        )
+    if not value.isprintable():
         raise ConfigError(f"The header {name} (a key, or one of the provider's headers) holds a control character")
     return value
 
 
 def _no_address(base_url: str, setting: str) -> str:
+    base_url = re.sub("[^/@]*@", "", base_url, count=1)  # no password
     return f'{setting} is "{base_url}", not an http or https address: write {_meant(base_url)}'
 
 
