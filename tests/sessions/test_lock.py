@@ -94,7 +94,14 @@ async def test_lock_file_that_a_dead_process_left_is_no_obstacle(store: JsonlSto
     async with opened(store) as session:
         await session.append(said("1"))
         assert lock.read_text().startswith(f"process {os.getpid()} since ")
-    assert not lock.exists()
+        assert "2020" not in lock.read_text()
+
+
+async def test_lock_file_goes_with_its_session(store: JsonlStore) -> None:
+    async with opened(store):
+        pass
+    await store.remove("work")
+    assert not lock_of(store).exists()
 
 
 @pytest.mark.parametrize("replace", [False, True])

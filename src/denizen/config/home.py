@@ -44,6 +44,8 @@ def project_folder(home: Path, workspace: Path) -> Path:
 
 def private_folder(folder: Path) -> None:
     """Make a folder and those above it for the user alone (0700); one that exists stays. Raises ConfigError."""
+    if folder.is_dir():
+        return
     try:
         for missing in [parent for parent in (folder, *folder.parents) if not parent.exists()][::-1]:
             missing.mkdir(mode=0o700, exist_ok=True)

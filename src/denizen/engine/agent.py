@@ -1,6 +1,7 @@
 """An agent: everything that its turns share."""
 
 import os
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -44,6 +45,10 @@ _ENCODER = msgspec.json.Encoder(enc_hook=repr)  # a tool's details may hold anyt
 
 OPTIONS = ("temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "seed", "stop")
 """Settings of `[agent]` that go to the provider as they are."""
+
+
+RECENT = 32
+"""Sessions whose feed is kept for when they are opened again."""
 
 
 class Agent:
@@ -98,6 +103,7 @@ class Agent:
         self.options = _options(self.config)
         self.read_only = read_only
         self._feeds: WeakKeyDictionary[Session, Feed] = WeakKeyDictionary()
+        self._recent: OrderedDict[str, Feed] = OrderedDict()
 
     async def __aenter__(self) -> "Agent":
         return self
@@ -146,16 +152,27 @@ class Agent:
 
     def feed(self, session: Session) -> Feed:
         """What this agent knows of an open session, up to its head."""
-        if session not in self._feeds:
-            self._feeds[session] = Feed(
-                lambda: find_context(self.profile, self.model)(self.actions, self.tools),
-                self.driver,
-                self.actions,
-                self.tools,
-            )
-        feed = self._feeds[session]
+        feed = self._feeds.get(session)
+        if feed is None:
+            feed = self._feeds[session] = self._closed_feed(session) or self._new_feed()
+            self._recent[session.key] = feed
+            if len(self._recent) > RECENT:
+                self._recent.popitem(last=False)
         feed.read_on(session.entries)
         return feed
+
+    def _closed_feed(self, session: Session) -> Feed | None:
+        """That of a session which was closed, and opened again as it was."""
+        feed = self._recent.pop(session.key, None)
+        return feed if feed and feed.knows(session.entries) else None
+
+    def _new_feed(self) -> Feed:
+        return Feed(
+            lambda: find_context(self.profile, self.model)(self.actions, self.tools),
+            self.driver,
+            self.actions,
+            self.tools,
+        )
 
     def policy(self, approved: Sequence[Rule]) -> Policy:
         """What may run, with the rules that the user approved for the session."""

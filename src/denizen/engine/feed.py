@@ -104,9 +104,13 @@ class Feed:
             self._told += 1 + len(behind)
         return self._driver
 
+    def knows(self, entries: Sequence[AnyEntry]) -> bool:
+        """Whether these are the entries that it read, and what was added to them."""
+        return entries is self._entries
+
     def read_on(self, entries: Sequence[AnyEntry]) -> None:
         """Take in the session's entries up to its head."""
-        if entries is not self._entries or len(entries) < self._seen:
+        if not self.knows(entries) or len(entries) < self._seen:
             self._restart(entries)
         while self._seen < len(entries):
             self._observe(entries[self._seen])

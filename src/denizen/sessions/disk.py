@@ -36,9 +36,9 @@ def identity(stat: os.stat_result) -> tuple[int, int]:
     return stat.st_ino, stat.st_dev
 
 
-def is_at(path: str, file: tuple[int, int]) -> bool:
-    """Whether `path` still leads to that file. A string, as every append pays for this, and a Path costs thrice."""
+def is_at(path: Path, file: tuple[int, int]) -> bool:
+    """Whether `path` still leads to that file."""
     try:
-        return identity(os.stat(path)) == file  # noqa: PTH116
+        return identity(path.stat()) == file
     except OSError:
         return False

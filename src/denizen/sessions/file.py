@@ -2,13 +2,13 @@
 
 import errno
 import os
-from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
 from denizen.errors import SessionError
 from denizen.sessions.disk import explain, identity, is_at, told
 from denizen.sessions.flush import Flusher
+from denizen.sessions.kept import State
 from denizen.sessions.load import extent
 from denizen.sessions.lock import Lock
 
@@ -23,14 +23,18 @@ class TranscriptFile:
         self._path = path
         self._session = session
         self._lost = ""  # why nothing more can be written
-        self._unsynced: Sequence[Path] = path.parents[:2]  # folders that may not have the file's name on disk
+        self._named = False  # its folders are known to have its name on disk
         self._lock = Lock(path, now, session)
         try:
             self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         except OSError as error:
             self._lock.release()
             raise SessionError(explain("open", path, error)) from error
-        self._name, self._is = str(path), identity(os.fstat(self._fd))
+
+    def state(self) -> State:
+        """How it is now."""
+        stat = os.fstat(self._fd)
+        return State(*identity(stat), stat.st_size, stat.st_ctime_ns)
 
     def read(self) -> bytes:
         """All that it holds."""
@@ -47,9 +51,11 @@ class TranscriptFile:
             if reach.unfinished:
                 os.write(self._fd, b"\n")
 
-    def append(self, line: bytes) -> None:
-        """Write the line whole, or nothing of it."""
-        self._guard()
+    def append(self, line: bytes, *, in_place: bool = False) -> None:
+        """Write the line whole, or nothing of it; `in_place`: only where others will look for it, not in a file that
+        was moved away.
+        """
+        self._guard(in_place=in_place)
         written = 0
         try:
             written = os.write(self._fd, line)
@@ -63,12 +69,17 @@ class TranscriptFile:
         """Return when all that was written survives the machine's death."""
         self._guard()
         try:
-            await flusher.sync(os.dup(self._fd), self._unsynced)
+            await flusher.sync(os.dup(self._fd), () if self._named else self._path.parents[:2])
         except OSError as error:
             # The kernel may forget what it failed to write: a second try would succeed and mean nothing.
             self._lost = explain("sync", self._path, error)
             raise SessionError(self._lost) from error
-        self._unsynced = ()
+        self._named = True
+
+    @property
+    def sound(self) -> bool:
+        """Whether it is open, and nothing has gone wrong with it."""
+        return not self._lost
 
     def close(self) -> None:
         """Give the lock back; nothing can be written then. Closing twice is closing once."""
@@ -78,19 +89,24 @@ class TranscriptFile:
             self._fd = -1
             self._lost = f"Session {self._session} is closed. Open it again to go on."
 
-    def _guard(self) -> None:
+    def _guard(self, *, in_place: bool = False) -> None:
+        """Both files must still be there. To look at the path as well costs more, and every append pays for this."""
         if not self._lost and not self._lock.held():
             self._lost = (
                 f"The lock of session {self._session} was deleted or replaced, so another process may be writing it. "
                 "Open the session again to go on."
             )
-        elif not self._lost and not is_at(self._name, self._is):
+        elif not self._lost and not self._there(in_place=in_place):
             self._lost = (
                 f"The file of session {self._session}, {self._path}, was deleted or replaced while it was in use. "
                 "Put it back, or open the session again to begin with what is there."
             )
         if self._lost:
             raise SessionError(self._lost)
+
+    def _there(self, *, in_place: bool) -> bool:
+        stat = os.fstat(self._fd)
+        return stat.st_nlink > 0 and (not in_place or is_at(self._path, identity(stat)))
 
     def _take_back(self, written: int) -> None:
         try:

@@ -15,7 +15,8 @@ from denizen.sessions.disk import explain, told
 from denizen.sessions.file import TranscriptFile
 from denizen.sessions.flush import Flusher
 from denizen.sessions.fork import create, forked
-from denizen.sessions.key import SessionKey, key_of, session_key, transcript_path
+from denizen.sessions.kept import Kept
+from denizen.sessions.key import key_of, session_key, transcript_path
 from denizen.sessions.line import encode
 from denizen.sessions.load import VERSION, load
 from denizen.sessions.lock import Lock
@@ -38,21 +39,26 @@ class JsonlStore:
         self._clock = clock
         self._redactor = redactor or Redactor()
         self._flusher = Flusher() if sync else None
+        self._kept = Kept()
 
     def path(self, key: str) -> Path:
         """The file of a session, whether it exists or not."""
-        return transcript_path(self._root, SessionKey.parse(session_key(key)))
+        return transcript_path(self._root, key)
 
     async def open(self, key: str, *, workspace: str = "", profile: str = "") -> Session:
         """The session, open for writing; made if new. Raises SessionError when it is open already."""
         key = session_key(key)
         file = TranscriptFile(self._place(key), self._clock.now(), key)
         try:
-            data = file.read()
-            transcript = load(data, key)
-            file.repair(data)
+            transcript = self._kept.take(key, file.state()) or _loaded(file, key)
             session = JsonlSession(
-                key, file, transcript, clock=self._clock, redactor=self._redactor, flusher=self._flusher
+                key,
+                file,
+                transcript,
+                clock=self._clock,
+                redactor=self._redactor,
+                flusher=self._flusher,
+                kept=self._kept,
             )
             if not session.head:
                 session.begin(workspace, profile)
@@ -77,10 +83,14 @@ class JsonlStore:
             raise SessionError(f"Session {key} has no entry {at!r} to fork from.")
         header = SessionEntry(version=VERSION, key=to, forked_from=key, at=self._clock.now())
         lines = [encode(entry, self._redactor)[0] for entry in forked(source, at or source.head, header)]
-        with Lock(path, self._clock.now(), to):
+        with Lock(path, self._clock.now(), to) as lock:
             if path.exists():
                 raise SessionError(f"Session {to} exists already. Give the fork another name, or remove that one.")
-            await create(path, b"".join(lines), self._flusher)
+            try:
+                await create(path, b"".join(lines), self._flusher)
+            except BaseException:
+                lock.delete()
+                raise
 
     def info(self, key: str) -> SessionInfo | None:
         """The line of the index for one session; None where there is none of that key."""
@@ -95,8 +105,9 @@ class JsonlStore:
         path = self.path(key)
         if not path.exists():
             raise _unknown(session_key(key))
-        with Lock(path, self._clock.now(), session_key(key)), told("delete", path):
+        with Lock(path, self._clock.now(), session_key(key)) as lock, told("delete", path):
             path.unlink()
+            lock.delete()
 
     def _place(self, key: str) -> Path:
         path = self.path(key)
@@ -120,6 +131,13 @@ class JsonlStore:
         files = sorted(self._root.glob("*/*.jsonl"), key=_modified, reverse=True)
         found = [info for file in files if (info := _summary(file))]
         return sorted(found, key=lambda info: info.updated, reverse=True)
+
+
+def _loaded(file: TranscriptFile, key: str) -> Transcript:
+    data = file.read()
+    transcript = load(data, key)
+    file.repair(data)
+    return transcript
 
 
 def _summary(path: Path) -> SessionInfo | None:

@@ -1,5 +1,6 @@
 """Session keys: which conversation a message belongs to, and which file keeps it."""
 
+import functools
 import hashlib
 import re
 import unicodedata
@@ -52,6 +53,7 @@ class SessionKey:
         return f"agent:{agent}:channel:{channel}:account:{account}:peer:{self.kind}:{peer}"
 
 
+@functools.lru_cache(1024)
 def session_key(name: str, *, agent: str = "main") -> str:
     """The normal spelling of a whole key, or the key of the terminal's session called `name`.
 
@@ -61,10 +63,15 @@ def session_key(name: str, *, agent: str = "main") -> str:
     return str(SessionKey.parse(name) if whole else SessionKey(name, agent=agent))
 
 
-def transcript_path(root: Path, key: SessionKey) -> Path:
-    """The file of a session: a folder per agent, and a name that no other key has, whatever the file system."""
-    name = "+".join(map(_quoted, (key.channel, key.account, key.kind, key.peer)))
-    return root / _bounded(_quoted(key.agent)) / f"{_bounded(name)}.jsonl"
+@functools.lru_cache(1024)
+def transcript_path(root: Path, key: str) -> Path:
+    """The file of a session: a folder per agent, and a name that no other key has, whatever the file system.
+
+    Raises SessionError when `key` spells none.
+    """
+    whole = SessionKey.parse(session_key(key))
+    name = "+".join(map(_quoted, (whole.channel, whole.account, whole.kind, whole.peer)))
+    return root / _bounded(_quoted(whole.agent)) / f"{_bounded(name)}.jsonl"
 
 
 def key_of(path: Path) -> str:

@@ -10,12 +10,16 @@ from typing import Self
 from denizen.errors import SessionError
 from denizen.sessions.disk import identity, is_at, told
 
+_WIDTH = 60
+"""Bytes of the lock file: the text of a new holder hides the last one's."""
+
 
 class Lock:
     """The right to write the session at `path`: a file beside it that this process holds with flock(2).
 
-    The file names its holder for the message that others get; only the kernel's lock counts, so that a file left
-    behind is no obstacle. Whoever deletes or replaces it takes the right away: `held` tells.
+    The file names its holder for the message that others get; only the kernel's lock counts. The file stays when the
+    lock is given back: to make it each time would cost more than all the rest of opening a session. Whoever deletes or
+    replaces it takes the right away: `held` tells.
     Raises SessionError when another has it, in this process or elsewhere.
     """
 
@@ -23,10 +27,8 @@ class Lock:
         self._path = path.with_name(f"{path.name}.lock")
         with told("lock", self._path):
             self._fd = _locked(self._path, session)
-        self._name, self._is = str(self._path), identity(os.fstat(self._fd))
         with contextlib.suppress(OSError):  # a full disk: the lock is as good without its text
-            os.ftruncate(self._fd, 0)
-            os.pwrite(self._fd, f"process {os.getpid()} since {now:%Y-%m-%d %H:%M:%S} UTC".encode(), 0)
+            os.pwrite(self._fd, f"process {os.getpid()} since {now:%Y-%m-%d %H:%M:%S} UTC".ljust(_WIDTH).encode(), 0)
 
     def __enter__(self) -> Self:
         return self
@@ -35,27 +37,29 @@ class Lock:
         self.release()
 
     def held(self) -> bool:
-        """Whether the file is still the one that was locked."""
-        return is_at(self._name, self._is)
+        """Whether the file that was locked is still there."""
+        return os.fstat(self._fd).st_nlink > 0
+
+    def delete(self) -> None:
+        """Remove the file, too, with what it locked."""
+        self._path.unlink(missing_ok=True)
 
     def release(self) -> None:
         """Let others write."""
-        with contextlib.suppress(OSError):  # a file that can't be deleted does no harm
-            if self.held():
-                self._path.unlink()
+        fcntl.flock(self._fd, fcntl.LOCK_UN)  # a program that is just being started may hold the file a moment longer
         os.close(self._fd)
 
 
 def _locked(path: Path, session: str) -> int:
-    """The locked file at `path`; one that its last holder has just deleted is made anew."""
+    """The locked file at `path`; one that has just been deleted is made anew."""
     while True:
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if is_at(str(path), identity(os.fstat(fd))):
+            if is_at(path, identity(os.fstat(fd))):
                 return fd
         except BlockingIOError:
-            holder = os.pread(fd, 200, 0).decode(errors="replace")
+            holder = os.pread(fd, _WIDTH, 0).decode(errors="replace").strip()
             os.close(fd)
             raise SessionError(_busy(session, holder)) from None
         except OSError:

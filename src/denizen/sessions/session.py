@@ -10,6 +10,7 @@ from denizen.entries import AnswerEntry, AnyEntry, HeadEntry, ParkedEntry, Sessi
 from denizen.errors import SessionError
 from denizen.sessions.file import TranscriptFile
 from denizen.sessions.flush import Flusher
+from denizen.sessions.kept import Kept
 from denizen.sessions.line import encode
 from denizen.sessions.transcript import Transcript
 
@@ -28,17 +29,18 @@ class JsonlSession:
         clock: Clock,
         redactor: Redactor,
         flusher: Flusher | None,
+        kept: Kept,
     ) -> None:
         self.key = key
         self.head = transcript.head
-        self.entries: Sequence[AnyEntry] = ()
+        self.entries: Sequence[AnyEntry] = transcript.branch
         self.warnings: Sequence[str] = transcript.warnings
         self._file = file
         self._transcript = transcript
         self._clock = clock
         self._redactor = redactor
         self._flusher = flusher
-        self._follow_head()
+        self._kept = kept
 
     @property
     def moved(self) -> bool:
@@ -56,8 +58,9 @@ class JsonlSession:
                 f"Session {self.key} stands at entry {self.head!r}, not at {expect_head!r}: it has gone on. Look again."
             )
         self._check(entry)
-        written = self._write(entry)
-        if isinstance(entry, _SYNCED):
+        synced = isinstance(entry, _SYNCED)
+        written = self._write(entry, in_place=synced)
+        if synced:
             await self.sync()
         return written
 
@@ -72,6 +75,8 @@ class JsonlSession:
 
     async def close(self) -> None:
         """Give the lock back."""
+        if self._file.sound and not self.warnings:
+            self._kept.put(self.key, self._transcript, self._file.state())
         self._file.close()
 
     def _check(self, entry: AnyEntry) -> None:
@@ -80,18 +85,11 @@ class JsonlSession:
         if isinstance(entry, HeadEntry) and entry.to not in self._transcript:
             raise SessionError(f"Session {self.key} has no entry {entry.to!r} to continue from.")
 
-    def _write(self, entry: AnyEntry) -> str:
+    def _write(self, entry: AnyEntry, *, in_place: bool = False) -> str:
         name = self._transcript.next_id()
         entry = msgspec.structs.replace(entry, id=name, parent=self.head, at=self._clock.now())
         line, entry = encode(entry, self._redactor)
-        self._file.append(line)
+        self._file.append(line, in_place=in_place)
         self._transcript.add(entry)
-        self.head = self._transcript.head
-        if isinstance(entry, HeadEntry):
-            self._follow_head()
-        else:
-            self._path.append(entry)
+        self.head, self.entries = self._transcript.head, self._transcript.branch
         return name
-
-    def _follow_head(self) -> None:
-        self.entries = self._path = self._transcript.path(self.head)

@@ -18,6 +18,7 @@ class Transcript:
         self.head = ""
         self.moved = False
         self.warnings: list[str] = []
+        self._branch: list[AnyEntry] | None = None
         self._entries: dict[str, AnyEntry] = {}
         self._left_out: dict[str, str] = {}  # the id of a line that is no entry, and the entry that takes its place
         self._renamed: dict[str, str] = {}  # an entry's id, and the one it had in the file
@@ -34,6 +35,13 @@ class Transcript:
             self._line += 1
         return f"{self._line:x}"
 
+    @property
+    def branch(self) -> list[AnyEntry]:
+        """The entries from the first to the head: a list that grows with it, and another one once the head is moved."""
+        if self._branch is None:
+            self._branch = self.path(self.head)
+        return self._branch
+
     def path(self, to: str) -> list[AnyEntry]:
         """The entries from the first to `to`, oldest first."""
         found: list[AnyEntry] = []
@@ -47,10 +55,12 @@ class Transcript:
         """Take in an entry that follows the head: it becomes the head, or moves it."""
         self.moved = type(entry) is HeadEntry
         if type(entry) is HeadEntry:
-            self.head = entry.to
+            self._go(entry.to)
         else:
             self._entries[entry.id] = entry
             self.head = entry.id
+            if self._branch is not None:
+                self._branch.append(entry)
 
     def restore(self, line: int, entry: AnyEntry) -> None:
         """Take in the entry that was read from this line."""
@@ -69,7 +79,8 @@ class Transcript:
         self._line = line
         self.warn(why)
         if entry_id:
-            self.head = self._left_out[entry_id] = self._find(parent)
+            self._go(self._find(parent))
+            self._left_out[entry_id] = self.head
         else:
             self._damaged = True
 
@@ -80,12 +91,16 @@ class Transcript:
         elif len(self.warnings) == _MOST_WARNINGS:
             self.warnings.append("there is more of this")
 
+    def _go(self, to: str) -> None:
+        self.head, self._branch = to, None
+
     def _repeated(self, entry: AnyEntry) -> bool:
         return self._entries.get(entry.id) == entry or (type(entry) is SessionEntry and bool(self._entries))
 
     def _restore_head(self, entry: HeadEntry) -> None:
         if to := self._meant(entry.to):
-            self.head, self.moved = to, True
+            self._go(to)
+            self.moved = True
         else:
             self.warn(f"it moves the head to {entry.to!r:.80}, which isn't there; the head stays where it was")
         self._left_out[entry.id] = self.head
