@@ -15,12 +15,13 @@ from denizen.checkpoints import Conflict, Difference, Shadow, Snapshot, named, s
 from denizen.cli.home import store
 from denizen.cli.output import write
 from denizen.cli.table import print_table
-from denizen.cli.text import count, printable
+from denizen.cli.text import printable
 from denizen.clock import SystemClock
 from denizen.config.home import places
 from denizen.config.load import load
 from denizen.engine.undo import finish_undo, return_to
 from denizen.errors import DenizenError
+from denizen.plural import counted
 from denizen.sessions import session_key
 
 _TITLES = ("id", "when", "label", "changed")
@@ -114,10 +115,10 @@ def restore(checkpoint: str, *, force: bool, yes: bool, session: str, workspace:
     if would.since and not force:
         raise Conflict(would.since)
     if would.paths and not yes and sys.stdin.isatty():
-        question = f"Change {count(len(would.paths), 'file')} ({printable(named(would.paths))})?"
+        question = f"Change {counted(len(would.paths), 'file')} ({printable(named(would.paths))})?"
         click.confirm(question, abort=True, err=True)
     before = asyncio.run(_return_to(shadow, checkpoint, session) if session else shadow.restore(checkpoint))
-    click.echo(f"{count(len(would.paths), 'file')} restored.", err=True)
+    click.echo(f"{counted(len(would.paths), 'file')} restored.", err=True)
     write(f"{_encoded({'before': before, 'paths': _texts(would.paths)}) if as_json else before}\n")
 
 

@@ -16,7 +16,6 @@ from denizen.cli.options import TurnOptions
 from denizen.cli.sessions import print_sessions
 from denizen.cli.table import table
 from denizen.cli.terminal import Terminal
-from denizen.cli.text import count
 from denizen.cli.turns import STATUS, opened
 from denizen.config.files import write_private
 from denizen.config.load import Loaded
@@ -24,6 +23,7 @@ from denizen.engine import Agent
 from denizen.errors import ConfigError, DenizenError
 from denizen.events import Notice, RunResult
 from denizen.messages import Text, UserMessage, UserPart
+from denizen.plural import counted
 from denizen.ports import Session
 from denizen.worlds.code import steps
 from denizen.worlds.code.commit import REQUEST as COMMIT
@@ -200,5 +200,5 @@ async def _commit(agent: Agent, host: Host, outcome: Outcome, message: str) -> i
     except DenizenError as why:
         host.emit(Notice(f"Not committed. {why}", "error"))
         return STATUS["error"]
-    host.emit(Notice(f"committed {made}: {count(len(ours), 'file')}"))
+    host.emit(Notice(f"committed {made}: {counted(len(ours), 'file')}"))
     return 0

@@ -11,12 +11,13 @@ import msgspec
 
 from denizen.cli.output import write
 from denizen.cli.table import print_table
-from denizen.cli.text import count, one_line, printable
+from denizen.cli.text import one_line, printable
 from denizen.clock import SystemClock
 from denizen.config.files import write_private
 from denizen.config.load import load
 from denizen.config.redact import Redactor
 from denizen.memory import Recollection, open_memory
+from denizen.plural import counted
 from denizen.ports import Fact
 
 TITLES = ("id", "when", "weight", "about", "fact")
@@ -81,7 +82,7 @@ def export(only: str | None, output: Path | None) -> None:
     text = _json_lines(facts)
     if output:
         write_private(output, text.encode())
-        click.echo(f"{count(len(facts), 'fact')} written to {printable(str(output))}.", err=True)
+        click.echo(f"{counted(len(facts), 'fact')} written to {printable(str(output))}.", err=True)
     else:
         write(text)
 

@@ -10,12 +10,13 @@ import click
 from denizen.cli.conversation import Conversation
 from denizen.cli.home import short_name
 from denizen.cli.reopening import reopen
-from denizen.cli.text import count, one_line, printable
+from denizen.cli.text import one_line, printable
 from denizen.cli.usage import usage_parts
 from denizen.engine.compact import compact
 from denizen.engine.undo import redo, undo
 from denizen.entries import EndEntry
 from denizen.messages import Usage
+from denizen.plural import counted
 
 _COMMAND = re.compile(r"/([a-z]+)(?:\s+(.*))?", re.DOTALL)
 
@@ -75,7 +76,7 @@ async def _usage(chat: Conversation, _: str) -> None:
         total = total.plus(entry.usage)
     context = turns[-1].last_call_usage.context if turns else 0
     window = chat.agent.model.limits().window
-    parts = [count(len(turns), "turn"), *usage_parts(total), f"context {context:,} of {window:,} tokens"]
+    parts = [counted(len(turns), "turn"), *usage_parts(total), f"context {context:,} of {window:,} tokens"]
     _tell(" · ".join(parts))
 
 

@@ -73,11 +73,6 @@ def shorten(text: str, *, lines: int, characters: int, how: str) -> str:
     return text if len(kept) == len(text) else f"{kept}\n… {len(text) - len(kept):,} more characters: {how}"
 
 
-def count(number: int, one: str, many: str = "") -> str:
-    """A number of things: `1 retry`, `2 retries`."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
-
-
 def _cells(character: str) -> int:
     if unicodedata.category(character) in {"Mn", "Me", "Cf"}:
         return 0

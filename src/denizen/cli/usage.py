@@ -1,15 +1,15 @@
 """What a turn used, in words."""
 
-from denizen.cli.text import count
 from denizen.events import RunResult
 from denizen.messages import Usage
+from denizen.plural import counted
 
 
 def usage_line(result: RunResult, seconds: float) -> str:
     """How the turn ended, what it used, and how long it took."""
-    parts = [result.stop_reason.replace("_", " "), count(result.iterations, "iteration"), *usage_parts(result.usage)]
+    parts = [result.stop_reason.replace("_", " "), counted(result.iterations, "iteration"), *usage_parts(result.usage)]
     if result.retries:
-        parts.append(count(result.retries, "retry", "retries"))
+        parts.append(counted(result.retries, "retry"))
     return " · ".join([*parts, duration(seconds)])
 
 

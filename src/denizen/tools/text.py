@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from denizen.errors import ToolRefused
+from denizen.plural import counted
 
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _PIECE = 1 << 16
@@ -89,10 +90,4 @@ def size(count: int) -> str:
     for factor, unit in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
         if count >= factor:
             return f"{count / factor:.1f} {unit}"
-    return "1 byte" if count == 1 else f"{count} bytes"
-
-
-def counted(number: int, what: str) -> str:
-    """A number of things for people: `1 file`, `2,000 files`, `2 advisories`."""
-    plural = f"{what[:-1]}ies" if what.endswith("y") else f"{what}s"
-    return f"{number:,} {what if number == 1 else plural}"
+    return counted(count, "byte")

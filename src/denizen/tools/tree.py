@@ -6,6 +6,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
+from denizen.plural import counted
 from denizen.tools.place import Place
 from denizen.tools.text import printable, size
 from denizen.tools.walk import Passed, walk
@@ -78,7 +79,7 @@ def tree_facts(tree: Folder, depth: int, path: str = "") -> list[dict[str, Any]]
 
 def summary(folder: Folder) -> str:
     """How much is in it."""
-    return f"{folder.files} file{'' if folder.files == 1 else 's'}, {size(folder.bytes)}"
+    return f"{counted(folder.files, 'file')}, {size(folder.bytes)}"
 
 
 def _rows(tree: Folder, depth: int, indent: str) -> Iterator[str]:

@@ -4,6 +4,7 @@ from contextlib import suppress
 
 from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
+from denizen.plural import counted
 from denizen.ports import ToolContext, Traits
 from denizen.tools.changes import NewContent, change
 from denizen.tools.diff import difference
@@ -27,8 +28,7 @@ def _write(workspace: Workspace, path: str, content: str) -> ToolResult:
     was = difference(_old(workspace, path), content)
     (changed,) = change(workspace, {path: NewContent(data)})
     did = "Created" if changed.created else "Replaced"
-    lines = len(content.splitlines())
-    text = f"{did} {changed.path}: {lines} {'line' if lines == 1 else 'lines'}, {size(len(data))}."
+    text = f"{did} {changed.path}: {counted(len(content.splitlines()), 'line')}, {size(len(data))}."
     return result(text, path=changed.path, created=changed.created, bytes=len(data), **was.details())
 
 

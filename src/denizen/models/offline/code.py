@@ -4,8 +4,9 @@ import re
 from typing import Final, Literal
 
 from denizen.models.offline import search
-from denizen.models.offline.plan import Plan, Trouble, counted, run
+from denizen.models.offline.plan import Plan, Trouble, run
 from denizen.models.offline.question import Question
+from denizen.plural import counted
 
 SHOWN = 10
 """Functions that are named unless a number is asked for."""

@@ -8,8 +8,9 @@ from pathlib import PurePosixPath
 from denizen.messages import ToolResult
 from denizen.models.offline.languages import suffixes_of
 from denizen.models.offline.outputs import find_files, read_files, shown
-from denizen.models.offline.plan import Plan, Trouble, Want, counted, failed, run
+from denizen.models.offline.plan import Plan, Trouble, Want, failed, run
 from denizen.models.offline.question import Question
+from denizen.plural import counted
 
 NAMED = 60
 """How many files are named; of more it is told how many are in each folder."""

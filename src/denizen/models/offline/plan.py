@@ -64,14 +64,6 @@ def shorten(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[:limit].rstrip()} … ({len(text) - limit} more characters)"
 
 
-def counted(number: int, what: str) -> str:
-    """`1 file`, `2 files`, `2 matches`, `2 dependencies`."""
-    if number == 1:
-        return f"1 {what}"
-    plural = what[:-1] + "ies" if what.endswith("y") else what + ("es" if what.endswith(("ch", "s")) else "s")
-    return f"{number:,} {plural}"
-
-
 def listed(words: Sequence[str]) -> str:
     """`a`, `a and b`, `a, b and c`."""
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

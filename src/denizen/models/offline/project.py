@@ -9,8 +9,9 @@ from denizen.messages import ToolResult
 from denizen.models.offline.languages import Language, languages_of
 from denizen.models.offline.manifests import Declared, reader_of
 from denizen.models.offline.outputs import find_files, read_files, shown
-from denizen.models.offline.plan import Plan, Trouble, counted, listed, run
+from denizen.models.offline.plan import Plan, Trouble, listed, run
 from denizen.models.offline.question import Question
+from denizen.plural import counted
 
 MANIFESTS = 12
 """How many manifests are read, those nearest to the workspace's root first."""

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from denizen.models.offline.outputs import Hit, hits_in
-from denizen.models.offline.plan import Plan, Trouble, counted, run
+from denizen.models.offline.plan import Plan, Trouble, run
 from denizen.models.offline.question import Question
+from denizen.plural import counted
 
 LINES = 50
 """How many lines are shown."""

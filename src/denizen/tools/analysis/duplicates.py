@@ -5,8 +5,9 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from denizen.plural import counted
 from denizen.tools.analysis.scope import Findings, Scope
-from denizen.tools.text import counted, printable
+from denizen.tools.text import printable
 
 LINES = 6
 """Lines in a row that count as copied."""

@@ -4,10 +4,11 @@ import functools
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from denizen.plural import counted
 from denizen.structure import FUNCTIONS, IndexedFile, Symbol
 from denizen.structure.grammar import grammar, parse
 from denizen.tools.analysis.scope import Findings, Scope
-from denizen.tools.text import counted, printable
+from denizen.tools.text import printable
 
 if TYPE_CHECKING:
     from tree_sitter import Query

@@ -5,11 +5,12 @@ from collections import Counter
 from collections.abc import Mapping
 
 from denizen.errors import ToolRefused
+from denizen.plural import counted
 from denizen.ports import ToolContext
 from denizen.tools.analysis.functions import Function, functions
 from denizen.tools.analysis.scope import Findings, Scope
 from denizen.tools.git import git_tool
-from denizen.tools.text import counted, printable
+from denizen.tools.text import printable
 
 COMMITS = 1000
 """The latest that are looked at."""

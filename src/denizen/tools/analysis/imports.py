@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
+from denizen.plural import counted
 from denizen.structure import Mention
 from denizen.tools.analysis.graph import circles
 from denizen.tools.analysis.modules import FOLLOWED, Modules
 from denizen.tools.analysis.scope import Findings, Scope
-from denizen.tools.text import counted, printable
+from denizen.tools.text import printable
 
 MOST_NAMES = 30
 """Modules in one row."""

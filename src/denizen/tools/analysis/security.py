@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from denizen.plural import counted
 from denizen.structure.grammar import grammar, parse
 from denizen.tools.analysis.risky_text import risky_text
 from denizen.tools.analysis.scope import Findings, Scope
-from denizen.tools.text import counted, printable
+from denizen.tools.text import printable
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Query

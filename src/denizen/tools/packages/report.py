@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from denizen.errors import ToolRefused
+from denizen.plural import counted
 from denizen.tools.packages.graph import Package, Project, Wanted
 from denizen.tools.packages.manifests import python_name
-from denizen.tools.text import counted, printable
+from denizen.tools.text import printable
 
 MOST_NAMES = 20
 """Names in one line."""
