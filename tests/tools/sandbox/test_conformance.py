@@ -1,7 +1,12 @@
 """bubblewrap and Landlock hold what a sandbox must."""
 
+import dataclasses
+import os
+from pathlib import Path
+
 import pytest
 
+from denizen.config.settings import SandboxSettings
 from denizen.testing.conformance_sandbox import Machine, NewSandbox, SandboxConformance
 from denizen.tools.sandbox import Bubblewrap, Landlock
 from denizen.tools.sandbox.launch import abi
@@ -21,3 +26,10 @@ class TestLandlock(SandboxConformance):
     @pytest.mark.skipif(abi() < 6, reason="Landlock knows no signals before Linux 6.12, and says so")
     def test_other_processes_cannot_be_ended(self, machine: Machine) -> None:
         super().test_other_processes_cannot_be_ended(machine)
+
+    def test_a_command_runs_though_it_may_not_read_the_python_that_confines_it(
+        self, machine: Machine, tmp_path: Path
+    ) -> None:
+        environ = {"HOME": str(Path(os.__file__).parent), "PATH": os.environ["PATH"]}
+        hidden = dataclasses.replace(machine, sandbox=Landlock(SandboxSettings(toolchains=[]), environ, tmp_path))
+        assert hidden.shell(f"echo ran; cat {os.__file__} 2>/dev/null") == "ran\n"

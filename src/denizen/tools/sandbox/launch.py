@@ -20,6 +20,7 @@ import os
 import signal
 import struct
 import sys
+import warnings  # noqa: F401 (os.execvp imports it: too late when the library can't be read any more)
 from collections.abc import Generator, Iterator, Sequence
 from typing import Any, NamedTuple, NoReturn
 
