@@ -45,6 +45,8 @@ class Connection(asyncio.Protocol):
         self._watch: asyncio.TimerHandle | None = None
         self.on_body = self._pieces.append  # the parser calls it for every chunk
         self._parser = httptools.HttpResponseParser(self)
+        # small servers end a line with LF alone, old ones fill up the size of a chunk
+        self._parser.set_dangerous_leniencies(lenient_optional_cr_before_lf=True, lenient_spaces_after_chunk_size=True)
         self._transport: asyncio.Transport
 
     @property
@@ -211,7 +213,7 @@ class Connection(asyncio.Protocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if not self._begun:  # what follows a body (trailers) changes nothing
-            self.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
+            self.headers[name.decode("latin-1").lower()] = value.decode("latin-1").rstrip()
 
     def on_headers_complete(self) -> None:
         self.status = self._parser.get_status_code()
