@@ -10,8 +10,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Self
 
+from tests.models.calls import call, failure
+
 from denizen.models.connection import Connection
 from denizen.models.http import Endpoint, Http
+from denizen.models.openai import OpenAIModel
+from denizen.models.providers import provider_named
 
 Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
@@ -115,6 +119,12 @@ async def look(http: Http, url: str) -> Connection:
         return response
 
 
+async def complaint(base_url: str, http: Http | None = None, provider: str = "openai") -> str:
+    """What the user of a model at that address is told."""
+    model = OpenAIModel("m", provider_named(provider), base_url=base_url, http=http)
+    return failure(await call(model)).message
+
+
 async def rounds(count: int) -> None:
     """Let everything else run, in so many rounds of the event loop."""
     for _ in range(count):
@@ -127,15 +137,16 @@ async def nothing_left() -> AsyncGenerator[None]:
     loop = asyncio.get_running_loop()
     complaints: list[object] = []
     loop.set_exception_handler(lambda _, context: complaints.append(context))
-    sockets, tasks = _sockets(), asyncio.all_tasks()
+    files, tasks = open_files(), asyncio.all_tasks()
     yield
     await rounds(5)
     gc.collect(1)
     running = asyncio.all_tasks() - tasks - {asyncio.current_task()}
-    assert (complaints, _sockets() - sockets, running) == ([], 0, set())
+    assert (complaints, open_files() - files, running) == ([], 0, set())
 
 
-def _sockets() -> int:
+def open_files() -> int:
+    """How many files and sockets this process has open."""
     return len([*Path("/dev/fd").iterdir()])
 
 
@@ -163,7 +174,7 @@ class Loop(asyncio.SelectorEventLoop):
 
     async def getaddrinfo(self, host: Any, port: Any, **options: Any) -> Any:
         if not self.addresses:
-            return await super().getaddrinfo(host, port, **options)
+            return socket.getaddrinfo(host, port, **options)
         if self.addresses == ("nowhere",):
             raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
         if self.addresses == ("unheard",):

@@ -367,6 +367,7 @@ async def test_request_that_is_cancelled_at_any_moment_leaves_nothing(http: Http
             asking.cancel()
             await asyncio.wait([asking])
             assert await ask(http, server.url) == b"Hello"
+            await http.close()
 
 
 async def test_answer_that_is_left_early_isn_t_read_to_its_end(http: Http) -> None:

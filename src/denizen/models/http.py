@@ -10,6 +10,8 @@ from contextlib import suppress
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 
+from aiohappyeyeballs import start_connection
+
 from denizen.errors import ConfigError
 from denizen.models.connection import Connection
 
@@ -98,16 +100,22 @@ class Http:
     async def open(self, server: Server) -> Connection:
         """A new connection."""
         loop = asyncio.get_running_loop()
-        # uvloop doesn't know it: it tries one address after another
-        both: dict[str, Any] = {"happy_eyeballs_delay": STAGGER} if isinstance(loop, asyncio.BaseEventLoop) else {}
-        tls = self._context() if server.tls else None
+        tls: dict[str, Any] = {"ssl": self._context(), "server_hostname": server.host} if server.tls else {}
         try:
             async with asyncio.timeout(self._connect):
-                _, connection = await loop.create_connection(Connection, server.host, server.port, ssl=tls, **both)
+                addresses = await loop.getaddrinfo(server.host, server.port, type=socket.SOCK_STREAM)
+                reached = await start_connection(addresses, happy_eyeballs_delay=STAGGER)
+                _, connection = await loop.create_connection(Connection, sock=reached, **tls)
         except TimeoutError:
             raise TimeoutError(f"no connection within {self._connect:g} s") from None
         except socket.gaierror as error:
             raise ConnectionError(f"the host {server.host} can't be found ({error.strerror})") from None
+        except ssl.SSLCertVerificationError:
+            raise
+        except ssl.SSLError as error:
+            raise ConnectionError(
+                f"{server} and we found no TLS in common ({error.reason}): does it speak https?"
+            ) from None
         return connection
 
     def give_back(self, server: Server, connection: Connection) -> None:
