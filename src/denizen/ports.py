@@ -405,8 +405,7 @@ SURELY_HELD = 4_000
 """Tokens that every hosted model sees: the catalogue needn't be loaded to know."""
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(msgspec.Struct, frozen=True):
     """What a context policy may look at.
 
     `answer` and `prompt` are the tokens that the longest answer and the system prompt with its tools take;

@@ -105,7 +105,7 @@ async def test_lock_file_goes_with_its_session(store: JsonlStore) -> None:
 
 
 @pytest.mark.parametrize("replace", [False, True])
-async def test_nothing_is_written_once_the_lock_is_lost(store: JsonlStore, replace: bool) -> None:
+async def test_no_message_is_taken_in_once_the_lock_is_lost(store: JsonlStore, replace: bool) -> None:
     async with opened(store) as first:
         await first.append(said("1"))
         lock_of(store).unlink()
@@ -114,10 +114,10 @@ async def test_nothing_is_written_once_the_lock_is_lost(store: JsonlStore, repla
         async with opened(store) as second:
             await second.append(said("2"))
             with pytest.raises(SessionError, match=r"lock of session .*work was deleted or replaced"):
-                await first.append(NoteEntry(text="lost"))
+                await first.append(said("lost"))
             await second.append(said("3"))
         with pytest.raises(SessionError, match="lock"):
-            await first.append(NoteEntry(text="lost"))
+            await first.append(said("lost"))
     assert content(await store.read("work")) == [said("1"), said("2"), said("3")]
 
 

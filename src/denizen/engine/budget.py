@@ -22,6 +22,7 @@ WRITTEN_EVERY = 1.0
 FRESH = 0.1
 """Seconds for which what other processes had spent is taken for granted."""
 
+_DAY = "day"
 _ADD = """INSERT INTO spend SELECT key, value FROM json_each(?) WHERE true
           ON CONFLICT (name) DO UPDATE SET usd = usd + excluded.usd"""
 _log = logging.getLogger(__name__)
@@ -39,9 +40,9 @@ class Budget:
         self._path = home / "spend.db"
         self._clock = clock
         self._db: sqlite3.Connection | None = None
-        self._written: dict[str, float] = {}  # as it was when it was read
+        self._written: dict[str, float] = {}  # what was in the file when it was read
         self._read_at = 0.0
-        self._held: dict[str, float] = {}
+        self._held: dict[str, float] = {}  # what isn't yet, by session
         self._held_usd = 0.0
         self._written_at = 0.0
         self._warned: set[str] = set()
@@ -52,7 +53,7 @@ class Budget:
             return
         spent = turn.account.usage.cost_usd or 0.0
         _hold("this turn", spent, self._limits.agent.max_cost_usd, "agent.max_cost_usd or --max-cost")
-        session, day = self._spent(*self._names(turn))
+        session, day = self._spent(turn.session.key)
         _hold("this session", session, self._limits.budget.session_usd, "budget.session_usd")
         _hold("today", day, self._limits.budget.day_usd, "budget.day_usd")
 
@@ -61,8 +62,7 @@ class Budget:
         cost = answer.usage.cost_usd
         if cost:
             self._held_usd += cost
-            for name in self._names(turn):
-                self._held[name] = self._held.get(name, 0.0) + cost
+            self._held[turn.session.key] = self._held.get(turn.session.key, 0.0) + cost
             if self._held_usd >= HELD or self._clock.monotonic() - self._written_at >= WRITTEN_EVERY:
                 try:
                     self._write()
@@ -87,18 +87,19 @@ class Budget:
             self._warned.add(model)
             turn.notice(f"What calls of {model} cost isn't known: budgets can't count them.", warning=True)
 
-    def _names(self, turn: Turn) -> tuple[str, str]:
-        return turn.session.key, f"day {self._clock.now().date().isoformat()}"
+    def _today(self) -> str:
+        return f"day {self._clock.now().date().isoformat()}"
 
-    def _spent(self, session: str, day: str) -> tuple[float, float]:
-        now = self._clock.monotonic()
+    def _spent(self, session: str) -> tuple[float, float]:
+        written, now = self._written, self._clock.monotonic()
         if now - self._read_at >= FRESH:
-            self._written.clear()
+            written.clear()
             self._read_at = now
-        written = self._written
-        if session not in written or day not in written:
-            written |= {session: 0.0, day: 0.0, **self._read(session, day)}
-        return written[session] + self._held.get(session, 0.0), written[day] + self._held.get(day, 0.0)
+        if session not in written:
+            day = self._today()
+            found = self._read(session, day)
+            written[session], written[_DAY] = found.get(session, 0.0), found.get(day, 0.0)
+        return written[session] + self._held.get(session, 0.0), written[_DAY] + self._held_usd
 
     def _read(self, session: str, day: str) -> dict[str, float]:
         if self._db is None and not self._path.exists():
@@ -107,7 +108,7 @@ class Budget:
 
     def _write(self) -> None:
         self._written_at = self._clock.monotonic()
-        sums = msgspec.json.encode(self._held).decode()
+        sums = msgspec.json.encode(self._held | {self._today(): self._held_usd}).decode()
         self._execute(_ADD, sums)
         self._held.clear()
         self._held_usd = 0.0

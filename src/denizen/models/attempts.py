@@ -82,6 +82,8 @@ class Call:
 
 def _readiest(profiles: list[Profile]) -> Profile | None:
     """Who may be tried first; None where nobody may before patience is at its end."""
+    if profiles and not profiles[0].error:
+        return profiles[0]
     first = min(profiles, key=Profile.rest, default=None)
     return first if first and first.rest() <= PATIENCE else None
 

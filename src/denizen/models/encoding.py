@@ -3,7 +3,7 @@
 import json
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from itertools import groupby, takewhile
+from itertools import takewhile
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -53,13 +53,13 @@ class Encoded:
         messages = messages if isinstance(messages, list) else [*messages]
         same = _same(self._messages, messages)
         self._keep(same, messages[same] if same < len(messages) else None)
-        until = self.runs[-1].until if self.runs else 0
-        for assistant, group in groupby(messages[until:], key=_is_assistant):
-            run = [*group]
-            until += len(run)
-            if text := encode(run):
-                self.runs.append(Run(until, assistant, text))
+        start = self.runs[-1].until if self.runs else 0
+        while start < len(messages):
+            until = _end_of_run(messages, start)
+            if text := encode(messages[start:until]):
+                self.runs.append(Run(until, _is_assistant(messages[start]), text))
                 self.size += len(text)
+            start = until
         self._messages[same:] = messages[same:]
         if len(self.runs) > LOOSE:
             self._pack()
@@ -113,11 +113,26 @@ def _is_assistant(message: Message) -> bool:
     return type(message) is AssistantMessage
 
 
+def _end_of_run(messages: Sequence[Message], start: int) -> int:
+    end, assistant = start + 1, _is_assistant(messages[start])
+    while end < len(messages) and _is_assistant(messages[end]) == assistant:
+        end += 1
+    return end
+
+
 def _same(old: list[Message], new: list[Message]) -> int:
-    """How many messages at the beginning are the same. Comparing lists as a whole looks at identity first, in C."""
-    if old == new[: len(old)]:
-        return len(old)
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
+    """How many messages at the beginning are the same.
+
+    Nearly always all that were known are. Lists of one length are compared in C, by identity first and without a touch
+    of the messages themselves: `old` is lent the others for that.
+    """
+    known = len(old)
+    old += new[known:]
+    same = known if old == new else -1
+    del old[known:]
+    return (
+        same if same >= 0 else sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
+    )
 
 
 def encode_json(value: Any) -> bytes:

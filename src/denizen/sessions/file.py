@@ -51,11 +51,25 @@ class TranscriptFile:
             if reach.unfinished:
                 os.write(self._fd, b"\n")
 
-    def append(self, line: bytes, *, in_place: bool = False) -> None:
-        """Write the line whole, or nothing of it; `in_place`: only where others will look for it, not in a file that
-        was moved away.
-        """
-        self._guard(in_place=in_place)
+    def check(self) -> None:
+        """Raise SessionError unless it is still locked, and still where others look for it."""
+        if not self._lost and not self._lock.held():
+            self._lost = (
+                f"The lock of session {self._session} was deleted or replaced, so another process may be writing it. "
+                "Open the session again to go on."
+            )
+        elif not self._lost and not is_at(self._path, identity(os.fstat(self._fd))):
+            self._lost = (
+                f"The file of session {self._session}, {self._path}, was deleted or replaced while it was in use. "
+                "Put it back, or open the session again to begin with what is there."
+            )
+        if self._lost:
+            raise SessionError(self._lost)
+
+    def append(self, line: bytes) -> None:
+        """Write the line whole, or nothing of it."""
+        if self._lost:
+            raise SessionError(self._lost)
         written = 0
         try:
             written = os.write(self._fd, line)
@@ -67,7 +81,8 @@ class TranscriptFile:
 
     async def sync(self, flusher: Flusher) -> None:
         """Return when all that was written survives the machine's death."""
-        self._guard()
+        if self._lost:
+            raise SessionError(self._lost)
         try:
             await flusher.sync(os.dup(self._fd), () if self._named else self._path.parents[:2])
         except OSError as error:
@@ -88,25 +103,6 @@ class TranscriptFile:
             os.close(self._fd)
             self._fd = -1
             self._lost = f"Session {self._session} is closed. Open it again to go on."
-
-    def _guard(self, *, in_place: bool = False) -> None:
-        """Both files must still be there. To look at the path as well costs more, and every append pays for this."""
-        if not self._lost and not self._lock.held():
-            self._lost = (
-                f"The lock of session {self._session} was deleted or replaced, so another process may be writing it. "
-                "Open the session again to go on."
-            )
-        elif not self._lost and not self._there(in_place=in_place):
-            self._lost = (
-                f"The file of session {self._session}, {self._path}, was deleted or replaced while it was in use. "
-                "Put it back, or open the session again to begin with what is there."
-            )
-        if self._lost:
-            raise SessionError(self._lost)
-
-    def _there(self, *, in_place: bool) -> bool:
-        stat = os.fstat(self._fd)
-        return stat.st_nlink > 0 and (not in_place or is_at(self._path, identity(stat)))
 
     def _take_back(self, written: int) -> None:
         try:

@@ -58,10 +58,11 @@ class JsonlSession:
                 f"Session {self.key} stands at entry {self.head!r}, not at {expect_head!r}: it has gone on. Look again."
             )
         self._check(entry)
-        synced = isinstance(entry, _SYNCED)
-        written = self._write(entry, in_place=synced)
-        if synced:
-            await self.sync()
+        if not isinstance(entry, _SYNCED):
+            return self._write(entry)
+        self._file.check()  # for each line it would cost more than the line
+        written = self._write(entry)
+        await self.sync()
         return written
 
     async def move_head(self, to: str) -> None:
@@ -85,11 +86,11 @@ class JsonlSession:
         if isinstance(entry, HeadEntry) and entry.to not in self._transcript:
             raise SessionError(f"Session {self.key} has no entry {entry.to!r} to continue from.")
 
-    def _write(self, entry: AnyEntry, *, in_place: bool = False) -> str:
+    def _write(self, entry: AnyEntry) -> str:
         name = self._transcript.next_id()
         entry = msgspec.structs.replace(entry, id=name, parent=self.head, at=self._clock.now())
         line, entry = encode(entry, self._redactor)
-        self._file.append(line, in_place=in_place)
+        self._file.append(line)
         self._transcript.add(entry)
         self.head, self.entries = self._transcript.head, self._transcript.branch
         return name
