@@ -54,6 +54,17 @@ class Bench:
             for _ in iter(lambda: len(self.server.requests) < number, False):
                 await asyncio.sleep(0)
 
+    async def connected(self, number: int) -> None:
+        """Have so many connections open: requests then come before any answer to them goes."""
+        for _ in range(number):
+            self.server.send(Step.HOLD, *self.server.wire.streamed(AssistantMessage([Text("Hello")])))
+        model, before = self.model(), len(self.server.requests)
+        async with asyncio.TaskGroup() as group:
+            for each in range(number):
+                group.create_task(ask(model, str(each)))
+            await self.requests(before + number)
+            self.server.release()
+
 
 async def others() -> None:
     """Let other tasks, and the server's thread, go as far as they get."""
@@ -384,6 +395,7 @@ async def test_only_the_latest_sessions_are_remembered() -> None:
 
 async def test_failures_side_by_side_count_once(bench: Bench) -> None:
     model = bench.model(max_retries=1)
+    await bench.connected(5)
     for _ in range(5):
         bench.server.fail(429, "Slow down")
     bench.server.say(*["Hello"] * 5)

@@ -112,8 +112,9 @@ async def _iterate(turn: Turn) -> TurnStop:
     agent, limit = turn.agent, turn.agent.config.agent.max_iterations
     while turn.account.iterations < limit:
         await turn.hear()
-        await turn.pass_on(turn.interrupts)
-        await turn.pass_on(turn.steers)
+        if turn.interrupts or turn.steers:
+            await turn.pass_on(turn.interrupts)
+            await turn.pass_on(turn.steers)
         await guide(turn)
         reply = await ask_model(turn)
         intent = agent.actions.read(reply, agent.tools)

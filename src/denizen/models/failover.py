@@ -68,7 +68,7 @@ class Failover:
         call = Call(self._plan(request.session_key), self._max_retries)
         while profile := call.profile:
             shown: list[str] = []
-            error = ModelError(f"{profile.name} ended its answer without saying how.")
+            error: ModelError | None = None
             async with await profile.attempt(request) as attempt:
                 async for event in attempt.events:
                     if type(event) is Finished:
@@ -84,6 +84,7 @@ class Failover:
                         event = call.counted(event)
                     attempt.answering()
                     yield event
+                error = error or ModelError(f"{profile.name} ended its answer without saying how.")
                 attempt.failed(error)
             call.failed(profile, error)
             if call.profile:

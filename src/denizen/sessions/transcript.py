@@ -31,9 +31,9 @@ class Transcript:
     def next_id(self) -> str:
         """An id that no entry has: the number of the next line in hexadecimal, or of one further on."""
         self._line += 1
-        while f"{self._line:x}" in self._entries:
+        while (name := f"{self._line:x}") in self._entries:
             self._line += 1
-        return f"{self._line:x}"
+        return name
 
     @property
     def branch(self) -> list[AnyEntry]:
