@@ -42,6 +42,8 @@ class Raw:
         self.heard: list[bytes] = []
         self.connections = 0
         self.open: list[asyncio.StreamWriter] = []
+        self.asked = asyncio.Event()
+        """Some request has begun."""
         self.gone = asyncio.Event()
         """Some connection has ended."""
         self._size = size
@@ -82,6 +84,7 @@ class Raw:
         while self.answers:
             head = await reader.readuntil(b"\r\n\r\n")
             answer = self.answers.popleft()
+            self.asked.set()
             if callable(answer):
                 await answer(reader, writer)
                 return

@@ -351,7 +351,8 @@ async def _half(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
 async def test_cancelled_request_closes_its_connection(http: Http, talk: Talk, body: bytes) -> None:
     async with Raw(talk, whole(b"next")) as server:
         asking = asyncio.create_task(ask(http, server.url, body))
-        await rounds(50)
+        await server.asked.wait()
+        await rounds(20)
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking
