@@ -177,3 +177,17 @@ def test_way_that_takes_too_long_is_given_up() -> None:
         assert await telling == "openai:m: no answer in time (no connection within 10 s)"
 
     run(test(), "unheard")
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (b"220 mail.example.com ESMTP\r\n", "the connection failed: its answer is not HTTP: Expected HTTP/"),
+        (Last(), "the connection failed: the server closed the connection"),
+        (whole(b"", "Content-Encoding: br"), "the connection failed: its answer is compressed (br), which it was as"),
+        (whole(b"{}", status="413 Content Too Large"), "(HTTP 413)"),
+    ],
+)
+async def test_user_is_told_what_is_wrong_with_an_answer(http: Http, answer: bytes, told: str) -> None:
+    async with Raw(answer) as server:
+        assert told in await complaint(server.url, http)

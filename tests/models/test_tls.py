@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.models.raw import Raw, ask, complaint, nothing_left, rounds, run, skip, whole
+from tests.models.raw import Raw, Talk, ask, complaint, nothing_left, rounds, run, skip, whole
 
 from denizen.models.http import Http
 
@@ -95,12 +95,18 @@ async def _puzzled(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -
     writer.close()
 
 
-async def test_https_where_the_server_speaks_http_is_told(http: Http) -> None:
-    async with await asyncio.start_server(_puzzled, "127.0.0.1", 0) as server:
+async def _annoyed(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.read(100)
+    writer.close()
+
+
+@pytest.mark.parametrize("talk", [_puzzled, _annoyed])
+async def test_https_where_the_server_speaks_http_is_told(http: Http, talk: Talk) -> None:
+    async with await asyncio.start_server(talk, "127.0.0.1", 0) as server:
         url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         told = await complaint(url, http)
-    assert f"the connection failed: {url} and we found no TLS in common" in told
-    assert told.endswith("does it speak https?")
+    assert told.startswith(f"openai:m: the connection failed: no TLS with {url} (")
+    assert told.endswith("): does it speak https?")
 
 
 async def test_http_where_the_server_speaks_https_is_told(here: Identity, http: Http) -> None:

@@ -54,6 +54,11 @@ class Connection(asyncio.Protocol):
         """Whether another request may be sent."""
         return self.ended and not self._closes and not self._transport.is_closing()
 
+    @property
+    def lapsed(self) -> bool:
+        """Whether it broke, after an earlier exchange, without a byte of an answer: the server had given it up."""
+        return bool(self.status and self._error) and not self._held
+
     async def send(self, head: bytes, body: Sequence[bytes], silence: float) -> None:
         """Send a request, and return when `status` and `headers` of its answer are there.
 
@@ -87,11 +92,6 @@ class Connection(asyncio.Protocol):
         while not self._pieces and not self.ended:
             await self._wait()
         return self._take()
-
-    @property
-    def lapsed(self) -> bool:
-        """Whether it broke, after an earlier exchange, without a byte of an answer: the server had given it up."""
-        return bool(self.status and self._error) and not self._held
 
     def close(self) -> None:
         """Close it, whatever is under way."""

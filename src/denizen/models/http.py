@@ -112,10 +112,9 @@ class Http:
             raise ConnectionError(f"the host {server.host} can't be found ({error.strerror})") from None
         except ssl.SSLCertVerificationError:
             raise
-        except ssl.SSLError as error:
-            raise ConnectionError(
-                f"{server} and we found no TLS in common ({error.reason}): does it speak https?"
-            ) from None
+        except (ssl.SSLError, ConnectionResetError) as error:  # a reset has no reason
+            why = getattr(error, "reason", "") or "it hung up"
+            raise ConnectionError(f"no TLS with {server} ({why}): does it speak https?") from None
         return connection
 
     def give_back(self, server: Server, connection: Connection) -> None:
@@ -136,7 +135,8 @@ class Http:
         loop = asyncio.get_running_loop()
         pool = self._pools.get(loop)
         if pool is None:
-            self._pools = {each: kept for each, kept in self._pools.items() if not each.is_closed()}
+            for ended in [each for each in list(self._pools) if each.is_closed()]:
+                self._pools.pop(ended, None)
             pool = self._pools[loop] = _Pool(loop)
         return pool
 
