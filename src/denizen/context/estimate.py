@@ -9,12 +9,13 @@ MESSAGE_TOKENS = 8
 
 def estimate_text(text: str) -> int:
     """Tokens of a text: one for every 3.5 bytes of UTF-8, on the safe side for prose and code."""
-    return int(len(text.encode("utf-8", "replace")) / BYTES_PER_TOKEN) + 1
+    size = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
+    return int(size / BYTES_PER_TOKEN) + 1
 
 
 def estimate_message(message: Message) -> int:
     """Tokens of a message with its framing."""
-    return MESSAGE_TOKENS + sum(_part(part) for part in message.content)
+    return MESSAGE_TOKENS + sum(map(_part, message.content))
 
 
 def _part(part: object) -> int:

@@ -1,6 +1,8 @@
 """How what was said reaches the model, whatever the policy."""
 
+import functools
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 
 import msgspec
 
@@ -25,8 +27,13 @@ def stamped(message: UserMessage) -> UserMessage:
     """The message with the time it was said at, which the prompt can't hold without changing at each call."""
     if message.at is None:
         return message
-    stamp = Text(f"<time>{message.at:%A %Y-%m-%d %H:%M %Z}</time>")
+    stamp = _stamp(message.at.replace(second=0, microsecond=0, tzinfo=None), message.at.tzname() or "")
     return msgspec.structs.replace(message, content=[*message.content, stamp])
+
+
+@functools.lru_cache(8)
+def _stamp(minute: datetime, zone: str) -> Text:
+    return Text(f"<time>{minute:%A %Y-%m-%d %H:%M} {zone}</time>")
 
 
 def apart(pieces: Iterable[Sequence[UserPart]]) -> list[UserPart]:

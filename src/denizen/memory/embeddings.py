@@ -75,9 +75,7 @@ class Embeddings:
         return vectors
 
     def _failed(self, why: str) -> DenizenError:
-        return DenizenError(
-            f"The embeddings of {self._to.server} failed ({why}): memory.embeddings says where it is."
-        )
+        return DenizenError(f"The embeddings of {self._to.server} failed ({why}): memory.embeddings says where it is.")
 
 
 def likeness(one: Sequence[float], other: Sequence[float]) -> float:

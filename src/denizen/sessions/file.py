@@ -58,7 +58,7 @@ class TranscriptFile:
                 f"The lock of session {self._session} was deleted or replaced, so another process may be writing it. "
                 "Open the session again to go on."
             )
-        elif not self._lost and not is_at(self._path, identity(os.fstat(self._fd))):
+        elif not self._lost and not is_at(str(self._path), identity(os.fstat(self._fd))):
             self._lost = (
                 f"The file of session {self._session}, {self._path}, was deleted or replaced while it was in use. "
                 "Put it back, or open the session again to begin with what is there."

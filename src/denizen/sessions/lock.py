@@ -56,7 +56,7 @@ def _locked(path: Path, session: str) -> int:
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if is_at(path, identity(os.fstat(fd))):
+            if is_at(str(path), identity(os.fstat(fd))):
                 return fd
         except BlockingIOError:
             holder = os.pread(fd, _WIDTH, 0).decode(errors="replace").strip()
