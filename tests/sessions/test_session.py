@@ -153,6 +153,10 @@ async def test_what_others_rely_on_is_synced_before_append_returns(
         calls.clear()
         await session.append(entry)
         assert calls == ["write", "fsync"]
+    async with opened(store) as session:
+        calls.clear()
+        await session.append(entry)
+        assert calls == ["write", "fsync"]
 
 
 async def test_other_entries_are_one_write_each(store: JsonlStore, calls: list[str]) -> None:

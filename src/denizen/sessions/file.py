@@ -23,7 +23,7 @@ class TranscriptFile:
         self._path = path
         self._session = session
         self._lost = ""  # why nothing more can be written
-        self._named = False  # its folders are known to have its name on disk
+        self.named = False  # its folders are known to have its name on disk
         self._lock = Lock(path, now, session)
         try:
             self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
@@ -84,12 +84,12 @@ class TranscriptFile:
         if self._lost:
             raise SessionError(self._lost)
         try:
-            await flusher.sync(os.dup(self._fd), () if self._named else self._path.parents[:2])
+            await flusher.sync(os.dup(self._fd), () if self.named else self._path.parents[:2])
         except OSError as error:
             # The kernel may forget what it failed to write: a second try would succeed and mean nothing.
             self._lost = explain("sync", self._path, error)
             raise SessionError(self._lost) from error
-        self._named = True
+        self.named = True
 
     @property
     def sound(self) -> bool:

@@ -50,7 +50,7 @@ class JsonlStore:
         key = session_key(key)
         file = TranscriptFile(self._place(key), self._clock.now(), key)
         try:
-            transcript = self._kept.take(key, file.state()) or _loaded(file, key)
+            transcript = self._left(file, key) or _loaded(file, key)
             session = JsonlSession(
                 key,
                 file,
@@ -108,6 +108,14 @@ class JsonlStore:
         with Lock(path, self._clock.now(), session_key(key)) as lock, told("delete", path):
             path.unlink()
             lock.delete()
+
+    def _left(self, file: TranscriptFile, key: str) -> Transcript | None:
+        """The transcript in memory, where the file is as it was left."""
+        closed = self._kept.take(key, file.state())
+        if closed is None:
+            return None
+        file.named = closed.named
+        return closed.transcript
 
     def _place(self, key: str) -> Path:
         path = self.path(key)

@@ -20,28 +20,36 @@ class State(NamedTuple):
     changed: int
 
 
+class Closed(NamedTuple):
+    """A session as it was left. `named`: its file's name is on disk for good."""
+
+    transcript: Transcript
+    state: State
+    named: bool
+
+
 class Kept:
     """The sessions that were closed last."""
 
     def __init__(self) -> None:
-        self._closed: OrderedDict[str, tuple[Transcript, State]] = OrderedDict()
+        self._closed: OrderedDict[str, Closed] = OrderedDict()
         self._size = 0
 
-    def put(self, key: str, transcript: Transcript, state: State) -> None:
-        """Keep a transcript that is, entry by entry, what its file says."""
+    def put(self, key: str, closed: Closed) -> None:
+        """Keep a session whose transcript is, entry by entry, what its file says."""
         self.drop(key)
-        self._closed[key] = transcript, state
-        self._size += state.size
+        self._closed[key] = closed
+        self._size += closed.state.size
         while self._size > MOST_BYTES or len(self._closed) > MOST:
-            self._size -= self._closed.popitem(last=False)[1][1].size
+            self._size -= self._closed.popitem(last=False)[1].state.size
 
-    def take(self, key: str, state: State) -> Transcript | None:
-        """The transcript, unless its file has changed since. It isn't kept any longer."""
-        transcript, left = self._closed.get(key, (None, None))
+    def take(self, key: str, state: State) -> Closed | None:
+        """The session, unless its file has changed since. It isn't kept any longer."""
+        closed = self._closed.get(key)
         self.drop(key)
-        return transcript if left == state else None
+        return closed if closed and closed.state == state else None
 
     def drop(self, key: str) -> None:
         """Keep it no longer."""
         if key in self._closed:
-            self._size -= self._closed.pop(key)[1].size
+            self._size -= self._closed.pop(key).state.size

@@ -10,7 +10,7 @@ from denizen.entries import AnswerEntry, AnyEntry, HeadEntry, ParkedEntry, Sessi
 from denizen.errors import SessionError
 from denizen.sessions.file import TranscriptFile
 from denizen.sessions.flush import Flusher
-from denizen.sessions.kept import Kept
+from denizen.sessions.kept import Closed, Kept
 from denizen.sessions.line import encode
 from denizen.sessions.transcript import Transcript
 
@@ -77,7 +77,7 @@ class JsonlSession:
     async def close(self) -> None:
         """Give the lock back."""
         if self._file.sound and not self.warnings:
-            self._kept.put(self.key, self._transcript, self._file.state())
+            self._kept.put(self.key, Closed(self._transcript, self._file.state(), self._file.named))
         self._file.close()
 
     def _check(self, entry: AnyEntry) -> None:
