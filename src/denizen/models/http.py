@@ -106,15 +106,8 @@ class Http:
                 addresses = await loop.getaddrinfo(server.host, server.port, type=socket.SOCK_STREAM)
                 reached = await start_connection(addresses, happy_eyeballs_delay=STAGGER)
                 _, connection = await loop.create_connection(Connection, sock=reached, **tls)
-        except TimeoutError:
-            raise TimeoutError(f"no connection within {self._connect:g} s") from None
-        except socket.gaierror as error:
-            raise ConnectionError(f"the host {server.host} can't be found ({error.strerror})") from None
-        except ssl.SSLCertVerificationError:
-            raise
-        except (ssl.SSLError, ConnectionResetError) as error:  # a reset has no reason
-            why = getattr(error, "reason", "") or "it hung up"
-            raise ConnectionError(f"no TLS with {server} ({why}): does it speak https?") from None
+        except OSError as error:
+            raise _in_words(error, server, self._connect) from None
         return connection
 
     def give_back(self, server: Server, connection: Connection) -> None:
@@ -236,6 +229,7 @@ async def finish(connection: Connection, seconds: float = 1.0) -> None:
 _IN_PATHS: Final = "/%:@!$&'()*+,;=~"
 _HOSTS: Final = re.compile(r"(?:[\w-]{1,63}\.)*[\w-]{1,63}\.?|[\da-f:.]*:[\da-f:.]*(?:%\w+)?", re.ASCII)
 _NAMES: Final = re.compile(r"[\w!#$%&'*+.^`|~-]+", re.ASCII)
+_NO_TLS: Final = (ssl.SSLError, ConnectionResetError)
 _FRAMING: Final = {"content-length", "transfer-encoding"}
 
 
@@ -253,6 +247,17 @@ def _host(name: str) -> str:
     if not _HOSTS.fullmatch(name):
         raise ValueError(name)
     return name
+
+
+def _in_words(error: OSError, server: Server, seconds: float) -> OSError:
+    """What somebody can act on, where the system says less."""
+    if isinstance(error, TimeoutError):
+        return TimeoutError(f"no connection within {seconds:g} s")
+    if isinstance(error, socket.gaierror):
+        return ConnectionError(f"the host {server.host} can't be found ({error.strerror})")
+    if server.tls and isinstance(error, _NO_TLS) and not isinstance(error, ssl.SSLCertVerificationError):
+        return ConnectionError(f"no TLS with {server} ({getattr(error, 'reason', 'it hung up')}): does it speak https?")
+    return error
 
 
 def _sendable(name: str, value: str) -> str:
