@@ -186,6 +186,7 @@ def test_way_that_takes_too_long_is_given_up() -> None:
         (Last(), "the connection failed: the server closed the connection"),
         (whole(b"", "Content-Encoding: br"), "the connection failed: its answer is compressed (br), which it was as"),
         (whole(b"{}", status="413 Content Too Large"), "(HTTP 413)"),
+        (Last(whole(b"slow down", status="429 Too Many Requests")[:-4]), "(HTTP 429)"),
     ],
 )
 async def test_user_is_told_what_is_wrong_with_an_answer(http: Http, answer: bytes, told: str) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from denizen.models.sse import EventStream
+from denizen.models.sse import LONGEST, EventStream
 
 payloads = st.dictionaries(st.text(max_size=4), st.text(max_size=12), max_size=2).map(
     lambda value: json.dumps(value, ensure_ascii=False)
@@ -75,3 +75,10 @@ def test_last_event_may_lack_its_end() -> None:
 
 def test_bare_json_behind_the_events_is_told() -> None:
     assert feed(EventStream(), b'data: 1\n\n{"error": {}}', []) == [b"1", b'{"error": {}}']
+
+
+def test_event_without_an_end_is_not_kept_for_ever() -> None:
+    stream = EventStream()
+    stream.feed(b"data: " + b"x" * LONGEST)
+    with pytest.raises(ConnectionError, match="an event of more than 16 MB"):
+        stream.feed(b"x")

@@ -47,7 +47,8 @@ class AnthropicModel(WireModel):
     usual = PROVIDERS["anthropic"]
 
     def _base(self, base_url: str) -> str:
-        return base_url.rstrip("/").removesuffix("/v1")
+        base_url, mark, query = base_url.partition("?")
+        return base_url.rstrip("/").removesuffix("/v1") + mark + query
 
     def _credentials(self, api_key: str) -> Mapping[str, str]:
         version = {"anthropic-version": VERSION}

@@ -104,8 +104,7 @@ class Connection(asyncio.Protocol):
         if sum(map(len, body)) <= LONGEST_WRITE // 4:
             self._transport.write(b"".join((head, *body)))
             return
-        self._transport.write(head)
-        for piece in body:
+        for piece in (head + body[0], *body[1:]):
             view = memoryview(piece)
             for start in range(0, len(view), LONGEST_WRITE):
                 if self._room:

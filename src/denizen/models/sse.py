@@ -3,6 +3,11 @@
 https://html.spec.whatwg.org/multipage/server-sent-events.html
 """
 
+from typing import Final
+
+LONGEST: Final = 16 * 1024 * 1024
+"""Bytes of one event."""
+
 
 class EventStream:
     """The events of one stream. Their names, ids and retry times are dropped, and so are comments.
@@ -14,7 +19,9 @@ class EventStream:
         self._rest = b"\n"
 
     def feed(self, data: bytes) -> list[bytes]:
-        """The data of every event that is complete now."""
+        """The data of every event that is complete now. Raises ConnectionError where one has no end."""
+        if len(self._rest) > LONGEST:
+            raise ConnectionError(f"its stream has an event of more than {LONGEST >> 20} MB")
         data = self._rest + data
         held = b""
         if b"\r" in data:

@@ -166,7 +166,7 @@ class WireModel(ABC):
     async def _in_one_piece(self, response: Connection, request: ModelRequest) -> bool:
         """Whether the answer isn't a stream. Raises ModelError where it is a refusal."""
         if response.status != 200:
-            raise self._refused(response.status, await response.read(), response.headers)
+            raise self._refused(response.status, await _refusal(response), response.headers)
         media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         if media_type == "text/html":
             raise self._origin.failure("answered with a web page: is its base_url right?")
@@ -195,6 +195,14 @@ class WireModel(ABC):
         """What a refused connection says."""
         asked = "; is it running?" if self.local else ""
         return f"nothing listens at {self._to.base_url} (connection refused){asked}"
+
+
+async def _refusal(response: Connection) -> bytes:
+    """What a refused request is told; the status says enough where that breaks off."""
+    try:
+        return await response.read()
+    except OSError:
+        return b""
 
 
 def _paused_often(request: ModelRequest) -> bool:
