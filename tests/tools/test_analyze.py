@@ -300,7 +300,7 @@ async def test_names_that_would_break_the_answer_are_made_harmless(workspace: Pa
         ("security", ".", 2500),
         ("imports", ".", 2500),
         ("callers", "printable", 2000),
-        ("callees", "tools/walk.py/walk", 1500),
+        ("callees", "tools/files/walk.py/walk", 1500),
     ],
 )
 async def test_answers_about_a_hundred_files_are_short(

@@ -20,13 +20,13 @@ from denizen.tools.analysis.hotspots import changed_files, hotspots
 from denizen.tools.analysis.imports import imports
 from denizen.tools.analysis.scope import Findings, Scope
 from denizen.tools.analysis.security import security
+from denizen.tools.files.text import printable
+from denizen.tools.files.thread import in_thread
+from denizen.tools.files.workspace import Workspace
 from denizen.tools.function import tool
 from denizen.tools.jq import filtered
 from denizen.tools.project_index import with_index
 from denizen.tools.target import find_target
-from denizen.tools.text import printable
-from denizen.tools.thread import in_thread
-from denizen.tools.workspace import Workspace
 
 What = Literal["complexity", "length", "callers", "callees", "hotspots", "duplicates", "security", "imports"]
 MOST_PASSED = 5

@@ -7,11 +7,11 @@ from collections.abc import Generator, Sequence
 from contextlib import closing
 
 from denizen.errors import ToolRefused
-from denizen.tools.glob import Glob, any_glob
-from denizen.tools.place import EFFECTIVE
-from denizen.tools.text import size
-from denizen.tools.walk import Entry, Passed, path_below, walk
-from denizen.tools.workspace import Workspace
+from denizen.tools.files.glob import Glob, any_glob
+from denizen.tools.files.place import EFFECTIVE
+from denizen.tools.files.text import size
+from denizen.tools.files.walk import Entry, Passed, path_below, walk
+from denizen.tools.files.workspace import Workspace
 
 BATCH = 60_000
 """Characters of file names that one process is told."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from denizen.tools.text import readable
+from denizen.tools.files.text import readable
 
 MOST_COMPARED = 3000
 """Changed lines up to which the lines are matched with each other; more are one block."""

@@ -7,11 +7,11 @@ from functools import cached_property
 
 from denizen.errors import ToolRefused
 from denizen.structure import FUNCTIONS, TYPES, Outline, Symbol, Unparsable, language_of, outline
-from denizen.tools.changes import NewContent
 from denizen.tools.diff import Difference, difference
+from denizen.tools.files.changes import NewContent
+from denizen.tools.files.source import Source
 from denizen.tools.indent import fit
 from denizen.tools.linebreaks import Flat
-from denizen.tools.source import Source
 from denizen.tools.spacing import with_after, with_before, without
 from denizen.tools.target import matching, no_such_symbol
 from denizen.tools.whitespace import indent_of

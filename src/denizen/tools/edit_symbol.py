@@ -7,15 +7,15 @@ from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
 from denizen.ports import ToolContext, Traits
 from denizen.structure import Symbol
-from denizen.tools.changes import change
 from denizen.tools.draft import Draft
+from denizen.tools.files.changes import change
+from denizen.tools.files.source import load
+from denizen.tools.files.thread import in_thread
+from denizen.tools.files.workspace import Workspace
 from denizen.tools.function import result, tool
 from denizen.tools.jq import filtered
 from denizen.tools.skeleton import span
-from denizen.tools.source import load
 from denizen.tools.target import find_target
-from denizen.tools.thread import in_thread
-from denizen.tools.workspace import Workspace
 
 Action = Literal["delete", "replace", "insert", "move"]
 

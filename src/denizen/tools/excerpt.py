@@ -4,9 +4,9 @@ import threading
 from collections.abc import Sequence
 
 from denizen.errors import ToolRefused
+from denizen.tools.files.text import lines_of, open_text, readable
+from denizen.tools.files.workspace import Workspace
 from denizen.tools.search import Hit
-from denizen.tools.text import lines_of, open_text, readable
-from denizen.tools.workspace import Workspace
 
 LONGEST = 300
 """Characters of a line that are shown, with the match among them."""

@@ -8,11 +8,11 @@ from msgspec import Meta
 
 from denizen.messages import ToolResult
 from denizen.ports import ToolContext, Traits
+from denizen.tools.files.glob import any_glob
+from denizen.tools.files.thread import in_thread
+from denizen.tools.files.walk import Passed, path_below, walk
+from denizen.tools.files.workspace import Workspace
 from denizen.tools.function import result, tool
-from denizen.tools.glob import any_glob
-from denizen.tools.thread import in_thread
-from denizen.tools.walk import Passed, path_below, walk
-from denizen.tools.workspace import Workspace
 
 MOST = 500
 """Paths that one call shows."""

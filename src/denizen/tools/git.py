@@ -12,8 +12,8 @@ from pathlib import Path
 from denizen.errors import ToolRefused
 from denizen.messages import Text, ToolResult
 from denizen.ports import Sandboxed, ToolContext, Traits
+from denizen.tools.files.gitdir import git_folder
 from denizen.tools.function import FunctionTool, tool
-from denizen.tools.gitdir import git_folder
 from denizen.tools.process import Kept, run
 from denizen.tools.sandbox.environment import scrubbed
 

@@ -9,13 +9,13 @@ from msgspec import Meta
 from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
 from denizen.ports import ToolContext, Traits
+from denizen.tools.files.ignore import ignored_above
+from denizen.tools.files.place import Place, kind
+from denizen.tools.files.text import printable, size
+from denizen.tools.files.thread import in_thread
+from denizen.tools.files.walk import list_folder
+from denizen.tools.files.workspace import Workspace
 from denizen.tools.function import result, tool
-from denizen.tools.ignore import ignored_above
-from denizen.tools.place import Place, kind
-from denizen.tools.text import printable, size
-from denizen.tools.thread import in_thread
-from denizen.tools.walk import list_folder
-from denizen.tools.workspace import Workspace
 
 MOST = 500
 """Entries that one call shows."""

@@ -4,7 +4,7 @@ import difflib
 import heapq
 from collections.abc import Sequence
 
-from denizen.tools.text import readable
+from denizen.tools.files.text import readable
 from denizen.tools.whitespace import squeeze
 
 MOST_LINES = 12

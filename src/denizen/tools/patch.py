@@ -2,11 +2,11 @@
 
 from denizen.messages import ToolResult
 from denizen.ports import ToolContext, Traits
+from denizen.tools.files.thread import in_thread
+from denizen.tools.files.workspace import Workspace
 from denizen.tools.function import tool
 from denizen.tools.patching.plan import Plan
 from denizen.tools.patching.read import read_patch
-from denizen.tools.thread import in_thread
-from denizen.tools.workspace import Workspace
 
 
 @tool(traits=Traits.WRITES)

@@ -11,10 +11,10 @@ from denizen.config.home import project_folder
 from denizen.errors import ToolRefused
 from denizen.structure import Index, SourceFile, use_index
 from denizen.structure.database import taking_turns
-from denizen.tools.place import Place
-from denizen.tools.text import decode
-from denizen.tools.walk import Entry, Passed, walk
-from denizen.tools.workspace import Workspace
+from denizen.tools.files.place import Place
+from denizen.tools.files.text import decode
+from denizen.tools.files.walk import Entry, Passed, walk
+from denizen.tools.files.workspace import Workspace
 
 T = TypeVar("T")
 

@@ -11,10 +11,10 @@ from msgspec import Meta
 from denizen.errors import ToolRefused
 from denizen.messages import Image, Text, ToolResult
 from denizen.ports import ToolContext, Traits
+from denizen.tools.files.text import lines_of, open_text, readable, size
+from denizen.tools.files.thread import in_thread
+from denizen.tools.files.workspace import Workspace
 from denizen.tools.function import result, tool
-from denizen.tools.text import lines_of, open_text, readable, size
-from denizen.tools.thread import in_thread
-from denizen.tools.workspace import Workspace
 
 MOST_LINES = 2000
 MOST_CHARS = 40_000

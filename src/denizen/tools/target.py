@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from denizen.errors import ToolRefused
 from denizen.structure import Symbol
-from denizen.tools.place import Missing
-from denizen.tools.place import missing as missing_at
-from denizen.tools.workspace import Workspace
+from denizen.tools.files.place import Missing
+from denizen.tools.files.place import missing as missing_at
+from denizen.tools.files.workspace import Workspace
 
 MOST_NEAR = 5
 """Names that a refusal proposes."""

@@ -6,12 +6,12 @@ from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
 from denizen.plural import counted
 from denizen.ports import ToolContext, Traits
-from denizen.tools.changes import NewContent, change
 from denizen.tools.diff import difference
+from denizen.tools.files.changes import NewContent, change
+from denizen.tools.files.text import Encoding, decode, size
+from denizen.tools.files.thread import in_thread
+from denizen.tools.files.workspace import Workspace
 from denizen.tools.function import result, tool
-from denizen.tools.text import Encoding, decode, size
-from denizen.tools.thread import in_thread
-from denizen.tools.workspace import Workspace
 
 MOST_COMPARED = 1_000_000
 """Bytes of an old content up to which the screen is shown what changed."""

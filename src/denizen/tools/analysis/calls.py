@@ -9,7 +9,7 @@ from denizen.errors import ToolRefused
 from denizen.plural import counted
 from denizen.structure import FUNCTIONS, TYPES, Located, Mention
 from denizen.tools.analysis.scope import Findings, Scope
-from denizen.tools.text import printable
+from denizen.tools.files.text import printable
 
 BY_NAME = "found by name: others of the same name count too, calls through variables don't"
 MOST_LINES = 5

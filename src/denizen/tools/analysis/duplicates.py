@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from denizen.plural import counted
 from denizen.tools.analysis.scope import Findings, Scope
-from denizen.tools.text import printable
+from denizen.tools.files.text import printable
 
 LINES = 6
 """Lines in a row that count as copied."""

@@ -8,7 +8,7 @@ from denizen.plural import counted
 from denizen.structure import FUNCTIONS, IndexedFile, Symbol
 from denizen.structure.grammar import grammar, parse
 from denizen.tools.analysis.scope import Findings, Scope
-from denizen.tools.text import printable
+from denizen.tools.files.text import printable
 
 if TYPE_CHECKING:
     from tree_sitter import Query

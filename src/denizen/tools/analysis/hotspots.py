@@ -9,8 +9,8 @@ from denizen.plural import counted
 from denizen.ports import ToolContext
 from denizen.tools.analysis.functions import Function, functions
 from denizen.tools.analysis.scope import Findings, Scope
+from denizen.tools.files.text import printable
 from denizen.tools.git import git_tool
-from denizen.tools.text import printable
 
 COMMITS = 1000
 """The latest that are looked at."""

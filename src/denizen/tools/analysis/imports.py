@@ -7,7 +7,7 @@ from denizen.structure import Mention
 from denizen.tools.analysis.graph import circles
 from denizen.tools.analysis.modules import FOLLOWED, Modules
 from denizen.tools.analysis.scope import Findings, Scope
-from denizen.tools.text import printable
+from denizen.tools.files.text import printable
 
 MOST_NAMES = 30
 """Modules in one row."""

@@ -14,7 +14,7 @@ from denizen.plural import counted
 from denizen.structure.grammar import grammar, parse
 from denizen.tools.analysis.risky_text import risky_text
 from denizen.tools.analysis.scope import Findings, Scope
-from denizen.tools.text import printable
+from denizen.tools.files.text import printable
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Query

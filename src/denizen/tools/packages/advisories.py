@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 
 from denizen.errors import ToolRefused
+from denizen.tools.files.text import printable
 from denizen.tools.packages.graph import Ecosystem, Package, table, tables, text, words
 from denizen.tools.packages.manifests import python_name
 from denizen.tools.packages.versions import version_key
-from denizen.tools.text import printable
 
 _RATES = {"CRITICAL": 4, "HIGH": 3, "MODERATE": 2, "MEDIUM": 2, "LOW": 1}
 LONGEST = 160

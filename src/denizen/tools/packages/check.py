@@ -10,6 +10,7 @@ import msgspec
 
 from denizen.config.settings import PackagesSettings
 from denizen.plural import counted
+from denizen.tools.files.text import printable
 from denizen.tools.packages import public
 from denizen.tools.packages.advisories import Record, read_advisories, told
 from denizen.tools.packages.fetch import Fetch, Unreachable, opened
@@ -19,7 +20,6 @@ from denizen.tools.packages.manifests import ELSEWHERE
 from denizen.tools.packages.osv import ask_osv
 from denizen.tools.packages.report import plain_name, some
 from denizen.tools.packages.versions import step
-from denizen.tools.text import printable
 
 _ELSEWHERE = re.compile(rf"(?:{'|'.join(ELSEWHERE)}) |(?:file|link|portal|workspace|git[\w+]*|https?):|\.{{0,2}}/")
 """What a dependency asks for that no registry has."""

@@ -10,12 +10,12 @@ from pathlib import PurePosixPath
 from typing import Final, TypeVar
 
 from denizen.errors import ToolRefused
+from denizen.tools.files.source import load
+from denizen.tools.files.walk import Passed, walk
+from denizen.tools.files.workspace import Workspace
 from denizen.tools.packages import cargo, go, npm, pnpm, python, yarn
 from denizen.tools.packages.graph import Ecosystem, Lock, Manifest, Project, Wanted
 from denizen.tools.packages.manifests import read_cargo, read_go_mod, read_package_json, read_pipfile, read_pyproject
-from denizen.tools.source import load
-from denizen.tools.walk import Passed, walk
-from denizen.tools.workspace import Workspace
 
 MOST = 20
 """Manifests that are read."""

@@ -7,9 +7,9 @@ from typing import Any
 
 from denizen.errors import ToolRefused
 from denizen.plural import counted
+from denizen.tools.files.text import printable
 from denizen.tools.packages.graph import Package, Project, Wanted
 from denizen.tools.packages.manifests import python_name
-from denizen.tools.text import printable
 
 MOST_NAMES = 20
 """Names in one line."""

@@ -6,14 +6,14 @@ from typing import Any
 
 from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
-from denizen.tools.changes import NewContent, change
 from denizen.tools.diff import difference
+from denizen.tools.files.changes import NewContent, change
+from denizen.tools.files.source import Source, load, load_if_there
+from denizen.tools.files.text import Encoding, decode
+from denizen.tools.files.workspace import Workspace
 from denizen.tools.function import result
 from denizen.tools.patching.apply import apply_hunks, create_text
 from denizen.tools.patching.read import FilePatch
-from denizen.tools.source import Source, load, load_if_there
-from denizen.tools.text import Encoding, decode
-from denizen.tools.workspace import Workspace
 
 _PREFIX = re.compile(r"[a-z]/.")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from denizen.config.home import user_folder
 from denizen.config.settings import SandboxSettings
 from denizen.errors import ToolRefused
-from denizen.tools.gitdir import git_folder, shared_git_folder
+from denizen.tools.files.gitdir import git_folder, shared_git_folder
 
 _HIDDEN = ("/home", "/root", "/run", "/tmp", "/var/tmp")  # noqa: S108 (hidden, not written)
 _PROTECTED = (".git", "denizen.toml", ".denizen")

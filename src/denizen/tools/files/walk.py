@@ -5,10 +5,10 @@ import threading
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from denizen.tools.ignore import Ignored, ignored_above
-from denizen.tools.place import FOLDER, Place
-from denizen.tools.text import printable
-from denizen.tools.workspace import Workspace
+from denizen.tools.files.ignore import Ignored, ignored_above
+from denizen.tools.files.place import FOLDER, Place
+from denizen.tools.files.text import printable
+from denizen.tools.files.workspace import Workspace
 
 MOST_NAMED = 10
 """Names in a message."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from denizen.errors import ToolRefused
-from denizen.tools.text import printable
+from denizen.tools.files.text import printable
 
 CONFIGURATION = "denizen.toml"
 """At the workspace's root the tools don't write it: it says what they may do."""

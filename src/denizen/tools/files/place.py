@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from denizen.errors import ToolRefused
-from denizen.tools.text import printable
+from denizen.tools.files.text import printable
 
 EFFECTIVE = os.access in os.supports_effective_ids
 """For `os.access`: whether it can be asked for the rights that the process has now."""

@@ -6,10 +6,10 @@ from functools import cached_property
 from pathlib import PurePosixPath
 
 from denizen.errors import ToolRefused
-from denizen.tools.changes import Version, version
-from denizen.tools.place import Missing
-from denizen.tools.text import Encoding, decode, size
-from denizen.tools.workspace import Workspace
+from denizen.tools.files.changes import Version, version
+from denizen.tools.files.place import Missing
+from denizen.tools.files.text import Encoding, decode, size
+from denizen.tools.files.workspace import Workspace
 
 LARGEST = 32_000_000
 """Bytes of a file that can be changed."""

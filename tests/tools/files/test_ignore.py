@@ -10,9 +10,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from denizen.tools.ignore import ignored_above
-from denizen.tools.place import Place
-from denizen.tools.workspace import Workspace
+from denizen.tools.files.ignore import ignored_above
+from denizen.tools.files.place import Place
+from denizen.tools.files.workspace import Workspace
 
 ODD = [
     "*[",

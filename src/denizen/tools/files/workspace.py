@@ -9,9 +9,9 @@ from pathlib import Path
 
 from denizen.errors import ToolRefused
 from denizen.ports import ToolContext
-from denizen.tools.borders import Borders, split
-from denizen.tools.place import Place, missing
-from denizen.tools.text import printable
+from denizen.tools.files.borders import Borders, split
+from denizen.tools.files.place import Place, missing
+from denizen.tools.files.text import printable
 
 MOST_LINKS = 40
 """Symbolic links that one path may lead through."""

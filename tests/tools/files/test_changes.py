@@ -17,11 +17,11 @@ import pytest
 from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
 from denizen.ports import Tool, ToolContext
-from denizen.tools.changes import NewContent, change, version
 from denizen.tools.edit import edit
+from denizen.tools.files.changes import NewContent, change, version
+from denizen.tools.files.workspace import Workspace
 from denizen.tools.patch import apply_patch
 from denizen.tools.read import read
-from denizen.tools.workspace import Workspace
 from denizen.tools.write import write
 
 Call = Callable[..., Awaitable[ToolResult]]

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from types import EllipsisType
 
 from denizen.errors import ToolRefused
-from denizen.tools.place import EFFECTIVE, Place, require_file
-from denizen.tools.workspace import Workspace
+from denizen.tools.files.place import EFFECTIVE, Place, require_file
+from denizen.tools.files.workspace import Workspace
 
 Version = tuple[int, int, int]
 """Which version of a file it is: inode, last change in ns, bytes."""

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from denizen.plural import counted
-from denizen.tools.place import Place
-from denizen.tools.text import printable, size
-from denizen.tools.walk import Passed, walk
-from denizen.tools.workspace import Workspace
+from denizen.tools.files.place import Place
+from denizen.tools.files.text import printable, size
+from denizen.tools.files.walk import Passed, walk
+from denizen.tools.files.workspace import Workspace
 
 MOST_ROWS = 100
 MOST_HERE = 30

@@ -5,9 +5,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from denizen.errors import ToolRefused
-from denizen.tools.glob import Glob
-from denizen.tools.place import Place
-from denizen.tools.workspace import Workspace
+from denizen.tools.files.glob import Glob
+from denizen.tools.files.place import Place
+from denizen.tools.files.workspace import Workspace
 
 LARGEST = 1_000_000
 """Bytes of a file of patterns that are read."""
