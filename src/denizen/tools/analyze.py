@@ -25,8 +25,8 @@ from denizen.tools.files.thread import in_thread
 from denizen.tools.files.workspace import Workspace
 from denizen.tools.function import tool
 from denizen.tools.jq import filtered
-from denizen.tools.project_index import with_index
-from denizen.tools.target import find_target
+from denizen.tools.symbols.project_index import with_index
+from denizen.tools.symbols.target import find_target
 
 What = Literal["complexity", "length", "callers", "callees", "hotspots", "duplicates", "security", "imports"]
 MOST_PASSED = 5

@@ -13,7 +13,7 @@ from denizen.tools.files.source import Source
 from denizen.tools.indent import fit
 from denizen.tools.linebreaks import Flat
 from denizen.tools.spacing import with_after, with_before, without
-from denizen.tools.target import matching, no_such_symbol
+from denizen.tools.symbols.target import matching, no_such_symbol
 from denizen.tools.whitespace import indent_of
 
 _LARGE = FUNCTIONS | TYPES | {"module"}

@@ -14,8 +14,8 @@ from denizen.tools.files.thread import in_thread
 from denizen.tools.files.workspace import Workspace
 from denizen.tools.function import result, tool
 from denizen.tools.jq import filtered
-from denizen.tools.skeleton import span
-from denizen.tools.target import find_target
+from denizen.tools.symbols.skeleton import span
+from denizen.tools.symbols.target import find_target
 
 Action = Literal["delete", "replace", "insert", "move"]
 

@@ -12,7 +12,6 @@ from msgspec import Meta
 from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
 from denizen.ports import Tool, ToolContext, Traits
-from denizen.tools.code import Code, load_code, numbered
 from denizen.tools.files.text import size
 from denizen.tools.files.thread import in_thread
 from denizen.tools.files.tree import read_tree, summary, tree_facts, tree_rows
@@ -20,9 +19,10 @@ from denizen.tools.files.walk import Passed
 from denizen.tools.files.workspace import Workspace
 from denizen.tools.function import result, tool
 from denizen.tools.jq import filtered
-from denizen.tools.lookup import Found, find_symbols, types_below
-from denizen.tools.skeleton import facts, short, skeleton, span, types_only
-from denizen.tools.target import Target, find_target, matching, no_such_symbol
+from denizen.tools.symbols.code import Code, load_code, numbered
+from denizen.tools.symbols.lookup import Found, find_symbols, types_below
+from denizen.tools.symbols.skeleton import facts, short, skeleton, span, types_only
+from denizen.tools.symbols.target import Target, find_target, matching, no_such_symbol
 
 MOST_LINES = 400
 MOST_CHARS = 20_000

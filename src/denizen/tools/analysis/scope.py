@@ -8,7 +8,7 @@ from typing import Any
 from denizen.errors import ToolRefused
 from denizen.structure import Index, IndexedFile
 from denizen.tools.files.workspace import Workspace
-from denizen.tools.project_index import utf8
+from denizen.tools.symbols.project_index import utf8
 
 Facts = dict[str, Any]
 """A finding as a filter gets it."""

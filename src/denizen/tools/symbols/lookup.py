@@ -8,12 +8,12 @@ from typing import Any
 
 from denizen.errors import ToolRefused
 from denizen.structure import TYPES, Index, Located, Symbol
-from denizen.tools.code import LONGEST_LINE, Code, load_code
 from denizen.tools.files.text import readable
 from denizen.tools.files.workspace import Workspace
-from denizen.tools.project_index import with_index
-from denizen.tools.skeleton import facts, skeleton, types_only
-from denizen.tools.target import SECOND_BEST, Target, names_of, no_such_symbol
+from denizen.tools.symbols.code import LONGEST_LINE, Code, load_code
+from denizen.tools.symbols.project_index import with_index
+from denizen.tools.symbols.skeleton import facts, skeleton, types_only
+from denizen.tools.symbols.target import SECOND_BEST, Target, names_of, no_such_symbol
 
 MOST_ROWS = 150
 """Of the types below a folder."""

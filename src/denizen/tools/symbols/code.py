@@ -9,7 +9,7 @@ from denizen.structure import Outline, Unparsable, language_of, outline
 from denizen.structure.outline import MOST_BYTES
 from denizen.tools.files.text import lines_of, open_text, readable, size
 from denizen.tools.files.workspace import Workspace
-from denizen.tools.project_index import utf8
+from denizen.tools.symbols.project_index import utf8
 
 LONGEST_LINE = 500
 """Characters of a line that are shown."""
