@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
 from denizen.ports import ToolContext, Traits
-from denizen.tools.diff import difference
+from denizen.tools.editing.diff import difference
+from denizen.tools.editing.linebreaks import Flat, Span
+from denizen.tools.editing.nearest import show_nearest
+from denizen.tools.editing.whitespace import Indents, find_loosely
 from denizen.tools.files.changes import NewContent, change
 from denizen.tools.files.source import Source, load
 from denizen.tools.files.thread import in_thread
 from denizen.tools.files.workspace import Workspace
 from denizen.tools.function import result, tool
-from denizen.tools.linebreaks import Flat, Span
-from denizen.tools.nearest import show_nearest
-from denizen.tools.whitespace import Indents, find_loosely
 
 MOST_NAMED = 10
 """Line numbers in a message."""

@@ -7,7 +7,7 @@ from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
 from denizen.ports import ToolContext, Traits
 from denizen.structure import Symbol
-from denizen.tools.draft import Draft
+from denizen.tools.editing.draft import Draft
 from denizen.tools.files.changes import change
 from denizen.tools.files.source import load
 from denizen.tools.files.thread import in_thread

@@ -6,7 +6,7 @@ from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
 from denizen.plural import counted
 from denizen.ports import ToolContext, Traits
-from denizen.tools.diff import difference
+from denizen.tools.editing.diff import difference
 from denizen.tools.files.changes import NewContent, change
 from denizen.tools.files.text import Encoding, decode, size
 from denizen.tools.files.thread import in_thread

@@ -3,9 +3,9 @@
 import difflib
 from collections.abc import Sequence
 
+from denizen.tools.editing.whitespace import squeeze
 from denizen.tools.patching.ground import Ground, Place, learn_indents
 from denizen.tools.patching.hunk import Hunk, Line
-from denizen.tools.whitespace import squeeze
 
 _LEFT_OUT = 2
 """Lines that the context may leave out."""

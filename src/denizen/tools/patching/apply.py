@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from denizen.errors import ToolRefused
-from denizen.tools.linebreaks import Flat, Span
+from denizen.tools.editing.linebreaks import Flat, Span
 from denizen.tools.patching.ground import Ground, Place
 from denizen.tools.patching.hunk import Hunk
 from denizen.tools.patching.place import find_place

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from denizen.tools.editing.whitespace import Indents, indent_of, squeeze
 from denizen.tools.patching.hunk import Hunk, Line
-from denizen.tools.whitespace import Indents, indent_of, squeeze
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from denizen.errors import ToolRefused
-from denizen.tools.nearest import show_nearest
+from denizen.tools.editing.nearest import show_nearest
+from denizen.tools.editing.whitespace import squeeze
 from denizen.tools.patching.alike import find_alike
 from denizen.tools.patching.ground import Ground, Place, learn_indents
 from denizen.tools.patching.hunk import Hunk
-from denizen.tools.whitespace import squeeze
 
 MOST_NAMED = 8
 MOST_CHARS = 200

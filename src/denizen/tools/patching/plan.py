@@ -6,7 +6,7 @@ from typing import Any
 
 from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
-from denizen.tools.diff import difference
+from denizen.tools.editing.diff import difference
 from denizen.tools.files.changes import NewContent, change
 from denizen.tools.files.source import Source, load, load_if_there
 from denizen.tools.files.text import Encoding, decode

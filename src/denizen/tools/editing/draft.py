@@ -7,14 +7,14 @@ from functools import cached_property
 
 from denizen.errors import ToolRefused
 from denizen.structure import FUNCTIONS, TYPES, Outline, Symbol, Unparsable, language_of, outline
-from denizen.tools.diff import Difference, difference
+from denizen.tools.editing.diff import Difference, difference
+from denizen.tools.editing.indent import fit
+from denizen.tools.editing.linebreaks import Flat
+from denizen.tools.editing.spacing import with_after, with_before, without
+from denizen.tools.editing.whitespace import indent_of
 from denizen.tools.files.changes import NewContent
 from denizen.tools.files.source import Source
-from denizen.tools.indent import fit
-from denizen.tools.linebreaks import Flat
-from denizen.tools.spacing import with_after, with_before, without
 from denizen.tools.symbols.target import matching, no_such_symbol
-from denizen.tools.whitespace import indent_of
 
 _LARGE = FUNCTIONS | TYPES | {"module"}
 """Kinds that stand apart from each other."""

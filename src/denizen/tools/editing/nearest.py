@@ -4,8 +4,8 @@ import difflib
 import heapq
 from collections.abc import Sequence
 
+from denizen.tools.editing.whitespace import squeeze
 from denizen.tools.files.text import readable
-from denizen.tools.whitespace import squeeze
 
 MOST_LINES = 12
 MOST_CHARS = 200

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from denizen.tools.whitespace import indent_of
+from denizen.tools.editing.whitespace import indent_of
 
 
 def without(lines: Sequence[str], first: int, last: int) -> list[str]:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence, Set
 
 from denizen.structure.literals import literal_lines
-from denizen.tools.whitespace import indent_of
+from denizen.tools.editing.whitespace import indent_of
 
 _CLOSES = re.compile(r"\s*(?:[)\]}]|end\b)")
 _BESIDE = re.compile(r"\s*(?:@|#|//|/?\*|--|\[)")
