@@ -15,8 +15,8 @@ from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
 from denizen.ports import Answer, Tool, ToolContext
 from denizen.testing import FakeClock
-from denizen.tools.candidates import LARGEST
 from denizen.tools.grep import MOST, grep_tool
+from denizen.tools.searching.candidates import LARGEST
 
 Call = Callable[..., Awaitable[ToolResult]]
 WITH_RG, WITHOUT = grep_tool(os.environ), grep_tool({"PATH": ""})

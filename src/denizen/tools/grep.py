@@ -11,15 +11,15 @@ from msgspec import Meta
 
 from denizen.messages import ToolResult
 from denizen.ports import Tool, ToolContext, Traits
-from denizen.tools.candidates import candidates
-from denizen.tools.excerpt import Row, excerpt
 from denizen.tools.files.text import printable
 from denizen.tools.files.thread import in_thread
 from denizen.tools.files.walk import Passed
 from denizen.tools.files.workspace import Workspace
 from denizen.tools.function import result, tool
 from denizen.tools.jq import filtered
-from denizen.tools.search import Hit, Query, Searcher
+from denizen.tools.searching.candidates import candidates
+from denizen.tools.searching.excerpt import Row, excerpt
+from denizen.tools.searching.search import Hit, Query, Searcher
 
 MOST = 200
 MOST_CHARS = 40_000

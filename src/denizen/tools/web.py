@@ -10,9 +10,9 @@ import msgspec
 from denizen.config.settings import WebSettings
 from denizen.errors import ToolRefused
 from denizen.ports import ToolContext, Traits
-from denizen.tools.addresses import AddressGuard
+from denizen.tools.fetching.addresses import AddressGuard
+from denizen.tools.fetching.page import Page, is_text, read_page
 from denizen.tools.function import FunctionTool, result, tool
-from denizen.tools.page import Page, is_text, read_page
 
 if TYPE_CHECKING:  # it takes its time to import
     from aiohttp import ClientResponse, ClientSession

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from denizen.errors import ToolRefused
 from denizen.tools.files.text import lines_of, open_text, readable
 from denizen.tools.files.workspace import Workspace
-from denizen.tools.search import Hit
+from denizen.tools.searching.search import Hit
 
 LONGEST = 300
 """Characters of a line that are shown, with the match among them."""
