@@ -24,7 +24,7 @@ from denizen.tools.files.text import printable
 from denizen.tools.files.thread import in_thread
 from denizen.tools.files.workspace import Workspace
 from denizen.tools.function import tool
-from denizen.tools.jq import filtered
+from denizen.tools.programs.jq import filtered
 from denizen.tools.symbols.project_index import with_index
 from denizen.tools.symbols.target import find_target
 

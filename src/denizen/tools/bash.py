@@ -10,7 +10,7 @@ import msgspec
 from denizen.messages import Text, ToolResult
 from denizen.ports import Sandbox, ToolContext, Traits
 from denizen.tools.function import FunctionTool, tool
-from denizen.tools.process import Kept, Lines, run
+from denizen.tools.programs.process import Kept, Lines, run
 
 _MOST_SHOWN = 50_000
 """Characters of one command's output that are shown as they come."""

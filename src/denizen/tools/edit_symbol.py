@@ -13,7 +13,7 @@ from denizen.tools.files.source import load
 from denizen.tools.files.thread import in_thread
 from denizen.tools.files.workspace import Workspace
 from denizen.tools.function import result, tool
-from denizen.tools.jq import filtered
+from denizen.tools.programs.jq import filtered
 from denizen.tools.symbols.skeleton import span
 from denizen.tools.symbols.target import find_target
 

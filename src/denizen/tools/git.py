@@ -14,7 +14,7 @@ from denizen.messages import Text, ToolResult
 from denizen.ports import Sandboxed, ToolContext, Traits
 from denizen.tools.files.gitdir import git_folder
 from denizen.tools.function import FunctionTool, tool
-from denizen.tools.process import Kept, run
+from denizen.tools.programs.process import Kept, run
 from denizen.tools.sandbox.environment import scrubbed
 
 _COMMANDS = {

@@ -16,7 +16,7 @@ from denizen.tools.files.thread import in_thread
 from denizen.tools.files.walk import Passed
 from denizen.tools.files.workspace import Workspace
 from denizen.tools.function import result, tool
-from denizen.tools.jq import filtered
+from denizen.tools.programs.jq import filtered
 from denizen.tools.searching.candidates import candidates
 from denizen.tools.searching.excerpt import Row, excerpt
 from denizen.tools.searching.search import Hit, Query, Searcher

@@ -17,10 +17,10 @@ from denizen.ports import Tool, ToolContext, Traits
 from denizen.tools.files.thread import in_thread
 from denizen.tools.files.workspace import Workspace
 from denizen.tools.function import tool
-from denizen.tools.jq import filtered
 from denizen.tools.packages import check, report
 from denizen.tools.packages.graph import Project
 from denizen.tools.packages.projects import Found, find_projects
+from denizen.tools.programs.jq import filtered
 
 Most = Annotated[int, Meta(ge=1, le=1000)]
 Depth = Annotated[int, Meta(ge=1, le=20)]

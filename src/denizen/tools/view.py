@@ -18,7 +18,7 @@ from denizen.tools.files.tree import read_tree, summary, tree_facts, tree_rows
 from denizen.tools.files.walk import Passed
 from denizen.tools.files.workspace import Workspace
 from denizen.tools.function import result, tool
-from denizen.tools.jq import filtered
+from denizen.tools.programs.jq import filtered
 from denizen.tools.symbols.code import Code, load_code, numbered
 from denizen.tools.symbols.lookup import Found, find_symbols, types_below
 from denizen.tools.symbols.skeleton import facts, short, skeleton, span, types_only

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from denizen.errors import ToolRefused
 from denizen.ports import Sandboxed
-from denizen.tools.process import run
+from denizen.tools.programs.process import run
 
 _PROGRAM = Path(__file__).with_name("readable.py")
 _MOST_TEXT = 10_000_000

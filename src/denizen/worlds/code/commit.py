@@ -8,7 +8,7 @@ from pathlib import Path, PurePath
 
 from denizen.errors import DenizenError, ToolRefused
 from denizen.ports import Sandboxed
-from denizen.tools.process import Kept, run
+from denizen.tools.programs.process import Kept, run
 
 HEADING = "## Commit"
 REQUEST = (

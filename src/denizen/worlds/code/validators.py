@@ -11,7 +11,7 @@ from typing import Any
 
 from denizen.errors import ToolRefused
 from denizen.ports import Sandbox
-from denizen.tools.process import Kept, run
+from denizen.tools.programs.process import Kept, run
 
 MOST = 6_000
 """Bytes of a failed command's output that the model gets."""

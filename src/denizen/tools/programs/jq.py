@@ -10,8 +10,8 @@ import msgspec
 from denizen.errors import ToolRefused
 from denizen.messages import Text, ToolResult
 from denizen.ports import Sandboxed
-from denizen.tools.jq_filter import CUT, WRONG
-from denizen.tools.process import run
+from denizen.tools.programs.jq_filter import CUT, WRONG
+from denizen.tools.programs.process import run
 
 MOST_CHARS = 40_000
 """What is shown of a filter's results at most."""

@@ -7,7 +7,7 @@ import pytest
 from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
 from denizen.tools.function import result
-from denizen.tools.jq import MOST_CHARS, filtered
+from denizen.tools.programs.jq import MOST_CHARS, filtered
 
 ANSWER = result("two files", files=[{"name": "é.py", "lines": 3}, {"name": "b.py", "lines": 40}])
 

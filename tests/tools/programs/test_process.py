@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from denizen.errors import ToolRefused
 from denizen.ports import Sandboxed
-from denizen.tools.process import Kept, Lines, plain, run
+from denizen.tools.programs.process import Kept, Lines, plain, run
 
 ENVIRON = {"PATH": os.environ["PATH"]}
 
