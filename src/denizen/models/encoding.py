@@ -13,8 +13,8 @@ from denizen.messages import AssistantMessage, Message
 MOST: Final = 64 * 1024 * 1024
 """Bytes that are kept for all sessions together; the session unused for longest goes first."""
 
-BLOCK: Final = 256 * 1024
-"""Bytes of a block of runs: short enough to let others run while it is sent, long enough to be few."""
+BLOCK: Final = 1024 * 1024
+"""Bytes of a block of runs: short enough to let others run while it is sent; each costs a write of its own."""
 
 LOOSE: Final = 64
 """Runs that aren't in a block, at most."""
@@ -115,7 +115,7 @@ def _is_assistant(message: Message) -> bool:
 
 def _end_of_run(messages: Sequence[Message], start: int) -> int:
     end, assistant = start + 1, _is_assistant(messages[start])
-    while end < len(messages) and _is_assistant(messages[end]) == assistant:
+    while end < len(messages) and (type(messages[end]) is AssistantMessage) == assistant:
         end += 1
     return end
 

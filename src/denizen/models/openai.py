@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from denizen.messages import AssistantMessage, Image, Message, Opaque, Text, Thinking, ToolCall, ToolResult, UserMessage
+from denizen.messages import AssistantMessage, Image, Message, Opaque, Text, Thinking, ToolCall, ToolResult
 from denizen.models.encoding import encode_json
 from denizen.models.openai_reply import OpenAIReply
 from denizen.models.providers import PROVIDERS
@@ -54,28 +54,40 @@ class OpenAIModel(WireModel):
         return self.provider.json_schema == "always" or (self.provider.json_schema == "alone" and not request.tools)
 
     def _run(self, run: Sequence[Message]) -> bytes:
-        if isinstance(run[0], AssistantMessage):
-            messages = [self._answered(message) for message in run if isinstance(message, AssistantMessage)]
-        else:
-            results = [message for message in run if isinstance(message, ToolResult)]
-            said = [message.content for message in run if isinstance(message, UserMessage)]
-            messages = [*map(self._result, results), *map(_said, [_pictures(results), *said])]
-        return b",".join([encode_json(message) for message in messages if message])
+        """Pictures don't fit into results: they follow behind them."""
+        messages: list[Json | None] = []
+        pictures: list[Text | Image] = []
+        said: list[Json | None] = []
+        for message in run:
+            match message:
+                case AssistantMessage():
+                    messages.append(self._answered(message))
+                case ToolResult():
+                    shown = _pictures(message)
+                    pictures += shown
+                    messages.append(self._result(message, "(the picture is below)" if shown else "(nothing)"))
+                case _:
+                    said.append(_said(message.content))
+        return b",".join([encode_json(message) for message in (*messages, _said(pictures), *said) if message])
 
     def _answered(self, message: AssistantMessage) -> Json | None:
         """Its words and calls, with what this provider had added to them or to the message as a whole."""
+        text = message.text
         calls: list[Json] = []
         rest: Json = {}
         after_call = False
         for part in message.content:
-            if isinstance(part, ToolCall):
-                calls.append(self._call(part))
-            elif isinstance(part, Opaque) and part.provider == self.provider.name:
-                (calls[-1] if after_call else rest).update(part.data)
+            match part:
+                case ToolCall():
+                    calls.append(self._call(part))
+                case Opaque(provider, data) if provider == self.provider.name:
+                    (calls[-1] if after_call else rest).update(data)
+                case _:
+                    pass
             after_call = isinstance(part, ToolCall)
         if calls:
             rest |= {"tool_calls": calls} | self._thoughts(message)
-        return {"role": "assistant", "content": message.text or None, **rest} if message.text or calls else None
+        return {"role": "assistant", "content": text or None, **rest} if text or calls else None
 
     def _thoughts(self, message: AssistantMessage) -> Json:
         ours = message.model.partition(":")[0] == self.provider.name
@@ -86,11 +98,8 @@ class OpenAIModel(WireModel):
         function = {"name": call.name, "arguments": encode_json(call.args).decode()}
         return {"id": self._id(call.id), "type": "function", "function": function}
 
-    def _result(self, result: ToolResult) -> Json:
-        """Only words fit in; pictures follow behind the results."""
-        shown = any(isinstance(part, Image) for part in result.content)
-        text = result.text or ("(the picture is below)" if shown else "(nothing)")
-        return {"role": "tool", "tool_call_id": self._id(result.call_id), "content": text}
+    def _result(self, result: ToolResult, otherwise: str) -> Json:
+        return {"role": "tool", "tool_call_id": self._id(result.call_id), "content": result.text or otherwise}
 
     def _id(self, id: str) -> str:
         """An id that another provider may have made, as this one takes it."""
@@ -99,15 +108,10 @@ class OpenAIModel(WireModel):
         return hashlib.sha256(id.encode()).hexdigest()[:9]
 
 
-def _pictures(results: Sequence[ToolResult]) -> list[Text | Image]:
-    """The pictures of some results, each said to be whose."""
-    return [
-        part
-        for result in results
-        for image in result.content
-        if isinstance(image, Image)
-        for part in (Text(f"The picture from {result.name}:"), image)
-    ]
+def _pictures(result: ToolResult) -> list[Text | Image]:
+    """Those of a result, each said to be whose."""
+    images = [part for part in result.content if isinstance(part, Image)]
+    return [part for image in images for part in (Text(f"The picture from {result.name}:"), image)]
 
 
 def _said(content: Sequence[Text | Image]) -> Json | None:

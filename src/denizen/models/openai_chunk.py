@@ -94,4 +94,7 @@ CHUNK: Final = msgspec.json.Decoder(Chunk)
 
 
 def _first(*counts: int | None) -> int | None:
-    return next((count for count in counts if count is not None), None)
+    for count in counts:
+        if count is not None:
+            return count
+    return None
