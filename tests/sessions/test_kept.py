@@ -79,7 +79,8 @@ async def test_removed_session_begins_anew(store: JsonlStore) -> None:
         assert content(session.entries) == []
 
 
-async def test_sessions_closed_long_ago_are_read_from_their_files(store: JsonlStore) -> None:
+async def test_sessions_closed_long_ago_are_read_from_their_files(tmp_path: Path) -> None:
+    store = JsonlStore(tmp_path, clock=SystemClock(), sync=False)
     names = [f"s{number}" for number in range(MOST + 1)]
     for name in names:
         async with opened(store, name) as session:

@@ -1,7 +1,6 @@
 """An agent: everything that its turns share."""
 
 import os
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -34,6 +33,7 @@ from denizen.messages import AssistantMessage, ToolCall, ToolResult
 from denizen.models import open_model
 from denizen.ports import Driver, Model, Session, SessionStore, Tool, Toolset
 from denizen.prompt import find_skills
+from denizen.recent import Recent
 from denizen.sessions import JsonlStore, session_key
 from denizen.tools.defaults import with_defaults
 from denizen.tools.policy import Policy
@@ -47,8 +47,10 @@ OPTIONS = ("temperature", "top_p", "top_k", "frequency_penalty", "presence_penal
 """Settings of `[agent]` that go to the provider as they are."""
 
 
-RECENT = 32
+RECENT = 512
 """Sessions whose feed is kept for when they are opened again."""
+RECENT_ENTRIES = 50_000
+"""The entries that these had together when they were opened last."""
 
 
 class Agent:
@@ -103,7 +105,7 @@ class Agent:
         self.options = _options(self.config)
         self.read_only = read_only
         self._feeds: WeakKeyDictionary[Session, Feed] = WeakKeyDictionary()
-        self._recent: OrderedDict[str, Feed] = OrderedDict()
+        self._recent = Recent[Feed](RECENT, RECENT_ENTRIES)
 
     async def __aenter__(self) -> "Agent":
         return self
@@ -155,15 +157,13 @@ class Agent:
         feed = self._feeds.get(session)
         if feed is None:
             feed = self._feeds[session] = self._closed_feed(session) or self._new_feed()
-            self._recent[session.key] = feed
-            if len(self._recent) > RECENT:
-                self._recent.popitem(last=False)
+            self._recent.put(session.key, feed, len(session.entries))
         feed.read_on(session.entries)
         return feed
 
     def _closed_feed(self, session: Session) -> Feed | None:
         """That of a session which was closed, and opened again as it was."""
-        feed = self._recent.pop(session.key, None)
+        feed = self._recent.take(session.key)
         return feed if feed and feed.knows(session.entries) else None
 
     def _new_feed(self) -> Feed:

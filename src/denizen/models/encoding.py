@@ -1,7 +1,6 @@
 """What was said, as the bytes of a request: every message is encoded once per session, however often it is sent."""
 
 import json
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from itertools import takewhile
 from typing import Any, Final, NamedTuple
@@ -9,9 +8,13 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from denizen.messages import AssistantMessage, Message
+from denizen.recent import Recent
 
 MOST: Final = 64 * 1024 * 1024
 """Bytes that are kept for all sessions together; the session unused for longest goes first."""
+
+SESSIONS: Final = 4096
+"""How many sessions that is at most."""
 
 BLOCK: Final = 1024 * 1024
 """Bytes of a block of runs: short enough to let others run while it is sent; each costs a write of its own."""
@@ -86,20 +89,14 @@ class Encodings:
 
     def __init__(self, encode: EncodeRun, most: int = MOST) -> None:
         self._encode = encode
-        self._most = most
-        self._size = 0
-        self._sessions: OrderedDict[str, Encoded] = OrderedDict()
+        self._sessions = Recent[Encoded](SESSIONS, most)
 
     def of(self, messages: Sequence[Message], session_key: str) -> Encoded:
         """The encoding of `messages`; without a session it isn't kept."""
-        encoded = self._sessions.pop(session_key, None) or Encoded()
-        self._size -= encoded.size
+        encoded = self._sessions.take(session_key) or Encoded()
         encoded.update(messages, self._encode)
         if session_key:
-            self._sessions[session_key] = encoded
-            self._size += encoded.size
-            while self._size > self._most:
-                self._size -= self._sessions.popitem(last=False)[1].size
+            self._sessions.put(session_key, encoded, encoded.size)
         return encoded
 
 

@@ -11,11 +11,12 @@ from denizen.config.redact import Redactor
 from denizen.entries import AnyEntry, SessionEntry
 from denizen.errors import ConfigError, SessionError
 from denizen.ports import Session, SessionInfo
+from denizen.recent import Recent
 from denizen.sessions.disk import explain, told
 from denizen.sessions.file import TranscriptFile
 from denizen.sessions.flush import Flusher
 from denizen.sessions.fork import create, forked
-from denizen.sessions.kept import Kept
+from denizen.sessions.kept import MOST, MOST_BYTES, Closed
 from denizen.sessions.key import key_of, session_key, transcript_path
 from denizen.sessions.line import encode
 from denizen.sessions.load import VERSION, load
@@ -39,7 +40,7 @@ class JsonlStore:
         self._clock = clock
         self._redactor = redactor or Redactor()
         self._flusher = Flusher() if sync else None
-        self._kept = Kept()
+        self._kept = Recent[Closed](MOST, MOST_BYTES)
 
     def path(self, key: str) -> Path:
         """The file of a session, whether it exists or not."""
@@ -111,8 +112,8 @@ class JsonlStore:
 
     def _left(self, file: TranscriptFile, key: str) -> Transcript | None:
         """The transcript in memory, where the file is as it was left."""
-        closed = self._kept.take(key, file.state())
-        if closed is None:
+        closed = self._kept.take(key)
+        if closed is None or closed.state != file.state():
             return None
         file.named = closed.named
         return closed.transcript

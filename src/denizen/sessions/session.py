@@ -8,9 +8,10 @@ from denizen.clock import Clock
 from denizen.config.redact import Redactor
 from denizen.entries import AnswerEntry, AnyEntry, HeadEntry, ParkedEntry, SessionEntry, StartedEntry, UserEntry
 from denizen.errors import SessionError
+from denizen.recent import Recent
 from denizen.sessions.file import TranscriptFile
 from denizen.sessions.flush import Flusher
-from denizen.sessions.kept import Closed, Kept
+from denizen.sessions.kept import Closed
 from denizen.sessions.line import encode
 from denizen.sessions.transcript import Transcript
 
@@ -29,7 +30,7 @@ class JsonlSession:
         clock: Clock,
         redactor: Redactor,
         flusher: Flusher | None,
-        kept: Kept,
+        kept: Recent[Closed],
     ) -> None:
         self.key = key
         self.head = transcript.head
@@ -77,7 +78,8 @@ class JsonlSession:
     async def close(self) -> None:
         """Give the lock back."""
         if self._file.sound and not self.warnings:
-            self._kept.put(self.key, Closed(self._transcript, self._file.state(), self._file.named))
+            state = self._file.state()
+            self._kept.put(self.key, Closed(self._transcript, state, self._file.named), state.size)
         self._file.close()
 
     def _check(self, entry: AnyEntry) -> None:
