@@ -30,7 +30,6 @@ def find_home(environ: Mapping[str, str], cwd: Path, chosen: Path | None = None)
 
 def ensure_home(home: Path) -> None:
     """Make the home with its workspace where they are missing, for the user alone (0700). Raises ConfigError."""
-    private_folder(home)
     private_folder(home / "workspace")
 
 

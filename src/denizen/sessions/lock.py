@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Self
 
 from denizen.errors import SessionError
-from denizen.sessions.disk import identity, is_at, told
+from denizen.sessions.disk import explain, identity, is_at
 
 _WIDTH = 60
 """Bytes of the lock file: the text of a new holder hides the last one's."""
@@ -24,9 +24,12 @@ class Lock:
     """
 
     def __init__(self, path: Path, now: datetime, session: str) -> None:
-        self._path = path.with_name(f"{path.name}.lock")
-        with told("lock", self._path):
+        self._path = f"{path}.lock"
+        try:
             self._fd = _locked(self._path, session)
+        except OSError as error:
+            raise SessionError(explain("lock", Path(self._path), error)) from error
+        self._is = identity(os.fstat(self._fd))
         with contextlib.suppress(OSError):  # a full disk: the lock is as good without its text
             os.pwrite(self._fd, f"process {os.getpid()} since {now:%Y-%m-%d %H:%M:%S} UTC".ljust(_WIDTH).encode(), 0)
 
@@ -37,12 +40,12 @@ class Lock:
         self.release()
 
     def held(self) -> bool:
-        """Whether the file that was locked is still there."""
-        return os.fstat(self._fd).st_nlink > 0
+        """Whether the file that was locked is still where others look for it."""
+        return is_at(self._path, self._is)
 
     def delete(self) -> None:
         """Remove the file, too, with what it locked."""
-        self._path.unlink(missing_ok=True)
+        Path(self._path).unlink(missing_ok=True)
 
     def release(self) -> None:
         """Let others write."""
@@ -50,13 +53,13 @@ class Lock:
         os.close(self._fd)
 
 
-def _locked(path: Path, session: str) -> int:
+def _locked(path: str, session: str) -> int:
     """The locked file at `path`; one that has just been deleted is made anew."""
     while True:
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if is_at(str(path), identity(os.fstat(fd))):
+            if is_at(path, identity(os.fstat(fd))):
                 return fd
         except BlockingIOError:
             holder = os.pread(fd, _WIDTH, 0).decode(errors="replace").strip()
