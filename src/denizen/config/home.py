@@ -30,7 +30,10 @@ def find_home(environ: Mapping[str, str], cwd: Path, chosen: Path | None = None)
 
 def ensure_home(home: Path) -> None:
     """Make the home with its workspace where they are missing, for the user alone (0700). Raises ConfigError."""
-    private_folder(home / "workspace")
+    workspace = home / "workspace"
+    if not workspace.is_dir():
+        private_folder(home)
+        private_folder(workspace)
 
 
 def project_folder(home: Path, workspace: Path) -> Path:
@@ -43,7 +46,7 @@ def project_folder(home: Path, workspace: Path) -> Path:
 
 def private_folder(folder: Path) -> None:
     """Make a folder and those above it for the user alone (0700); one that exists stays. Raises ConfigError."""
-    if folder.is_dir():
+    if folder.is_dir():  # nearly always, and then it costs no look at each folder above
         return
     try:
         for missing in [parent for parent in (folder, *folder.parents) if not parent.exists()][::-1]:
