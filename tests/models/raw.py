@@ -13,7 +13,8 @@ from typing import Any, Self
 from tests.models.calls import call, failure
 
 from denizen.models.connection import Connection
-from denizen.models.http import Endpoint, Http
+from denizen.models.endpoint import Endpoint
+from denizen.models.http import Http
 from denizen.models.openai import OpenAIModel
 from denizen.models.providers import provider_named
 

@@ -7,7 +7,8 @@ import pytest
 from tests.models.raw import Last, Loop, Raw, Talk, ask, deaf, look, nothing_left, rounds, run, skip, whole
 
 from denizen.models.connection import LONGEST_ANSWER, MOST_HELD
-from denizen.models.http import Endpoint, Http
+from denizen.models.endpoint import Endpoint
+from denizen.models.http import Http
 
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 LARGE = bytes(8_000_000)

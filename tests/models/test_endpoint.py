@@ -5,7 +5,7 @@ import base64
 import pytest
 
 from denizen.errors import ConfigError
-from denizen.models.http import Endpoint
+from denizen.models.endpoint import Endpoint
 
 
 def said(base_url: str, path: str = "/ask", **headers: str) -> list[str]:

@@ -32,7 +32,7 @@ class Embeddings:
     def __init__(self, settings: EmbeddingSettings) -> None:
         if not settings.model:
             raise ConfigError("memory.embeddings.base_url is set, but no memory.embeddings.model: name one.")
-        from denizen.models.http import Endpoint
+        from denizen.models.endpoint import Endpoint
 
         self.model = settings.model
         key = {"Authorization": f"Bearer {settings.api_key}"} if settings.api_key else {}

@@ -1,76 +1,22 @@
 """Requests to the providers, over connections that one pool keeps for all models of a process."""
 
 import asyncio
-import base64
-import re
 import socket
 import ssl
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import Any, Final, NamedTuple
-from urllib.parse import quote, unquote, urlsplit
+from typing import Any, Final
 
 from aiohappyeyeballs import start_connection
 
-from denizen.errors import ConfigError
 from denizen.models.connection import Connection
+from denizen.models.endpoint import Endpoint, Server
 
 KEPT: Final = 30.0
 """Seconds that a connection which nobody uses is kept."""
 
 STAGGER: Final = 0.25
 """Seconds after which the next address of a host is tried, too (RFC 8305)."""
-
-
-class Server(NamedTuple):
-    """Whom a connection leads to."""
-
-    tls: bool
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        port = "" if self.port == _port(tls=self.tls) else f":{self.port}"
-        return f"{'https' if self.tls else 'http'}://{host}{port}"
-
-
-class Endpoint:
-    """The address of `path` (`/messages`) below `base_url`, and what each request to it begins with.
-
-    A query in `base_url` (`?api-version=1`) stays, after `path`. `headers`: fields, the later sources' over the earlier
-    ones'. Raises ConfigError where `base_url` is no address, naming the setting, or a field can't be sent.
-    """
-
-    def __init__(self, base_url: str, path: str, setting: str, *headers: Mapping[str, str]) -> None:
-        try:
-            parts = urlsplit(base_url.strip())
-            host, port = _host(parts.hostname or ""), parts.port
-            login = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}".encode()
-            below = quote(parts.path.rstrip("/"), safe=_IN_PATHS)
-            query = quote(parts.query, safe=f"{_IN_PATHS}?")
-        except ValueError:  # a port that is none, a host that can't be
-            raise ConfigError(_no_address(base_url, setting)) from None
-        if parts.scheme not in {"http", "https"} or port == 0 or parts.fragment:
-            raise ConfigError(_no_address(base_url, setting))
-        tls = parts.scheme == "https"
-        self.server = Server(tls, host, port or _port(tls=tls))
-        self.base_url = f"{self.server}{below}"
-        """As it was understood, without a user's name and password, and without a query."""
-        target = f"{below}{quote(path, safe=_IN_PATHS)}{query and f'?{query}'}"
-        fields = {
-            "host": str(self.server).partition("://")[2],
-            "accept": "*/*",
-            "accept-encoding": "identity",
-            "content-type": "application/json",
-            "user-agent": "denizen",
-        }
-        if parts.username is not None:
-            fields["authorization"] = f"Basic {base64.b64encode(login).decode()}"
-        for source in headers:
-            fields |= {name.lower(): _sendable(name, value) for name, value in source.items()}
-        lines = [f"POST {target} HTTP/1.1", *(f"{name}: {value}" for name, value in fields.items())]
-        self.head = "".join(f"{line}\r\n" for line in lines).encode()
 
 
 class Http:
@@ -226,27 +172,11 @@ async def finish(connection: Connection, seconds: float = 1.0) -> None:
                 await connection.read()
 
 
-_IN_PATHS: Final = "/%:@!$&'()*+,;=~"
-_HOSTS: Final = re.compile(r"(?:[\w-]{1,63}\.)*[\w-]{1,63}\.?|[\da-f:.]*:[\da-f:.]*(?:%\w+)?", re.ASCII)
-_NAMES: Final = re.compile(r"[\w!#$%&'*+.^`|~-]+", re.ASCII)
 _NO_TLS: Final = (ssl.SSLError, ConnectionResetError)
-_FRAMING: Final = {"content-length", "transfer-encoding"}
 
 
 def _usable(connection: Connection) -> bool:
     return connection.reusable
-
-
-def _port(*, tls: bool) -> int:
-    return 443 if tls else 80
-
-
-def _host(name: str) -> str:
-    """As the wire has it. Raises ValueError where no host can be called so."""
-    name = name if name.isascii() else name.encode("idna").decode()
-    if not _HOSTS.fullmatch(name):
-        raise ValueError(name)
-    return name
 
 
 def _in_words(error: OSError, server: Server, seconds: float) -> OSError:
@@ -258,27 +188,3 @@ def _in_words(error: OSError, server: Server, seconds: float) -> OSError:
     if server.tls and isinstance(error, _NO_TLS) and not isinstance(error, ssl.SSLCertVerificationError):
         return ConnectionError(f"no TLS with {server} ({getattr(error, 'reason', 'it hung up')}): does it speak https?")
     return error
-
-
-def _sendable(name: str, value: str) -> str:
-    if not _NAMES.fullmatch(name) or name.lower() in _FRAMING:
-        raise ConfigError(
-            f"{name!r} can't be one of the provider's headers: it is no field's name, or not yours to set"
-        )
-    if not value.isprintable():
-        raise ConfigError(f"The header {name} (a key, or one of the provider's headers) holds a control character")
-    return value
-
-
-def _no_address(base_url: str, setting: str) -> str:
-    base_url = re.sub("[^/@]*@", "", base_url, count=1)  # no password
-    return f'{setting} is "{base_url}", not an http or https address: write {_meant(base_url)}'
-
-
-def _meant(base_url: str) -> str:
-    """The address that was probably meant, where only its scheme is missing; else an example."""
-    host, slash, path = base_url.partition("/")
-    if not host or "://" in base_url:
-        return "one like http://localhost:8080/v1"
-    scheme = "https" if "." in host and ":" not in host else "http"
-    return f"{scheme}://{host}/{path if slash else 'v1'}"

@@ -15,7 +15,8 @@ from denizen.messages import AssistantMessage, Message
 from denizen.models.complaint import Origin, retry_after
 from denizen.models.connection import Connection
 from denizen.models.encoding import Encodings, Run
-from denizen.models.http import Endpoint, Http, finish
+from denizen.models.endpoint import Endpoint
+from denizen.models.http import Http, finish
 from denizen.models.providers import Provider
 from denizen.ports import Limits, ModelRequest
 
