@@ -60,6 +60,29 @@ async def test_request_is_repeated_once_only(http: Http) -> None:
         assert len(server.heard) == 3
 
 
+def test_request_that_a_server_thought_about_is_not_sent_again() -> None:
+    async def test() -> None:
+        http, thinking, over = Http(), asyncio.Event(), asyncio.Event()
+
+        async def think(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            thinking.set()
+            await over.wait()
+            writer.transport.abort()
+
+        async with Raw(whole(b"Hello"), think, whole(b"Again")) as server:
+            await ask(http, server.url)
+            asking = asyncio.create_task(ask(http, server.url))
+            await thinking.wait()
+            await skip(3)
+            over.set()
+            with pytest.raises(ConnectionError):
+                await asking
+            assert server.connections == 1
+            await http.close()
+
+    run(test())
+
+
 async def test_many_requests_at_once_get_each_its_own_answer(http: Http) -> None:
     async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(whole(await reader.readexactly(3), "Connection: close"))

@@ -19,6 +19,9 @@ MOST_HELD: Final = 1024 * 1024
 LONGEST_ANSWER: Final = 64 * 1024 * 1024
 """Bytes of an answer that is read whole."""
 
+AT_ONCE: Final = 2.0
+"""Seconds within which a request over a connection that the server had closed is refused."""
+
 
 class Connection(asyncio.Protocol):
     """A connection that was opened; use it for one exchange after another.
@@ -56,8 +59,11 @@ class Connection(asyncio.Protocol):
 
     @property
     def lapsed(self) -> bool:
-        """Whether it broke, after an earlier exchange, without a byte of an answer: the server had given it up."""
-        return bool(self.status and self._error) and not self._held
+        """Whether it broke at once, after an earlier exchange and without a byte of an answer: the server had closed it
+        while nobody used it, and doesn't know of the request.
+        """
+        at_once = self._loop.time() - self._heard < AT_ONCE
+        return bool(self.status and self._error) and not self._held and at_once
 
     async def send(self, head: bytes, body: Sequence[bytes], silence: float) -> None:
         """Send a request, and return when `status` and `headers` of its answer are there.

@@ -88,23 +88,23 @@ class Http:
 class Exchange:
     """A request and its answer: entered, it is sent, and gives the connection that the answer comes over."""
 
-    __slots__ = ("_body", "_connection", "_head", "_http", "_origin", "_silence")
+    __slots__ = ("_body", "_connection", "_head", "_http", "_server", "_silence")
 
     def __init__(self, http: Http, server: Server, head: bytes, body: Sequence[bytes], silence: float) -> None:
         self._http = http
-        self._origin = server
+        self._server = server
         self._head = head
         self._body = body
         self._silence = silence
 
     async def __aenter__(self) -> Connection:
-        connection = await self._http.take(self._origin)
+        connection = await self._http.take(self._server)
         try:
             return await self._sent(connection)
         except ConnectionError:
             if not connection.lapsed:
                 raise
-        return await self._sent(await self._http.open(self._origin))
+        return await self._sent(await self._http.open(self._server))
 
     async def _sent(self, connection: Connection) -> Connection:
         self._connection = connection
@@ -116,7 +116,7 @@ class Exchange:
         return connection
 
     async def __aexit__(self, *_: object) -> None:
-        self._http.give_back(self._origin, self._connection)
+        self._http.give_back(self._server, self._connection)
 
 
 class _Pool:
