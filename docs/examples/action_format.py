@@ -10,7 +10,7 @@ from denizen import Agent, run_agent_sync, tool
 from denizen.context import Transcript
 from denizen.engine.profiles import PROFILES, Profile
 from denizen.messages import AssistantMessage, Message, Text, ToolCall, ToolResult, UserMessage
-from denizen.ports import Intent, ModelRequest, Toolset
+from denizen.ports import Intent, ModelRequest, Spoken, Toolset
 from denizen.testing import ScriptedModel
 
 CALL = re.compile(r"^~~~call (\w+)\n(.*?)\n~~~$", re.MULTILINE | re.DOTALL)
@@ -30,6 +30,10 @@ class Fenced:
         found = enumerate(CALL.findall(message.text), 1)
         calls = [ToolCall(f"call-{number}", name, json.loads(args)) for number, (name, args) in found]
         return Intent(calls, CALL.sub("", message.text).strip())
+
+    def spoken(self, tools: Toolset) -> Spoken | None:
+        """All that streams is shown; what turns out to be a call is taken back."""
+        return None
 
     def report(self, results: Sequence[ToolResult]) -> Sequence[Message]:
         """The results as a message of the user."""

@@ -293,6 +293,18 @@ class Intent(msgspec.Struct, frozen=True):
     heard: str | None = None
 
 
+class Spoken(Protocol):
+    """The words of one reply for the person, while it streams."""
+
+    def feed(self, piece: str) -> str:
+        """What can be shown now: the very same object where that is all of the piece.
+
+        What is a call, or may become one, is held back; it is shown at the end where the whole reply says that it is
+        none.
+        """
+        ...
+
+
 class ActionFormat(Protocol):
     """How a model acts: the way it is told of tools, and the way its reply is read."""
 
@@ -302,6 +314,10 @@ class ActionFormat(Protocol):
 
     def read(self, message: AssistantMessage, tools: Toolset) -> Intent:
         """What the reply asks for: for the same message always the same, ids included, which differ within it."""
+        ...
+
+    def spoken(self, tools: Toolset) -> Spoken | None:
+        """Takes the words out of a reply that streams; None: all is shown, and what is a call taken back at the end."""
         ...
 
     def report(self, results: Sequence[ToolResult]) -> Sequence[Message]:

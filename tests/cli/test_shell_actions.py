@@ -41,7 +41,9 @@ def test_events_carry_the_reply_and_its_calls(denizen: Run, model: Model) -> Non
     assert events[-1]["result"]["reply"] == "It prints hello (once)."
     [started] = [event for event in events if event["type"] == "tool_start"]
     assert (started["tool_name"], started["args"]) == ("read", {"path": "hello.py"})
-    assert "llm_stream" not in {event["type"] for event in events}
+    streamed = [event["event"] for event in events if event["type"] == "llm_stream"]
+    words = "".join(event["delta"] for event in streamed if event["type"] == "text_delta")
+    assert words.split() == ["Let", "me", "look.", "It", "prints", "hello", "(once)."]
 
 
 def test_the_configuration_can_say_it_and_the_option_is_over_it(denizen: Run, model: Model, home: Path) -> None:

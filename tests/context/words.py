@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from denizen.messages import AssistantMessage, Message, Text, ToolCall, ToolResult, UserMessage
-from denizen.ports import Intent, ModelRequest, Toolset
+from denizen.ports import Intent, ModelRequest, Spoken, Toolset
 
 
 class InText:
@@ -18,6 +18,9 @@ class InText:
         problems = ["what you wrote made no sense"] if "PROBLEM" in text else []
         calls = [call(line) for line in text.splitlines() if "! " in line]
         return Intent(calls, answer or text, ends=bool(done), problems=problems, heard=text if invented else None)
+
+    def spoken(self, tools: Toolset) -> Spoken | None:
+        return None
 
     def report(self, results: Sequence[ToolResult]) -> Sequence[Message]:
         return [UserMessage([Text(result.text)]) for result in results]

@@ -13,7 +13,7 @@ from denizen import Agent, Config, run_agent, tool
 from denizen.config.settings import AgentSettings, PolicySettings, ProviderSettings, Rule
 from denizen.entries import AnyEntry, AssistantEntry, StartedEntry, UserEntry
 from denizen.errors import SessionError
-from denizen.events import LlmStream, RunEvent, ToolStart
+from denizen.events import LlmStream, RunEvent, TextDelta, TextEnd, ToolStart
 from denizen.messages import Image, Text, ToolResult, UserMessage
 from denizen.ports import Answer, Steer, ToolContext, Traits
 from denizen.testing import LoopbackAnthropic, LoopbackOpenAI
@@ -206,11 +206,11 @@ async def test_structured_calls_are_honoured_all_the_same(agent_of: MakeAgent) -
     assert later.tools != (), "providers refuse structured calls without the tools they name"
 
 
-async def test_nothing_streams(agent_of: MakeAgent, host: Host) -> None:
+async def test_no_command_streams(agent_of: MakeAgent, host: Host) -> None:
     agent = agent_of("$(look a)", "$(done Seen.)", config=SHELL, tools=TOOLS)
     result = await run_agent("go", agent=agent, io=host)
     assert result.reply == "Seen."
-    assert host.of(LlmStream) == []
+    assert [event.event for event in host.of(LlmStream)] == [TextDelta("Seen."), TextEnd("Seen.")]
 
 
 async def test_what_the_length_limit_cut_off_is_not_run_and_ends_nothing(agent_of: MakeAgent) -> None:

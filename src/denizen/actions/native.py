@@ -2,16 +2,24 @@
 
 import json
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import msgspec
 
 from denizen.actions.recovery import RECOVERED, may_hold_calls, recover_calls
 from denizen.messages import AssistantMessage, Message, Text, Thinking, ToolCall, ToolResult, UserMessage, UserPart
-from denizen.ports import Intent, ModelRequest, Toolset
+from denizen.ports import Intent, ModelRequest, Spoken, Toolset
+
+if TYPE_CHECKING:
+    from denizen.actions.recovery.suspects import Suspects
 
 
 class Native:
-    """The provider turns the model's calls into structure."""
+    """The provider turns the model's calls into structure; what a server leaves of them in the text isn't shown."""
+
+    def __init__(self) -> None:
+        self._suspects: WeakKeyDictionary[Toolset, Suspects] = WeakKeyDictionary()
 
     def prepare(self, request: ModelRequest, tools: Toolset) -> ModelRequest:
         """The request with the tools' schemas."""
@@ -28,6 +36,17 @@ class Native:
             calls, text = [_with_own_id(call, message) for call in found.calls], found.text
             thoughts += [found.thinking] if found.thinking else []
         return Intent(calls, text, "\n".join(thoughts))
+
+    def spoken(self, tools: Toolset) -> Spoken | None:
+        """The words beside calls that a server leaves in the text; without tools there are none."""
+        from denizen.actions.recovery.spoken import SpokenWords
+        from denizen.actions.recovery.suspects import Suspects
+
+        if not len(tools):
+            return None
+        if tools not in self._suspects:
+            self._suspects[tools] = Suspects(tools)
+        return SpokenWords(self._suspects[tools])
 
     def report(self, results: Sequence[ToolResult]) -> Sequence[Message]:
         """The results as they are; as words where their calls were, too: their provider knows of no call."""

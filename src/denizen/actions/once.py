@@ -11,6 +11,7 @@ class Once:
         self.format = actions
         self._last: tuple[AssistantMessage, Toolset, Intent] | None = None
         self.prepare = actions.prepare
+        self.spoken = actions.spoken
         self.report = actions.report
         self.show = actions.show
 

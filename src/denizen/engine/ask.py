@@ -11,7 +11,7 @@ from denizen.engine.tracing import UNTRACED, call_span, record_answer
 from denizen.engine.turn import Turn
 from denizen.entries import AssistantEntry, CompactionEntry
 from denizen.errors import ModelError
-from denizen.events import Compacted, Failed, Finished, LlmEnd, LlmStart, Retrying
+from denizen.events import Compacted, Failed, Finished, LlmEnd, LlmStart, Retrying, TextDelta
 from denizen.messages import AssistantMessage, AssistantPart, Message, Text, ToolCall, Usage
 from denizen.ports import ModelRequest
 
@@ -138,13 +138,16 @@ async def _consume(turn: Turn, request: ModelRequest, showing: Showing) -> Assis
     events = turn.agent.model.stream(request)
     try:
         async for event in events:
-            if isinstance(event, Finished):
-                showing.end()
-                return turn.agent.clean(event.message)
-            if isinstance(event, Failed):
+            if type(event) is TextDelta:  # nearly always
+                showing.say(event)
+            elif isinstance(event, Finished):
+                message = turn.agent.clean(event.message)
+                showing.end(message)
+                return message
+            elif isinstance(event, Failed):
                 showing.withdraw()
                 return event.error
-            if isinstance(event, Retrying):
+            elif isinstance(event, Retrying):
                 showing.again(event)
             else:
                 showing.show(event)

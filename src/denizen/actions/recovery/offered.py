@@ -1,7 +1,7 @@
 """The tools that a text may call, by name."""
 
 import html
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, Protocol
 
 _PREFIXES: Final = ("functions.", "function.", "tools.", "default_api.")
@@ -37,6 +37,9 @@ class Offered:
 
     def __bool__(self) -> bool:
         return bool(self._parameters)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._parameters)
 
     def parameters(self, name: str) -> dict[str, Any]:
         """The schema of a tool's arguments."""

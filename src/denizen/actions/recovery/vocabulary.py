@@ -10,13 +10,13 @@ from typing import Final
 BAR: Final = "[|｜]"
 """The bar of special tokens: DeepSeek's is another character."""
 
-_CALLS: Final = r"(?:longcat_|dots_)?(?:tool|function)_?calls?|tool_code|tool_use"
+CALLS: Final = r"(?:longcat_|dots_)?(?:tool|function)_?calls?|tool_code|tool_use"
 _NAMESPACE: Final = r"(?:[\w-]{1,20}[:|]|｜DSML｜)?"
 _LETTERS: Final = r"[\w▁]{0,40}"
 _MINIMAX: Final = r"(?:\]<\]minimax\[>\[)?"
 
 OPENS: Final = (
-    rf"{_MINIMAX}<{_NAMESPACE}(?i:{_CALLS})>"
+    rf"{_MINIMAX}<{_NAMESPACE}(?i:{CALLS})>"
     rf"|<{BAR}(?:tool|function|action|plugin|interpreter|python|START_ACTION)(?!{_LETTERS}"
     rf"(?:response|result|output|end|suffix|END|sep|argument)){_LETTERS}{BAR}?>"
     r"|<start_function_call>"
@@ -31,7 +31,7 @@ OPENS: Final = (
 """What begins one call or several."""
 
 CLOSES: Final = (
-    rf"{_MINIMAX}</{_NAMESPACE}(?i:{_CALLS})>"
+    rf"{_MINIMAX}</{_NAMESPACE}(?i:{CALLS})>"
     r"|</(?:function|invoke)>"
     rf"|<{BAR}(?:tool|function|action|python|END_ACTION)(?!{_LETTERS}(?:response|result|output)){_LETTERS}"
     rf"(?:end|suffix)?{BAR}>"

@@ -4,6 +4,7 @@ import difflib
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -18,7 +19,10 @@ from denizen.actions.shell.show import show
 from denizen.actions.shell.usage import commands_of, find_tool, usage_of
 from denizen.errors import ToolRefused
 from denizen.messages import AssistantMessage, Message, Text, Thinking, ToolCall, ToolResult, UserMessage, UserPart
-from denizen.ports import MISUSED, Intent, ModelRequest, Toolset
+from denizen.ports import MISUSED, Intent, ModelRequest, Spoken, Toolset
+
+if TYPE_CHECKING:
+    from denizen.actions.recovery.suspects import Suspects
 
 _OUR_ID = re.compile(r"sh[0-9a-f]{12}-(?P<number>\d+)")
 _CUT_OFF = frozenset({"length", "refusal", "error", "aborted"})
@@ -40,13 +44,14 @@ BOTH = "The commands in your text were not run, as the reply had structured call
 class Shell:
     """The model writes `$(cmd …)` into its text, for every tool there is (seed 001, "Current Format").
 
-    Calls that come in another way are heard as `Native` hears them. Nothing streams: what of a reply is for the person
-    is known at its end.
+    Calls that come in another way are heard as `Native` hears them. What streams are the words before the first
+    command, or the answer that `$(done …)` is.
     """
 
     def __init__(self) -> None:
         self._native = Native()
         self._grammars: WeakKeyDictionary[Toolset, str] = WeakKeyDictionary()
+        self._suspects: WeakKeyDictionary[Toolset, Suspects] = WeakKeyDictionary()
 
     def prepare(self, request: ModelRequest, tools: Toolset) -> ModelRequest:
         """The request with the grammar in its prompt; with schemas only where it holds structured calls already."""
@@ -55,7 +60,7 @@ class Shell:
         system = "\n\n".join(filter(None, (request.system, self._grammars[tools])))
         structured = any(type(message) is ToolResult for message in request.messages)
         schemas = tools.schemas if structured else ()  # providers refuse such calls without the tools they name
-        return msgspec.structs.replace(request, system=system, tools=schemas, stream=False)
+        return msgspec.structs.replace(request, system=system, tools=schemas)
 
     def read(self, message: AssistantMessage, tools: Toolset) -> Intent:
         """The commands in order; a reply without any, or with structured calls, means what it means natively."""
@@ -65,6 +70,14 @@ class Shell:
             return msgspec.structs.replace(intent, problems=[BOTH]) if reply.commands else intent
         thoughts = "\n".join([part.text for part in message.content if type(part) is Thinking])
         return _Meaning(message, reply, tools).intent(thoughts)
+
+    def spoken(self, tools: Toolset) -> Spoken:
+        """The words up to the first command, or the answer that the reply begins with."""
+        from denizen.actions.shell.spoken import SpokenCommands, suspects_of
+
+        if tools not in self._suspects:
+            self._suspects[tools] = suspects_of(tools)
+        return SpokenCommands(self._suspects[tools])
 
     def report(self, results: Sequence[ToolResult]) -> Sequence[Message]:
         """The outputs in one message, numbered as the commands were; results of structured calls as they are."""

@@ -1,0 +1,78 @@
+"""The words of a reply with commands, as they stream."""
+
+import re
+from typing import Final
+
+from denizen.actions.recovery.spoken import SpokenWords
+from denizen.actions.recovery.suspects import QUICK, Suspects
+from denizen.ports import Toolset
+
+_INDENT: Final = r"^[ \t]{0,40}(?:(?:[-*+]|\d{1,3}[.)])[ \t]{1,9})?"
+_BEFORE: Final = r"(?<![A-Za-z0-9_\"'`=\\$@])"
+_MARKS: Final = rf"{_BEFORE}\$\(\s*[a-z]|^[ \t]*\[\d{{1,3}}\][ \t]*\$[ \t]|{_INDENT}`{{1,2}}\s*\$\("
+_UNSURE: Final = (
+    rf"{_BEFORE}\$(?:\(\s*)?\Z|^[ \t]*\[(?:\d{{1,3}}(?:\][ \t]*\$?)?)?\Z|{_INDENT}`{{1,2}}\s*\$?\Z|^[ \t]*\Z"
+)
+_DONE: Final = re.compile(r"\s*\$\(\s*done(?=[\s)])\s*")
+_MAYBE_DONE: Final = re.compile(r"\s*(?:\$(?:\(\s*(?:d(?:o(?:ne?)?)?)?)?)?\Z")
+_PIECE: Final = re.compile(
+    r"""
+      "(?:[^"\\\n$]|\$(?!\())*+"(?=.)
+    | `[^`\n]++`
+    | (?P<stop>\\|["`](?=[^\n]*+\Z)|\)\Z)
+    | (?P<paren>[()])
+    | [^\\"`()]++
+    | .
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def suspects_of(tools: Toolset) -> Suspects:
+    """What may be a command in a reply, besides what may be a call natively."""
+    return Suspects(tools, marks=_MARKS, unsure=_UNSURE, quick=rf"{QUICK}|\$", fenced=r"\s*(?:\$\(|\$?\Z)")
+
+
+class SpokenCommands:
+    """The words up to the first command; or the answer, where the reply begins with `$(done ANSWER)`."""
+
+    def __init__(self, suspects: Suspects) -> None:
+        self._words = SpokenWords(suspects)
+        self._held = ""
+        self._depth = 0
+        self._feed = self._begin
+
+    def feed(self, piece: str) -> str:
+        """What can be shown now."""
+        return self._feed(piece)
+
+    def _begin(self, piece: str) -> str:
+        text = self._held = self._held + piece
+        done = _DONE.match(text)
+        if done and done.end() < len(text):
+            self._held = ""
+            self._feed = self._silence if text[done.end()] in "\"'$" else self._answer
+            return self._feed(text[done.end() :])
+        if done or _MAYBE_DONE.match(text):
+            return ""
+        self._feed = self._words.feed
+        return self._feed(text)
+
+    def _answer(self, piece: str) -> str:
+        """Up to the parenthesis that closes the command, or to what is not meant as it stands."""
+        text, at = self._held + piece, 0
+        while found := _PIECE.match(text, at):
+            if found["stop"]:
+                break
+            if found["paren"]:
+                self._depth += 1 if found["paren"] == "(" else -1
+                if self._depth < 0:
+                    break
+            at = found.end()
+        self._held = text[at:]
+        if self._depth < 0 or self._held.startswith("\\"):
+            self._feed = self._silence
+        return text[:at]
+
+    def _silence(self, piece: str) -> str:
+        return ""

@@ -1,0 +1,132 @@
+"""Words stream as they come; what is a call, or may become one, is never among them."""
+
+import re
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.actions.recovery.offer import FORMS, HERMES, JSON, QWEN, TOOLS
+from tests.actions.recovery.rows import ROWS, Row, tools_of
+from tests.actions.streams import begins, cut, shown
+
+from denizen.actions import Native, recover_calls
+from denizen.actions.recovery import may_hold_calls
+from denizen.actions.recovery.offered import Tools
+from denizen.actions.recovery.spoken import SpokenWords
+from denizen.actions.recovery.suspects import Suspects
+from denizen.ports import Toolset
+
+OFFERED = Suspects(TOOLS)
+LEADS = {"alone": "", "behind words": "I'll look.\n", "behind a thought": "<think>Hm, `a`.</think>\n\nI'll look.\n"}
+END_OF_A_THOUGHT = ("</think>", "</thinking>", "<|END_THINKING|>")
+PLACES = st.lists(st.integers(0, 400), max_size=40)
+REPLIES = [row for row in ROWS if row["tools"]]
+
+
+def _shown(text: str, places: Sequence[int] | None = None, suspects: Suspects = OFFERED) -> str:
+    ends = range(len(text)) if places is None else places
+    return shown(SpokenWords(suspects), cut(text, [end for end in ends if end < len(text)]))
+
+
+def _reply(text: str, tools: Tools) -> str:
+    names = [tool["name"] if isinstance(tool, dict) else "" for tool in tools]
+    return recover_calls(text, tools).text if may_hold_calls(text, names) else text
+
+
+def _taken_back(text: str) -> bool:
+    """A thought whose beginning stood in the prompt is told from words at its end only."""
+    return any(mark in text for mark in END_OF_A_THOUGHT)
+
+
+@pytest.mark.parametrize("row", REPLIES, ids=lambda row: row["id"])
+def test_what_is_shown_of_a_real_reply_is_its_words_however_it_is_cut(row: Row) -> None:
+    tools = tools_of(row)
+    suspects = Suspects(tools)
+    for text in {row["raw"], (row.get("prefix") or "") + row["raw"]}:
+        for places in (None, [], range(0, len(text), 3), range(0, len(text), 7)):
+            words = _shown(text, places, suspects)
+            assert begins(_reply(text, tools), words) or _taken_back(text), words
+
+
+@given(st.sampled_from([row for row in REPLIES if not _taken_back(row["raw"])]), PLACES)
+def test_that_holds_for_any_cut(row: Row, places: list[int]) -> None:
+    tools = tools_of(row)
+    assert begins(_reply(row["raw"], tools), _shown(row["raw"], places, Suspects(tools)))
+
+
+@pytest.mark.parametrize("lead", LEADS)
+@pytest.mark.parametrize("form", FORMS)
+def test_no_piece_of_a_call_is_shown_in_whatever_form(form: str, lead: str) -> None:
+    text = LEADS[lead] + FORMS[form]
+    for places in (None, [], range(0, len(text), 2), range(0, len(text), 5)):
+        assert _shown(text, places).strip() in {"", "I'll look."}
+
+
+def test_the_words_before_a_call_come_at_once() -> None:
+    assert _shown(f"I'll look. {HERMES}").rstrip() == "I'll look."
+    assert _shown(f"I'll look. {QWEN}").rstrip() == "I'll look."
+
+
+ORDINARY = [
+    "Hello! How are you?\n\n- one (or two)\n- [a link](https://example.org) and **bold**\n\n1. First: `code`, a < b.\n",
+    "Use it so:\n\n```python\nprint({'a': [1]})\n# bash(command='ls')\n```\n\nand `<tool_call>` is a mark.\n",
+    '# Read\n\nreads a file; bash is a shell.\ncalled: no.\n> a quotation\n\nA note: [1], {x}, [x] and "y" == `z`.\n',
+    "<div>\n  <p>text</p>\n</div>\n\n| a | b |\n|---|---|\n| 1 | 2 |\n",
+    'The data are {"a": [1, 2], "b": {"c": null}} and {\'d\': \'e\'}, no more than that: 27 characters follow here.\n',
+]
+
+
+@pytest.mark.parametrize("text", ORDINARY)
+def test_an_ordinary_answer_is_shown_as_it_comes(text: str) -> None:
+    assert _shown(text) == text
+    assert _shown(text, []) == text
+    spoken, behind = SpokenWords(OFFERED), 0
+    for piece in re.findall(r"\s?\S+|\s", text):
+        behind += len(piece) - len(spoken.feed(piece))
+        assert behind < 60, piece
+
+
+def test_a_piece_in_which_nothing_begins_is_passed_as_it_is() -> None:
+    spoken = SpokenWords(OFFERED)
+    spoken.feed("Well,")
+    piece = " as it is"
+    assert spoken.feed(piece) is piece
+
+
+def test_code_that_holds_a_call_is_shown_as_it_comes() -> None:
+    text = f"It is written so:\n\n```xml\n{HERMES}\n```\n\nor `{HERMES}` or so.\n"
+    assert _shown(text) == text
+
+
+def test_a_fence_that_holds_data_is_shown_when_it_ends() -> None:
+    text = 'I\'ll show it.\n```json\n{"a": 1}\n```\nThat is all that there is to say about it.\n'
+    assert _shown(text) == text
+    assert _shown('```json\n{"a": 1').strip() == ""
+
+
+def test_an_example_is_held_back_to_the_end() -> None:
+    assert _shown(f"For example: {HERMES} is a call.").rstrip() == "For example:"
+
+
+def test_a_thought_at_the_beginning_is_not_shown_and_the_answer_behind_it_is() -> None:
+    assert _shown(f"<think>A call: {JSON}\n\n</think>\n\nHere it is.") == "Here it is."
+    assert _shown("<think>So it goes on") == ""
+
+
+def test_special_tokens_are_never_shown() -> None:
+    for text in ("Hello.<|im_end|>", "```\ncode<|im_end|>\n```\n", "`a<|b|>` c", '{"a": "<|b|>"} and more, and more'):
+        assert "|" not in _shown(text)
+
+
+def test_without_tools_all_are_words() -> None:
+    assert Native().spoken(Toolset()) is None
+
+
+@pytest.mark.parametrize(
+    "unit", ['{"a":', "[", "`<", "```\n", "```json\n[1]\n", "<", "a(b ", "- ", "`", '["', "<think>"]
+)
+def test_a_huge_reply_that_looks_like_a_call_is_taken_in_passing(unit: str) -> None:
+    """A quadratic reader would need hours for these."""
+    text = unit * (60_000 // len(unit))
+    assert text.startswith(_shown(text).lstrip("\n"))
