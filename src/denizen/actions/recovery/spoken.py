@@ -126,12 +126,13 @@ class SpokenWords:
         text, before = self._line + piece, len(self._line)
         close = self._close.search(text)
         end = close.end() if close else len(text)
-        if token := TOKEN.search(text, before, end):
+        special = "<" in piece or "｜" in piece
+        if special and (token := TOKEN.search(text, before, end)):
             return self._silenced(piece, token.start() - before)
         if close:
             self._mode, self._line, self._quick = self._flow, "", self._suspects.quick.search
             return piece[: end - before], piece[end - before :]
-        if begun := TOKEN_BEGUN.search(text, before):
+        if special and (begun := TOKEN_BEGUN.search(text, before)):
             end = begun.start()
             self._held.append(text[end:])
         self._line = text[text.rfind("\n", 0, end) + 1 : end][:_LONGEST_LINE]
