@@ -165,7 +165,7 @@ class Compacted(msgspec.Struct, frozen=True, tag_field="type", tag="compaction")
 
 
 class Withdrawn(msgspec.Struct, frozen=True, tag_field="type", tag="withdrawn"):
-    """The stream died: this text, already shown, doesn't count."""
+    """This text, already shown, doesn't count: its stream died, or it was no part of the reply after all."""
 
     text: str
 

@@ -156,7 +156,7 @@ class Terminal:
             case Withdrawn():
                 self._end_line()
                 if self._streamed:
-                    self._line("  the answer broke off; what was shown of it doesn't count", "yellow")
+                    self._line("  what was shown of this answer doesn't count", "yellow")
                 self._streamed = False
             case Retry():
                 self._line(f"  {one_line(_again(event))}", "yellow")

@@ -51,9 +51,7 @@ class Updates:
             case LlmStream(event=ThinkingDelta(delta=delta)):
                 yield acp.update_agent_thought_text(delta)
             case Withdrawn():
-                yield acp.update_agent_message_text(
-                    "\n\n(The answer broke off; what was shown of it doesn't count.)\n\n"
-                )
+                yield acp.update_agent_message_text("\n\n(What was shown of this answer doesn't count.)\n\n")
             case ToolStart(tool_name=name, tool_call_id=call_id, args=args):
                 yield self.call(ToolCall(call_id, name, args))
             case ToolUpdate(tool_call_id=call_id, text=text):
