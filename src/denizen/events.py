@@ -15,31 +15,31 @@ TurnStop = Literal["answered", "iteration_limit", "loop", "budget", "cancelled",
 """Why a turn ended."""
 
 
-class TextDelta(msgspec.Struct, frozen=True, tag_field="type", tag="text_delta"):
+class TextDelta(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="text_delta"):
     """Some more of the reply."""
 
     delta: str
 
 
-class TextEnd(msgspec.Struct, frozen=True, tag_field="type", tag="text_end"):
+class TextEnd(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="text_end"):
     """A text part is complete."""
 
     text: str
 
 
-class ThinkingDelta(msgspec.Struct, frozen=True, tag_field="type", tag="thinking_delta"):
+class ThinkingDelta(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="thinking_delta"):
     """Some more of the model's thoughts."""
 
     delta: str
 
 
-class ThinkingEnd(msgspec.Struct, frozen=True, tag_field="type", tag="thinking_end"):
+class ThinkingEnd(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="thinking_end"):
     """A thinking part is complete."""
 
     text: str
 
 
-class ToolCallDelta(msgspec.Struct, frozen=True, tag_field="type", tag="toolcall_delta"):
+class ToolCallDelta(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="toolcall_delta"):
     """Some more of a tool call's arguments, as JSON text."""
 
     id: str
@@ -107,7 +107,7 @@ class LlmStart(msgspec.Struct, frozen=True, tag_field="type", tag="llm_start"):
     model: str = ""
 
 
-class LlmStream(msgspec.Struct, frozen=True, tag_field="type", tag="llm_stream"):
+class LlmStream(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="llm_stream"):
     """A piece of the model's answer arrived."""
 
     event: Delta

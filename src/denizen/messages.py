@@ -12,20 +12,20 @@ import msgspec
 _Number = TypeVar("_Number", int, float)
 
 
-class Text(msgspec.Struct, frozen=True, tag_field="type", tag="text", weakref=True):
+class Text(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="text"):
     """Words."""
 
     text: str
 
 
-class Thinking(msgspec.Struct, frozen=True, tag_field="type", tag="thinking"):
+class Thinking(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="thinking"):
     """What a model thought before it spoke; `signature` goes back to its provider unchanged."""
 
     text: str
     signature: str = ""
 
 
-class Image(msgspec.Struct, frozen=True, tag_field="type", tag="image"):
+class Image(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="image"):
     """A picture: its raw bytes and their media type (`image/png`)."""
 
     media_type: str
@@ -52,7 +52,7 @@ AssistantPart = Text | Thinking | ToolCall | Opaque
 StopReason = Literal["end", "tool_calls", "length", "refusal", "error", "aborted"]
 
 
-class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
+class Usage(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """Tokens and US dollars of one call, or of a turn; None where the provider doesn't say.
 
     `input` excludes the tokens read from and written to the provider's cache. In `RunResult.usage` the cache
@@ -94,7 +94,7 @@ def _text(parts: Sequence[Any]) -> str:
     return "".join([part.text for part in parts if type(part) is Text])
 
 
-class UserMessage(msgspec.Struct, frozen=True, tag_field="type", tag="user", weakref=True, omit_defaults=True):
+class UserMessage(msgspec.Struct, frozen=True, tag_field="type", tag="user", omit_defaults=True):
     """What a person or a host said. `id` tells a repeated delivery; `at` is when it was said (aware)."""
 
     content: list[UserPart]
@@ -109,9 +109,7 @@ class UserMessage(msgspec.Struct, frozen=True, tag_field="type", tag="user", wea
         return _text(self.content)
 
 
-class AssistantMessage(
-    msgspec.Struct, frozen=True, tag_field="type", tag="assistant", weakref=True, omit_defaults=True
-):
+class AssistantMessage(msgspec.Struct, frozen=True, tag_field="type", tag="assistant", omit_defaults=True):
     """What a model answered: its parts in the order they came, and why it stopped."""
 
     content: list[AssistantPart]
@@ -132,7 +130,7 @@ class AssistantMessage(
         return [part for part in self.content if type(part) is ToolCall]
 
 
-class ToolResult(msgspec.Struct, frozen=True, tag_field="type", tag="tool", weakref=True, omit_defaults=True):
+class ToolResult(msgspec.Struct, frozen=True, tag_field="type", tag="tool", omit_defaults=True):
     """What a tool answered to the call `call_id`.
 
     `content` is for the model, `for_user` for the person (None: nothing), `details` for the screen.

@@ -71,14 +71,14 @@ class Failover:
             error: ModelError | None = None
             async with await profile.attempt(request) as attempt:
                 async for event in attempt.events:
-                    if type(event) is Finished:
+                    if type(event) is TextDelta:  # nearly always
+                        shown.append(event.delta)
+                    elif type(event) is Finished:
                         yield self._finished(event, attempt, request.session_key)
                         return
-                    if type(event) is Failed:
+                    elif type(event) is Failed:
                         error = event.error
                         break
-                    if type(event) is TextDelta:
-                        shown.append(event.delta)
                     elif type(event) is Retrying:  # a gateway's own fail-over took back what it had streamed
                         shown.clear()
                         event = call.counted(event)
