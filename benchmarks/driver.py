@@ -41,6 +41,8 @@ class Contender(Protocol):
         ...
 
 
+WARM_UP = 30  # turns before the few that are measured
+
 T = TypeVar("T")
 C = TypeVar("C", bound=Contender)
 
@@ -88,10 +90,14 @@ class Player:
     async def history(self, turns: int, count: int, store: str) -> Figures:
         """CPU milliseconds of each of `count` turns of a session that had `turns` behind it at first.
 
-        It is the same session each time, so its history grows a little; one turn more warms the caches up.
+        It is the same session each time, so its history grows a little: another one warms the processor up, which has
+        done others' work since the last measurement, and one turn the session's own data.
         """
         turn = self._long.get((store, turns)) or await self._long_session(store, turns)
         gc.collect()
+        other = await self._open(store)
+        for _ in range(WARM_UP):
+            await self._play(other)
         await self._play(turn)
         return {"cpu_ms": [await self._cost(turn) for _ in range(count)]}
 

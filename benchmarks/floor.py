@@ -9,7 +9,7 @@ import aiohttp
 import msgspec
 from yarl import URL
 
-from benchmarks.driver import Command, Figures, Stage, Turn, main
+from benchmarks.driver import WARM_UP, Command, Figures, Stage, Turn, main
 from benchmarks.scene import CHUNKS, KEY, MODEL, QUESTION, SYSTEM, TOOL_NAME, TOOL_TEXT
 
 TOOL = {
@@ -136,7 +136,8 @@ class Floor:
     async def replay(self, count: int) -> Figures:
         """CPU milliseconds of each turn that only sends the two bodies that the server saw last, and runs the tool."""
         bodies = [await self._seen("/body/before"), await self._seen("/body")]
-        await self._resend(bodies)
+        for _ in range(WARM_UP):
+            await self._resend(bodies)
         costs = [await self._resend(bodies) for _ in range(count)]
         return {"cpu_ms": costs, "bytes": sum(map(len, bodies))}
 

@@ -6,16 +6,17 @@ from functools import partial
 from itertools import chain
 
 from benchmarks.contenders import Entry, Process
+from benchmarks.driver import WARM_UP
 from benchmarks.hall import Figures, Hall, Plan, hall
 from benchmarks.report import Goal, Samples, Table
 from benchmarks.roster import DENIZEN, FLOOR, KEPT
 
 OURS_NOTE = """\
 Denizen's turn (one tool call, transcript written) in one open session with so many turns behind it. CPU ms per turn,
-median (least–most). *Scripted*: the model is in the process, so this is the engine alone; `× first` is over the
-shortest history. *Over HTTP* is over the two columns after it: *same bytes*, the very bodies that Denizen sent, posted
-by hand with the reply decoded and the tool run; *encoded by hand*, the bare loop at the same history, which encodes
-its messages anew for every request."""
+median (least–most), after {warm_up} turns of another session, which warm the processor up. *Scripted*: the model is in
+the process, so this is the engine alone; `× first` is over the shortest history. *Over HTTP* is over the two columns
+after it: *same bytes*, the very bodies that Denizen sent, posted by hand with the reply decoded and the tool run, as
+warm; *encoded by hand*, the bare loop at the same history, which encodes its messages anew for every request."""
 OURS = (
     *("turns behind", "scripted", "× first", "over HTTP", "same bytes", "× same bytes"),
     *("encoded by hand", "× encoded by hand", "bytes of the last request pair"),
@@ -29,7 +30,7 @@ AT_ONCE = 5  # turns per measurement: few, since each makes the history longer
 
 def table(plan: Plan, peers: Sequence[Entry]) -> Table:
     """Denizen's own turns at several lengths of history."""
-    result = Table("A turn with a history behind it", OURS_NOTE, OURS)
+    result = Table("A turn with a history behind it", OURS_NOTE.format(warm_up=WARM_UP), OURS)
     with hall([FLOOR, DENIZEN]) as meeting:
         lanes = {Lane(turns, way): _play(meeting, turns, way) for turns in plan.history for way in WAYS}
         taken = meeting.interleave(lanes, plan.repeats) if DENIZEN.name in meeting.processes else {}
