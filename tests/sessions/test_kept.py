@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+import pytest
+
 from denizen.clock import SystemClock
 from denizen.errors import SessionError
 from denizen.sessions import JsonlStore
@@ -62,10 +64,9 @@ async def test_session_that_could_not_be_written_is_read_anew(store: JsonlStore)
     session = await store.open("work")
     await session.append(said("1"))
     store.path("work").rename(store.path("work").with_suffix(".away"))
-    try:
+    with pytest.raises(SessionError):
         await session.append(said("2"))
-    except SessionError:
-        await session.close()
+    await session.close()
     store.path("work").with_suffix(".away").rename(store.path("work"))
     async with opened(store) as again:
         assert content(again.entries) == [said("1")]
@@ -81,10 +82,15 @@ async def test_removed_session_begins_anew(store: JsonlStore) -> None:
 
 async def test_sessions_closed_long_ago_are_read_from_their_files(tmp_path: Path) -> None:
     store = JsonlStore(tmp_path, clock=SystemClock(), sync=False)
-    names = [f"s{number}" for number in range(MOST + 1)]
-    for name in names:
+    left = {}
+    for name in (f"s{number}" for number in range(MOST + 1)):
         async with opened(store, name) as session:
             await session.append(said(name))
-    for name in names:
+            left[name] = session.entries
+    read = []
+    for name, entries in reversed(left.items()):
         async with opened(store, name) as session:
             assert content(session.entries) == [said(name)]
+            if session.entries is not entries:
+                read.append(name)
+    assert read == ["s0"]

@@ -1,15 +1,25 @@
-"""Files on a disk that may refuse: what is said then, and whether a file is still the same."""
+"""Files on a disk that may refuse: what is said then, and whether a file is still the same, or as it was."""
 
 import contextlib
 import errno
 import os
 from collections.abc import Generator
 from pathlib import Path
+from typing import NamedTuple
 
 from denizen.errors import SessionError
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _FORBIDDEN = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+
+
+class State(NamedTuple):
+    """What changes whenever a file does: which one it is, its size, and when it, or the right to read it, changed."""
+
+    inode: int
+    device: int
+    size: int
+    changed: int  # nanoseconds
 
 
 def explain(doing: str, path: Path, error: OSError) -> str:
@@ -34,6 +44,12 @@ def told(doing: str, path: Path) -> Generator[None]:
 def identity(stat: os.stat_result) -> tuple[int, int]:
     """What makes a file the same file, whatever its name."""
     return stat.st_ino, stat.st_dev
+
+
+def state_of(fd: int) -> State:
+    """How an open file is now."""
+    stat = os.fstat(fd)
+    return State(*identity(stat), stat.st_size, stat.st_ctime_ns)
 
 
 def is_at(path: str, file: tuple[int, int]) -> bool:

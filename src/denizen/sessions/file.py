@@ -6,9 +6,8 @@ from datetime import datetime
 from pathlib import Path
 
 from denizen.errors import SessionError
-from denizen.sessions.disk import explain, identity, is_at, told
+from denizen.sessions.disk import State, explain, identity, is_at, state_of, told
 from denizen.sessions.flush import Flusher
-from denizen.sessions.kept import State
 from denizen.sessions.load import extent
 from denizen.sessions.lock import Lock
 
@@ -33,8 +32,7 @@ class TranscriptFile:
 
     def state(self) -> State:
         """How it is now."""
-        stat = os.fstat(self._fd)
-        return State(*identity(stat), stat.st_size, stat.st_ctime_ns)
+        return state_of(self._fd)
 
     def read(self) -> bytes:
         """All that it holds."""

@@ -2,21 +2,13 @@
 
 from typing import NamedTuple
 
+from denizen.sessions.disk import State
 from denizen.sessions.transcript import Transcript
 
 MOST_BYTES = 16 * 1024 * 1024
 """Bytes of all their files together; in memory they take about four times as many."""
 MOST = 512
 """How many are kept."""
-
-
-class State(NamedTuple):
-    """What changes whenever a file does: which one it is, its size, and when it, or the right to read it, changed."""
-
-    inode: int
-    device: int
-    size: int
-    changed: int
 
 
 class Closed(NamedTuple):

@@ -76,7 +76,7 @@ class JsonlSession:
             await self._file.sync(self._flusher)
 
     async def close(self) -> None:
-        """Give the lock back."""
+        """Give the lock back, and keep in memory what may be asked for again."""
         if self._file.sound and not self.warnings:
             state = self._file.state()
             self._kept.put(self.key, Closed(self._transcript, state, self._file.named), state.size)
