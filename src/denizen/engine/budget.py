@@ -15,11 +15,11 @@ from denizen.messages import AssistantMessage
 if TYPE_CHECKING:
     from denizen.config import Config
 
-HELD = 0.01
+_MOST_UNWRITTEN = 0.01
 """US dollars that a process may have spent and not written down yet: a write costs, too."""
-WRITTEN_EVERY = 1.0
+_WRITTEN_EVERY = 1.0
 """Seconds after which they are written with the next charge, however few they are."""
-FRESH = 0.1
+_READ_EVERY = 0.1
 """Seconds for which what other processes had spent is taken for granted."""
 
 _DAY = "day"
@@ -29,21 +29,21 @@ _log = logging.getLogger(__name__)
 
 
 class Budget:
-    """Stops a turn before the call that could overspend: what goes beyond is the calls in flight, a cent per process,
-    and what others begin within a tenth of a second.
+    """Stops a turn before the call that could overspend.
 
-    Sums live in `spend.db` of the home, which is made with the first call that costs something.
+    What goes beyond is at most the calls in flight, a cent per process, and what others begin within a tenth of a
+    second. Sums live in `spend.db` of the home, which is made with the first call that costs something.
     """
 
     def __init__(self, config: "Config", home: Path, clock: Clock) -> None:
-        self._limits = config
+        self._config = config
         self._path = home / "spend.db"
         self._clock = clock
         self._db: sqlite3.Connection | None = None
-        self._written: dict[str, float] = {}  # what was in the file when it was read
+        self._known: dict[str, float] = {}  # what was in the file when it was read
         self._read_at = 0.0
-        self._held: dict[str, float] = {}  # what isn't yet, by session
-        self._held_usd = 0.0
+        self._unwritten: dict[str, float] = {}  # what isn't there yet, by session
+        self._unwritten_usd = 0.0
         self._written_at = 0.0
         self._warned: set[str] = set()
 
@@ -52,18 +52,18 @@ class Budget:
         if turn.agent.model.local:
             return
         spent = turn.account.usage.cost_usd or 0.0
-        _hold("this turn", spent, self._limits.agent.max_cost_usd, "agent.max_cost_usd or --max-cost")
+        _stop_at("this turn", spent, self._config.agent.max_cost_usd, "agent.max_cost_usd or --max-cost")
         session, day = self._spent(turn.session.key)
-        _hold("this session", session, self._limits.budget.session_usd, "budget.session_usd")
-        _hold("today", day, self._limits.budget.day_usd, "budget.day_usd")
+        _stop_at("this session", session, self._config.budget.session_usd, "budget.session_usd")
+        _stop_at("today", day, self._config.budget.day_usd, "budget.day_usd")
 
     def charge(self, turn: Turn, answer: AssistantMessage) -> None:
         """Count what a call cost; one whose price nobody knows is told once, and so is what can't be counted."""
         cost = answer.usage.cost_usd
         if cost:
-            self._held_usd += cost
-            self._held[turn.session.key] = self._held.get(turn.session.key, 0.0) + cost
-            if self._held_usd >= HELD or self._clock.monotonic() - self._written_at >= WRITTEN_EVERY:
+            self._unwritten_usd += cost
+            self._unwritten[turn.session.key] = self._unwritten.get(turn.session.key, 0.0) + cost
+            if self._unwritten_usd >= _MOST_UNWRITTEN or self._clock.monotonic() - self._written_at >= _WRITTEN_EVERY:
                 try:
                     self._write()
                 except DenizenError as error:
@@ -74,7 +74,7 @@ class Budget:
     def close(self) -> None:
         """Write what isn't written yet, and close the file."""
         try:
-            if self._held:
+            if self._unwritten:
                 self._write()
         except DenizenError as error:
             _log.warning("%s", error)
@@ -91,15 +91,16 @@ class Budget:
         return f"day {self._clock.now().date().isoformat()}"
 
     def _spent(self, session: str) -> tuple[float, float]:
-        written, now = self._written, self._clock.monotonic()
-        if now - self._read_at >= FRESH:
-            written.clear()
+        """Of the session, and of the day, by all processes."""
+        known, now = self._known, self._clock.monotonic()
+        if now - self._read_at >= _READ_EVERY:
+            known.clear()
             self._read_at = now
-        if session not in written:
+        if session not in known:
             day = self._today()
             found = self._read(session, day)
-            written[session], written[_DAY] = found.get(session, 0.0), found.get(day, 0.0)
-        return written[session] + self._held.get(session, 0.0), written[_DAY] + self._held_usd
+            known[session], known[_DAY] = found.get(session, 0.0), found.get(day, 0.0)
+        return known[session] + self._unwritten.get(session, 0.0), known[_DAY] + self._unwritten_usd
 
     def _read(self, session: str, day: str) -> dict[str, float]:
         if self._db is None and not self._path.exists():
@@ -108,11 +109,11 @@ class Budget:
 
     def _write(self) -> None:
         self._written_at = self._clock.monotonic()
-        sums = msgspec.json.encode(self._held | {self._today(): self._held_usd}).decode()
+        sums = msgspec.json.encode(self._unwritten | {self._today(): self._unwritten_usd}).decode()
         self._execute(_ADD, sums)
-        self._held.clear()
-        self._held_usd = 0.0
-        self._written.clear()
+        self._unwritten.clear()
+        self._unwritten_usd = 0.0
+        self._known.clear()
 
     def _execute(self, statement: str, *values: object) -> list[tuple[str, float]]:
         try:
@@ -133,6 +134,6 @@ class Budget:
         return self._db
 
 
-def _hold(what: str, spent: float, limit: float, setting: str) -> None:
+def _stop_at(what: str, spent: float, limit: float, setting: str) -> None:
     if spent >= limit:
         raise TurnOver("budget", f"The budget of {what} is spent: ${spent:.4f} of ${limit:g} ({setting} sets it).")
