@@ -125,11 +125,11 @@ def _same(old: list[Message], new: list[Message]) -> int:
     """
     known = len(old)
     old += new[known:]
-    same = known if old == new else -1
+    unchanged = old == new
     del old[known:]
-    return (
-        same if same >= 0 else sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
-    )
+    if unchanged:
+        return known
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
 
 
 def encode_json(value: Any) -> bytes:

@@ -18,6 +18,8 @@ KEPT: Final = 30.0
 STAGGER: Final = 0.25
 """Seconds after which the next address of a host is tried, too (RFC 8305)."""
 
+_NO_TLS: Final = (ssl.SSLError, ConnectionResetError)
+
 
 class Http:
     """Sends requests; keeps connections open between them.
@@ -170,9 +172,6 @@ async def finish(connection: Connection, seconds: float = 1.0) -> None:
         with suppress(OSError):
             async with asyncio.timeout(seconds):
                 await connection.read()
-
-
-_NO_TLS: Final = (ssl.SSLError, ConnectionResetError)
 
 
 def _usable(connection: Connection) -> bool:

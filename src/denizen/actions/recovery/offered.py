@@ -4,7 +4,7 @@ import html
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, Protocol
 
-_PREFIXES: Final = ("functions.", "function.", "tools.", "default_api.")
+PREFIXES: Final = ("functions.", "function.", "tools.", "default_api.")
 """Namespaces that models put before a tool's name."""
 
 
@@ -49,7 +49,7 @@ class Offered:
         """The tool that is meant by `written`; empty where none is."""
         name = written.strip().partition("<|")[0]
         candidates = [name, html.unescape(name), name.removesuffix(".call")]
-        candidates += [name.removeprefix(prefix) for prefix in _PREFIXES]
+        candidates += [name.removeprefix(prefix) for prefix in PREFIXES]
         return next((candidate for candidate in candidates if candidate in self._parameters), "")
 
 

@@ -4,10 +4,12 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from denizen.actions.recovery.offered import Offered, Tools
+from denizen.actions.recovery.offered import PREFIXES, Offered, Tools
 from denizen.actions.recovery.vocabulary import CALLS, THOUGHTS
 
-_THOUGHTS: Final = "|".join(re.escape(mark) for mark in THOUGHTS if not mark.startswith("<|"))
+_THOUGHTS: Final = "|".join(
+    re.escape(mark) for mark in THOUGHTS if not mark.startswith("<|")
+)  # tokens are held as marks
 _ENDS: Final = "|".join(re.escape(mark) for mark in THOUGHTS.values())
 _LETTER: Final = r"[\w▁./:\"-]"
 _NAME: Final = r"[^\W\d][\w.-]{0,127}"
@@ -50,7 +52,6 @@ _UNSURE: Final = (
 QUICK: Final = r"[<\[\]{`\n=｜◁]"
 """Found wherever something may begin, but at the beginning of a line."""
 
-
 TOKEN: Final = re.compile(rf"<(?:[|｜]{_LETTER}{{1,48}}[|｜]?|{_LETTER}{{1,48}}[|｜])>|｜DSML｜")
 """A special token, which is no word wherever it stands."""
 TOKEN_BEGUN: Final = re.compile(rf"(?:<[|｜]?{_LETTER}{{0,48}}[|｜]?|｜(?:DSML|DSM|DS|D)?)\Z")
@@ -64,7 +65,6 @@ _HEADS: Final = (
     *("call :", "tool_call :", "tool_code :", "tool_use :", "TOOL_CALL :", "TOOL :"),
 )
 """Words that may begin a call where they begin a line, besides the tools' names."""
-_NAMESPACES: Final = ("", "functions.", "function.", "tools.", "default_api.")
 
 
 class Suspects:
@@ -80,7 +80,7 @@ class Suspects:
         self.quick = re.compile(quick)
         self.events = _events(marks, unsure)
         self.fenced = re.compile(fenced)
-        names = [f"{space}{name}{call}" for name in self.offered for space in _NAMESPACES for call in ("", ".call")]
+        names = [f"{prefix}{name}.call" for name in self.offered for prefix in ("", *PREFIXES)]
         self._beginnings = _beginnings([*_HEADS, *names])
 
     def begins(self, word: str) -> bool:
@@ -88,11 +88,8 @@ class Suspects:
         return word in self._beginnings
 
 
-def _events(marks: str = "", unsure: str = "") -> re.Pattern[str]:
-    """Finds the next place where words may end; the group that matched last is its name, but for a fence's parts.
-
-    `marks` and `unsure` are further patterns.
-    """
+def _events(marks: str, unsure: str) -> re.Pattern[str]:
+    """Finds the next place where words may end; the group that matched last is its name, but for a fence's parts."""
     kinds = {
         "unsure": "|".join(filter(None, (*_UNSURE, unsure))),
         "thought": _THOUGHTS,
