@@ -1,10 +1,9 @@
 """How a request and its answer go over one connection, whatever the server sends, and whenever the caller goes away."""
 
 import asyncio
-from collections.abc import AsyncIterator
 
 import pytest
-from tests.models.raw import Last, Loop, Raw, Talk, ask, deaf, look, nothing_left, rounds, run, skip, whole
+from tests.models.raw import Last, Loop, Raw, Talk, ask, deaf, look, rounds, run, skip, whole
 
 from denizen.models.connection import LONGEST_ANSWER, MOST_HELD
 from denizen.models.endpoint import Endpoint
@@ -12,14 +11,6 @@ from denizen.models.http import Http
 
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 LARGE = bytes(8_000_000)
-
-
-@pytest.fixture
-async def http() -> AsyncIterator[Http]:
-    async with nothing_left():
-        http = Http()
-        yield http
-        await http.close()
 
 
 # The frame of an answer

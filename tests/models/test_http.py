@@ -4,24 +4,14 @@ import asyncio
 import gc
 import socket
 import warnings
-from collections.abc import AsyncIterator
 
 import pytest
 from tests.models.calls import ASKED, answer
-from tests.models.raw import Last, Loop, Raw, ask, complaint, nothing_left, open_files, rounds, run, skip, whole
+from tests.models.raw import Last, Loop, Raw, ask, complaint, open_files, rounds, run, skip, whole
 
 from denizen.models.http import Http
 from denizen.models.openai import OpenAIModel
 from denizen.testing import LoopbackOpenAI
-
-
-@pytest.fixture
-async def http() -> AsyncIterator[Http]:
-    async with nothing_left():
-        http = Http()
-        yield http
-        await http.close()
-
 
 # Connections that are kept
 

@@ -3,23 +3,14 @@
 import asyncio
 import ssl
 import subprocess
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.models.raw import Raw, Talk, ask, complaint, nothing_left, rounds, run, skip, whole
+from tests.models.raw import Raw, Talk, ask, complaint, rounds, run, skip, whole
 
 from denizen.models.http import Http
 
 pytestmark = pytest.mark.needs("openssl")
-
-
-@pytest.fixture
-async def http() -> AsyncIterator[Http]:
-    async with nothing_left():
-        http = Http()
-        yield http
-        await http.close()
 
 
 class Identity:
