@@ -46,7 +46,6 @@ _ENCODER = msgspec.json.Encoder(enc_hook=repr)  # a tool's details may hold anyt
 OPTIONS = ("temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "seed", "stop")
 """Settings of `[agent]` that go to the provider as they are."""
 
-
 RECENT = 512
 """Sessions whose feed is kept for when they are opened again."""
 RECENT_ENTRIES = 50_000

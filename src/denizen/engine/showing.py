@@ -81,12 +81,12 @@ class Showing:
 
     def _begin(self) -> None:
         self._words: list[str] = []
-        self._ended = 0  # of the words, those of parts that are complete
-        self._heard = False
-        self._spoken = self._first
+        self._ended = 0  # how many of the words are of parts that are complete
+        self._heard = False  # some words came, shown or not
         self._text = self._redactor.stream()
-        self._redacted = self._text.feed
-        self._streams: dict[str, RedactedStream] = {}
+        self._redacted = self._text.feed  # takes secrets out of a piece of the reply
+        self._spoken = self._first  # takes calls out of it
+        self._streams: dict[str, RedactedStream] = {}  # without secrets, too: the thoughts', and each call's
 
     def _first(self, text: str) -> str:
         """What can be shown of the first words; from then on the action format says that of each piece."""
