@@ -41,7 +41,8 @@ def replay_session(name: str, start: str, options: TurnOptions) -> int:
 
 async def _replay(entries: Sequence[AnyEntry], start: str, options: TurnOptions, loaded: Loaded) -> int:
     same = differing = 0
-    async with options.agent(loaded, model=Recorded("recorded", lambda: None)) as agent:
+    nobody = Recorded("recorded", lambda: None)  # so that no key is needed: `replay` has the replies
+    async with options.agent(loaded, model=nobody) as agent:
         async for step in replay(agent, entries, start=start):
             (_print_json if options.json else _show)(step)
             differing += step.differs

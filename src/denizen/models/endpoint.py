@@ -4,9 +4,14 @@ import base64
 import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from denizen.errors import ConfigError
+
+_IN_PATHS: Final = "/%:@!$&'()*+,;=~"
+_HOSTS: Final = re.compile(r"(?:[\w-]{1,63}\.)*[\w-]{1,63}\.?|[\da-f:.]*:[\da-f:.]*(?:%\w+)?", re.ASCII)
+_NAMES: Final = re.compile(r"[\w!#$%&'*+.^`|~-]+", re.ASCII)
+_FRAMING: Final = {"content-length", "transfer-encoding"}
 
 
 class Server(NamedTuple):
@@ -33,7 +38,7 @@ class Endpoint:
         try:
             parts = urlsplit(base_url.strip())
             host, port = _host(parts.hostname or ""), parts.port
-            login = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}".encode()
+            login = _login(parts)
             below = quote(parts.path.rstrip("/"), safe=_IN_PATHS)
             query = quote(parts.query, safe=f"{_IN_PATHS}?")
         except ValueError:  # a port that is none, a host that can't be
@@ -51,19 +56,12 @@ class Endpoint:
             "accept-encoding": "identity",
             "content-type": "application/json",
             "user-agent": "denizen",
+            **login,
         }
-        if parts.username is not None:
-            fields["authorization"] = f"Basic {base64.b64encode(login).decode()}"
         for source in headers:
             fields |= {name.lower(): _sendable(name, value) for name, value in source.items()}
         lines = [f"POST {target} HTTP/1.1", *(f"{name}: {value}" for name, value in fields.items())]
         self.head = "".join(f"{line}\r\n" for line in lines).encode()
-
-
-_IN_PATHS: Final = "/%:@!$&'()*+,;=~"
-_HOSTS: Final = re.compile(r"(?:[\w-]{1,63}\.)*[\w-]{1,63}\.?|[\da-f:.]*:[\da-f:.]*(?:%\w+)?", re.ASCII)
-_NAMES: Final = re.compile(r"[\w!#$%&'*+.^`|~-]+", re.ASCII)
-_FRAMING: Final = {"content-length", "transfer-encoding"}
 
 
 def _port(*, tls: bool) -> int:
@@ -76,6 +74,14 @@ def _host(name: str) -> str:
     if not _HOSTS.fullmatch(name):
         raise ValueError(name)
     return name
+
+
+def _login(parts: SplitResult) -> dict[str, str]:
+    """The field that a user's name and password become, where the address holds them."""
+    if parts.username is None:
+        return {}
+    login = f"{unquote(parts.username)}:{unquote(parts.password or '')}".encode()
+    return {"authorization": f"Basic {base64.b64encode(login).decode()}"}
 
 
 def _sendable(name: str, value: str) -> str:
