@@ -118,6 +118,14 @@ def test_options_are_checked_like_the_file(machine: Machine) -> None:
         ),
         ("max_tokens = 3", "HOME/denizen.toml:1: max_tokens is not a setting. Did you mean agent.max_tokens?"),
         (
+            '[agent]\nfallbak_models = ["a:b"]',
+            ":2: agent.fallbak_models is not a setting. Did you mean fallback_models, above the first [table]?",
+        ),
+        (
+            "model = offline",
+            "HOME/denizen.toml is not valid TOML: Invalid value (at line 1, column 9). A text needs quotes.",
+        ),
+        (
             '[budget]\ncolour = "red"',
             "HOME/denizen.toml:2: budget.colour is not a setting. Known here: session_usd, day_usd.",
         ),

@@ -45,7 +45,7 @@ def checkpoints() -> None:
     """
 
 
-@checkpoints.command("list")
+@checkpoints.command("list", short_help="The checkpoints, the latest first.")
 @_workspace
 @click.option("--all", "everything", is_flag=True, help="More than the latest 20.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line, with every detail.")
@@ -61,7 +61,7 @@ def list_checkpoints(workspace: Path | None, everything: bool, as_json: bool) ->
         click.echo("There are no checkpoints of this folder yet.", err=True)
 
 
-@checkpoints.command()
+@checkpoints.command(short_help="Keep the files as they are, under a label.")
 @click.argument("label")
 @click.argument("paths", nargs=-1, metavar="[PATH]…")
 @_workspace
@@ -78,7 +78,7 @@ def create(label: str, paths: tuple[str, ...], workspace: Path | None, as_json: 
     write(f"{_encoded(_details(made, ())) if as_json else made.id}\n")
 
 
-@checkpoints.command()
+@checkpoints.command(short_help="What changed since a checkpoint, or between two.")
 @click.argument("checkpoint", required=False, default="")
 @click.argument("other", required=False, default="")
 @click.option("--names", is_flag=True, help="Only the paths that differ.")
@@ -96,7 +96,7 @@ def diff(checkpoint: str, other: str, names: bool, workspace: Path | None, as_js
             click.echo("No difference.", err=True)
 
 
-@checkpoints.command()
+@checkpoints.command(short_help="Make the files what they were.")
 @click.argument("checkpoint")
 @click.option("--force", is_flag=True, help="Also over what was changed since the latest checkpoint.")
 @click.option("--yes", is_flag=True, help="Don't ask.")

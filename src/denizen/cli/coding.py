@@ -180,7 +180,7 @@ def _write_sarif(path: Path, reply: str, workspace: Path) -> None:
 
 async def _conclude(agent: Agent, session: Session, job: Job, host: Host, outcome: Outcome) -> int:
     if outcome.failed:
-        host.emit(Notice(f"{outcome.failed.command} fails:\n{outcome.failed.output}", "error"))
+        host.emit(Notice(f"Not done, as {outcome.failed.command} fails:\n{outcome.failed.output}", "error"))
         return STATUS["error"]
     if job.commits and outcome.done:
         return await _commit(agent, host, outcome, message_of(words_of(session.entries), outcome.result.reply))

@@ -26,7 +26,7 @@ def path() -> None:
     write(f"{home() / 'denizen.toml'}\n")
 
 
-@config.command()
+@config.command(short_help="Make denizen.toml, with every setting in it.")
 def init() -> None:
     """Make denizen.toml: every setting with its meaning and its default, commented out."""
     file = home() / "denizen.toml"
@@ -37,7 +37,7 @@ def init() -> None:
     write(f"{file}\n")
 
 
-@config.command()
+@config.command(short_help="Read the settings, and say what is wrong.")
 @click.option("--config", "file", type=click.Path(path_type=Path), help="Check this file in place of the home's.")
 @click.option("--workspace", type=click.Path(exists=True, file_okay=False, path_type=Path), help="As seen from here.")
 def check(file: Path | None, workspace: Path | None) -> None:

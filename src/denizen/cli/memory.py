@@ -44,7 +44,7 @@ def list_facts(only: str | None, as_json: bool) -> None:
     _show(_of(facts, only), none="that fits" if facts else "yet", as_json=as_json)
 
 
-@memory.command()
+@memory.command(short_help="The facts that fit best, best first.")
 @click.argument("query", nargs=-1, required=True, metavar="QUERY…")
 @_scoped
 @click.option("--limit", type=click.IntRange(1), default=10, show_default=True, help="Facts at most.")
@@ -56,7 +56,7 @@ def search(query: tuple[str, ...], only: str | None, limit: int, as_json: bool) 
     _show(_of(found, only)[:limit], none="that fits", as_json=as_json)
 
 
-@memory.command()
+@memory.command(short_help="Forget facts for good.")
 @click.argument("what", nargs=-1, required=True, metavar="WHAT…")
 @click.option("--yes", is_flag=True, help="Don't ask.")
 def forget(what: tuple[str, ...], yes: bool) -> None:

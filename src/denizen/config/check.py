@@ -63,9 +63,18 @@ def _fits(value: Any, kind: Any) -> bool:
 
 
 def _unknown(path: KeyPath, key: str, known: Mapping[str, Any]) -> str:
-    nearest = [dotted((*path, name)) for name in [_nearest(key, known)] if name] or _elsewhere(key)
+    nearest = [dotted((*path, name)) for name in [_nearest(key, known)] if name] or [
+        *_at_the_top(path, key),
+        *_elsewhere(key),
+    ]
     hint = f"Did you mean {nearest[0]}?" if nearest else f"Known here: {', '.join(known)}."
     return f"{dotted((*path, key))} is not a setting. {hint}"
+
+
+def _at_the_top(path: KeyPath, key: str) -> list[str]:
+    """What was written at the end of a file, and so into its last table, though it belongs above the first."""
+    name = _nearest(key, [name for name, field in fields(Config).items() if not is_table(field.type)]) if path else ""
+    return [f"{name}, above the first [table]"] if name else []
 
 
 def _elsewhere(key: str) -> list[str]:

@@ -35,7 +35,8 @@ def parse(text: str, name: str) -> Source:
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{name} is not valid TOML: {error}.") from error
+        hint = " A text needs quotes." if str(error).startswith("Invalid value") else ""
+        raise ConfigError(f"{name} is not valid TOML: {error}.{hint}") from error
     except RecursionError as error:
         raise ConfigError(f"{name} is nested too deeply.") from error
     if _is_deeper(data, _MOST_NESTED):
