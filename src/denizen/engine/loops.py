@@ -73,7 +73,7 @@ class Loops:
         self.action: Action | None = None
         self._now = self._rung = self._since = 0
         self._known: set[int] = set()  # what was seen in the turn: calls, results, both together, errors, texts
-        self._waiting: list[Iteration] = []
+        self._first: Iteration | None = None
         self._fresh = 0  # iterations in a row that brought something new
         self._recent = deque[_Step](maxlen=SAME * LONGEST_CYCLE)
         self._count_anew()
@@ -86,11 +86,12 @@ class Loops:
 
     def observe(self, iteration: Iteration) -> None:
         """Take in the next one. The first can't be a loop, and most turns have no second: it is looked at with that."""
-        self._waiting.append(iteration)
-        if self._now or len(self._waiting) > 1:
-            for each in self._waiting:
-                self._observe(each)
-            self._waiting.clear()
+        if self._first is None:
+            self._first = iteration
+            return
+        if not self._now:
+            self._observe(self._first)
+        self._observe(iteration)
 
     def _observe(self, iteration: Iteration) -> None:
         self._now += 1
