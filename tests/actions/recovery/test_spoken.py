@@ -124,9 +124,11 @@ def test_without_tools_all_are_words() -> None:
 
 
 @pytest.mark.parametrize(
-    "unit", ['{"a":', "[", "`<", "```\n", "```json\n[1]\n", "<", "a(b ", "- ", "`", '["', "<think>"]
+    "unit",
+    ['{"a":', "[", "{", "[{", "{'", "`<", "`a ", "```\n", "```json\n[1]\n", "<", "a(b ", "- ", "`", '["', "<think>"],
 )
 def test_a_huge_reply_that_looks_like_a_call_is_taken_in_passing(unit: str) -> None:
     """A quadratic reader would need hours for these."""
     text = unit * (60_000 // len(unit))
     assert text.startswith(_shown(text).lstrip("\n"))
+    assert f"{text} x".startswith(_shown(f"{text} x", []).lstrip("\n"))

@@ -76,3 +76,12 @@ def test_what_is_shown_is_what_the_reply_says_however_it_is_cut(words: str, comm
 def test_so_it_is_with_an_answer(words: str, places: list[int]) -> None:
     text = f"$(done {words})"
     assert begins(read(text).reply, _shown(text, places))
+
+
+@pytest.mark.parametrize("unit", ['5" ', "a", " ", "`", '"$(', "x)", "\\"])
+@pytest.mark.parametrize("beginning", ["", "$(", "$(done ", '$(done 5" '])
+def test_a_huge_answer_is_taken_in_passing(beginning: str, unit: str) -> None:
+    """A quadratic reader would need minutes for these."""
+    text = beginning + unit * (60_000 // len(unit))
+    assert _shown(text) in text
+    assert _shown(f"{text}\n", []) in f"{text}\n"

@@ -12,9 +12,7 @@ from denizen.actions.recovery.vocabulary import THOUGHTS
 _LEAD: Final = 400
 """Characters before a fence that may announce it as an act."""
 
-_GOES_ON: Final = re.compile(
-    r"""\s*(?:"(?:\\.|[^"\\])*+"?\s*|'(?:\\.|[^'\\])*+'?\s*|.{0,8})\Z|.*?(?:"{3}|'{3})""", re.DOTALL
-)
+_GOES_ON: Final = re.compile(r"""\s*(?:"(?:\\.|[^"\\])*+"?\s*|'(?:\\.|[^'\\])*+'?\s*|.{0,8})\Z""", re.DOTALL)
 """Where a value can't be read, but could be if there were more of it."""
 
 _IN_FENCE: Final = re.compile("[\n<｜]")
@@ -37,7 +35,8 @@ class SpokenWords:
         self._said: list[str] = []
         self._held: list[str] = []
         self._size = self._wait = 0  # how much is held; with less than that it isn't looked at again
-        self._begin = 0  # in the text that is looked at: where the words begin
+        self._source = Source("", suspects.offered)  # the text that is looked at
+        self._begin = 0  # in it: where the words begin
         self._ticks = 0  # of the code in a line
         self._end = ""  # what ends the thought
         self._close = _IN_FENCE  # what ends the fence
@@ -79,6 +78,7 @@ class SpokenWords:
         text = before + "".join(self._held)
         self._held.clear()
         self._begin, self._size, self._wait = len(before), 0, 0
+        self._source = Source(text, self._suspects.offered)
         at = self._look(text)
         words, rest = text[self._begin : at], text[at:]
         if self._mode != self._flow:
@@ -98,7 +98,7 @@ class SpokenWords:
             if event is None:
                 return len(text)
             if event["unsure"] is not None:
-                return event.start()
+                return self._later(event)
             at = self._handlers[event.lastgroup](event)
         return at
 
@@ -213,11 +213,10 @@ class SpokenWords:
 
     def _in_code(self, text: str, at: int) -> int:
         """Behind code in a line; what looks like a call in it is held until it is clear that the code ends."""
-        newline = text.find("\n", at)
-        close = re.compile(rf"(?<!`)`{{{self._ticks}}}(?!`)").search(text, at, len(text) if newline < 0 else newline)
-        if newline >= 0 or (close and close.end() < len(text)):
+        end = re.compile(rf"\n|(?<!`)`{{{self._ticks}}}(?!`)").search(text, at)
+        if end and (end[0] == "\n" or end.end() < len(text)):
             self._ticks = 0
-            return self._passed(text, at, close.end()) if close else at
+            return at if end[0] == "\n" else self._passed(text, at, end.end())
         event = self._suspects.events.search(text, at)
         while event and event.lastgroup == "code":
             event = self._suspects.events.search(text, event.end())
@@ -225,22 +224,29 @@ class SpokenWords:
 
     def _object(self, event: re.Match[str]) -> int:
         """A value that calls nothing is passed; one that is cut off may yet call something."""
+        try:
+            return self._value(event)
+        except Exhausted:
+            return self._call(event)
+
+    def _value(self, event: re.Match[str]) -> int:
         from denizen.actions.recovery.forms import bare_objects
         from denizen.actions.recovery.values import Unreadable, Values
 
         text, start = event.string, event.start()
-        source = Source(text, self._suspects.offered)
-        values = Values(source, start)
+        values = Values(self._source, start)
         try:
             values.value()
-            if values.at >= len(text):
-                return self._later(event)
-            found = bare_objects(source, start)
         except Unreadable:
-            return self._later(event) if _GOES_ON.match(text, values.at) else start + 1
-        except Exhausted:
-            return start + 1
+            return self._later(event) if self._goes_on(values.at) else start + 1
+        if values.at >= len(text):
+            return self._later(event)
+        found = bare_objects(self._source, start)
         return self._call(event) if found is None or found.wishes else self._passed(text, start, values.at)
+
+    def _goes_on(self, at: int) -> bool:
+        source = self._source
+        return bool(_GOES_ON.match(source.text, at)) or max(source.find('"""', at), source.find("'''", at)) >= 0
 
     def _passed(self, text: str, start: int, end: int) -> int:
         """Behind what holds no call, or at the first special token in it."""

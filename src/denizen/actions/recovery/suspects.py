@@ -19,7 +19,7 @@ _INDENT: Final = r"[ \t]{0,40}(?:(?:[-*+]|\d{1,3}[.)])[ \t]{1,9})?"
 _ARGUMENT: Final = rf"\s{{0,99}}(?:[)\"'\[{{\d.+<-]|{_NAME}\s{{0,9}}[=:]|(?:true|false|null|True|False|None)\b)"
 
 _MARKS: Final = (
-    rf"<+(?:[|｜]|{_LETTER}{{1,48}}[|｜])",
+    rf"(?<!<)<++(?:[|｜]|{_LETTER}{{1,48}}[|｜])",
     rf"<(?:[\w-]{{1,20}}:)?(?:(?i:{CALLS})>|(?:function|invoke)(?:[\s=]|name=))",
     r"<start_function_call>|<call:",
     r"\]<\]|｜DSML｜|◁(?!/?[a-z]{0,5}\Z)",
@@ -39,7 +39,7 @@ _NAMED: Final = (
 """What begins a call where it names a tool."""
 
 _UNSURE: Final = (
-    rf"<+/?{_LETTER}{{0,48}}\Z|\]<?\Z|\[[A-Z_/ ]{{1,26}}\Z|[{{\[]\s{{0,99}}\Z",
+    rf"(?<!<)<++/?{_LETTER}{{0,48}}\Z|\]<?\Z|\[[A-Z_/ ]{{1,26}}\Z|[{{\[]\s{{0,99}}\Z",
     r"◁/?[a-z]{0,5}\Z|｜(?:D|DS|DSM|DSML)?\Z|`+\Z",
     r"^[ \t]{0,40}(?:(?:[-*+]|\d{1,3}[.)]?)[ \t]{0,9})?(?:`{1,2}|~{1,2}|(?:`{3,}|~{3,})[^`\n]*)?\Z",
     rf"^[ \t]{{0,3}}\[?{_NAME}\(\s{{0,99}}(?:{_NAME}\s{{0,9}})?\Z",

@@ -38,29 +38,37 @@ class SpokenCommands:
 
     def __init__(self, suspects: Suspects) -> None:
         self._words = SpokenWords(suspects)
-        self._held = ""
+        self._held: list[str] = []
+        self._size = self._wait = 0  # how much is held, and with how much it is looked at again
         self._depth = 0
         self._feed = self._begin
 
     def feed(self, piece: str) -> str:
         """What can be shown now."""
-        return self._feed(piece)
+        if not self._wait:
+            return self._feed(piece)
+        self._held.append(piece)
+        self._size += len(piece)
+        if self._size < self._wait:
+            return ""
+        text = "".join(self._held)
+        self._held, self._wait = [], 0
+        return self._feed(text)
 
-    def _begin(self, piece: str) -> str:
-        text = self._held = self._held + piece
+    def _begin(self, text: str) -> str:
         done = _DONE.match(text)
         if done and done.end() < len(text):
-            self._held = ""
             self._feed = self._silence if text[done.end()] in "\"'$" else self._answer
             return self._feed(text[done.end() :])
         if done or _MAYBE_DONE.match(text):
+            self._hold(text)
             return ""
         self._feed = self._words.feed
         return self._feed(text)
 
-    def _answer(self, piece: str) -> str:
+    def _answer(self, text: str) -> str:
         """Up to the parenthesis that closes the command, or to what is not meant as it stands."""
-        text, at = self._held + piece, 0
+        at = 0
         while found := _PIECE.match(text, at):
             if found["stop"]:
                 break
@@ -69,10 +77,16 @@ class SpokenCommands:
                 if self._depth < 0:
                     break
             at = found.end()
-        self._held = text[at:]
-        if self._depth < 0 or self._held.startswith("\\"):
+        self._hold(text[at:])
+        if self._depth < 0 or text.startswith("\\", at):
             self._feed = self._silence
         return text[:at]
+
+    def _hold(self, text: str) -> None:
+        """Look at it again when it has grown by a part of what there is, so that the work stays linear."""
+        if text:
+            self._held, self._size = [text], len(text)
+            self._wait = self._size + self._size // 16
 
     def _silence(self, piece: str) -> str:
         return ""
