@@ -12,9 +12,9 @@ from denizen.sessions.kept import MOST
 from denizen.testing.conformance_store import content, opened, said
 
 
-def another(store: JsonlStore, key: str = "work") -> JsonlStore:
+def another(store: JsonlStore) -> JsonlStore:
     """A store of the same sessions, as another process has it."""
-    return JsonlStore(store.path(key).parents[1], clock=SystemClock())
+    return JsonlStore(store.path("work").parents[1], clock=SystemClock())
 
 
 async def test_session_that_nobody_touched_is_not_read_again(store: JsonlStore) -> None:
