@@ -336,7 +336,8 @@ class Session(Protocol):
     """One conversation, open for writing by this process alone.
 
     `entries` are those from the first to the head, oldest first: the same list while it grows, another when the head
-    moves. `head` is the last one's id ("" when empty). Weak references to a session are taken.
+    moves; opened again, a session may have the list that it was closed with, where nobody wrote since. `head` is the
+    last one's id ("" when empty). Weak references to a session are taken.
     """
 
     key: str
@@ -355,8 +356,9 @@ class Session(Protocol):
     async def append(self, entry: AnyEntry, *, expect_head: str | None = None) -> str:
         """Write the entry behind the head and return its id; on disk on return.
 
-        Messages of the user, `started`, `parked` and `answer` are synced, too: they survive the machine's death.
-        Raises SessionError when the head isn't `expect_head`, the lock was lost, or the disk refuses.
+        Messages of the user, `started`, `parked` and `answer` are synced, too: they survive the machine's death, and
+        with them it is noticed that the lock was lost. Raises SessionError then, and for all that follows, when the
+        head isn't `expect_head`, and when the disk refuses.
         """
         ...
 

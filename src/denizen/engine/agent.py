@@ -114,8 +114,8 @@ class Agent:
 
     async def close(self) -> None:
         """Give back connections and files."""
-        await self.model.close()
         self.budget.close()
+        await self.model.close()
 
     async def open(self, key: str) -> Session:
         """The session of that key or short name, open for writing. Raises SessionError when another process has it."""
