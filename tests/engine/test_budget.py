@@ -8,6 +8,7 @@ from tests.engine.scene import Host, call, requests_of, say
 
 from denizen import Config, run_agent, tool
 from denizen.config.settings import AgentSettings, BudgetSettings
+from denizen.errors import DenizenError
 from denizen.events import Notice
 from denizen.ports import Traits
 from denizen.testing import FakeClock
@@ -93,3 +94,15 @@ async def test_a_budget_of_nothing_makes_no_call(agent_of: MakeAgent) -> None:
     config = Config(agent=AgentSettings(max_cost_usd=0.0))
     agent = agent_of(say("never"), config=config)
     assert (await run_agent("go", agent=agent)).stop_reason == "budget"
+
+
+async def test_sums_that_could_not_be_read_are_counted_again_once_their_file_is_moved_away(agent_of: MakeAgent) -> None:
+    agent = agent_of(say("a", cost_usd=0.5))
+    broken = agent.home / "spend.db"
+    broken.parent.mkdir(parents=True, exist_ok=True)
+    broken.write_bytes(b"no database" * 1_000)
+    with pytest.raises(DenizenError, match="move the file away"):
+        await run_agent("go", agent=agent)
+    broken.rename(broken.with_name("broken.db"))
+    assert (await run_agent("go", agent=agent, session_key="other")).reply == "a"
+    assert broken.exists()

@@ -78,9 +78,7 @@ class Budget:
                 self._write()
         except DenizenError as error:
             _log.warning("%s", error)
-        if self._db:
-            self._db.close()
-            self._db = None
+        self._forget()
 
     def _warn(self, turn: Turn, model: str) -> None:
         if model not in self._warned:
@@ -119,9 +117,15 @@ class Budget:
         try:
             return self._open().execute(statement, values).fetchall()
         except (sqlite3.Error, OSError) as why:
+            self._forget()  # the user may put another in its place
             raise DenizenError(
                 f"{self._path} can't count what calls cost: {why}. Make room, or move the file away."
             ) from why
+
+    def _forget(self) -> None:
+        if self._db:
+            self._db.close()
+            self._db = None
 
     def _open(self) -> sqlite3.Connection:
         if self._db is None:

@@ -52,24 +52,25 @@ class SpokenCommands:
         if self._size < self._wait:
             return ""
         text = "".join(self._held)
-        self._held, self._wait = [], 0
+        self._held.clear()
+        self._wait = 0
         return self._feed(text)
 
-    def _begin(self, text: str) -> str:
-        done = _DONE.match(text)
-        if done and done.end() < len(text):
-            self._feed = self._silence if text[done.end()] in "\"'$" else self._answer
-            return self._feed(text[done.end() :])
-        if done or _MAYBE_DONE.match(text):
-            self._hold(text)
+    def _begin(self, piece: str) -> str:
+        done = _DONE.match(piece)
+        if done and done.end() < len(piece):
+            self._feed = self._silence if piece[done.end()] in "\"'$" else self._answer
+            return self._feed(piece[done.end() :])
+        if done or _MAYBE_DONE.match(piece):
+            self._hold(piece)
             return ""
         self._feed = self._words.feed
-        return self._feed(text)
+        return self._feed(piece)
 
-    def _answer(self, text: str) -> str:
+    def _answer(self, piece: str) -> str:
         """Up to the parenthesis that closes the command, or to what is not meant as it stands."""
         at = 0
-        while found := _PIECE.match(text, at):
+        while found := _PIECE.match(piece, at):
             if found["stop"]:
                 break
             if found["paren"]:
@@ -77,10 +78,10 @@ class SpokenCommands:
                 if self._depth < 0:
                     break
             at = found.end()
-        self._hold(text[at:])
-        if self._depth < 0 or text.startswith("\\", at):
+        self._hold(piece[at:])
+        if self._depth < 0 or piece.startswith("\\", at):
             self._feed = self._silence
-        return text[:at]
+        return piece[:at]
 
     def _hold(self, text: str) -> None:
         """Look at it again when it has grown by a part of what there is, so that the work stays linear."""
