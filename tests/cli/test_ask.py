@@ -146,6 +146,15 @@ def test_a_model_that_refuses_is_a_failure(denizen: Run, model: Model) -> None:
     assert "this model does not exist" in ran.err
 
 
+def test_who_goes_on_for_a_model_that_refuses_is_told(denizen: Run, model: Model, home: Path) -> None:
+    settings = home / "denizen.toml"
+    settings.write_text(f'fallback_models = ["test:other"]\n{settings.read_text()}')
+    model.plays(refuses(401, "no such key"), "There.")
+    ran = denizen("ask", "hi")
+    assert (ran.status, ran.out) == (0, "There.\n")
+    assert "test:scripted: key refused; going on with test:other" in ran.err
+
+
 def test_retries_are_told_and_counted(denizen: Run, model: Model) -> None:
     model.plays(refuses(500, "busy"), "There.")
     ran = denizen("ask", "hi")

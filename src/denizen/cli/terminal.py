@@ -63,6 +63,7 @@ class Terminal:
         self._passing = Passing(clock, wanted=not quiet)
         self._streamed = self._mid_line = False
         self._beside = ""  # what the reply says beside its commands
+        self._model = ""  # who was asked last
         self._running: dict[str, tuple[str, float]] = {}
         self._result: RunResult | None = None
 
@@ -78,8 +79,8 @@ class Terminal:
     def emit(self, event: RunEvent) -> None:
         """Show it."""
         match event:
-            case LlmStart():
-                self._streamed, self._beside = False, ""
+            case LlmStart(model=model):
+                self._streamed, self._beside, self._model = False, "", model
                 self._passing.show("thinking …", self._clock.monotonic())
             case LlmStream(event=TextDelta(delta=delta)) if self._live and self.render is None:
                 self._stream(printable(delta))
@@ -159,7 +160,8 @@ class Terminal:
                     self._line("  what was shown of this answer doesn't count", "yellow")
                 self._streamed = False
             case Retry():
-                self._line(f"  {one_line(_again(event))}", "yellow")
+                self._line(f"  {one_line(_again(event, self._model))}", "yellow")
+                self._model = event.model
             case Compacted():
                 self._line(f"  context made smaller: {event.old_count} → {event.new_count} messages", "cyan")
             case Notice(text=text, level=level):
@@ -199,10 +201,12 @@ def _beside(message: AssistantMessage) -> str:
     return found.prose if found.commands else ""
 
 
-def _again(event: Retry) -> str:
-    why = "no answer" if event.reason == "timeout" else event.reason.replace("_", " ")
+def _again(event: Retry, asked: str) -> str:
+    why = {"timeout": "no answer", "auth": "key refused"}.get(event.reason, event.reason.replace("_", " "))
     wait = f" in {event.delay:.0f} s" if event.delay >= 1 else ""
     profile = "" if event.profile_id == "default" else event.profile_id
+    if asked and event.model and event.model != asked:
+        return " · ".join(filter(None, (f"{asked}: {why}; going on{wait} with {event.model}", profile)))
     return " · ".join(filter(None, (f"{why}: trying again{wait}", event.model, profile)))
 
 
