@@ -1,14 +1,13 @@
 """A session's file is private, and a disk that refuses, or somebody who deletes it, costs nothing that was written."""
 
 import os
-import resource
 import stat
 import subprocess
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.full_disk import file_size_limit
 
 from denizen.clock import SystemClock
 from denizen.entries import AnyEntry, NoteEntry
@@ -18,17 +17,6 @@ from denizen.sessions import JsonlStore
 from denizen.testing.conformance_store import content, opened, said
 
 BIG = NoteEntry(text="x" * 200_000)
-
-
-@contextmanager
-def file_size_limit(size: int) -> Generator[None]:
-    """No file of this process grows over `size` bytes."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 @pytest.fixture

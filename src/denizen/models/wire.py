@@ -1,6 +1,7 @@
 """What the wire clients share: one request, one answer, and every failure as a `Failed` at its end."""
 
 import errno
+import ssl
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
@@ -184,7 +185,7 @@ class WireModel(ABC):
         return Failed(self._origin.failure("the stream ended before the answer did", "timeout"))
 
     def _cut_off(self, error: OSError) -> ModelError:
-        if getattr(error, "verify_message", ""):  # ssl.SSLCertVerificationError, which only TLS needs to import
+        if isinstance(error, ssl.SSLCertVerificationError):
             return self._origin.failure(f"can't be reached: {error}")
         if isinstance(error, TimeoutError):
             return self._origin.failure(f"no answer in time ({error or 'it was too slow'})", "timeout")

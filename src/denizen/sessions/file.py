@@ -61,13 +61,11 @@ class TranscriptFile:
                 f"The file of session {self._session}, {self._path}, was deleted or replaced while it was in use. "
                 "Put it back, or open the session again to begin with what is there."
             )
-        if self._lost:
-            raise SessionError(self._lost)
+        self._refuse_if_lost()
 
     def append(self, line: bytes) -> None:
         """Write the line whole, or nothing of it."""
-        if self._lost:
-            raise SessionError(self._lost)
+        self._refuse_if_lost()
         written = 0
         try:
             written = os.write(self._fd, line)
@@ -79,8 +77,7 @@ class TranscriptFile:
 
     async def sync(self, flusher: Flusher) -> None:
         """Return when all that was written survives the machine's death."""
-        if self._lost:
-            raise SessionError(self._lost)
+        self._refuse_if_lost()
         try:
             await flusher.sync(os.dup(self._fd), () if self.named else self._path.parents[:2])
         except OSError as error:
@@ -101,6 +98,10 @@ class TranscriptFile:
             os.close(self._fd)
             self._fd = -1
             self._lost = f"Session {self._session} is closed. Open it again to go on."
+
+    def _refuse_if_lost(self) -> None:
+        if self._lost:
+            raise SessionError(self._lost)
 
     def _take_back(self, written: int) -> None:
         try:

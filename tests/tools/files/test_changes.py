@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.full_disk import file_size_limit
 
 from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
@@ -47,24 +47,13 @@ def growing(path: str) -> list[tuple[Tool, dict[str, str]]]:
     ]
 
 
-@contextmanager
-def no_file_larger_than(size: int) -> Generator[None]:
-    """A disk that is full after so many bytes: writing fails as it does there."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-
-
 @pytest.mark.parametrize("number", range(4), ids=["write", "write new", "edit", "apply_patch"])
 async def test_a_full_disk_leaves_everything_as_it_was(number: int, workspace: Path, call: Call) -> None:
     (workspace / "file.txt").write_text("one\n")
     (workspace / "third.txt").write_text("three\n")
     before = content(workspace)
     tool, args = growing("file.txt")[number]
-    with no_file_larger_than(10_000), pytest.raises(ToolRefused, match="can't be written: File too large"):
+    with file_size_limit(10_000), pytest.raises(ToolRefused, match="can't be written: File too large"):
         await call(tool, **args)
     assert content(workspace) == before
 
