@@ -64,10 +64,21 @@ def test_commit_makes_one_commit_of_what_the_agent_changed(denizen: Run, model: 
     git(committed, "add", "mine.txt")
     model.plays(WRITES, "$(done Made.\n\n## Commit\nAdd a file\n\nIt was asked for.)")
     ran = denizen("code", "--commit", "Make a file", **IDENTITY)
-    assert ran.status == 0, ran.err
+    assert (ran.status, ran.out) == (0, "Made.\n"), ran.err
+    assert ": Add a file (1 file)\n" in ran.err
     assert git(committed, "log", "-1", "--format=%B").strip() == "Add a file\n\nIt was asked for."
     assert git(committed, "show", "--name-only", "--format=").split() == ["made.txt"]
     assert git(committed, "status", "--porcelain").split() == ["A", "mine.txt"]
+
+
+def test_a_message_that_came_to_nothing_is_told(denizen: Run, model: Model, committed: Path) -> None:
+    hook = committed / ".git/hooks/pre-commit"
+    hook.write_text("#!/bin/sh\necho no; exit 1\n")
+    hook.chmod(0o755)
+    model.plays(WRITES, "$(done Made.\n\n## Commit\nAdd a file)")
+    ran = denizen("code", "--commit", "Make a file", **IDENTITY)
+    assert (ran.status, ran.out) == (1, "Made.\n")
+    assert "Its message was to be:\nAdd a file\n" in ran.err
 
 
 def test_explain_shows_the_steps_where_the_answer_does_not(denizen: Run, model: Model) -> None:

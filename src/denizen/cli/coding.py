@@ -27,7 +27,7 @@ from denizen.plural import counted
 from denizen.ports import Session
 from denizen.worlds.code import steps
 from denizen.worlds.code.commit import REQUEST as COMMIT
-from denizen.worlds.code.commit import commit, in_other_repositories, message_of
+from denizen.worlds.code.commit import commit, in_other_repositories, message_of, without_message
 from denizen.worlds.code.difference import difference_to
 from denizen.worlds.code.findings import findings_of, rows_of, sarif_of
 from denizen.worlds.code.roles import AUDITOR, Role, find_role
@@ -98,8 +98,8 @@ async def carry_out(
     """Do the task, or go on with it (`message` None), and what is to become of its changes; the exit status."""
     role = _role(job.role)
     agent.read_only = agent.read_only or bool(role and role.reads_only)
-    if isinstance(host, Terminal) and (role is AUDITOR or explain):
-        host.render = functools.partial(_rendered, agent, role)
+    if isinstance(host, Terminal) and (role is AUDITOR or explain or job.commits):
+        host.render = functools.partial(_rendered, agent, job, explain)
     if job.shadow:
         beside = functools.partial(_beside, options, loaded)
         outcome = await work_aside(agent, session, message, host, job, beside=beside)
@@ -157,14 +157,17 @@ def _job(wanted: Wanted, agent: Agent, role: Role | None, host: Host, left: Job)
     )
 
 
-def _rendered(agent: Agent, role: Role | None, result: RunResult) -> str:
-    if role is AUDITOR:
+def _rendered(agent: Agent, job: Job, explain: bool, result: RunResult) -> str:
+    """The answer as the person reads it."""
+    if _role(job.role) is AUDITOR:
         findings, others = findings_of(result.reply)
         rows = (
             table(("severity", "place", "finding"), rows_of(findings), elastic="finding", wrap=True) if findings else ""
         )
         return "\n".join(filter(None, ["\n".join(others), rows]))
-    return "\n\n".join(filter(None, [result.reply, steps.explained(agent, result.reply, result.messages)]))
+    reply = without_message(result.reply) if job.commits else result.reply
+    taken = steps.explained(agent, result.reply, result.messages) if explain else ""
+    return "\n\n".join(filter(None, [reply, taken]))
 
 
 def _beside(options: TurnOptions, loaded: Loaded, folder: Path) -> Agent:
@@ -198,7 +201,8 @@ async def _commit(agent: Agent, host: Host, outcome: Outcome, message: str) -> i
     try:
         made = await commit(agent.workspace, ours, message, agent.environ)
     except DenizenError as why:
-        host.emit(Notice(f"Not committed. {why}", "error"))
+        host.emit(Notice(f"Not committed. {why}\nIts message was to be:\n{message}", "error"))
         return STATUS["error"]
-    host.emit(Notice(f"committed {made}: {counted(len(ours), 'file')}"))
+    subject, _, _ = message.partition("\n")
+    host.emit(Notice(f"committed {made}: {subject} ({counted(len(ours), 'file')})"))
     return 0

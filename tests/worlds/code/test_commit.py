@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from denizen.errors import DenizenError
-from denizen.worlds.code.commit import commit, in_other_repositories, message_of
+from denizen.worlds.code.commit import commit, in_other_repositories, message_of, without_message
 
 ENVIRON = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
@@ -61,6 +61,23 @@ def test_a_long_subject_is_cut_and_a_long_body_wrapped() -> None:
     assert len(subject) <= 72
     assert subject.endswith("…")
     assert max(map(len, body.splitlines())) <= 72
+
+
+def test_of_two_sections_the_last_is_the_message() -> None:
+    reply = "## Commit\nis what I looked at.\n\n## Commit\nAdd a parser"
+    assert (message_of("task", reply), without_message(reply)) == (
+        "Add a parser\n",
+        "## Commit\nis what I looked at.",
+    )
+
+
+def test_the_person_reads_the_answer_without_it() -> None:
+    reply = "Done.\n\n## Commit\nAdd a parser\n\nIt was slow.\n\n## Steps\n1. …"
+    assert without_message(reply) == "Done.\n\n## Steps\n1. …"
+
+
+def test_an_answer_that_is_nothing_else_is_read_as_it_is_meant() -> None:
+    assert without_message("## Commit\n```\nAdd a parser\n```\n") == "Add a parser"
 
 
 async def test_renamed_and_deleted_files_are_in_it(repo: Path) -> None:

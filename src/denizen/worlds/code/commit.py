@@ -24,14 +24,18 @@ _FENCE = re.compile(r"\A```\w*\n(.*)\n```\Z", re.DOTALL)
 
 def message_of(task: str, reply: str) -> str:
     """The commit's message: what the answer says it should be, else one made of the task and the answer."""
-    section = _SECTION.search(reply)
-    written = section[1].strip() if section else ""
-    fence = _FENCE.match(written)
-    text = (fence[1] if fence else written).strip()
+    text = _written(reply)
     subject, _, body = text.partition("\n") if text else (task.strip().partition("\n")[0], "", reply.strip())
     short = textwrap.shorten(subject.strip() or "Changes by the agent", SUBJECT, placeholder=" …")
     lines = [textwrap.fill(line, SUBJECT) if len(line) > SUBJECT else line for line in body.strip().splitlines()]
     return "\n".join([short, "", *lines]).strip() + "\n"
+
+
+def without_message(reply: str) -> str:
+    """The answer for the person: without the section that is the commit's message, unless it says nothing else."""
+    section = _section(reply)
+    rest = reply[: section.start()].rstrip() + "\n\n" + reply[section.end() :] if section else reply
+    return rest.strip() or _written(reply)
 
 
 def in_other_repositories(workspace: Path, paths: Sequence[str]) -> Sequence[str]:
@@ -52,6 +56,19 @@ async def commit(workspace: Path, paths: Sequence[str], message: str, environ: M
         raise DenizenError("What was changed is deleted, and git never knew of it: there is nothing to commit.")
     await _git(workspace, environ, "commit", "--quiet", "--only", "-m", message, "--", *there, *gone)
     return await _git(workspace, environ, "rev-parse", "--short", "HEAD")
+
+
+def _section(reply: str) -> re.Match[str] | None:
+    """The section that is the commit's message: the last of that name."""
+    return next(iter([*_SECTION.finditer(reply)][-1:]), None)
+
+
+def _written(reply: str) -> str:
+    """What the answer says that the message should be; empty where it doesn't."""
+    section = _section(reply)
+    written = section[1].strip() if section else ""
+    fence = _FENCE.match(written)
+    return (fence[1] if fence else written).strip()
 
 
 def _folders(path: str) -> Sequence[PurePath]:
