@@ -57,6 +57,7 @@ class Process:
             env=environment(place),
         )
         self.pid = self._child.pid
+        keep_on_core(self.pid, -1)
         self.stores: list[str] = []
         self.resident_mb = 0.0
 
@@ -116,6 +117,15 @@ class Server:
             return json.load(response)
 
 
+def keep_on_core(pid: int, which: int) -> None:
+    """Keep a process on the first core (0) or the last (-1), where there are several and the system can do that.
+
+    One that is moved loses what its core had learned of it: as much as a turn costs, now and then.
+    """
+    if hasattr(os, "sched_setaffinity") and len(cores := sorted(os.sched_getaffinity(0))) > 1:
+        os.sched_setaffinity(pid, {cores[which]})
+
+
 @contextmanager
 def loopback() -> Generator[Server]:
     """The loopback server, running in a process of its own."""
@@ -123,6 +133,7 @@ def loopback() -> Generator[Server]:
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=HERE.parent) as child:
         assert child.stdin
         assert child.stdout
+        keep_on_core(child.pid, 0)
         yield Server(int(child.stdout.readline()))
         child.stdin.close()
 

@@ -131,15 +131,19 @@ class Denizen:
         return await _per_chunk(stream, count)
 
     async def turn_of_words(self, path: str, count: int) -> Figures:
-        """CPU microseconds per chunk of a turn that only streams one reply, its transcript written."""
+        """CPU microseconds per chunk of a session's second turn, which only streams one reply; its transcript is kept."""
         agent = self._agent_of(path)
+        keys = [f"words-{next(self._numbers)}" for _ in range(count)]
 
-        async def turn() -> int:
+        async def turn(key: str) -> int:
             events: list[RunEvent] = []
-            await run_agent(QUESTION, session_key=f"words-{next(self._numbers)}", agent=agent, on_event=events.append)
+            await run_agent(QUESTION, session_key=key, agent=agent, on_event=events.append)
             return len(events)
 
-        return await _per_chunk(turn, count)
+        for key in keys:
+            await turn(key)
+        begun = iter(keys)
+        return await _per_chunk(lambda: turn(next(begun)), count)
 
     async def reopen(self, messages: int) -> Figures:
         """CPU milliseconds of opening a session of so many messages, up to what its first request will say."""

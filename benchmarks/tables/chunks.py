@@ -13,7 +13,8 @@ NOTE = """\
 CPU microseconds per chunk of a reply of {chunks} text deltas, each an event and an HTTP chunk of its own, sent at once.
 *By hand*: the same bytes over aiohttp, split into lines, each event decoded by msgspec into a struct, its text handed
 on. *Client*: Denizen's `Model.stream`, every event taken. *Turn*: the same through `run_agent` with `on_event`, a
-transcript kept. Ratios are over *by hand*; medians (least–most) of {repeats}, taken in turn."""
+session's second turn, its transcript kept. Ratios are over *by hand*; medians (least–most) of {repeats}, taken in
+turn."""
 COLUMNS = ("wire format", "by hand", "client", "× by hand", "turn", "× by hand")
 FORMATS = {"Anthropic Messages": "/messages", "OpenAI Chat Completions": "/chat/completions"}
 

@@ -40,8 +40,9 @@ class Transcript:
         self._results_id = ""
         self._problems: Sequence[str] = ()
         self._held: list[tuple[UserMessage, str]] = []
-        self._uncounted = 0  # tokens, estimated, that the provider hasn't counted yet
-        self._counted: int | None = None  # tokens that it has; None: the messages have changed since
+        self._counted: int | None = None  # tokens that the provider has counted; None: the messages have changed since
+        self._uncounted = 0  # tokens, estimated, of messages that it hasn't
+        self._weighed = 0  # how many of the messages are in either
 
     def observe(self, item: AnyEntry) -> None:
         """Take in one more entry."""
@@ -70,6 +71,8 @@ class Transcript:
     def overfull(self, view: View) -> bool:
         """Whether the last call's real usage and what was added since leave no room for an answer."""
         self._flush()
+        self._uncounted += sum(map(estimate_message, self._messages[self._weighed :]))
+        self._weighed = len(self._messages)
         counted = view.prompt if self._counted is None else self._counted
         return not view.holds(counted + self._uncounted)
 
@@ -86,7 +89,7 @@ class Transcript:
         self._owed = {call.id: call for call in intent.calls}
         self._problems = intent.problems
         if message.usage.output:
-            self._uncounted, self._counted = 0, message.usage.context
+            self._counted, self._uncounted, self._weighed = message.usage.context, 0, len(self._messages)
 
     def _settle(self, result: ToolResult, entry_id: str) -> None:
         if self._owed.pop(result.call_id, None):
@@ -97,10 +100,11 @@ class Transcript:
         self._messages.append(message)
         self._ids.append(entry_id)
         self._bound.append(bound)
-        self._uncounted += estimate_message(message)
 
     def _flush(self) -> None:
         """The results of the last answer, as the action format tells them; then what the system said meanwhile."""
+        if not (self._owed or self._results or self._held):
+            return
         results = [*self._results, *map(missing, self._owed.values())]
         self._owed = {}
         if results:
@@ -153,7 +157,7 @@ class Transcript:
         self._messages = old + self._messages[end:]
         self._ids = ids + self._ids[end:]
         self._bound = bound + self._bound[end:]
-        self._uncounted, self._counted = sum(map(estimate_message, self._messages)), None
+        self._counted, self._uncounted, self._weighed = None, 0, 0
 
 
 def _summary_text(summary: str) -> str:

@@ -1,6 +1,5 @@
 """What the engine must know of a session, kept in step with its entries."""
 
-import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -84,24 +83,19 @@ class Feed:
     def _begin_turn(self) -> None:
         self.account = Account()
         self._driver: Driver | None = None
-        self._told = 0
+        self._untold: list[tuple[AssistantMessage, dict[str, ToolResult]]] = []
 
     @property
     def driver(self) -> Driver:
         """The turn's, which has seen its iterations: they are shown to it when it is asked for."""
         if self._driver is None:
             self._driver = self._new_driver()
-        messages = self.account.messages
-        while self._told < len(messages):
-            reply, rest = messages[self._told], itertools.islice(messages, self._told + 1, None)
-            behind = list(itertools.takewhile(lambda message: not isinstance(message, AssistantMessage), rest))
-            if isinstance(reply, AssistantMessage):
-                intent = self._actions.read(reply, self._tools)
-                results = {message.call_id: message for message in behind if isinstance(message, ToolResult)}
-                if len(results) == len(intent.calls):
-                    done = [results[call.id] for call in intent.calls if call.id in results]
-                    self._driver.observe(Iteration(intent.reply, intent.calls, done))
-            self._told += 1 + len(behind)
+        while self._untold:
+            reply, results = self._untold.pop(0)
+            intent = self._actions.read(reply, self._tools)
+            if len(results) == len(intent.calls):
+                done = [results[call.id] for call in intent.calls if call.id in results]
+                self._driver.observe(Iteration(intent.reply, intent.calls, done))
         return self._driver
 
     def knows(self, entries: Sequence[AnyEntry]) -> bool:
@@ -143,13 +137,17 @@ class Feed:
             case AssistantEntry(message=message):
                 self.account.usage = self.account.usage.plus(message.usage)
                 self.account.iterations += 1
+                self._untold.append((message, {}))
                 self.answers.clear()
                 self.parked.clear()
                 if message.usage.context:
                     self.last_usage = message.usage
             case ToolEntry(message=message):
+                if self._untold:
+                    self._untold[-1][1][message.call_id] = message
                 tool = self._tools.get(message.name)
-                self.account.seen |= tool.traits if tool else Traits.NONE
+                if tool and tool.traits not in self.account.seen:
+                    self.account.seen |= tool.traits
             case UserEntry(message=message) if message.id:
                 self.user_ids.add(message.id)
             case _:

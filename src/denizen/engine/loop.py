@@ -21,7 +21,7 @@ from denizen.entries import EndEntry
 from denizen.errors import DenizenError, OutputError, SessionError
 from denizen.events import Done, RunResult, TurnStop
 from denizen.messages import AssistantMessage, Text, ToolResult, Usage, UserMessage
-from denizen.ports import Session, TurnIO
+from denizen.ports import Intent, Session, TurnIO
 
 if TYPE_CHECKING:
     from denizen.engine.agent import Agent
@@ -93,7 +93,7 @@ async def _answer(turn: Turn, message: UserMessage | None) -> TurnStop:
         parts = [*new.content, Text(turn.output.request())] if turn.output else new.content
         await turn.say(UserMessage(parts, new.id, new.at))
         await remind(turn, new.text)
-    elif left and left[0].stop_reason != "aborted" and await _is_answer(turn, *left):
+    elif left and left[0].stop_reason != "aborted" and await _is_answer(turn, _intent(turn, left[0]), left[1]):
         return "answered"
     return await _iterate(turn)
 
@@ -117,29 +117,31 @@ async def _iterate(turn: Turn) -> TurnStop:
             await turn.pass_on(turn.steers)
         await guide(turn)
         reply = await ask_model(turn)
-        intent = agent.actions.read(reply, agent.tools)
+        intent = _intent(turn, reply)
         for directive in intent.directives:
             await turn.apply(directive)
         results = await run_calls(turn, reply, intent.calls)
         await turn.hear()
         if turn.interrupts or turn.steers:
             continue
-        if await _is_answer(turn, reply, results):
+        if await _is_answer(turn, intent, results):
             return "answered"
     raise TurnOver("iteration_limit", f"Stopped at the limit of {limit} iterations without an answer.")
 
 
-async def _is_answer(turn: Turn, reply: AssistantMessage, results: Sequence[ToolResult]) -> bool:
+def _intent(turn: Turn, reply: AssistantMessage) -> Intent:
+    return turn.agent.actions.read(reply, turn.agent.tools)
+
+
+async def _is_answer(turn: Turn, intent: Intent, results: Sequence[ToolResult]) -> bool:
     """Whether the turn ends here: no result needs the model, the answer is of the asked type, nobody says more."""
-    intent = turn.agent.actions.read(reply, turn.agent.tools)
     if not intent.ends and not all(result.ends_turn for result in results):
         return False
-    return await _accepted(turn, reply) and not await turn.pass_on(turn.follow_ups)
+    return await _accepted(turn, intent.reply) and not await turn.pass_on(turn.follow_ups)
 
 
-async def _accepted(turn: Turn, reply: AssistantMessage) -> bool:
+async def _accepted(turn: Turn, text: str) -> bool:
     """Whether the reply is the typed answer that was asked for, and the host's; the model is told what is wrong."""
-    text = turn.agent.actions.read(reply, turn.agent.tools).reply
     if turn.output is not None:
         try:
             turn.value = turn.output.read(text)

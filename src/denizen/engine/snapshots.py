@@ -41,7 +41,7 @@ class Stretch:
 
 async def keep_before(turn: Turn, tool: Tool) -> None:
     """Keep what the workspace is, once in an iteration, before `tool` could change it."""
-    if not turn.kept and tool.traits & CHANGES and turn.agent.checkpoints:
+    if turn.agent.checkpoints and not turn.kept and tool.traits & CHANGES:
         turn.kept = True
         await _keep(turn, BEFORE)
 

@@ -15,7 +15,7 @@ from denizen.sessions.kept import Closed
 from denizen.sessions.line import encode
 from denizen.sessions.transcript import Transcript
 
-_SYNCED = (UserEntry, StartedEntry, ParkedEntry, AnswerEntry)
+_SYNCED = frozenset({UserEntry, StartedEntry, ParkedEntry, AnswerEntry})
 
 
 class JsonlSession:
@@ -59,7 +59,7 @@ class JsonlSession:
                 f"Session {self.key} stands at entry {self.head!r}, not at {expect_head!r}: it has gone on. Look again."
             )
         self._check(entry)
-        if not isinstance(entry, _SYNCED):
+        if type(entry) not in _SYNCED:
             return self._write(entry)
         self._file.check()  # for each line it would cost more than the line
         written = self._write(entry)
@@ -83,9 +83,9 @@ class JsonlSession:
         self._file.close()
 
     def _check(self, entry: AnyEntry) -> None:
-        if isinstance(entry, SessionEntry):
+        if type(entry) is SessionEntry:
             raise SessionError(f"Session {self.key} has its header; there can't be a second one.")
-        if isinstance(entry, HeadEntry) and entry.to not in self._transcript:
+        if type(entry) is HeadEntry and entry.to not in self._transcript:
             raise SessionError(f"Session {self.key} has no entry {entry.to!r} to continue from.")
 
     def _write(self, entry: AnyEntry) -> str:

@@ -76,13 +76,13 @@ class Policy:
         return deciding_rule(rules, call.name, call.args, self._workspace) is not None
 
     def _by_default(self, call: ToolCall, tool: Tool) -> Decision:
-        if tool.traits & Traits.EXECUTES and not self._confined:
+        if Traits.EXECUTES in tool.traits and not self._confined:
             return Decision("ask", f"There is no sandbox here: may {_shown(call)} run with all your rights?")
         if _leaves_sandbox(call):
             return Decision("ask", f"May {_shown(call)} run outside the sandbox, with all your rights?")
-        if tool.traits & Traits.SENDS:
+        if Traits.SENDS in tool.traits:
             return Decision("ask", f"May {_shown(call)} send this to others?")
-        if tool.traits & Traits.NETWORK:
+        if Traits.NETWORK in tool.traits:
             return Decision("ask", f"May {_shown(call)} use the network?")
         risk = risk_of(call.name, call.args, self._workspace) if self._workspace else None
         if risk and exceeds(risk, self._auto_approve):
@@ -91,7 +91,7 @@ class Policy:
 
     def _reaches_out(self, tool: Tool) -> bool:
         commands_reach_out = self._network or not self._confined
-        return bool(tool.traits & _REACHES_OUT or (commands_reach_out and tool.traits & Traits.EXECUTES))
+        return bool(tool.traits & _REACHES_OUT or (commands_reach_out and Traits.EXECUTES in tool.traits))
 
 
 def rule_for(call: ToolCall, tool: Tool) -> Rule:
@@ -100,7 +100,7 @@ def rule_for(call: ToolCall, tool: Tool) -> Rule:
     It holds for the very command or path, or the pages of the very site; of what sends, or leaves the sandbox, for the
     very same arguments.
     """
-    if tool.traits & Traits.SENDS or _leaves_sandbox(call):
+    if Traits.SENDS in tool.traits or _leaves_sandbox(call):
         return Rule(tool=tool.name, match=literally(all_arguments(call.args)), decide="allow")
     argument = main_argument(call.args)
     url = plain_url(argument) if "url" in call.args else ""
