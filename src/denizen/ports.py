@@ -14,6 +14,7 @@ from denizen.clock import Clock
 from denizen.entries import AnyEntry, CompactionEntry
 from denizen.events import RunEvent, StreamEvent
 from denizen.messages import AssistantMessage, Message, ToolCall, ToolResult, Usage
+from denizen.names import meant_by
 
 # Models
 
@@ -182,8 +183,8 @@ class Toolset:
         return self._by_shell_name.get(name) or self._tools.get(name)
 
     def nearest(self, name: str) -> str:
-        """The name most like a wrong one; empty where none is."""
-        return next(iter(difflib.get_close_matches(name, self._tools, 1, 0.5)), "")
+        """The tool that does what elsewhere has that name, else the one whose name is most like it; or none: empty."""
+        return meant_by(name, self._tools) or next(iter(difflib.get_close_matches(name, self._tools, 1, 0.5)), "")
 
 
 class Fact(msgspec.Struct, frozen=True, omit_defaults=True):

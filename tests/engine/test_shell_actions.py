@@ -253,6 +253,20 @@ async def test_over_the_wire(
     assert "print(1)" in str(second["messages"][-1])
 
 
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        *[("open", "view"), ("cat", "view"), ("ls", "view"), ("read", "view"), ("search", "text-search")],
+        *[("glob", "find"), ("str_replace", "replace"), ("execute", "run"), ("shell", "run"), ("pytest", "run")],
+        *[("todo_write", "task"), ("finish", "done"), ("undo", "rollback"), ("commit", "git"), ("callers", "analyze")],
+    ],
+)
+async def test_a_coder_is_told_the_command_that_does_what_it_wanted(agent_of: MakeAgent, said: str, meant: str) -> None:
+    agent = agent_of(f"$({said} x)", "Stop.", profile="coder", config=SHELL)
+    [refused] = results(await run_agent("go", agent=agent))
+    assert f"there is no command {said!r}; did you mean $({meant})?" in refused.text
+
+
 async def test_the_grammar_of_all_tools_of_a_coder_is_short(agent_of: MakeAgent) -> None:
     agent = agent_of("Hello.", profile="coder", config=SHELL)
     await run_agent("go", agent=agent)

@@ -188,3 +188,11 @@ def test_an_unknown_command_names_the_nearest() -> None:
     [call] = read("$(veiw x)").calls
     assert call.name == "veiw"
     assert "did you mean $(view)?" in str(call.args[MISUSED])
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"), [("cat", "view"), ("search", "text-search"), ("shell", "run"), ("finish", "done")]
+)
+def test_a_name_from_elsewhere_leads_to_the_command_that_does_the_job(said: str, meant: str) -> None:
+    [call] = read(f"$({said} x)").calls
+    assert f"did you mean $({meant})?" in str(call.args[MISUSED])

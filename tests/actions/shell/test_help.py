@@ -55,5 +55,5 @@ async def test_without_a_name_all_are_listed() -> None:
 
 
 async def test_an_unknown_one_is_refused() -> None:
-    with pytest.raises(ToolRefused, match="there is no command 'veiw'"):
+    with pytest.raises(ToolRefused, match=r"there is no command 'veiw'; did you mean \$\(view\)\?"):
         await about("veiw")

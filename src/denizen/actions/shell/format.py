@@ -1,6 +1,5 @@
 """The `shell` action format: commands in the model's text."""
 
-import difflib
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
@@ -16,7 +15,7 @@ from denizen.actions.shell.parameters import parameters_of
 from denizen.actions.shell.prose import plain
 from denizen.actions.shell.reply import Command, Reply, read_reply
 from denizen.actions.shell.show import show
-from denizen.actions.shell.usage import commands_of, find_tool, usage_of
+from denizen.actions.shell.usage import find_tool, nearest_command, usage_of
 from denizen.errors import ToolRefused
 from denizen.messages import AssistantMessage, Message, Text, Thinking, ToolCall, ToolResult, UserMessage, UserPart
 from denizen.ports import MISUSED, Intent, ModelRequest, Spoken, Toolset
@@ -153,8 +152,8 @@ class _Meaning:
         return ToolCall(self._id(number), tool.name if tool else name, {MISUSED: why})
 
     def _unknown(self, name: str) -> str:
-        near = difflib.get_close_matches(name, commands_of(self._tools), 1, 0.5)
-        maybe = f"; did you mean $({near[0]})?" if near else ";"
+        near = nearest_command(name, self._tools)
+        maybe = f"; did you mean $({near})?" if near else ";"
         return f"there is no command {name!r}{maybe} $(help) lists them. To only mention it put it in `code`."
 
     def _problems(self, over: Sequence[Command]) -> Iterator[str]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from denizen.actions.shell.parameters import parameters_of
-from denizen.actions.shell.usage import commands_of, explain, find_tool, summary_of, usage_of
+from denizen.actions.shell.usage import commands_of, explain, find_tool, nearest_command, summary_of, usage_of
 from denizen.errors import ToolRefused
 from denizen.messages import Text, ToolResult
 from denizen.ports import Schema, Tool, ToolContext, Toolset, Traits
@@ -40,7 +40,9 @@ class Help:
             return (
                 "usage: $(done ANSWER)\nEnd the turn with this answer, once the other commands of the reply have run."
             )
-        raise ToolRefused(f"there is no command {name!r}; $(help) lists them")
+        near = nearest_command(name, self._tools)
+        maybe = f"; did you mean $({near})?" if near else ";"
+        raise ToolRefused(f"there is no command {name!r}{maybe} $(help) lists them")
 
     def _list(self) -> str:
         lines = [

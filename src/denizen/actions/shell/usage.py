@@ -1,8 +1,10 @@
 """How a command is written, for the prompt, for `$(help …)` and for whoever got it wrong."""
 
+import difflib
 from collections.abc import Iterator
 
 from denizen.actions.shell.parameters import Parameter, Parameters, parameters_of
+from denizen.names import meant_by
 from denizen.ports import Tool, Toolset
 
 SUMMARY = 70
@@ -22,6 +24,15 @@ def command_name(tool: Tool, tools: Toolset) -> str:
 def find_tool(name: str, tools: Toolset) -> Tool | None:
     """The tool that `$(name …)` means; `-` and `_` are the same."""
     return tools.named(name) or tools.named(name.replace("-", "_"))
+
+
+def nearest_command(name: str, tools: Toolset) -> str:
+    """The command that does what elsewhere has that name, else the one whose name is most like it; or none: empty."""
+    commands = commands_of(tools)
+    if meant := meant_by(name, {"done", *(tool.name for tool in commands.values())}):
+        tool = tools.get(meant)
+        return command_name(tool, tools) if tool else meant
+    return next(iter(difflib.get_close_matches(name, [*commands, "done"], 1, 0.5)), "")
 
 
 def usage_of(name: str, parameters: Parameters) -> str:
