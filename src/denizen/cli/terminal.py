@@ -9,13 +9,14 @@ from typing import Self
 import click
 import msgspec
 
+from denizen.actions.shell.format import names_written
 from denizen.actions.shell.reply import read_reply
 from denizen.cli.approval import Person
 from denizen.cli.calls import in_short
 from denizen.cli.changes import changes
 from denizen.cli.home import short_name
 from denizen.cli.output import write
-from denizen.cli.passing import Passing, columns
+from denizen.cli.passing import Passing, Status, columns
 from denizen.cli.text import cut, one_line, printable, width
 from denizen.cli.usage import duration, usage_line
 from denizen.clock import Clock
@@ -49,20 +50,22 @@ class Terminal:
     Where standard output is a terminal the text streams; elsewhere the final reply alone is written to it, so that a
     pipe gets the reply and nothing else. Whatever a model, a tool or a file said is written without control characters,
     to pipes too: where they end is often a terminal. `quiet` leaves out all but the reply, questions and errors.
-    Where `render` is set, the reply doesn't stream, and what it makes of the result is shown in its place.
+    Where `render` is set, the reply doesn't stream, and what it makes of the result is shown in its place. `status` shows
+    what is going on where that is not a line of its own.
     """
 
     render: Callable[[RunResult], str] | None = None
 
-    def __init__(self, clock: Clock, person: Person, *, quiet: bool = False) -> None:
+    def __init__(self, clock: Clock, person: Person, *, quiet: bool = False, status: Status | None = None) -> None:
         self._clock = clock
         self._person = person
         self._quiet = quiet
         self._began = clock.monotonic()
         self._live = sys.stdout.isatty()
-        self._passing = Passing(clock, wanted=not quiet)
+        self._passing = status or Passing(clock, wanted=not quiet)
         self._streamed = self._mid_line = False
         self._beside = ""  # what the reply says beside its commands
+        self._written: dict[str, str] = {}  # tools as the reply's commands call them
         self._model = ""  # who was asked last
         self._running: dict[str, tuple[str, float]] = {}
         self._result: RunResult | None = None
@@ -86,6 +89,7 @@ class Terminal:
                 self._stream(printable(delta))
             case LlmEnd(message=message):
                 self._end_line()
+                self._written = names_written(message)
                 if not self._streamed:
                     self._beside = _beside(message)
             case ToolStart() | ToolUpdate() | ToolEnd():
@@ -127,7 +131,8 @@ class Terminal:
         match event:
             case ToolStart():
                 self._say_beside()
-                self._running[event.tool_call_id] = (in_short(event.tool_name, event.args), self._clock.monotonic())
+                name = self._written.get(event.tool_call_id, event.tool_name)
+                self._running[event.tool_call_id] = (in_short(name, event.args), self._clock.monotonic())
             case ToolUpdate(text=text) if event.tool_call_id in self._running:
                 what, since = self._running[event.tool_call_id]
                 self._passing.show(f"… {cut(what, SHORT)} │ {''.join(text.splitlines()[-1:])}", since)

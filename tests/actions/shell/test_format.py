@@ -4,6 +4,7 @@ import msgspec
 from tests.actions.shell.offer import TOOLS, read
 
 from denizen.actions import Shell
+from denizen.actions.shell.format import names_written
 from denizen.messages import AssistantMessage, Image, Text, Thinking, ToolCall, ToolResult, Usage, UserMessage
 from denizen.ports import ModelRequest, Toolset
 
@@ -122,3 +123,10 @@ def test_results_come_back_in_the_order_of_their_commands() -> None:
 def test_results_of_structured_calls_come_back_as_they_are() -> None:
     results = [ToolResult("c1", "view", [Text("x")])]
     assert [*Shell().report(results)] == results
+
+
+def test_what_a_reply_calls_its_tools_is_known_by_the_ids_of_its_calls() -> None:
+    reply = AssistantMessage([Text("$(text-search x) $(done Then.) $(grep y)")], "m", Usage(1, 2))
+    calls = Shell().read(reply, TOOLS).calls
+    assert [names_written(reply)[call.id] for call in calls] == ["text-search", "grep"]
+    assert [call.name for call in calls] == ["grep", "grep"]

@@ -90,6 +90,12 @@ class Shell:
         return show(call, tools)
 
 
+def names_written(message: AssistantMessage) -> dict[str, str]:
+    """What a reply's commands call their tools, which may have several names, by the ids of the calls."""
+    mark, commands = _mark(message), _calling(read_reply(message.text))
+    return {f"{mark}-{number}": command.name for number, command in enumerate(commands, 1)}
+
+
 def _is_command(call_id: str) -> bool:
     """Whether the call was made by a command."""
     return _OUR_ID.fullmatch(call_id) is not None
@@ -103,12 +109,11 @@ class _Meaning:
         self._reply = reply
         self._tools = tools
         self._text = message.text
-        said = f"{self._text}\0{message.model}\0{message.usage}".encode(errors="surrogatepass")
-        self._mark = hashlib.sha256(said).hexdigest()[:12]
+        self._mark = _mark(message)
 
     def intent(self, thoughts: str) -> Intent:
         reply, answers = self._reply, [each for each in self._reply.commands if each.name == "done"]
-        commands = [each for each in reply.commands if each.name != "done"]
+        commands = _calling(reply)
         calls = [*self._calls(commands[:MOST])]
         ends = bool(answers) and not self._unheard(calls, commands[MOST:])
         return Intent(
@@ -165,7 +170,18 @@ class _Meaning:
             yield CLAIMED
 
     def _id(self, number: int) -> str:
-        return f"sh{self._mark}-{number}"
+        return f"{self._mark}-{number}"
+
+
+def _mark(message: AssistantMessage) -> str:
+    """What begins the ids of a reply's calls."""
+    said = f"{message.text}\0{message.model}\0{message.usage}".encode(errors="surrogatepass")
+    return f"sh{hashlib.sha256(said).hexdigest()[:12]}"
+
+
+def _calling(reply: Reply) -> list[Command]:
+    """The commands that call a tool."""
+    return [command for command in reply.commands if command.name != "done"]
 
 
 def _short(body: str) -> str:
