@@ -97,3 +97,29 @@ print("genai_prices" in sys.modules, "anthropic" in sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
     assert done.stdout.split() == ["False", "False"]
+
+
+@pytest.mark.parametrize(
+    ("provider", "chats", "others"),
+    [
+        ("openai", {"gpt-5-mini", "gpt-4o", "o3"}, {"text-embedding-3-small", "whisper-1", "gpt-image-1", "tts-1"}),
+        ("openai", {"gpt-4o-search-preview"}, {"gpt-4o-audio-preview", "davinci-002", "ft:gpt-4o", "moderation"}),
+        ("openai", {"gpt-5"}, {"gpt-5-pro", "gpt-5.3-codex", "o3-deep-research"}),  # no Chat Completions
+        ("gemini", {"gemini-2.5-pro"}, {"gemini-embedding-001", "gemini-2.5-flash-tts", "claude-3-opus"}),
+        ("mistral", {"mistral-large", "codestral"}, {"mistral-embed", "mistral-ocr-latest"}),
+        ("groq", {"openai/gpt-oss-120b"}, {"whisper-large-v3", "meta-llama/llama-guard-4-12b"}),
+        ("bedrock", {"regional.anthropic.claude-3-5-haiku-20241022-v1:0"}, {"amazon.nova-lite-v1:0"}),
+    ],
+)
+def test_models_that_are_listed_chat(provider: str, chats: set[str], others: set[str]) -> None:
+    listed = {model.id for model in known_models(provider)}
+    assert chats <= listed
+    assert not others & listed
+
+
+@pytest.mark.parametrize("provider", USUAL_MODELS)
+def test_usual_model_is_listed_or_unknown(provider: str) -> None:
+    listed = {model.id for model in known_models(provider)}
+    known = data_snapshot.find_provider_by_id(data_snapshot.get_snapshot().providers, provider)
+    assert known
+    assert USUAL_MODELS[provider] in listed or USUAL_MODELS[provider] not in {model.id for model in known.models}

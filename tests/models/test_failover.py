@@ -11,7 +11,7 @@ from denizen.errors import ErrorKind, ModelError
 from denizen.events import Failed, Finished, Retrying, StreamEvent, TextDelta
 from denizen.messages import AssistantMessage, Text, Usage, UserMessage
 from denizen.models.anthropic import AnthropicModel
-from denizen.models.attempts import PATIENCE
+from denizen.models.attempts import LINGER, PATIENCE
 from denizen.models.failover import SESSIONS, WARM, Failover
 from denizen.models.http import Http
 from denizen.models.profiles import Candidate, Cooldown
@@ -266,9 +266,31 @@ async def test_profile_that_must_rest_too_long_is_passed_over(bench: Bench) -> N
     bench.server.fail(429, "Come back later", wish)
     error = failure(await ask(model, "two"))
     assert error.message.count("Come back later") == 2
-    assert error.message.endswith("; it asks to wait 601 s")
+    assert error.message.endswith("; it asks to wait 11 min")
     assert bench.clock.slept == []
     assert bench.asked == ["main", "other", "other"]
+
+
+@pytest.mark.parametrize(("wish", "asked", "slept"), [(LINGER, "main", [LINGER]), (LINGER + 1, "other", [])])
+async def test_fallback_model_goes_on_where_the_first_must_rest_for_more_than_a_minute(
+    bench: Bench, wish: float, asked: str, slept: list[float]
+) -> None:
+    bench.server.fail(429, "Come back later", {"Retry-After": str(wish)})
+    bench.server.say("Hello")
+    await ask(bench.model(fallback=True))
+    assert bench.asked == ["main", asked]
+    assert bench.clock.slept == slept
+
+
+async def test_model_is_waited_for_where_the_next_must_rest_even_longer(bench: Bench) -> None:
+    model = bench.model(fallback=True, max_retries=0)
+    bench.server.fail(429, "Come back later", {"Retry-After": "100"})
+    bench.server.fail(429, "Come back later", {"Retry-After": "300"})
+    bench.server.say("Hello")
+    await ask(model, "one")
+    await ask(model, "two")
+    assert bench.asked == ["main", "other", "main"]
+    assert bench.clock.slept == [100]
 
 
 # How often
@@ -299,7 +321,7 @@ async def test_failure_of_all_models_tells_of_each(bench: Bench) -> None:
     bench.server.fail(401, "invalid x-api-key")
     bench.server.fail(503, "Down")
     error = failure(await ask(bench.model(fallback=True, max_retries=0)))
-    assert f"set a key that works in {KEYS}; anthropic:second: Down" in error.message
+    assert f"set a key that works in {KEYS}\nanthropic:second: Down" in error.message
     assert (error.kind, error.status, error.profile_id) == ("timeout", 503, "other")
 
 

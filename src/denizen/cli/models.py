@@ -104,8 +104,6 @@ def _models(name: str, way: Reach, served: list[str]) -> Iterator[Offered]:
     for model in served:
         yield Offered(f"{name}:{model}", way.settings.context_window or None, 0.0, 0.0)
     for known in known_models(name):
-        if name == "bedrock" and "anthropic." not in known.id:
-            continue
         yield Offered(f"{name}:{known.id}", known.window or None, known.input_price, known.output_price)
 
 

@@ -4,11 +4,12 @@ Reading them takes about 0.2 s, so nothing here is called at import; what was lo
 """
 
 import functools
+import re
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from denizen.messages import Usage
 from denizen.ports import Limits
@@ -48,12 +49,32 @@ def cost(provider: str, model: str, usage: Usage, at: datetime) -> float | None:
     return entry.price(at).of(usage)
 
 
+_NO_CHAT: Final = re.compile(
+    r"embed|rerank|moderat|guard|safety|image|\bocr\b|computer-use"
+    r"|whisper|transcri|\btts\b|speech|audio|voice|realtime|\blive\b|orpheus|lyria"
+    r"|^(ada|babbage|curie|davinci|text-davinci)\b|gpt-3.5-turbo-instruct"  # these complete a text
+    r"|(^|[./])ft[:-]|:batch$",
+    re.IGNORECASE,
+)
+"""Names of models that don't answer in a chat, and of what isn't a model's whole name."""
+
+_ELSEWHERE: Final = {
+    "openai": re.compile(r"-pro$|codex|deep-research"),  # its Responses only
+    "gemini": re.compile(r"^(?!gemini|gemma)"),
+    "bedrock": re.compile(r"^(?!.*anthropic\.)"),
+}
+"""Names of a provider's models that aren't served in the format in which we ask it."""
+
+
 def known_models(provider: str) -> Iterator[PricedModel]:
-    """The models of a provider, at the prices of short prompts; none of a provider that the catalogue doesn't know."""
+    """The models of a provider that chat, at the prices of short prompts; none where the catalogue doesn't know it."""
     from genai_prices import data_snapshot
 
     found = data_snapshot.find_provider_by_id(data_snapshot.get_snapshot().providers, provider)
+    elsewhere = _ELSEWHERE.get(provider)
     for info in found.models if found else ():
+        if _NO_CHAT.search(info.id) or (elsewhere and elsewhere.search(info.id)):
+            continue
         entry = _read(info)
         rates = entry.periods[0][1].rates[0] if entry.periods else None
         yield PricedModel(

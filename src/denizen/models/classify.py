@@ -19,6 +19,21 @@ def classify(status: int, code: str, text: str) -> ErrorKind:
     return _by_status(status) or next((kind for kind, pattern in _WORDS if pattern.search(told)), "unknown")
 
 
+def says_no_such_model(status: int, text: str) -> bool:
+    """Whether a failure means that there is no such model, or none for this key."""
+    return status in {400, 403, 404, 422} and bool((_MODEL if status == 404 else _NO_MODEL).search(text))
+
+
+def says_no_tools(text: str) -> bool:
+    """Whether a failure means that the model can't call tools."""
+    return bool(_NO_TOOLS.search(text))
+
+
+def says_untrusted(text: str) -> bool:
+    """Whether a failure means that nobody vouches for the server's certificate."""
+    return "certificate verify failed" in text
+
+
 def _too_long(status: int, told: str) -> bool:
     """A rate limit may speak of length too; waiting mends it, unless one request alone is beyond the limit."""
     if status in {401, 402, 403, 529}:
@@ -92,6 +107,12 @@ _BILLING: Final = _any(
     r"credit balance is too low|insufficient[ _](balance|credits?|funds)|out of credits|(buy|add) (more )?credits",
     r"(used all|exhausted) .{0,30}credits|spend(ing)?[ _]limit|billing (hard )?limit|billing_not_active",
 )
+_MODEL: Final = _any(r"\bmodels?\b|endpoints found")
+_NO_MODEL: Final = _any(
+    r"\bmodel\b.{0,80}(\bnot|n.t) (exist|found)|access to (the )?model|unable to access model|no endpoints found for",
+    r"(invalid|unknown|no such) model|not a valid model|model identifier is invalid",
+)
+_NO_TOOLS: Final = _any(r"(not|n.t) support (the )?(tool|function)|no endpoints found that support tool")
 _WORDS: Final[tuple[tuple[ErrorKind, re.Pattern[str]], ...]] = (
     ("rate_limit", _any(r"rate[ _-]?limit|too many requests|throttl")),
     ("quota", _any(r"quota")),

@@ -46,7 +46,7 @@ class Origin:
     def complained(self, body: Any, status: int = 0) -> ModelError:
         """The failure that a provider's own words tell of: a response's body (bytes), or an error in a stream."""
         complaint = read_complaint(status, body)
-        told = complaint.text + (f" (HTTP {complaint.status})" if complaint.status else "")
+        told = f"{complaint.text.removesuffix('.')} (HTTP {complaint.status})" if complaint.status else complaint.text
         return self.failure(told, complaint.kind, complaint.status)
 
     def damaged(self, payload: bytes) -> ModelError:

@@ -17,6 +17,8 @@ class Provider:
     base_url: str = ""
     key_variable: str = ""
     """The environment variable that usually holds the key; empty: it needs none."""
+    console: str = ""
+    """The page on which a person looks after keys and money."""
     local: bool = False
     """It runs on the user's machine: its calls cost nothing."""
     api: Literal["anthropic", "openai"] = "openai"
@@ -40,11 +42,18 @@ class Provider:
 PROVIDERS: Mapping[str, Provider] = {
     provider.name: provider
     for provider in (
-        Provider("anthropic", "https://api.anthropic.com", "ANTHROPIC_API_KEY", api="anthropic"),
+        Provider(
+            "anthropic",
+            "https://api.anthropic.com",
+            "ANTHROPIC_API_KEY",
+            console="https://console.anthropic.com",
+            api="anthropic",
+        ),
         Provider(
             "openai",
             "https://api.openai.com/v1",
             "OPENAI_API_KEY",
+            console="https://platform.openai.com",
             max_tokens="max_completion_tokens",
             json_schema="always",
         ),
@@ -52,24 +61,51 @@ PROVIDERS: Mapping[str, Provider] = {
             "openrouter",
             "https://openrouter.ai/api/v1",
             "OPENROUTER_API_KEY",
+            console="https://openrouter.ai/settings",
             json_schema="alone",
             cache_on_request="anthropic/",
         ),
         Provider(
-            "gemini", "https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY", json_schema="alone"
+            "gemini",
+            "https://generativelanguage.googleapis.com/v1beta/openai",
+            "GEMINI_API_KEY",
+            console="https://aistudio.google.com",
+            json_schema="alone",
         ),
         Provider(
             "mistral",
             "https://api.mistral.ai/v1",
             "MISTRAL_API_KEY",
+            console="https://console.mistral.ai",
             stream_usage=False,
             json_schema="alone",
             short_ids=True,
         ),
-        Provider("deepseek", "https://api.deepseek.com", "DEEPSEEK_API_KEY", thoughts_back="reasoning_content"),
-        Provider("xai", "https://api.x.ai/v1", "XAI_API_KEY", json_schema="always", thoughts_extra=True),
-        Provider("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY", max_tokens="max_completion_tokens"),
-        Provider("together", "https://api.together.xyz/v1", "TOGETHER_API_KEY"),
+        Provider(
+            "deepseek",
+            "https://api.deepseek.com",
+            "DEEPSEEK_API_KEY",
+            console="https://platform.deepseek.com",
+            thoughts_back="reasoning_content",
+        ),
+        Provider(
+            "xai",
+            "https://api.x.ai/v1",
+            "XAI_API_KEY",
+            console="https://console.x.ai",
+            json_schema="always",
+            thoughts_extra=True,
+        ),
+        Provider(
+            "groq",
+            "https://api.groq.com/openai/v1",
+            "GROQ_API_KEY",
+            console="https://console.groq.com",
+            max_tokens="max_completion_tokens",
+        ),
+        Provider(
+            "together", "https://api.together.xyz/v1", "TOGETHER_API_KEY", console="https://api.together.ai/settings"
+        ),
         Provider("ollama", "http://127.0.0.1:11434/v1", local=True, json_schema="alone"),
         Provider("lmstudio", "http://127.0.0.1:1234/v1", local=True, json_schema="alone"),
         Provider("vllm", "http://127.0.0.1:8000/v1", local=True, json_schema="alone"),

@@ -1,0 +1,119 @@
+"""What to do about a provider's failure: the end of the sentence that tells of it."""
+
+from collections.abc import Iterator, Sequence
+from math import ceil
+
+from denizen.errors import ModelError
+from denizen.models.catalogue import known_models
+from denizen.models.classify import says_no_such_model, says_no_tools, says_untrusted
+from denizen.models.profiles import Profile
+from denizen.models.providers import PROVIDERS, provider_named
+from denizen.ports import KnownModel
+
+
+def advised(error: ModelError, profile: Profile, refused: Sequence[str], *, alone: bool) -> str:
+    """A failure in its own words, and what can be done about it.
+
+    `refused` says of each key that was refused where it comes from; `alone`: no other model is configured to go on.
+    """
+    told, clauses = error.message, [*_clauses(error, profile, refused, alone=alone)]
+    if not clauses:
+        return told
+    if told.endswith("?"):
+        return f"{told} {clauses[0][:1].upper()}{'; '.join(clauses)[1:]}"
+    return "; ".join([told.rstrip("."), *clauses])
+
+
+def _clauses(error: ModelError, profile: Profile, refused: Sequence[str], *, alone: bool) -> Iterator[str]:
+    """What to do, in pieces of a sentence."""
+    model = profile.candidate.model
+    local = isinstance(model, KnownModel) and model.local
+    told = error.message.removeprefix(f"{profile.name}: ")
+    if error.retry_after:
+        yield f"it asks to wait {_span(profile.rest() or error.retry_after)}"
+    if says_no_such_model(error.status, told):
+        yield _another_model(profile.name, local=local)
+    elif says_no_tools(told):
+        yield 'take a model that calls tools, or set agent.actions to "shell": what it does then stands in its text'
+    elif says_untrusted(told):
+        yield "if you trust that server, name the file with its certificate in SSL_CERT_FILE"
+    elif todo := _by_kind(error, profile.name.partition(":")[0], refused, local=local):
+        yield todo
+    if alone and not local and error.kind in {"rate_limit", "billing", "quota", "timeout"}:
+        yield "a model in fallback_models would go on by itself"
+
+
+def _by_kind(error: ModelError, provider: str, refused: Sequence[str], *, local: bool) -> str:
+    match error.kind:
+        case "auth":
+            return _other_keys(refused)
+        case "billing" | "quota":
+            return _account(provider)
+        case "context_overflow":
+            return _smaller(provider, local=local)
+        case "rate_limit":
+            return "" if error.retry_after else "ask again in a minute"
+        case "timeout" if local:
+            return f"start it, or see its log; where it listens is set by providers.{provider}.base_url"
+        case "timeout":
+            return "ask again later" if error.status else _look_at_the_network(provider)
+        case "unknown":
+            return _address(error.status, provider)
+
+
+def _another_model(name: str, *, local: bool) -> str:
+    provider, _, model = name.partition(":")
+    if local:
+        return f"those that are there: `denizen models {provider}`"
+    known = [one.id for one in known_models(provider)]
+    if not known:
+        return f"a model is named as its provider does: {provider}:NAME"
+    if model in known:
+        return f"the name is right, so this key may not use it; others: `denizen models {provider}`"
+    near = ", ".join(f"{provider}:{each}" for each in _nearest(model, known))
+    return (
+        f"the nearest known: {near}; all: `denizen models {provider}`" if near else f"all: `denizen models {provider}`"
+    )
+
+
+def _nearest(name: str, names: Sequence[str]) -> list[str]:
+    import difflib
+
+    return difflib.get_close_matches(name, names, 3, 0.6)
+
+
+def _other_keys(refused: Sequence[str]) -> str:
+    count = len(refused)
+    what = "set a key that works" if count < 2 else f"none of the {count} keys that were tried works, set others"
+    where = " or ".join(dict.fromkeys(filter(None, refused)))
+    return f"{what} in {where}" if where else what
+
+
+def _account(provider: str) -> str:
+    console = provider_named(provider).console
+    return f"see to the plan and credit of this key{console and f' at {console}'}, or take another model"
+
+
+def _smaller(provider: str, *, local: bool) -> str:
+    todo = "begin a new session, attach less, or take a model that sees more"
+    hosted = provider in PROVIDERS and not local
+    return todo if hosted else f"{todo}; set providers.{provider}.context_window to what this one sees"
+
+
+def _look_at_the_network(provider: str) -> str:
+    address = "" if provider in PROVIDERS else f", and at providers.{provider}.base_url"
+    return f"ask again; if that doesn't help, look at the network{address}"
+
+
+def _address(status: int, provider: str) -> str:
+    if 300 <= status < 400:
+        return f"set providers.{provider}.base_url to where it leads: redirects aren't followed"
+    return f"look at providers.{provider}.base_url: most end in /v1" if status in {404, 405} else ""
+
+
+def _span(seconds: float) -> str:
+    """A time as a person says it."""
+    for unit, length in (("h", 3600), ("min", 60)):
+        if seconds > 2 * length:
+            return f"{ceil(seconds / length)} {unit}"
+    return f"{ceil(seconds)} s"
