@@ -16,7 +16,7 @@ from denizen.cli.calls import in_short
 from denizen.cli.changes import changes
 from denizen.cli.home import short_name
 from denizen.cli.output import write
-from denizen.cli.passing import Passing, Status, columns
+from denizen.cli.passing import Passing, columns
 from denizen.cli.text import cut, one_line, printable, width
 from denizen.cli.usage import duration, usage_line
 from denizen.clock import Clock
@@ -50,19 +50,18 @@ class Terminal:
     Where standard output is a terminal the text streams; elsewhere the final reply alone is written to it, so that a
     pipe gets the reply and nothing else. Whatever a model, a tool or a file said is written without control characters,
     to pipes too: where they end is often a terminal. `quiet` leaves out all but the reply, questions and errors.
-    Where `render` is set, the reply doesn't stream, and what it makes of the result is shown in its place. `status` shows
-    what is going on where that is not a line of its own.
+    Where `render` is set, the reply doesn't stream, and what it makes of the result is shown in its place.
     """
 
     render: Callable[[RunResult], str] | None = None
 
-    def __init__(self, clock: Clock, person: Person, *, quiet: bool = False, status: Status | None = None) -> None:
+    def __init__(self, clock: Clock, person: Person, *, quiet: bool = False) -> None:
         self._clock = clock
         self._person = person
         self._quiet = quiet
         self._began = clock.monotonic()
         self._live = sys.stdout.isatty()
-        self._passing = status or Passing(clock, wanted=not quiet)
+        self._passing = Passing(clock, wanted=not quiet)
         self._streamed = self._mid_line = False
         self._beside = ""  # what the reply says beside its commands
         self._written: dict[str, str] = {}  # tools as the reply's commands call them
