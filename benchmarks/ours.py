@@ -131,7 +131,7 @@ class Denizen:
         return await _per_chunk(stream, count)
 
     async def turn_of_words(self, path: str, count: int) -> Figures:
-        """CPU microseconds per chunk of a session's second turn, which only streams one reply; its transcript is kept."""
+        """CPU microseconds per chunk of a session's second turn, which only streams one reply into a transcript."""
         agent = self._agent_of(path)
         keys = [f"words-{next(self._numbers)}" for _ in range(count)]
 

@@ -18,9 +18,10 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 @dataclass(slots=True)
 class FunctionTool:
-    """A tool made of `function`, which can still be called by itself."""
+    """A tool made of `function`, which can still be called by itself; `awaited`: it is a coroutine function."""
 
     function: Callable[..., Any]
+    awaited: bool
     signature: Signature
     name: str
     shell_names: Sequence[str]
@@ -32,7 +33,7 @@ class FunctionTool:
         checked = self.signature.check(self.name, args)
         if self.signature.context:
             checked[self.signature.context] = turn
-        if inspect.iscoroutinefunction(self.function):
+        if self.awaited:
             value = await self.function(**checked)
         else:
             value = await asyncio.to_thread(self.function, **checked)
@@ -77,7 +78,8 @@ def tool(
         if not _NAME.fullmatch(called):
             raise TypeError(f"{called!r} can't name a tool: small letters, digits and _ (at most 64), a letter first")
         schema = Schema(called, signature.description, signature.schema())
-        return FunctionTool(function, signature, called, shell_names, traits, schema)
+        awaited = inspect.iscoroutinefunction(function)
+        return FunctionTool(function, awaited, signature, called, shell_names, traits, schema)
 
     return made(function) if function else made
 
