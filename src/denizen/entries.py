@@ -115,12 +115,13 @@ class ParkedEntry(Entry, frozen=True, kw_only=True, tag="parked"):
 
 
 class AnswerEntry(Entry, frozen=True, kw_only=True, tag="answer"):
-    """A person's answer to a parked call."""
+    """A person's answer to a parked call; `unasked`: nobody's, and `text` says why."""
 
     call_id: str
     allow: bool
     text: str = ""
     scope: Literal["once", "session", "always"] = "once"
+    unasked: bool = False
 
 
 class HeadEntry(Entry, frozen=True, kw_only=True, tag="head"):

@@ -100,12 +100,16 @@ class Traits(enum.Flag):
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """A person's answer to a question: to `call_id`, whether it may run, words, and for how long it holds."""
+    """A person's answer to a question: to `call_id`, whether it may run, words, and for how long it holds.
+
+    `unasked`: nobody was asked, or nobody answered, and `text` says so.
+    """
 
     call_id: str
     allow: bool
     text: str = ""
     scope: Literal["once", "session", "always"] = "once"
+    unasked: bool = False
 
 
 class Parked(msgspec.Struct, frozen=True):

@@ -232,6 +232,8 @@ def test_options_answer_in_place_of_the_person(
     assert screen.end() == 0
     assert QUESTION not in screen.text
     assert (repo / "new.txt").exists() == written
+    assert "the user said no" not in model.told()
+    assert ("nobody can be asked (--non-interactive)" in model.told()) != written
 
 
 def test_tables_fit_the_terminal(denizen: Run, on_terminal: OnTerminal, model: Model) -> None:

@@ -111,7 +111,9 @@ async def test_a_parked_turn_goes_on_without_an_answer_when_its_time_is_over(
     await run_agent("go", agent=agent, io=host)
     await clock.sleep(24 * 3600)
     result = await run_agent(None, agent=agent, io=host)
-    assert "nobody answered in time" in results(result)[0].text
+    assert results(result)[0].text == (
+        "not run: it needs the user's approval, and nobody answered in time; do without it, or say what you need"
+    )
     assert result.reply == "then not"
 
 

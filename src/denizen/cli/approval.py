@@ -75,7 +75,7 @@ class Person:
         if self._yes:
             return Answer(request.call_id, allow=True, text="" if request.tool_name else "yes")
         if self._refuse:
-            return Answer(request.call_id, allow=False, text="nobody can be asked (--non-interactive)")
+            return Answer(request.call_id, allow=False, text="nobody can be asked (--non-interactive)", unasked=True)
         if self._lines is None:
             return Parked()
         self._hear()

@@ -149,7 +149,7 @@ def _context(turn: Turn, call: ToolCall, tool: Tool, progress: Progress) -> Tool
     async def ask(question: str) -> Answer:
         if Traits.REPEATABLE in tool.traits:  # it can wait: the answer finds it again
             given = await answer_to(turn, Ask(call.id, question))
-            return Answer(call.id, given.allow, given.text, given.scope)
+            return Answer(call.id, given.allow, given.text, given.scope, given.unasked)
         answer = await turn.io.ask(Ask(call.id, question))
         if not isinstance(answer, Answer):
             raise ToolRefused("nobody is there to answer; go on without, and say what you assumed")

@@ -34,7 +34,7 @@ async def permit(turn: Turn, call: ToolCall) -> str:
         return f"not run: {decision.reason}"
     answer = await answer_to(turn, Ask(call.id, decision.reason, call.name, call.args))
     if not answer.allow:
-        return "not run: the user said no" + (f": {answer.text}" if answer.text else "")
+        return f"not run: {_refusal(answer)}"
     await _keep(turn, call, tool, answer)
     return ""
 
@@ -45,7 +45,7 @@ async def answer_to(turn: Turn, request: Ask) -> AnswerEntry:
         return given
     parked = turn.feed.parked.get(request.call_id)
     if parked and parked.until and turn.agent.clock.now() >= parked.until:
-        return AnswerEntry(call_id=request.call_id, allow=False, text="nobody answered in time")
+        return AnswerEntry(call_id=request.call_id, allow=False, text="nobody answered in time", unasked=True)
     answer = await turn.io.ask(request)
     if isinstance(answer, Parked):
         if parked is None:
@@ -53,9 +53,17 @@ async def answer_to(turn: Turn, request: Ask) -> AnswerEntry:
         turn.emit(TurnParked(turn.session.key, request.call_id, request.question))
         raise TurnOver("parked", request.question)
     text = turn.agent.redact(answer.text)
-    entry = AnswerEntry(call_id=request.call_id, allow=answer.allow, text=text, scope=answer.scope)
+    entry = AnswerEntry(
+        call_id=request.call_id, allow=answer.allow, text=text, scope=answer.scope, unasked=answer.unasked
+    )
     await turn.append(entry)
     return entry
+
+
+def _refusal(answer: AnswerEntry) -> str:
+    if answer.unasked:
+        return f"it needs the user's approval, and {answer.text}; do without it, or say what you need"
+    return "the user said no" + (f": {answer.text}" if answer.text else "")
 
 
 def _park(turn: Turn, request: Ask) -> ParkedEntry:
