@@ -37,6 +37,28 @@ async def test_what_another_process_wrote_meanwhile_is_there(store: JsonlStore) 
         assert content(session.entries) == [said("1"), said("2")]
 
 
+async def test_session_that_another_made_anew_at_once_is_read_anew(store: JsonlStore) -> None:
+    for _ in range(20):  # the same inode and size; and the same time, where the kernel's clock for files ticks slowly
+        async with opened(store) as session:
+            await session.append(said("one"))
+        await another(store).remove("work")
+        async with opened(another(store)) as session:
+            await session.append(said("two"))
+        async with opened(store) as session:
+            assert content(session.entries) == [said("two")]
+        await store.remove("work")
+
+
+async def test_what_was_added_by_others_while_it_was_open_is_there_the_next_time(store: JsonlStore) -> None:
+    async with opened(store) as session:
+        await session.append(said("1"))
+        store.path("work").with_name(store.path("work").name + ".lock").unlink()
+        async with opened(another(store)) as other:
+            await other.append(said("2"))
+    async with opened(store) as session:
+        assert content(session.entries) == [said("1"), said("2")]
+
+
 async def test_file_that_was_edited_in_place_is_read_anew(store: JsonlStore) -> None:
     async with opened(store) as session:
         await session.append(said("one"))

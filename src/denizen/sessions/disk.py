@@ -14,12 +14,17 @@ _FORBIDDEN = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 
 
 class State(NamedTuple):
-    """What changes whenever a file does: which one it is, its size, and when it, or the right to read it, changed."""
+    """What changes whenever a file does: which one it is, its size, and when it, or the right to read it, changed.
+
+    Many kernels' clocks for that stand still for some milliseconds; `mark` tells apart what writers do meanwhile: that
+    of the last one's lock.
+    """
 
     inode: int
     device: int
     size: int
     changed: int  # nanoseconds
+    mark: bytes
 
 
 def explain(doing: str, path: Path, error: OSError) -> str:
@@ -46,10 +51,10 @@ def identity(stat: os.stat_result) -> tuple[int, int]:
     return stat.st_ino, stat.st_dev
 
 
-def state_of(fd: int) -> State:
-    """How an open file is now."""
+def state_of(fd: int, mark: bytes) -> State:
+    """How an open file is now, after a writer whose lock had this mark."""
     stat = os.fstat(fd)
-    return State(*identity(stat), stat.st_size, stat.st_ctime_ns)
+    return State(*identity(stat), stat.st_size, stat.st_ctime_ns, mark)
 
 
 def is_at(path: str, file: tuple[int, int]) -> bool:

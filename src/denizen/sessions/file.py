@@ -29,10 +29,12 @@ class TranscriptFile:
         except OSError as error:
             self._lock.release()
             raise SessionError(explain("open", path, error)) from error
+        self.found = state_of(self._fd, self._lock.found)  # how the last one left it
+        self._size = self.found.size
 
     def state(self) -> State:
-        """How it is now."""
-        return state_of(self._fd)
+        """How it is now, with the size that was written here: it is another when somebody else has added to it."""
+        return state_of(self._fd, self._lock.mark)._replace(size=self._size)
 
     def read(self) -> bytes:
         """All that it holds."""
@@ -48,6 +50,7 @@ class TranscriptFile:
                 os.ftruncate(self._fd, reach.size)
             if reach.unfinished:
                 os.write(self._fd, b"\n")
+        self._size = reach.size + reach.unfinished
 
     def check(self) -> None:
         """Raise SessionError unless it is still locked, and still where others look for it."""
@@ -71,6 +74,7 @@ class TranscriptFile:
             written = os.write(self._fd, line)
             if written < len(line):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            self._size += written
         except OSError as error:
             self._take_back(written)
             raise SessionError(explain("write to", self._path, error)) from error

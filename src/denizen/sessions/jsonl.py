@@ -113,7 +113,7 @@ class JsonlStore:
     def _left(self, file: TranscriptFile, key: str) -> Transcript | None:
         """The transcript in memory, where the file is as it was left."""
         closed = self._kept.take(key)
-        if closed is None or closed.state != file.state():
+        if closed is None or closed.state != file.found:
             return None
         file.named = closed.named
         return closed.transcript

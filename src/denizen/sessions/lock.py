@@ -10,7 +10,7 @@ from typing import Self
 from denizen.errors import SessionError
 from denizen.sessions.disk import explain, identity, is_at
 
-_WIDTH = 60
+_WIDTH = 80
 """Bytes of the lock file: the text of a new holder hides the last one's."""
 
 
@@ -19,19 +19,22 @@ class Lock:
 
     The file names its holder for the message that others get; only the kernel's lock counts. The file stays when the
     lock is given back: to make it each time would cost more than all the rest of opening a session. Whoever deletes or
-    replaces it takes the right away: `held` tells.
+    replaces it takes the right away: `held` tells. `mark` is what it says from now on, and never said before; `found`
+    what it said until now: whoever finds the mark that they left knows that nobody has held it since.
     Raises SessionError when another has it, in this process or elsewhere.
     """
 
     def __init__(self, path: Path, now: datetime, session: str) -> None:
         self._path = f"{path}.lock"
         try:
-            self._fd = _locked(self._path, session)
+            self._fd, self._is = _locked(self._path, session)
         except OSError as error:
             raise SessionError(explain("lock", Path(self._path), error)) from error
-        self._is = identity(os.fstat(self._fd))
+        text = f"process {os.getpid()} since {now:%Y-%m-%d %H:%M:%S} UTC\n{os.urandom(8).hex()}"
+        self.found, self.mark = b"", text.ljust(_WIDTH).encode()
         with contextlib.suppress(OSError):  # a full disk: the lock is as good without its text
-            os.pwrite(self._fd, f"process {os.getpid()} since {now:%Y-%m-%d %H:%M:%S} UTC".ljust(_WIDTH).encode(), 0)
+            self.found = os.pread(self._fd, _WIDTH, 0)
+            os.pwrite(self._fd, self.mark, 0)
 
     def __enter__(self) -> Self:
         return self
@@ -53,16 +56,16 @@ class Lock:
         os.close(self._fd)
 
 
-def _locked(path: str, session: str) -> int:
-    """The locked file at `path`; one that has just been deleted is made anew."""
+def _locked(path: str, session: str) -> tuple[int, tuple[int, int]]:
+    """The locked file at `path`, and its identity; one that has just been deleted is made anew."""
     while True:
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if is_at(path, identity(os.fstat(fd))):
-                return fd
+            if is_at(path, file := identity(os.fstat(fd))):
+                return fd, file
         except BlockingIOError:
-            holder = os.pread(fd, _WIDTH, 0).decode(errors="replace").strip()
+            holder = os.pread(fd, _WIDTH, 0).decode(errors="replace").partition("\n")[0].strip()
             os.close(fd)
             raise SessionError(_busy(session, holder)) from None
         except OSError:
