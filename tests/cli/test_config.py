@@ -20,8 +20,7 @@ def test_init_makes_a_private_file_that_changes_nothing(denizen: Run, home: Path
     assert denizen("config", "init").out == f"{home / 'denizen.toml'}\n"
     text = (home / "denizen.toml").read_text()
     assert "#max_iterations = 25" in text
-    assert not [line for line in text.splitlines() if line and line[0] not in "#["]
-    assert tomllib.loads(text)
+    assert tomllib.loads(text) == {}
     assert stat.S_IMODE((home / "denizen.toml").stat().st_mode) == 0o600
 
 
@@ -34,14 +33,37 @@ def test_init_leaves_a_file_that_is_there(denizen: Run, home: Path) -> None:
 
 
 def test_check_says_what_was_read_and_what_comes_of_it(denizen: Run, home: Path, repo: Path) -> None:
-    (home / "denizen.toml").write_text("model = 'offline'\n")
+    (home / "denizen.toml").write_text('# mine\nmodel = "offline"\nfallback_models = ["ollama:qwen3"]\n')
     ran = denizen("config", "check")
     assert ran.status == 0
     assert ran.out.splitlines() == [
         f"read       {home / 'denizen.toml'}",
-        "model      offline",
+        f"model      offline ({home / 'denizen.toml'}:2)",
+        "then       ollama:qwen3",
         f"workspace  {repo}",
     ]
+
+
+def test_check_says_where_the_model_comes_from_when_none_is_set(denizen: Run, home: Path) -> None:
+    lines = denizen("config", "check", ANTHROPIC_API_KEY="sk-planted-canary").out.splitlines()
+    assert lines[0] == f"read       nothing: {home / 'denizen.toml'} isn't there, the defaults hold"
+    assert lines[1].startswith("model      anthropic:")
+    assert lines[1].endswith("(none is set; there is ANTHROPIC_API_KEY)")
+
+
+def test_check_names_the_project_where_it_sets_the_model(denizen: Run, home: Path, repo: Path) -> None:
+    (home / "denizen.toml").write_text('model = "nobody:x"\n')
+    (repo / "denizen.toml").write_text('\n\nmodel = "offline"\n')
+    denizen("trust", str(repo))
+    assert f"model      offline ({repo / 'denizen.toml'}:3)" in denizen("config", "check").out.splitlines()
+
+
+def test_what_is_added_to_the_file_of_init_is_what_holds(denizen: Run, home: Path) -> None:
+    denizen("config", "init")
+    with (home / "denizen.toml").open("a") as file:
+        file.write('model = "offline"\n')
+    lines = (home / "denizen.toml").read_text().splitlines()
+    assert f"model      offline ({home / 'denizen.toml'}:{len(lines)})" in denizen("config", "check").out.splitlines()
 
 
 def test_check_names_every_mistake_and_its_place(denizen: Run, home: Path) -> None:

@@ -1,6 +1,7 @@
 """`denizen models`: providers, keys, local servers, windows and prices."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -65,5 +66,13 @@ def test_as_json_every_provider_is_a_line(denizen: Run) -> None:
     assert [model["name"] for model in offers["test"]["models"]] == ["test:scripted", "test:other"]
 
 
-def test_it_says_which_model_is_in_use(denizen: Run) -> None:
-    assert "model in use: test:scripted" in denizen("models").out
+def test_it_says_which_model_is_in_use_and_why(denizen: Run, home: Path) -> None:
+    assert f"model in use: test:scripted ({home / 'denizen.toml'}:1)" in denizen("models").out
+    (home / "denizen.toml").unlink()
+    assert "(none is set; there is GROQ_API_KEY)" in denizen("models", GROQ_API_KEY="sk-planted-canary").out
+
+
+def test_models_that_do_not_chat_are_not_shown(denizen: Run) -> None:
+    out = denizen("models", "openai").out
+    assert "openai:gpt-5-mini" in out
+    assert not [word for word in ("embedding", "whisper", "tts", "image", "realtime") if word in out]

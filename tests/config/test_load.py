@@ -125,6 +125,16 @@ def test_options_are_checked_like_the_file(machine: Machine) -> None:
             "model = offline",
             "HOME/denizen.toml is not valid TOML: Invalid value (at line 1, column 9). A text needs quotes.",
         ),
+        ("base_url = 1", ":1: base_url is not a setting. Did you mean memory.embeddings.base_url?"),
+        ("timeout = 1", ":1: timeout is not a setting. Did you mean web.timeout or packages.timeout?"),
+        (
+            "[agent]\nmax_tokens = 1\n[agent]\ntop_k = 1",
+            "(at line 3, column 7). That table is there already: write its settings below the first one.",
+        ),
+        (
+            "[agent]\ntop_k = 1\ntop_k = 2",
+            "Cannot overwrite a value (at end of document). That setting is there already: change the first one.",
+        ),
         (
             '[budget]\ncolour = "red"',
             "HOME/denizen.toml:2: budget.colour is not a setting. Known here: session_usd, day_usd.",
@@ -159,6 +169,14 @@ def test_a_mistake_is_told_with_its_place_and_what_is_right(machine: Machine, se
 
 def test_all_mistakes_are_told_at_once(machine: Machine) -> None:
     assert len(machine.refusal("a = 1\nb = 2\n[agent]\nc = 3").splitlines()) == 3
+
+
+def test_a_model_below_the_last_table_is_told_where_it_has_no_effect(machine: Machine) -> None:
+    table = '[memory.embeddings]\nmodel = "anthropic:m"\n'
+    (notice,) = machine.load(table).notices
+    assert notice.startswith(f"{machine.home}/denizen.toml:2: memory.embeddings.model has no effect without")
+    assert notice.endswith("The model that thinks is named above the first [table].")
+    assert machine.load(f'{table}base_url = "http://localhost:11434/v1"').notices == ()
 
 
 def test_a_value_that_may_be_a_secret_is_not_shown(machine: Machine) -> None:

@@ -4,8 +4,11 @@ import re
 import tomllib
 from pathlib import Path
 
+import pytest
+
 from denizen.config.load import load
 from denizen.config.reference import all_settings, starter_file
+from denizen.errors import ConfigError
 
 
 def test_every_setting_says_what_it_means() -> None:
@@ -34,3 +37,16 @@ def test_its_lines_are_the_defaults_when_their_mark_is_taken_away(tmp_path: Path
     (tmp_path / "denizen.toml").write_text(text)
     config = load(home=tmp_path, environ={}, cwd=tmp_path).config
     assert (config.agent, config.sandbox, config.policy) == (plain.agent, plain.sandbox, plain.policy)
+
+
+def test_what_is_added_at_its_end_is_in_no_table(tmp_path: Path) -> None:
+    (tmp_path / "denizen.toml").write_text(f'{starter_file()}model = "ollama:qwen3"\n[agent]\nmax_iterations = 7\n')
+    config = load(home=tmp_path, environ={}, cwd=tmp_path).config
+    assert (config.model, config.agent.max_iterations) == ("ollama:qwen3", 7)
+
+
+def test_a_default_that_is_changed_without_its_table_is_told_its_place(tmp_path: Path) -> None:
+    text = starter_file().replace("#max_iterations = 25", "max_iterations = 7")
+    (tmp_path / "denizen.toml").write_text(text)
+    with pytest.raises(ConfigError, match=r"Did you mean agent\.max_iterations\?"):
+        load(home=tmp_path, environ={}, cwd=tmp_path)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from denizen.cli.chosen import chosen_by
 from denizen.cli.home import home
 from denizen.cli.output import write
 from denizen.cli.text import printable
@@ -41,12 +42,20 @@ def init() -> None:
 @click.option("--config", "file", type=click.Path(path_type=Path), help="Check this file in place of the home's.")
 @click.option("--workspace", type=click.Path(exists=True, file_okay=False, path_type=Path), help="As seen from here.")
 def check(file: Path | None, workspace: Path | None) -> None:
-    """Read the settings as a turn would, and say what is wrong; the exit status is 2 where something is."""
+    """Read the settings as a turn would, and say what comes of them, or what is wrong.
+
+    The exit status is 2 where something is.
+    """
     loaded = load(file, workspace=workspace)
     agent = Agent(loaded.config, environ=loaded.environ)
-    for source in loaded.sources:
-        write(f"read       {source}\n")
-    write(f"model      {agent.model.name}\n")
-    write(f"workspace  {printable(str(agent.workspace))}\n")
+    _say("read", *map(str, loaded.sources or [f"nothing: {home() / 'denizen.toml'} isn't there, the defaults hold"]))
+    _say("model", f"{agent.model.name} ({chosen_by(loaded, agent.model.name)})")
+    _say("then", *loaded.config.fallback_models)
+    _say("workspace", str(agent.workspace))
     for text in loaded.notices:
         click.secho(printable(text), fg="yellow", err=True)
+
+
+def _say(what: str, *found: str) -> None:
+    """A line for each thing that was found."""
+    write("".join(f"{what:11}{printable(each)}\n" for each in found))

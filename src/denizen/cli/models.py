@@ -7,6 +7,7 @@ from importlib.util import find_spec
 import click
 import msgspec
 
+from denizen.cli.chosen import chosen_by
 from denizen.cli.output import write
 from denizen.cli.table import print_table
 from denizen.config.load import Loaded, load
@@ -57,8 +58,8 @@ def models(provider: str | None, as_json: bool) -> None:
         write("\n")
     rows = [_row(model) for offer in offers for model in offer.models]
     print_table(("model", "window", "in $", "out $"), rows, right=("window", "in $", "out $"))
-    chosen = loaded.config.model or f"{first_there(loaded.config, loaded.environ)} (the first that is there)"
-    write(f"\nmodel in use: {chosen}\n")
+    name = loaded.config.model or first_there(loaded.config, loaded.environ)
+    write(f"\nmodel in use: {name} ({chosen_by(loaded, name)})\n")
 
 
 def _names(loaded: Loaded, provider: str | None) -> list[str]:

@@ -67,7 +67,7 @@ def _unknown(path: KeyPath, key: str, known: Mapping[str, Any]) -> str:
         *_at_the_top(path, key),
         *_elsewhere(key),
     ]
-    hint = f"Did you mean {nearest[0]}?" if nearest else f"Known here: {', '.join(known)}."
+    hint = f"Did you mean {' or '.join(nearest)}?" if nearest else f"Known here: {', '.join(known)}."
     return f"{dotted((*path, key))} is not a setting. {hint}"
 
 
@@ -77,10 +77,13 @@ def _at_the_top(path: KeyPath, key: str) -> list[str]:
     return [f"{name}, above the first [table]"] if name else []
 
 
-def _elsewhere(key: str) -> list[str]:
-    """The settings of that very name in another table."""
-    tables = [(name, field.type) for name, field in fields(Config).items() if is_table(field.type)]
-    return [f"{name}.{key}" for name, kind in tables if key in fields(kind)]
+def _elsewhere(key: str, table: type[msgspec.Struct] = Config, path: KeyPath = ()) -> Iterator[str]:
+    """The settings of that very name in other tables."""
+    if path and key in fields(table):
+        yield dotted((*path, key))
+    for name, field in fields(table).items():
+        if is_table(field.type):
+            yield from _elsewhere(key, field.type, (*path, name))
 
 
 def _mismatch(path: KeyPath, kind: Any, value: Any) -> str:

@@ -2,7 +2,7 @@
 
 import functools
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -111,7 +111,7 @@ class _Reading:
         source = parse(as_text(data, path), str(path))
         settings = self.checked(source)
         self.sources.append(path)
-        self.notices.extend(secret_notices(source, path))
+        self.notices.extend([*secret_notices(source, path), *_without_effect(source)])
         return settings
 
     def project(self, config: Config, *, besides: Path) -> dict[str, Any]:
@@ -156,6 +156,16 @@ def _check_rules(rules: list[Rule], source: Source) -> None:
             check_examples(rule)
         except ConfigError as error:
             raise ConfigError(f"{source.place(('policy', 'rules', number))}: {error}") from error
+
+
+def _without_effect(source: Source) -> Iterator[str]:
+    """What was meant for the top of a file, and stands below a table that has a setting of the same name."""
+    embeddings = source.data.get("memory", {}).get("embeddings", {})
+    if embeddings.get("model") and not embeddings.get("base_url"):
+        yield (
+            f"{source.place(('memory', 'embeddings', 'model'))}: memory.embeddings.model has no effect without a "
+            f"memory.embeddings.base_url. The model that thinks is named above the first [table]."
+        )
 
 
 def _merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

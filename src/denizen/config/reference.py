@@ -14,7 +14,8 @@ from denizen.config.kinds import describe, fields, is_table
 from denizen.config.write import to_toml
 
 _HEAD = """\
-# Denizen's settings. Lines without a space after the # show the defaults: take the # away to change them.
+# Denizen's settings. Lines without a space after the # show the defaults. To change one, take its # away, and the # of
+# the [table] that it stands below. `denizen config check` says what was understood.
 # `${NAME}` stands for a variable of the environment, or of the file .env beside this one: the place for keys.
 
 """
@@ -39,7 +40,10 @@ def all_settings() -> Iterator[Setting]:
 
 
 def starter_file() -> str:
-    """A first `denizen.toml`: every setting with its meaning and default, commented out."""
+    """A first `denizen.toml`: every setting and table with its meaning and default, commented out.
+
+    So what somebody adds at its end is not in the last table.
+    """
     return _HEAD + "".join(_lines(setting) for setting in all_settings() if "[]" not in setting.name)
 
 
@@ -76,5 +80,5 @@ def _docs() -> dict[tuple[str, str], str]:
 
 def _lines(setting: Setting) -> str:
     if setting.type == "a table" and not setting.default:
-        return f"\n# {setting.doc}\n{'#' * setting.name.endswith('NAME')}[{setting.name}]\n"
+        return f"\n# {setting.doc}\n#[{setting.name}]\n"
     return f"# {setting.doc}\n#{setting.name.rpartition('.')[2]} = {setting.default or '…'}\n"

@@ -12,6 +12,13 @@ from denizen.errors import ConfigError
 KeyPath = tuple[str | int, ...]
 """The keys and indices that lead to a setting."""
 
+_HINTS = {
+    "Invalid value": " A text needs quotes.",
+    "Cannot declare": " That table is there already: write its settings below the first one.",
+    "Cannot overwrite": " That setting is there already: change the first one.",
+}
+"""What to do, by how tomllib begins."""
+
 _LINES_SEARCHED = 1000
 _MOST_NESTED = 50
 
@@ -35,7 +42,7 @@ def parse(text: str, name: str) -> Source:
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        hint = " A text needs quotes." if str(error).startswith("Invalid value") else ""
+        hint = next((hint for beginning, hint in _HINTS.items() if str(error).startswith(beginning)), "")
         raise ConfigError(f"{name} is not valid TOML: {error}.{hint}") from error
     except RecursionError as error:
         raise ConfigError(f"{name} is nested too deeply.") from error
