@@ -54,7 +54,7 @@ async def test_what_the_user_changed_meanwhile_is_not_overwritten(shadow: Shadow
     (workspace / "b").unlink()
     (workspace / "d").write_text("mine")
     was = tree(workspace)
-    with pytest.raises(Conflict, match=r"last checkpoint: a, b, d\. Keep a copy") as refused:
+    with pytest.raises(Conflict, match=r"last checkpoint: a, b, d\. Put those changes elsewhere") as refused:
         await shadow.restore(before, expect=after)
     assert refused.value.paths == ["a", "b", "d"]
     assert tree(workspace) == was

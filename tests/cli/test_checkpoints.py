@@ -93,7 +93,7 @@ def test_changes_by_hand_are_overwritten_by_force_only(denizen: Run, base: str, 
     (repo / "hello.py").write_text("mine\n")
     ran = denizen("checkpoints", "restore", "base", "--yes")
     assert ran.status == 1
-    assert "changed since the last checkpoint: hello.py" in ran.err
+    assert "changed since the last checkpoint: hello.py. Keep a copy of what matters, or add --force:" in ran.err
     assert (repo / "made").exists()
     before = denizen("checkpoints", "restore", "base", "--force").out.strip()
     assert (repo / "hello.py").read_text() == 'print("hello")\n'

@@ -315,7 +315,7 @@ async def test_what_the_user_changed_meanwhile_is_not_overwritten(play: Play, pr
 
     _, requests = await play(*SPOILT, tools=[spoil], io=Typing())
     assert (project / FILE).read_text() == "My own words\n"
-    assert "The files stay as they are. Not restored, as this would overwrite" in told(requests)[1]
+    assert "The files stay as they are. Nothing was touched, as that would overwrite" in told(requests)[1]
 
 
 @pytest.mark.needs("git")

@@ -111,7 +111,7 @@ async def test_what_the_user_changed_since_is_not_overwritten_unless_told_to(
     agent = agent_of(*writes("a.txt", "one"))
     session = await talk(agent, "first")
     (project / "a.txt").write_text("mine now")
-    with pytest.raises(Conflict, match=r"a\.txt"):
+    with pytest.raises(Conflict, match=r"a\.txt\. Keep a copy of what matters, or force it \(in a chat: /undo force"):
         await undo(agent, session)
     assert said(session) == ["first"]
     assert (project / "a.txt").read_text() == "mine now"

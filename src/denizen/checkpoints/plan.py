@@ -13,15 +13,20 @@ from denizen.errors import DenizenError
 
 _NAMED = 10
 """Paths that a message names."""
+_ADVICE = "Put those changes elsewhere first."
 
 
 class Conflict(DenizenError):
-    """Restoring would overwrite what somebody else changed meanwhile, `paths`; nothing was touched."""
+    """Restoring would overwrite what somebody else changed meanwhile, `paths`; nothing was touched.
 
-    def __init__(self, paths: Sequence[str]) -> None:
+    `force` is what whoever asked may do to have it all the same, where there is such a thing.
+    """
+
+    def __init__(self, paths: Sequence[str], force: str = "") -> None:
+        advice = f"Keep a copy of what matters, or {force}: that can be undone, too." if force else _ADVICE
         super().__init__(
-            f"Not restored, as this would overwrite what was changed since the last checkpoint: {named(paths)}. "
-            "Keep a copy of what matters, or use force: that can be undone, too."
+            f"Nothing was touched, as that would overwrite what was changed since the last checkpoint: {named(paths)}. "
+            f"{advice}"
         )
         self.paths = paths
 

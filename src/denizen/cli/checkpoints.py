@@ -113,7 +113,7 @@ def restore(checkpoint: str, *, force: bool, yes: bool, session: str, workspace:
     shadow = _shadow(workspace)
     would = asyncio.run(shadow.preview(checkpoint))
     if would.since and not force:
-        raise Conflict(would.since)
+        raise Conflict(would.since, "add --force")
     if would.paths and not yes and sys.stdin.isatty():
         question = f"Change {counted(len(would.paths), 'file')} ({printable(named(would.paths))})?"
         click.confirm(question, abort=True, err=True)

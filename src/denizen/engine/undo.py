@@ -1,12 +1,13 @@
 """Taking the last turn back, and forward again: files and conversation together (design, "Undo")."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from denizen.checkpoints import Shadow
+from denizen.checkpoints import Conflict, Shadow
 from denizen.engine.resume import UNDONE, unfinished
 from denizen.engine.snapshots import AFTER, BEFORE, Pair, Stretch, ours_alone, stretch_of
 from denizen.entries import AnyEntry, AssistantEntry, CheckpointEntry, EndEntry, StateEntry, ToolEntry, UserEntry
@@ -46,7 +47,8 @@ async def undo(agent: "Agent", session: Session, *, force: bool = False) -> str:
         raise DenizenError("There is nothing to undo.")
     before, said = session.entries[first - 1].id, _said(session.entries[first])
     await _keep_open(agent.checkpoints, session)
-    await take_back(agent.checkpoints, session, stretch_of(session.entries[first:]), to=before, force=force)
+    with _told_how():
+        await take_back(agent.checkpoints, session, stretch_of(session.entries[first:]), to=before, force=force)
     return said
 
 
@@ -55,7 +57,8 @@ async def redo(agent: "Agent", session: Session, *, force: bool = False) -> str:
     last = session.entries[-1] if session.entries else None
     if not isinstance(last, StateEntry) or last.name != UNDONE:
         raise DenizenError("There is nothing to redo: nothing was undone, or something was said since.")
-    await _go(agent.checkpoints, session, msgspec.convert(last.value, Way), force=force)
+    with _told_how():
+        await _go(agent.checkpoints, session, msgspec.convert(last.value, Way), force=force)
     first = _last_turn(session.entries)
     return "" if first is None else _said(session.entries[first])
 
@@ -106,6 +109,15 @@ async def finish_undo(checkpoints: Shadow | None, session: Session) -> None:
         raise DenizenError(
             f"An undo was cut off, and can't be finished: {why} The conversation stays as it was; open it again."
         ) from why
+
+
+@contextmanager
+def _told_how() -> Generator[None]:
+    """Lets the person know how to overwrite what they changed."""
+    try:
+        yield
+    except Conflict as why:
+        raise Conflict(why.paths, "force it (in a chat: /undo force, /redo force)") from why
 
 
 async def _go(checkpoints: Shadow | None, session: Session, way: Way, *, force: bool) -> None:
