@@ -1,10 +1,19 @@
 """`denizen doctor`: what was found, and what to do about it."""
 
+import socket
 from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Run
 from tests.cli.model import Model, lists
+
+
+@pytest.fixture
+def nobody() -> str:
+    """An address on this machine where nobody listens."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
 
 
 def found(text: str, subject: str) -> str:
@@ -16,14 +25,16 @@ def found(text: str, subject: str) -> str:
 
 
 def test_everything_is_looked_at(denizen: Run, model: Model) -> None:
+    model.plays(lists("scripted"))
     ran = denizen("doctor")
     assert ran.status == 0
-    subjects = [line[2:16].strip() for line in ran.out.splitlines() if line[0] in "✓!✗"]
+    subjects = [line[2:16].strip() for line in ran.out.splitlines() if line.startswith(("✓", "!", "✗"))]
     assert subjects == [
         "python",
         "home",
         "disk",
         "configuration",
+        "workspace",
         "keys",
         "local servers",
         "model",
@@ -44,12 +55,52 @@ def test_without_a_key_it_is_usable_and_says_how_to_have_more(denizen: Run) -> N
     ran = denizen("doctor")
     assert ran.status == 0
     assert "offline" in found(ran.out, "model")
-    assert "→ Set a key" in found(ran.out, "model")
+    assert "set a key like ANTHROPIC_API_KEY" in found(ran.out, "model")
+    assert "none of ollama, lmstudio, vllm, llamacpp answers" in found(ran.out, "local servers")
+    assert ran.out.endswith('\n\nDenizen can be used: denizen ask "List the files"\n')
 
 
 def test_a_local_server_is_found(denizen: Run, model: Model) -> None:
     model.plays(lists("scripted"))
-    assert model.server.base_url in found(denizen("doctor").out, "local servers")
+    out = denizen("doctor").out
+    assert f"test at {model.server.base_url}" in found(out, "local servers")
+    assert found(out, "model").startswith("✓ model         test:scripted (")
+
+
+def test_a_model_whose_server_does_not_run_makes_it_unusable(denizen: Run, home: Path, nobody: str) -> None:
+    (home / "denizen.toml").write_text(f'model = "ollama:qwen3"\n[providers.ollama]\nbase_url = "{nobody}"\n')
+    ran = denizen("doctor")
+    assert ran.status == 1
+    assert f"✗ model         ollama:qwen3: no server answers at {nobody}." in ran.out
+    assert "→ Start it, or set providers.ollama.base_url" in found(ran.out, "model")
+    assert ran.out.endswith("\n\nDenizen can't be used before what is marked ✗ is mended.\n")
+
+
+def test_a_model_whose_server_does_not_run_has_one_that_goes_on(denizen: Run, home: Path, nobody: str) -> None:
+    (home / "denizen.toml").write_text(
+        f'model = "ollama:qwen3"\nfallback_models = ["offline"]\n[providers.ollama]\nbase_url = "{nobody}"\n'
+    )
+    ran = denizen("doctor")
+    assert ran.status == 0
+    assert found(ran.out, "model").startswith("! model")
+    assert found(ran.out, "fallback") == "✓ fallback      offline"
+
+
+def test_a_model_that_a_local_server_lacks_is_told_with_those_it_has(denizen: Run, model: Model) -> None:
+    model.plays(lists("qwen3:latest", "gemma3:4b"))
+    ran = denizen("doctor")
+    assert ran.status == 0
+    assert "test:scripted: the server at" in found(ran.out, "model")
+    assert "name one that it has: qwen3:latest, gemma3:4b." in found(ran.out, "model")
+
+
+def test_a_model_without_a_tag_is_the_latest(denizen: Run, model: Model) -> None:
+    model.plays(lists("scripted:latest"))
+    assert found(denizen("doctor").out, "model").startswith("✓ model")
+
+
+def test_the_workspace_is_that_of_a_turn_begun_here(denizen: Run, repo: Path) -> None:
+    assert str(repo) in found(denizen("doctor").out, "workspace")
 
 
 def test_a_wrong_configuration_makes_it_unusable(denizen: Run, home: Path) -> None:

@@ -7,39 +7,28 @@ import stat
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal, NamedTuple
 
 import click
 
+from denizen.cli.doctor_models import model_findings
+from denizen.cli.finding import Finding
 from denizen.cli.home import home
 from denizen.cli.output import write
 from denizen.cli.text import printable
-from denizen.clock import SystemClock
 from denizen.config import Config
-from denizen.config.home import ensure_home
+from denizen.config.home import ensure_home, located
 from denizen.config.load import Loaded, load
 from denizen.errors import ConfigError
-from denizen.models import open_model
-from denizen.models.local import served_models
-from denizen.models.providers import PROVIDERS
-from denizen.models.reach import reach
 from denizen.tools.sandbox import choose_sandbox
 
 _LITTLE_SPACE = 500_000_000
 _NO_SPACE = 20_000_000
 _INDENT = 16
+_USABLE = 'Denizen can be used: denizen ask "List the files"'
+_UNUSABLE = "Denizen can't be used before what is marked ✗ is mended."
 _UNLIMITED = 10_000
-
-
-class Finding(NamedTuple):
-    """What was looked at, how it is, what was found, and what to do about it."""
-
-    state: Literal["fine", "improvable", "broken"]
-    subject: str
-    found: str
-    advice: str = ""
 
 
 _SIGNS = {"fine": ("✓", "green"), "improvable": ("!", "yellow"), "broken": ("✗", "red")}
@@ -58,6 +47,7 @@ def doctor() -> int:
         if finding.advice:
             write(f"{'':{_INDENT}}{_folded(f'→ {finding.advice}')}")
         broken = broken or finding.state == "broken"
+    write(f"\n{_UNUSABLE if broken else _USABLE}\n")
     return int(broken)
 
 
@@ -74,10 +64,10 @@ def _findings() -> Iterator[Finding]:
         loaded = load()
     except ConfigError as error:
         yield Finding("broken", "configuration", str(error), "Mend the file; `denizen config check` reads it again.")
-        loaded = Loaded(Config(), os.environ, frozenset(), (), ())
+        loaded = Loaded(located(Config(), environ=os.environ, cwd=Path.cwd()), os.environ, frozenset(), (), ())
     else:
         yield from _configuration(loaded)
-    yield from _models(loaded.config, loaded.environ)
+    yield from model_findings(loaded)
     yield _sandbox(loaded)
     yield _program("git", "Install git: without it there is no history to look at.")
     yield _program("rg", "Install ripgrep: without it, searching a large folder is slower.")
@@ -105,22 +95,7 @@ def _configuration(loaded: Loaded) -> Iterator[Finding]:
     yield Finding("fine", "configuration", read or "the defaults (`denizen config init` makes a file to change them)")
     for text in loaded.notices:
         yield Finding("improvable", "configuration", text)
-
-
-def _models(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]:
-    ways = [reach(name, config, environ) for name in dict.fromkeys((*config.providers, *PROVIDERS))]
-    keys = [f"{way.provider.name} ({way.keys[0].source})" for way in ways if way.keys]
-    servers = [way.base_url for way in ways if way.provider.local and served_models(way.base_url)]
-    yield Finding("fine", "keys", ", ".join(keys) or "none")
-    yield Finding("fine", "local servers", ", ".join(servers) or "none")
-    try:
-        name = open_model(config, environ=environ, clock=SystemClock()).name
-    except ConfigError as error:
-        yield Finding("broken", "model", str(error), "`denizen models` shows those that can be used.")
-        return
-    advice = "Set a key like ANTHROPIC_API_KEY, or start a local server like ollama, for a language model."
-    offline = name == "offline"
-    yield Finding("improvable" if offline else "fine", "model", name, advice if offline else "")
+    yield Finding("fine", "workspace", f"{loaded.config.workspace}, where the agent works when it is started here")
 
 
 def _sandbox(loaded: Loaded) -> Finding:
