@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import datetime, timezone
 
 import msgspec
 
@@ -27,7 +27,9 @@ def stamped(message: UserMessage) -> UserMessage:
     """The message with the time it was said at, which the prompt can't hold without changing at each call."""
     if message.at is None:
         return message
-    stamp = _stamp(message.at.replace(second=0, microsecond=0, tzinfo=None), message.at.tzname() or "")
+    offset = message.at.utcoffset()
+    zone = "" if offset is None else str(timezone(offset))  # a zone's own name is not in the transcript
+    stamp = _stamp(message.at.replace(second=0, microsecond=0, tzinfo=None), zone)
     return msgspec.structs.replace(message, content=[*message.content, stamp])
 
 
