@@ -18,12 +18,34 @@ def talked(denizen: Run, model: Model, repo: Path) -> str:
     return "talk"
 
 
-def test_list_is_a_table_of_what_matters(denizen: Run, talked: str) -> None:
+def test_list_is_a_table_of_what_matters(denizen: Run, talked: str, repo: Path) -> None:
     titles, row = denizen("sessions", "list").out.splitlines()
-    assert titles.split() == ["name", "when", "model", "tokens", "cost", "ended", "title"]
+    assert titles.split() == ["name", "when", "model", "tokens", "cost", "ended", "folder", "title"]
     assert row.split()[0] == "talk"
     assert row.split()[2:4] == ["test:scripted", "150"]
-    assert row.endswith("  answered  How long is long.txt?")
+    assert row.endswith(f"  answered  {repo}  How long is long.txt?")
+
+
+def test_list_has_folders_as_a_person_writes_them(denizen: Run, model: Model, environ: dict[str, str]) -> None:
+    folder = Path(environ["HOME"]) / "src" / "shop"
+    folder.mkdir(parents=True)
+    model.plays("Hello.")
+    denizen("ask", "--session", "s", "--workspace", str(folder), "hi")
+    assert denizen("sessions", "list").out.splitlines()[1].endswith("  ~/src/shop  hi")
+
+
+def test_list_on_a_narrow_terminal_has_the_end_of_a_folder_and_the_title(
+    denizen: Run, model: Model, on_terminal: OnTerminal, environ: dict[str, str]
+) -> None:
+    folder = Path(environ["HOME"]) / "src" / "a-long-name-of-a-customer" / "shop"
+    folder.mkdir(parents=True)
+    model.plays("Hello.")
+    denizen("ask", "--session", "s", "--workspace", str(folder), "What is sold here, and to whom?")
+    screen = on_terminal("sessions", "list")
+    assert screen.end() == 0
+    titles, row = screen.text.splitlines()
+    assert titles.split() == ["name", "when", "cost", "ended", "folder", "title"]
+    assert row.endswith("…/shop  What is sold here, and to whom?")
 
 
 def test_list_as_json_has_every_detail(denizen: Run, talked: str, repo: Path) -> None:

@@ -1,6 +1,7 @@
 """`denizen sessions`: the conversations that are kept."""
 
 import asyncio
+import os
 import sys
 from collections.abc import Sequence
 from datetime import datetime
@@ -15,13 +16,17 @@ from denizen.cli.markdown import markdown
 from denizen.cli.options import new_name
 from denizen.cli.output import write
 from denizen.cli.table import print_table
-from denizen.cli.text import printable
+from denizen.cli.text import printable, width
 from denizen.clock import SystemClock
 from denizen.config.files import write_private
+from denizen.config.home import user_folder
 from denizen.entries import AnyEntry
 from denizen.ports import SessionInfo
 
-TITLES = ("name", "when", "model", "tokens", "cost", "ended", "title")
+TITLES = ("name", "when", "model", "tokens", "cost", "ended", "folder", "title")
+
+FOLDER = 28
+"""Cells of a folder on a terminal."""
 
 
 @click.group()
@@ -49,6 +54,7 @@ def print_sessions(found: Sequence[SessionInfo], *, as_json: bool = False) -> No
             [_row(info, datetime.now().astimezone()) for info in found],
             elastic="title",
             right=("tokens", "cost"),
+            spare=("tokens", "model", "cost"),
         )
     else:
         click.echo("There are no sessions yet.", err=True)
@@ -118,8 +124,21 @@ def _row(info: SessionInfo, now: datetime) -> tuple[str, ...]:
         f"{info.tokens:,}" if info.tokens else "",
         f"${info.cost_usd:.4f}" if info.cost_usd else "",
         info.stop_reason.replace("_", " "),
+        _folder(info.workspace),
         info.title,
     )
+
+
+def _folder(path: str) -> str:
+    """A folder as a person writes it; on a terminal the end of a long one."""
+    own = f"{user_folder(os.environ)}/"
+    path = f"~/{path[len(own) :]}" if path.startswith(own) else path
+    if not sys.stdout.isatty():
+        return path
+    parts = path.split("/")
+    while width("/".join(parts)) > FOLDER and len(parts) > 2:
+        parts[:2] = ["…"]
+    return "/".join(parts)
 
 
 def _when(then: datetime, now: datetime) -> str:
