@@ -21,11 +21,13 @@ def test_oldest_go_when_all_are_too_large() -> None:
     assert kept(recent) == "bc"
 
 
-def test_what_is_too_large_by_itself_leaves_nothing() -> None:
+def test_what_is_too_large_by_itself_is_not_kept_and_displaces_nothing() -> None:
     recent = Recent[str](most=9, room=10)
     recent.put("a", "a", 1)
+    recent.put("b", "b", 2)
     recent.put("b", "b", 11)
-    assert kept(recent) == ""
+    recent.put("c", "c", 11)
+    assert kept(recent) == "a"
 
 
 def test_what_is_put_again_is_the_latest_and_counts_once() -> None:

@@ -7,7 +7,10 @@ Value = TypeVar("Value")
 
 
 class Recent(Generic[Value]):
-    """Values by key: at most `most`, whose sizes together are at most `room`. Those that were put in first go first."""
+    """Values by key: at most `most`, whose sizes together are at most `room`. Those that were put in first go first.
+
+    What is larger than that is not kept, and displaces nothing.
+    """
 
     def __init__(self, most: int, room: int) -> None:
         self._most = most
@@ -18,6 +21,8 @@ class Recent(Generic[Value]):
     def put(self, key: str, value: Value, size: int) -> None:
         """Keep a value in place of the one that the key had."""
         self.take(key)
+        if size > self._room:
+            return
         self._values[key] = value, size
         self._size += size
         while self._size > self._room or len(self._values) > self._most:

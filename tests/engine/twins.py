@@ -1,21 +1,26 @@
 """An agent that has had a session before, and one that begins anew in its place: both must ask the model the same."""
 
 import shutil
-from collections.abc import AsyncGenerator, AsyncIterator
+import subprocess
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from denizen import Agent, Config, run_agent
-from denizen.config.settings import PolicySettings, ProviderSettings, Rule
-from denizen.errors import DenizenError
+from denizen import Agent, load_config, run_agent
 from denizen.events import RunResult
 from denizen.messages import AssistantMessage, UserMessage
-from denizen.ports import Session
+from denizen.sessions import JsonlStore
 from denizen.testing import FakeClock, LoopbackOpenAI
 
-ASKING = PolicySettings(rules=[Rule(tool="write", decide="ask")])
-"""Nobody is there to answer what is asked, so a turn that writes is parked."""
+SETTINGS = """
+model = "test:scripted"
+[providers.test]
+base_url = "{}"
+[policy]
+rules = [{{ tool = "write", match = "*asked*", decide = "ask" }}]
+"""
+"""Nobody is there to answer what is asked, so a turn that would write such a file is parked."""
 
 
 class Twins:
@@ -24,19 +29,18 @@ class Twins:
     def __init__(self, folder: Path, server: LoopbackOpenAI, agents: AsyncExitStack) -> None:
         self.home, self.workspace = folder / "home", folder / "workspace"
         self.home.mkdir(mode=0o700)
-        self.workspace.mkdir()
+        subprocess.run(["git", "init", "--quiet", self.workspace], check=True)
+        (self.home / "denizen.toml").write_text(SETTINGS.format(server.base_url))
+        (self.home / "denizen.toml").chmod(0o600)
         self.server = server
         self._agents = agents
         self._clock = FakeClock(datetime.now(UTC))  # other processes have the real one
         self.kept, self.other = self.agent(self.home), self.agent(self.home)
-        self.file = self.kept.store.path("work")
+        self.file = JsonlStore(self.home / "sessions", clock=self._clock).path("work")
 
     def agent(self, home: Path) -> Agent:
         """One of that home, which begins anew."""
-        server = ProviderSettings(base_url=self.server.base_url)
-        config = Config(
-            home=home, workspace=self.workspace, model="test:scripted", providers={"test": server}, policy=ASKING
-        )
+        config = load_config(home=home, workspace=self.workspace, environ={})
         agent = Agent(config, clock=self._clock, environ={})
         self._agents.push_async_callback(agent.close)
         return agent
@@ -48,14 +52,20 @@ class Twins:
         self.server.say(*replies)
         return await run_agent(message, session_key="work", agent=agent)
 
-    async def next_requests(self, message: str | None = "and then?") -> tuple[str, str]:
-        """What a fresh agent asks the model next in a copy of the home, and what `kept` asks."""
+    async def the_model_is_asked(self, told: Sequence[str], untold: Sequence[str] = ()) -> None:
+        """The next request of `kept` is the one of an agent that begins anew in a copy of the home.
+
+        What was said before has the words `told`, and no text that begins with one of `untold`.
+        """
         copy = self.home.with_name("copy")
         shutil.copytree(self.home, copy)
-        await self.turn(self.agent(copy), message, "fine")
-        await self.turn(self.kept, message, "fine")
+        await self.turn(self.agent(copy), "and then?", "fine")
+        await self.turn(self.kept, "and then?", "fine")
         fresh, kept = [request.body.decode() for request in self.server.requests[-2:]]
-        return fresh, kept
+        assert kept == fresh
+        said = kept.partition('"messages":')[2]
+        assert [word for word in told if word not in said] == []
+        assert [word for word in untold if f'"{word}' in said] == []
 
 
 @asynccontextmanager
