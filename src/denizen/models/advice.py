@@ -34,7 +34,7 @@ def _clauses(error: ModelError, profile: Profile, refused: Sequence[str], *, alo
     if says_no_such_model(error.status, told):
         yield _another_model(profile.name, local=local)
     elif says_no_tools(told):
-        yield 'take a model that calls tools, or set agent.actions to "shell": what it does then stands in its text'
+        yield 'take a model that calls tools, or let it act by commands in its text: agent.actions = "shell"'
     elif says_untrusted(told):
         yield "if you trust that server, name the file with its certificate in SSL_CERT_FILE"
     elif todo := _by_kind(error, profile.name.partition(":")[0], refused, local=local):
@@ -53,10 +53,10 @@ def _by_kind(error: ModelError, provider: str, refused: Sequence[str], *, local:
             return _smaller(provider, local=local)
         case "rate_limit":
             return "" if error.retry_after else "ask again in a minute"
-        case "timeout" if local:
-            return f"start it, or see its log; where it listens is set by providers.{provider}.base_url"
+        case "timeout" if error.status:
+            return "see the server's log" if local else "ask again later"
         case "timeout":
-            return "ask again later" if error.status else _look_at_the_network(provider)
+            return _look_at_the_server(provider) if local else _look_at_the_network(provider)
         case "unknown":
             return _address(error.status, provider)
 
@@ -65,15 +65,13 @@ def _another_model(name: str, *, local: bool) -> str:
     provider, _, model = name.partition(":")
     if local:
         return f"those that are there: `denizen models {provider}`"
-    known = [one.id for one in known_models(provider)]
+    known, listed = [one.id for one in known_models(provider)], f"all: `denizen models {provider}`"
     if not known:
         return f"a model is named as its provider does: {provider}:NAME"
     if model in known:
         return f"the name is right, so this key may not use it; others: `denizen models {provider}`"
     near = ", ".join(f"{provider}:{each}" for each in _nearest(model, known))
-    return (
-        f"the nearest known: {near}; all: `denizen models {provider}`" if near else f"all: `denizen models {provider}`"
-    )
+    return f"the nearest known: {near}; {listed}" if near else listed
 
 
 def _nearest(name: str, names: Sequence[str]) -> list[str]:
@@ -98,6 +96,10 @@ def _smaller(provider: str, *, local: bool) -> str:
     todo = "begin a new session, attach less, or take a model that sees more"
     hosted = provider in PROVIDERS and not local
     return todo if hosted else f"{todo}; set providers.{provider}.context_window to what this one sees"
+
+
+def _look_at_the_server(provider: str) -> str:
+    return f"see that the server runs, and its log; where it listens is set by providers.{provider}.base_url"
 
 
 def _look_at_the_network(provider: str) -> str:

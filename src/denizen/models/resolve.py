@@ -87,7 +87,7 @@ class _Opener:
     def _wired(self, way: Reach, model: str) -> Iterator[Candidate]:
         """A model behind HTTP."""
         if missing := way.missing():
-            raise ConfigError(f"There is no key for {way.provider.name}: {missing}; see {way.provider.console}")
+            raise ConfigError(f"There is no key for {way.provider.name}: {missing} (made at {way.provider.console})")
         for key in way.keys or [Key("default", "", f"providers.{way.provider.name}.auth_profiles")]:
             yield Candidate(
                 f"{way.provider.name}:{model}",
@@ -156,7 +156,7 @@ def _usual_model(way: Reach) -> str:
         return usual
     if served := served_models(way.base_url) if way.provider.local else []:
         return served[0]
-    told = f"at {way.base_url} no server answers that has one" if way.provider.local else "it has no usual one"
+    told = f"no server at {way.base_url} tells of one; is it running?" if way.provider.local else "it has no usual one"
     raise ConfigError(f"Name a model of {name} ({name}:MODEL): {told}")
 
 
