@@ -150,7 +150,7 @@ async def test_lists_the_files(ask: Ask, question: str) -> None:
         ("list the tools folder", "There are 5 files in `tools`:"),
         ("ls src/shop", "There are 3 files in `src/shop`:"),
         ("list the require files", "There is 1 file with `require` in the name:"),
-        ("list the Haskell files", "There are no Haskell files."),
+        ("list the Haskell files", "There are no Haskell files here."),
     ],
 )
 async def test_lists_some_of_the_files(ask: Ask, question: str, heading: str) -> None:
@@ -164,6 +164,69 @@ async def test_lists_many_files_by_folder(ask: Ask, workshop: Path) -> None:
     assert reply.startswith("There are 95 files:")
     assert "src/  83 files" in reply
     assert "Makefile" in reply
+
+
+async def test_many_files_below_one_folder_are_told_by_the_folders_in_it(ask: Ask, workshop: Path) -> None:
+    for number in range(80):
+        (workshop / f"src/shop/part{number}.py").touch()
+    (workshop / "src/run.py").touch()
+    reply = (await ask("which python files are there?")).reply
+    assert reply.startswith("There are 84 python files:")
+    assert "src/run.py\nsrc/shop/  83 files" in reply
+
+
+async def test_an_empty_folder_is_said_to_be_empty(ask: Ask, workshop: Path) -> None:
+    shutil.rmtree(workshop)
+    _git(workshop.parent, "init", "--quiet", str(workshop))
+    for question in ("what language is this?", "list the files"):
+        assert (await ask(question)).reply == "There are no files here."
+    assert (await ask("what changed recently?")).reply == "There are no commits here yet."
+
+
+@pytest.mark.parametrize(
+    "question", ["which tests are there?", "what tests are there", "where are the tests?", "list the unit tests"]
+)
+async def test_files_of_tests_are_known_by_their_names(ask: Ask, workshop: Path, question: str) -> None:
+    for path in (
+        "test_cart.py",
+        "web/app.test.ts",
+        "tools/scale_test.go",
+        "node_modules/x/test_theirs.py",
+        "contest.py",
+    ):
+        (workshop / path).parent.mkdir(exist_ok=True, parents=True)
+        (workshop / path).touch()
+    reply = (await ask(question)).reply
+    assert reply == "There are 3 test files:\n\n```\ntest_cart.py\ntools/scale_test.go\nweb/app.test.ts\n```"
+
+
+async def test_says_that_there_are_no_tests(ask: Ask) -> None:
+    assert (await ask("which tests are in src?")).reply == "There are no test files in `src`."
+
+
+@pytest.mark.parametrize("question", ["how do I run the tests?", "How can I test this?", "what command runs the tests"])
+async def test_what_runs_the_tests_is_read_in_the_projects_own_files(ask: Ask, workshop: Path, question: str) -> None:
+    with (workshop / "Makefile").open("a") as file:
+        file.write("\ntest: build\n\tpytest\n")
+    result = await ask(question)
+    assert result.reply == (
+        "The tests are run by:\n\n- `make test`, as `Makefile` tells\n- `python -m pytest`, as `pyproject.toml` tells"
+    )
+    assert (await ask("run the tests")).reply == f"I only look, and run nothing. {result.reply}"
+
+
+async def test_says_that_nothing_tells_how_tests_are_run(ask: Ask, workshop: Path) -> None:
+    for path in ("pyproject.toml", "tools", "Makefile"):
+        shutil.rmtree(workshop / path) if path == "tools" else (workshop / path).unlink()
+    (workshop / "package.json").write_text('{"scripts": {"test": "echo \\"Error: no test specified\\" && exit 1"}}')
+    assert (await ask("how do I run the tests?")).reply.startswith("I find nothing here that says")
+    (workshop / "test_cart.py").touch()
+    assert "`python -m pytest`" in (await ask("how do I run the tests?")).reply
+
+
+async def test_what_may_be_a_file_is_looked_for_as_one_too(ask: Ask) -> None:
+    reply = (await ask("where is the cart?")).reply
+    assert reply.startswith("`cart` is the name of:\n\n```\nsrc/shop/cart.py\n```")
 
 
 @pytest.mark.parametrize(

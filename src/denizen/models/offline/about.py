@@ -13,6 +13,7 @@ _QUESTIONS = """\
 - Where is NAME defined? · Find the text "NAME" · Who calls NAME?
 - What are the longest functions? · What are the most complex functions? (in `denizen code`)
 - What changed recently?
+- Which tests are there? · How do I run the tests?
 - Remember that … · What do you remember?"""
 
 

@@ -4,10 +4,12 @@ import re
 from collections import Counter
 from collections.abc import Generator, Sequence
 from pathlib import PurePosixPath
+from posixpath import commonpath, dirname
 
 from denizen.messages import ToolResult
+from denizen.models.offline import search
 from denizen.models.offline.languages import suffixes_of
-from denizen.models.offline.outputs import find_files, read_files, shown
+from denizen.models.offline.outputs import Listing, find_files, read_files, shown
 from denizen.models.offline.plan import Plan, Trouble, Want, failed, run
 from denizen.models.offline.question import Question
 from denizen.plural import counted
@@ -34,13 +36,16 @@ def listed(asked: Question, found: re.Match[str]) -> Plan:
     suffixes = suffixes_of(word)
     folder = asked.place(found)
     listing = yield from find_files(_pattern(word, suffixes), folder)
-    what = f"{word} file" if suffixes else "file"
-    where = (f" with `{word}` in the name" if word and not suffixes else "") + (
-        f" in `{folder}`" if folder != "." else ""
-    )
+    return told(listing, f"{word} file" if suffixes else "file", folder, word="" if suffixes else word)
+
+
+def told(listing: Listing, what: str, folder: str, *, word: str = "") -> str:
+    """How many files there are, by name where they are few, else by folder."""
+    where = f" in `{folder}`" if folder != "." else ""
+    called = f" with `{word}` in the name" if word else ""
     if not listing.files:
-        return f"There are no {what}s{where}."
-    heading = f"There {'is' if len(listing.files) == 1 else 'are'} {counted(len(listing.files), what)}{where}:"
+        return f"There are no {what}s{called}{where or ' here'}."
+    heading = f"There {'is' if len(listing.files) == 1 else 'are'} {counted(len(listing.files), what)}{called}{where}:"
     rows = listing.files if len(listing.files) <= NAMED else _by_folder(listing.files)
     return f"{heading}\n\n{_block(rows)}{listing.note}"
 
@@ -50,6 +55,16 @@ def located(asked: Question, found: re.Match[str]) -> Plan:
     name = asked.name(found["name"])
     paths = yield from _called(name)
     return f"`{name}` is here:\n\n{_block(paths)}" if paths else f"There is no file called `{name}` here."
+
+
+def whereabouts(asked: Question, found: re.Match[str]) -> Plan:
+    """Where something is that may be a file, or defined in one: the files of that name, and the definitions."""
+    paths = yield from _called(asked.name(found["name"]))
+    defined = yield from search.definition(asked, found)
+    if not paths:
+        return defined
+    more = "" if defined.startswith("I find") else f"\n\n{defined}"
+    return f"`{asked.name(found['name'])}` is the name of:\n\n{_block(paths)}{more}"
 
 
 def content(asked: Question, found: re.Match[str]) -> Plan:
@@ -118,8 +133,10 @@ def _pattern(word: str, suffixes: Sequence[str]) -> str:
 
 
 def _by_folder(files: Sequence[str]) -> list[str]:
-    """How many there are in each folder at the top, and the files beside these folders."""
-    tops = Counter(path.partition("/")[0] + "/" * ("/" in path) for path in files)
+    """How many there are in each folder below the one that holds them all, and the files beside these folders."""
+    above = commonpath([dirname(path) for path in files])
+    start = len(above) + 1 if above else 0
+    tops = Counter(path[: path.find("/", start) + 1] or path for path in files)
     return [f"{top}  {counted(count, 'file')}" if top.endswith("/") else top for top, count in sorted(tops.items())]
 
 

@@ -12,6 +12,10 @@ COMMITS = 10
 MOST = 100
 """How many are shown at most."""
 
+_UNBORN = "does not have any commits yet"
+"""What git says of a repository where nothing was committed."""
+_NO_COMMITS = "There are no commits here yet."
+
 
 def changes(asked: Question, found: re.Match[str]) -> Plan:
     """The latest commits, of the whole repository or of one path; and what is changed but not committed."""
@@ -22,7 +26,7 @@ def changes(asked: Question, found: re.Match[str]) -> Plan:
         log = yield from run("git", args=f"log -n {number} --date=short '--format=%h %ad %an: %s'{where}")
         status = yield from run("git", args=f"status --short{where}")
     except Trouble as trouble:
-        return f"I can only tell what changed from git. {trouble}"
+        return _NO_COMMITS if _UNBORN in str(trouble) else f"I can only tell what changed from git. {trouble}"
     what = "" if path == "." else f" of `{path}`"
     commits = _lines(log)
     if not commits:

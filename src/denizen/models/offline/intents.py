@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from denizen.models.offline import about, code, files, history, memory, project, search
+from denizen.models.offline import about, code, files, history, memory, project, search, testing
 from denizen.models.offline.phrases import read_phrases
 from denizen.models.offline.plan import Plan
 from denizen.models.offline.question import Question
@@ -20,12 +20,16 @@ _ANSWERS: Final[Mapping[str, Answer]] = {
     "remembered": memory.remembered,
     "status": history.status,
     "changes": history.changes,
+    "tests": testing.tests,
+    "how": testing.how,
+    "not_run": testing.not_run,
     "definition": search.definition,
     "callers": code.callers,
     "longest": code.longest,
     "complicated": code.complicated,
     "text": search.text,
     "located": files.located,
+    "whereabouts": files.whereabouts,
     "content": files.content,
     "dependencies": project.dependencies,
     "languages": project.languages,

@@ -17,9 +17,9 @@ from denizen.ports import Limits, ModelRequest
 
 UNABLE = (
     f"{SELF}, so I can't answer that. I can tell the languages, files and dependencies of this workspace, what is in a "
-    "file, where a text is or something is defined, what changed, and what you asked me to remember, in `denizen code` "
-    "also who calls what and which functions are the longest and the most complex; for all else set a key "
-    "(ANTHROPIC_API_KEY, OPENAI_API_KEY, …) or start a local model server such as Ollama."
+    "file, where a text is or something is defined, what changed, which tests there are, and what you asked me to "
+    "remember, in `denizen code` also who calls what and which functions are the longest and the most complex; for all "
+    "else set a key (ANTHROPIC_API_KEY, OPENAI_API_KEY, …) or start a local model server such as Ollama."
 )
 UNTYPED = f"{SELF}, so I can't answer in the form that is asked for."
 

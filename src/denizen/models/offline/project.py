@@ -40,11 +40,13 @@ _MANIFEST_NAMES = (
 def languages(asked: Question, found: re.Match[str]) -> Plan:
     """The languages by number of files: the main one, the others, and what else there is."""
     listing = yield from find_files()
-    own = [path for path in listing.files if _own(path)]
+    own = [path for path in listing.files if is_own(path)]
     counts = languages_of(own).most_common()
     source = [(language, count) for language, count in counts if language.source]
     other = [(language, count) for language, count in counts if not language.source]
     end = _left_out(listing.files) + listing.note
+    if not own:
+        return f"There are no files here.{end}"
     if not source:
         return f"I find no source code here, only {_shares(other) or 'nothing that I know'}.{end}"
     (main, most), *others = source
@@ -55,7 +57,7 @@ def languages(asked: Question, found: re.Match[str]) -> Plan:
     return text + (f" Besides, there is {_shares(other)}." if other else "") + end
 
 
-def _own(path: str) -> bool:
+def is_own(path: str) -> bool:
     """Whether a file is the project's, not something it stands on or tests itself with."""
     return not _NOT_OURS.match(path)
 
@@ -91,7 +93,7 @@ def dependencies(asked: Question, found: re.Match[str]) -> Plan:
 def _declarations() -> Plan:
     """What manifests declare, as far as they can be read."""
     listing = yield from find_files(_MANIFEST_NAMES)
-    paths = sorted(filter(reader_of, filter(_own, listing.files)), key=lambda path: (path.count("/"), path))
+    paths = sorted(filter(reader_of, filter(is_own, listing.files)), key=lambda path: (path.count("/"), path))
     if not paths:
         return "I find no file here that declares dependencies, such as pyproject.toml, package.json or Cargo.toml."
     chosen = ([path for path in paths if "/" not in path] or paths)[:MANIFESTS]
