@@ -1,6 +1,10 @@
 """Budgets: per turn, per session, per day; what was in flight may overspend, nothing after it."""
 
 import asyncio
+import contextlib
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from tests.engine.conftest import MakeAgent
@@ -94,6 +98,43 @@ async def test_a_budget_of_nothing_makes_no_call(agent_of: MakeAgent) -> None:
     config = Config(agent=AgentSettings(max_cost_usd=0.0))
     agent = agent_of(say("never"), config=config)
     assert (await run_agent("go", agent=agent)).stop_reason == "budget"
+
+
+def removed(home: Path) -> None:
+    for file in home.glob("spend.db*"):
+        file.unlink()
+
+
+def removed_but_for_its_log(home: Path) -> None:
+    (home / "spend.db").unlink()
+
+
+def moved_away(home: Path) -> None:
+    (home / "spend.db").rename(home / "spend.old")
+
+
+def replaced(home: Path) -> None:
+    with contextlib.closing(sqlite3.connect(home / "other.db")) as other:
+        other.execute("CREATE TABLE spend (name TEXT PRIMARY KEY, usd REAL) WITHOUT ROWID")
+    (home / "other.db").rename(home / "spend.db")
+
+
+@pytest.mark.parametrize("meanwhile", [removed, removed_but_for_its_log, moved_away, replaced])
+async def test_all_count_in_the_same_file_after_it_was_removed_or_replaced_while_it_was_open(
+    agent_of: MakeAgent, clock: FakeClock, meanwhile: Callable[[Path], None]
+) -> None:
+    config = Config(budget=BudgetSettings(day_usd=1.0))
+    first = agent_of(*[say("a", cost_usd=0.3)] * 2, config=config)
+    await run_agent("go", agent=first, session_key="one")
+    meanwhile(first.home)
+    await clock.sleep(0.1)
+    await run_agent("go", agent=first, session_key="one")
+    second = agent_of(say("b", cost_usd=0.8), say("never"), config=config)
+    await run_agent("go", agent=second, session_key="two")
+    await clock.sleep(0.1)
+    ends = [await run_agent("go", agent=agent, session_key="one") for agent in (first, second)]
+    assert [end.stop_reason for end in ends] == ["budget", "budget"]
+    assert ends[0].error == ends[1].error
 
 
 async def test_sums_that_could_not_be_read_are_counted_again_once_their_file_is_moved_away(agent_of: MakeAgent) -> None:

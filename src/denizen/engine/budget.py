@@ -11,6 +11,7 @@ from denizen.clock import Clock
 from denizen.engine.turn import Turn, TurnOver
 from denizen.errors import DenizenError
 from denizen.messages import AssistantMessage
+from denizen.sessions.disk import identity, is_at
 
 if TYPE_CHECKING:
     from denizen.config import Config
@@ -32,7 +33,8 @@ class Budget:
     """Stops a turn before the call that could overspend.
 
     What goes beyond is at most the calls in flight, a cent per process, and what others begin within a tenth of a
-    second. Sums live in `spend.db` of the home, which is made with the first call that costs something.
+    second. Sums live in `spend.db` of the home, which is made with the first call that costs something; where it is
+    removed or replaced, counting goes on in the one that is there.
     """
 
     def __init__(self, config: "Config", home: Path, clock: Clock) -> None:
@@ -40,6 +42,7 @@ class Budget:
         self._path = home / "spend.db"
         self._clock = clock
         self._db: sqlite3.Connection | None = None
+        self._is = (0, 0)  # which file that is
         self._known: dict[str, float] = {}  # what was in the file when it was read
         self._read_at = 0.0
         self._unwritten: dict[str, float] = {}  # what isn't there yet, by session
@@ -101,7 +104,7 @@ class Budget:
         return known[session] + self._unwritten.get(session, 0.0), known[_DAY] + self._unwritten_usd
 
     def _read(self, session: str, day: str) -> dict[str, float]:
-        if self._db is None and not self._path.exists():
+        if not self._path.exists():
             return {}
         return dict(self._execute("SELECT name, usd FROM spend WHERE name IN (?, ?)", session, day))
 
@@ -128,9 +131,12 @@ class Budget:
             self._db = None
 
     def _open(self) -> sqlite3.Connection:
+        if self._db and not is_at(str(self._path), self._is):
+            self._forget()
         if self._db is None:
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._path.touch(mode=0o600)
+            self._is = identity(self._path.stat())
             self._db = sqlite3.connect(self._path, timeout=5, isolation_level=None)
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA synchronous = NORMAL")  # written, not synced: a call must not wait for the disk
