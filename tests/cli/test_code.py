@@ -185,6 +185,16 @@ def test_a_parked_task_is_answered_and_still_checked_and_in_its_role(
     assert "read-only" in str(model.requests[2]["messages"])
 
 
+def test_what_a_failed_task_did_is_brought_back_by_redo(denizen: Run, model: Model, committed: Path) -> None:
+    model.plays(WRITES, "Done.")
+    denizen("code", "--rollback", "--session", "s", "--validate", "false", "--tries", "1", "Make a file")
+    assert not (committed / "made.txt").exists()
+    assert "done again: Make a file" in denizen("chat", "--session", "s", piped="/redo\n").err
+    assert (committed / "made.txt").read_text() == "new\n"
+    assert "undone: Make a file" in denizen("chat", "--session", "s", piped="/undo\n").err
+    assert not (committed / "made.txt").exists()
+
+
 def test_a_task_in_a_copy_is_undone_like_any_other(denizen: Run, model: Model, committed: Path) -> None:
     model.plays(WRITES, "Done.")
     denizen("code", "--shadow", "--session", "s", "--validate", "test -e made.txt", "Make a file")

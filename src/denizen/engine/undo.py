@@ -10,7 +10,16 @@ import msgspec
 from denizen.checkpoints import Conflict, Shadow
 from denizen.engine.resume import UNDONE, unfinished
 from denizen.engine.snapshots import AFTER, BEFORE, Pair, Stretch, ours_alone, stretch_of
-from denizen.entries import AnyEntry, AssistantEntry, CheckpointEntry, EndEntry, StateEntry, ToolEntry, UserEntry
+from denizen.entries import (
+    AnyEntry,
+    AssistantEntry,
+    CheckpointEntry,
+    EndEntry,
+    StateEntry,
+    SystemEntry,
+    ToolEntry,
+    UserEntry,
+)
 from denizen.errors import DenizenError, SessionError
 from denizen.messages import ToolResult
 from denizen.ports import Session
@@ -26,13 +35,14 @@ class Way(msgspec.Struct, frozen=True, omit_defaults=True):
     """To which entry the head goes, and what becomes of the files: those that changed between the snapshots of `ours`
     (all, where there are none) become as they are in `snapshot`, unless they differ from `expect` by now.
 
-    `back` is the way that takes it back.
+    `told` is what the model is told of it, `back` the way that takes it back.
     """
 
     to: str
     snapshot: str = ""
     expect: str = ""
     ours: list[Pair] = []
+    told: str = ""
     back: "Way | None" = None
 
 
@@ -64,17 +74,19 @@ async def redo(agent: "Agent", session: Session, *, force: bool = False) -> str:
 
 
 async def take_back(
-    checkpoints: Shadow | None, session: Session, done: Stretch, *, to: str, force: bool = False
+    checkpoints: Shadow | None, session: Session, done: Stretch, *, to: str, told: str = "", force: bool = False
 ) -> None:
-    """Undo what was done to files, and move the head to the entry `to`. Raises DenizenError as `undo` does."""
+    """Undo what was done to files, move the head to the entry `to`, and tell the model where there is something to be
+    `told`; `redo` takes it back. Raises DenizenError as `undo` does.
+    """
     if done.first == done.last:
-        way = Way(to, back=Way(session.head))
+        way = Way(to, told=told, back=Way(session.head))
     else:
         kept = _needed(checkpoints)
         if not force:
             await ours_alone(kept, done)
         back = Way(session.head, await kept.snapshot(), done.first, done.ours)
-        way = Way(to, done.first, done.last, done.ours, back)
+        way = Way(to, done.first, done.last, done.ours, told, back)
     await _go(checkpoints, session, way, force=force)
 
 
@@ -143,6 +155,8 @@ async def _arrive(checkpoints: Shadow | None, session: Session, way: Way) -> Non
         kept = _needed(checkpoints)
         await kept.restore(way.snapshot, expect=way.expect, only=await kept.touched(way.ours))
     await session.move_head(way.to)
+    if way.told:
+        await session.append(SystemEntry(text=way.told))
     if way.back:
         await session.append(StateEntry(name=UNDONE, value=msgspec.to_builtins(way.back)))
 

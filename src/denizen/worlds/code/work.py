@@ -21,6 +21,7 @@ from denizen.worlds.code.validators import Verdict, validate
 TASK = "task"
 """The state entry that holds what the files were when a task began, and how it is to be done."""
 
+TAKEN_BACK = "The task failed, and what it changed in files was taken back."
 LOST = (
     "The copy of the project that you worked in is gone, and every change of yours with it: the files are as they were "
     "before the task. Make the changes again."
@@ -244,10 +245,9 @@ async def _roll_back(agent: Agent, session: Session, io: TurnIO) -> bool:
     if not done.ours:
         return False
     try:
-        await take_back(agent.checkpoints, session, done, to=session.head)
-        await session.append(SystemEntry(text="The task failed, and what it changed in files was taken back."))
+        await take_back(agent.checkpoints, session, done, to=session.head, told=TAKEN_BACK)
     except DenizenError as why:
         io.emit(Notice(f"The files could not be brought back: {why}", "error"))
         return False
-    io.emit(Notice("The task failed; the files are what they were before it."))
+    io.emit(Notice("The task failed; the files are what they were before it. In a chat, /redo takes that back."))
     return True
