@@ -105,6 +105,18 @@ async def test_an_answer_streams(connect: Connect, repo: Path, model: Model) -> 
     assert len(editor.of("agent_message_chunk")) > 1
 
 
+async def test_what_the_configuration_leaves_out_is_told_once(connect: Connect, repo: Path, model: Model) -> None:
+    (repo / "denizen.toml").write_text("[agent]\nmax_iterations = 2\n")  # nobody trusted this folder
+    model.plays("Hello.", "Hello again.")
+    editor = Editor()
+    async with connect(editor) as agent:
+        session = (await agent.new_session(cwd=str(repo))).session_id
+        await prompt(agent, session, "Hello")
+        await prompt(agent, session, "Hello again")
+    (told,) = editor.of("agent_thought_chunk")
+    assert "denizen.toml" in told.content.text
+
+
 async def test_an_edit_is_shown_as_a_difference(connect: Connect, repo: Path, model: Model) -> None:
     model.plays(call("edit", path="hello.py", old="hello", new="good bye"), "Done.")
     editor = Editor()

@@ -2,6 +2,7 @@
 
 import asyncio
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -26,9 +27,10 @@ def acp(options: TurnOptions) -> int:
     except ImportError as missing:
         raise DenizenError(f"{missing.name} is not installed. Install it: pip install 'denizen[acp]'") from missing
 
-    def agent_in(folder: Path) -> Agent:
+    def agent_in(folder: Path) -> tuple[Agent, Sequence[str]]:
         there = dataclasses.replace(options, workspace=options.workspace or folder)
-        return there.agent(there.load())
+        loaded = there.load()
+        return there.agent(loaded), loaded.notices
 
     with asyncio.Runner() as runner:
         run(runner, serve(Editors(agent_in, lambda: new_name(SystemClock()))))

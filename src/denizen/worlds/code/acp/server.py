@@ -32,7 +32,7 @@ from denizen.engine.calls import summary
 from denizen.engine.resume import question_of
 from denizen.entries import AnswerEntry, AnyEntry, AssistantEntry, ToolEntry, UserEntry
 from denizen.errors import DenizenError
-from denizen.events import RunResult, ToolEnd, TurnStop
+from denizen.events import Notice, RunResult, ToolEnd, TurnStop
 from denizen.messages import Text, UserMessage, UserPart
 from denizen.ports import Session
 from denizen.sessions import session_key
@@ -52,11 +52,12 @@ _ENDS: dict[TurnStop, StopReason] = {
 
 @dataclass(slots=True)
 class _Conversation:
-    """A session that an editor has open, with its agent, and the turn that runs in it."""
+    """A session that an editor has open, with its agent, and the turn that runs in it; `notices` are to be told."""
 
     agent: Agent
     session: Session
     updates: Updates
+    notices: list[str]
     turn: asyncio.Task[RunResult] | None = field(default=None)
 
     @property
@@ -79,9 +80,11 @@ class _Conversation:
 
 
 class Editors:
-    """Serves editors; `agent_in` makes the agent for a folder, `new_name` names a session that has none."""
+    """Serves editors; `agent_in` makes the agent for a folder, and says what the user should know of its configuration;
+    `new_name` names a session that has none.
+    """
 
-    def __init__(self, agent_in: Callable[[Path], Agent], new_name: Callable[[], str]) -> None:
+    def __init__(self, agent_in: Callable[[Path], tuple[Agent, Sequence[str]]], new_name: Callable[[], str]) -> None:
         self._agent_in = agent_in
         self._new_name = new_name
         self._open: dict[str, _Conversation] = {}
@@ -124,7 +127,7 @@ class Editors:
 
     async def list_sessions(self, cwd: str | None = None, **_: Any) -> ListSessionsResponse:
         """The sessions there are, of one folder or of all."""
-        async with self._agent_in(Path(cwd or ".").resolve()) as agent:
+        async with self._agent_in(Path(cwd or ".").resolve())[0] as agent:
             found = [info for info in await agent.store.list() if cwd is None or info.workspace == str(agent.workspace)]
         return ListSessionsResponse(
             sessions=[SessionInfo(session_id=info.key, cwd=info.workspace or "/", title=info.title) for info in found]
@@ -144,6 +147,8 @@ class Editors:
         if conversation.busy:
             raise acp.RequestError.invalid_request({"session": "its turn isn't over; cancel it first"})
         editor = Editor(self._editor(), session_id, conversation.updates)
+        while conversation.notices:  # with the first prompt: before its answer an editor doesn't know the session
+            editor.emit(Notice(conversation.notices.pop(0), "warning"))
         sending = asyncio.create_task(editor.send())
         try:
             conversation.turn = asyncio.create_task(
@@ -172,7 +177,7 @@ class Editors:
     async def _enter(self, name: str, cwd: str, *, known: bool = False) -> _Conversation:
         """Open a session in a folder; with `known` one that is there."""
         try:
-            agent = self._agent_in(Path(cwd))
+            agent, notices = self._agent_in(Path(cwd))
             try:
                 if known:
                     await agent.store.read(session_key(name))
@@ -182,7 +187,8 @@ class Editors:
                 raise
         except DenizenError as error:
             raise acp.RequestError.invalid_params({"session": str(error)}) from error
-        conversation = _Conversation(agent, session, Updates(agent.actions, agent.tools, agent.workspace))
+        updates = Updates(agent.actions, agent.tools, agent.workspace)
+        conversation = _Conversation(agent, session, updates, [*notices, *session.warnings])
         self._open[session.key] = conversation
         return conversation
 
