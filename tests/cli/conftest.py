@@ -1,6 +1,7 @@
 """A home, a repository, a model server, and `denizen` as a program: in pipes, and on a terminal."""
 
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -81,6 +82,14 @@ def model(home: Path, loopback_openai: LoopbackOpenAI) -> Model:
     (home / "denizen.toml").write_text(settings)
     (home / "denizen.toml").chmod(0o600)
     return Model(loopback_openai)
+
+
+@pytest.fixture
+def nobody() -> str:
+    """An address on this machine where nobody listens."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
 
 
 @pytest.fixture

@@ -1,19 +1,10 @@
 """`denizen doctor`: what was found, and what to do about it."""
 
-import socket
 from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Run
 from tests.cli.model import Model, lists
-
-
-@pytest.fixture
-def nobody() -> str:
-    """An address on this machine where nobody listens."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
 
 
 def found(text: str, subject: str) -> str:

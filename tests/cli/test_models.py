@@ -44,10 +44,20 @@ def test_a_named_provider_shows_its_models_without_a_key(denizen: Run) -> None:
     assert "openai" not in out
 
 
+def test_a_provider_whose_models_nobody_tells_says_so(denizen: Run, home: Path, nobody: str) -> None:
+    office = '[providers.office]\nbase_url = "https://models.example.com/v1"\n'
+    (home / "denizen.toml").write_text(f'{office}[providers.vllm]\nbase_url = "{nobody}"\n')
+    out = denizen("models", "office").out
+    assert out.startswith("Which models office has is not known here: name one as it does, office:NAME.\n")
+    out = denizen("models", "vllm").out
+    assert out.startswith(f"Which models vllm has is not known: no server answers at {nobody}.\n")
+
+
 def test_an_unknown_provider_is_wrong_use(denizen: Run) -> None:
     ran = denizen("models", "nobody")
     assert ran.status == 2
-    assert "anthropic" in ran.err
+    assert "there are test, anthropic, openai" in ran.err
+    assert denizen("models", "bedrok").err.endswith("No provider is called 'bedrok'; the nearest is 'bedrock'.\n")
 
 
 def test_bedrock_is_asked_with_the_credentials_of_aws(denizen: Run) -> None:

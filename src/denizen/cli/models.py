@@ -1,5 +1,6 @@
 """`denizen models`: who can think here."""
 
+import difflib
 from collections.abc import Iterator, Mapping
 from importlib.metadata import entry_points
 from importlib.util import find_spec
@@ -57,7 +58,10 @@ def models(provider: str | None, as_json: bool) -> None:
         print_table(("provider", "ready", "why"), providers, elastic="why")
         write("\n")
     rows = [_row(model) for offer in offers for model in offer.models]
-    print_table(("model", "window", "in $", "out $"), rows, right=("window", "in $", "out $"))
+    if rows:
+        print_table(("model", "window", "in $", "out $"), rows, right=("window", "in $", "out $"))
+    else:
+        write(_unlisted(offers[0]))
     name = loaded.config.model or first_there(loaded.config, loaded.environ)
     write(f"\nmodel in use: {name} ({chosen_by(loaded, name)})\n")
 
@@ -68,8 +72,17 @@ def _names(loaded: Loaded, provider: str | None) -> list[str]:
     if provider is None:
         return names
     if provider not in names:
-        raise ConfigError(f"No provider is called {provider!r}; there are {', '.join(names)}.")
+        near = difflib.get_close_matches(provider, names, 1, 0.5)
+        there = f"the nearest is {near[0]!r}" if near else f"there are {', '.join(names)}"
+        raise ConfigError(f"No provider is called {provider!r}; {there}.")
     return [provider]
+
+
+def _unlisted(offer: Offer) -> str:
+    """What is said of a provider whose models nobody tells."""
+    if offer.ready:
+        return f"Which models {offer.provider} has is not known here: name one as it does, {offer.provider}:NAME.\n"
+    return f"Which models {offer.provider} has is not known: {offer.why}.\n"
 
 
 def _offer(loaded: Loaded, name: str, *, listed: bool) -> Offer:
