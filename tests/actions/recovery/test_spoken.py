@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.actions.recovery.offer import FORMS, HERMES, JSON, QWEN, TOOLS
 from tests.actions.recovery.rows import ROWS, Row, tools_of
+from tests.actions.recovery.work import steps
 from tests.actions.streams import begins, cut, shown
 
 from denizen.actions import Native, recover_calls
@@ -123,12 +124,39 @@ def test_without_tools_all_are_words() -> None:
     assert Native().spoken(Toolset()) is None
 
 
-@pytest.mark.parametrize(
-    "unit",
-    ['{"a":', "[", "{", "[{", "{'", "`<", "`a ", "```\n", "```json\n[1]\n", "<", "a(b ", "- ", "`", '["', "<think>"],
-)
-def test_a_huge_reply_that_looks_like_a_call_is_taken_in_passing(unit: str) -> None:
-    """A quadratic reader would need hours for these."""
-    text = unit * (60_000 // len(unit))
-    assert text.startswith(_shown(text).lstrip("\n"))
-    assert f"{text} x".startswith(_shown(f"{text} x", []).lstrip("\n"))
+HOSTILE = [
+    '{"a":',
+    "[",
+    "{",
+    "[{",
+    "{'",
+    "`<",
+    "`a ",
+    "```\n",
+    "```json\n[1]\n",
+    "<",
+    "a(b ",
+    "- ",
+    "`",
+    '["',
+    "<think>",
+]
+
+
+@pytest.mark.parametrize("unit", HOSTILE)
+def test_what_looks_like_a_call_without_an_end_costs_no_more_the_longer_it_gets(unit: str) -> None:
+    spoken = SpokenWords(OFFERED)
+
+    def go_on() -> None:
+        for character in unit * 300:
+            spoken.feed(character)
+
+    first, second = steps(go_on, characters=True), steps(go_on, characters=True)
+    assert second <= 1.5 * first + 200
+
+
+@pytest.mark.parametrize("unit", HOSTILE)
+def test_a_huge_reply_that_looks_like_a_call_is_taken_in(unit: str) -> None:
+    text = unit * (20_000 // len(unit))
+    assert text.startswith(_shown(text, range(0, len(text), 1_000)).lstrip("\n"))
+    assert text.startswith(_shown(text, []).lstrip("\n"))

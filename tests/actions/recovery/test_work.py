@@ -1,12 +1,8 @@
 """The work is linear in the length of a text, whatever it says; it is counted, not timed."""
 
-import sys
-from collections.abc import Callable
-from types import FrameType
-from typing import Any
-
 import pytest
 from tests.actions.recovery.offer import FORMS, HERMES, JSON, TOOLS
+from tests.actions.recovery.work import steps
 
 from denizen.actions import recover_calls
 from denizen.actions.recovery.offered import Offered
@@ -51,26 +47,10 @@ UNITS = {
 }
 
 
-def _steps(work: Callable[[], object]) -> int:
-    """Calls that the interpreter makes, of Python functions and of C functions."""
-    count = 0
-
-    def tick(frame: FrameType, event: str, arg: Any) -> None:
-        nonlocal count
-        count += event in {"call", "c_call"}
-
-    sys.setprofile(tick)
-    try:
-        work()
-    finally:
-        sys.setprofile(None)
-    return count
-
-
 @pytest.mark.parametrize("unit", UNITS)
 def test_twice_the_text_is_at_most_twice_the_work(unit: str) -> None:
     once = 6_000 // len(UNITS[unit])
-    one, two, four = (_steps(lambda n=n: recover_calls(UNITS[unit] * once * n, TOOLS)) for n in (1, 2, 4))
+    one, two, four = (steps(lambda n=n: recover_calls(UNITS[unit] * once * n, TOOLS)) for n in (1, 2, 4))
     assert two <= 2.2 * one + 200
     assert four <= 2.2 * two + 200
 
