@@ -95,6 +95,26 @@ async def test_what_both_changed_is_not_applied(shadow: Shadow, workspace: Path,
     assert tree(workspace) == project | {"src/b": ("file", b"mine")}
 
 
+async def test_a_copy_that_a_process_left_is_found_again(
+    shadow: Shadow, workspace: Path, project: Tree, home: Path
+) -> None:
+    left = await shadow.copy(await shadow.snapshot())
+    (left.path / "src" / "a").write_text("2")
+    (left.folder / "index.lock").touch()  # git was killed, too
+    later = shadow_of(workspace, home, clock=FakeClock(), environ=os.environ)
+    found = await later.copy_in(left.folder)
+    assert found == left
+    await later.apply(found)
+    await found.discard()
+    assert tree(workspace) == project | {"src/a": ("file", b"2")}
+    assert not left.folder.exists()
+
+
+async def test_where_no_whole_copy_is_none_is_found(shadow: Shadow, tmp_path: Path) -> None:
+    assert await shadow.copy_in(tmp_path / "nowhere") is None
+    assert await shadow.copy_in(tmp_path) is None
+
+
 async def test_a_part_of_a_repository_is_copied_alone(workspace: Path, home: Path, project: Tree) -> None:
     shadow = shadow_of(workspace / "src", home, clock=FakeClock(), environ=os.environ)
     async with shadow.worktree(await shadow.snapshot()) as copy:

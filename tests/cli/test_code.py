@@ -1,6 +1,8 @@
 """`denizen code`: one task in a project, by the real program and over real HTTP."""
 
 import json
+import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -243,6 +245,29 @@ def test_shadow_edits_reach_the_project_only_if_they_pass(denizen: Run, model: M
     model.plays(WRITES, "Done.")
     ran = denizen("code", "--shadow", "--validate", "test -e made.txt", "Make a file")
     assert (ran.status, (committed / "made.txt").read_text()) == (0, "new\n"), ran.err
+
+
+def test_a_question_in_a_copy_is_answered_there(denizen: Run, model: Model, committed: Path) -> None:
+    model.plays(WRITES, "$(ask Is that all?)")
+    job = ("--shadow", "--session", "s", "--validate", "test -e made.txt", "Make a file")
+    ran = denizen("code", *job)
+    assert (ran.status, (committed / "made.txt").exists()) == (4, False)
+    assert "wait in the copy" in ran.err
+    model.plays("Made.")
+    ran = denizen("answer", "s", "yes")
+    assert (ran.status, (committed / "made.txt").read_text()) == (0, "new\n"), ran.err
+
+
+def test_what_cannot_be_applied_stays_in_the_copy(denizen: Run, model: Model, committed: Path) -> None:
+    model.plays(WRITES, "$(ask Is that all?)")
+    denizen("code", "--shadow", "--session", "s", "--validate", "test -e made.txt", "Make a file")
+    (committed / "made.txt").write_text("mine")
+    model.plays("Made.")
+    ran = denizen("answer", "s", "yes")
+    assert (ran.status, (committed / "made.txt").read_text()) == (1, "mine")
+    (copy,) = re.findall(r"What was done is in (/.+)\.\n", ran.err)
+    assert (Path(copy) / "made.txt").read_text() == "new\n"
+    shutil.rmtree(Path(copy).parent)
 
 
 def test_risky_edits_are_asked_about_where_wanted(denizen: Run, model: Model, repo: Path) -> None:

@@ -1,6 +1,7 @@
 """A task whose process is killed goes on with `--continue`: nothing is done twice, and it ends as it was to end."""
 
 import os
+import shutil
 import signal
 import subprocess
 from collections.abc import Callable
@@ -59,12 +60,61 @@ def test_killed_while_a_command_runs(denizen: Run, model: Model, repo: Path, kil
     assert "session was interrupted" in str(model.requests[1]["messages"])
 
 
-def test_killed_in_a_copy(denizen: Run, model: Model, repo: Path, killed: Kill) -> None:
-    model.plays("$(write made.txt lost)", stalls("I am "))
-    killed(lambda: len(model.server.requests) == 2, "--shadow", "--validate", "test -e made.txt", "Make a file")
+IN_A_COPY = ("--shadow", "--session", "s", "--validate", "test -e made.txt", "Make a file")
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, environ: dict[str, str]) -> Path:
+    """The folder for temporary files."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    environ["TMPDIR"] = str(folder)
+    return folder
+
+
+@pytest.fixture
+def left(model: Model, repo: Path, killed: Kill, temporary: Path) -> Path:
+    """The copy that a task was killed in, when it had written a file."""
+    model.plays("$(write made.txt before)", stalls("I am "))
+    killed(lambda: len(model.server.requests) == 2, *IN_A_COPY)
     assert not (repo / "made.txt").exists()
+    (copy,) = temporary.glob("denizen-*")
+    return copy
+
+
+def test_killed_in_a_copy_it_goes_on_there(denizen: Run, model: Model, repo: Path, left: Path) -> None:
+    (repo / "mine.txt").write_text("meanwhile")
+    model.plays("Made.")
+    ran = denizen("code", "--session", "s")
+    assert ran.status == 0, ran.err
+    assert "goes on in it" in ran.err
+    assert "every change of yours" not in str(model.requests[2]["messages"])
+    assert ((repo / "made.txt").read_text(), (repo / "mine.txt").exists()) == ("before", True)
+    assert not left.exists()
+
+
+def test_killed_in_a_copy_that_is_gone_it_begins_a_new_one(denizen: Run, model: Model, repo: Path, left: Path) -> None:
+    shutil.rmtree(left)
     model.plays("$(write made.txt again)", "Made.")
-    ran = denizen("code", "--continue")
+    ran = denizen("code", "--session", "s")
     assert ran.status == 0, ran.err
     assert "every change of yours" in str(model.requests[2]["messages"])
     assert (repo / "made.txt").read_text() == "again"
+
+
+def test_another_task_of_the_session_clears_the_copy_away(
+    denizen: Run, model: Model, repo: Path, left: Path, temporary: Path
+) -> None:
+    model.plays("$(write made.txt anew)", "Made.")
+    ran = denizen("code", *IN_A_COPY)
+    assert (ran.status, (repo / "made.txt").read_text()) == (0, "anew"), ran.err
+    assert "is removed" in ran.err
+    assert [*temporary.glob("denizen-*")] == []
+
+
+def test_a_fork_leaves_the_copy_alone(denizen: Run, model: Model, left: Path) -> None:
+    denizen("sessions", "fork", "s", "other")
+    model.plays("$(write made.txt anew)", "Made.")
+    ran = denizen("code", "--shadow", "--session", "other", "--validate", "test -e made.txt", "Make a file")
+    assert ran.status == 0, ran.err
+    assert left.exists()

@@ -19,7 +19,7 @@ from denizen.checkpoints.plan import Conflict, InTheWay, loose, plan
 from denizen.checkpoints.repository import Place, opened
 from denizen.checkpoints.restore import carry_out, discard, prepare
 from denizen.checkpoints.stage import Staged, include, stage
-from denizen.checkpoints.worktree import Worktree, copy, tree_of
+from denizen.checkpoints.worktree import Worktree, again, copy, tree_of
 from denizen.clock import Clock
 from denizen.errors import DenizenError
 
@@ -138,13 +138,26 @@ class Shadow:
 
         It is made in a new folder in `within` (default: the system's for temporary files). Raises DenizenError.
         """
+        made = await self.copy(snapshot, within)
+        try:
+            yield made
+        finally:
+            await made.discard()
+
+    async def copy(self, snapshot: str, within: Path | None = None) -> Worktree:
+        """A copy as `worktree` makes it, which stays until it is discarded. Raises DenizenError."""
         folder = Path(tempfile.mkdtemp(prefix="denizen-", dir=within)).resolve()
         try:
             async with self.opened() as git:
-                made = await copy(git, history.find(await history.history(git), snapshot), folder)
-            yield made
-        finally:
+                return await copy(git, history.find(await history.history(git), snapshot), folder)
+        except BaseException:
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+            raise
+
+    async def copy_in(self, folder: Path) -> Worktree | None:
+        """The copy that an earlier process made and left in a folder; None where there is none. Raises DenizenError."""
+        async with self.opened() as git:
+            return again(git, await history.history(git), folder)
 
     async def apply(self, worktree: Worktree) -> str:
         """Do to the project what was done to the copy; returns the snapshot of what the files were until now.

@@ -1,15 +1,21 @@
 """A copy of a snapshot to work in: nothing of it is in the project until it is applied."""
 
+import asyncio
 import fnmatch
 import os
+import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
+from denizen.checkpoints import history
 from denizen.checkpoints.git import Git
 from denizen.checkpoints.history import Snapshot
 from denizen.checkpoints.repository import TEMPORARY
 from denizen.checkpoints.stage import stage
+
+_WHOLE = "copy"
+"""The file beside a copy that says what it is of, and which links are in it; it is written last."""
 
 _NOT_LINKED = "*cache*"
 """What is ignored and so called, or in a folder that is, is made anew where it is needed."""
@@ -17,26 +23,55 @@ _NOT_LINKED = "*cache*"
 
 @dataclass(frozen=True, slots=True)
 class Worktree:
-    """A copy of `start` to work in, at `path`. What git ignores in the project is there as links to it."""
+    """A copy of `start` to work in, at `path`. What git ignores in the project is there as links to it.
+
+    `folder` holds it, and what is needed to find it again.
+    """
 
     path: Path
     start: Snapshot
+    folder: Path
     root: Path = field(repr=False)
     index: str = field(repr=False)
     links: frozenset[str] = field(repr=False)
 
+    async def discard(self) -> None:
+        """Take it away."""
+        await asyncio.to_thread(shutil.rmtree, self.folder, ignore_errors=True)
+
 
 async def copy(git: Git, start: Snapshot, folder: Path) -> Worktree:
     """Make it in `folder`, which is empty. Raises DenizenError."""
-    root = folder / (git.root.name or "root")
+    there = _in(git, folder)
+    root = there.root
     root.mkdir()
-    there = replace(git, root=root, index=str(folder / "index"))
     await there.run("read-tree", start.tree)
     await there.run("checkout-index", "--all", "--force", "--index")
     links = [path for path in await _not_kept(git) if not os.path.lexists(root / path)]
     _link(git.root, root, links)
     (root / git.within).mkdir(parents=True, exist_ok=True)
-    return Worktree(root / git.within, start, root, there.index, frozenset(links))
+    (folder / _WHOLE).write_bytes(os.fsencode("\0".join([start.id, *links])))
+    return _worktree(there, start, folder, links)
+
+
+def again(git: Git, known: Sequence[Snapshot], folder: Path) -> Worktree | None:
+    """The copy that was made in `folder`; None where it isn't there, or whole. Raises DenizenError."""
+    try:
+        if folder.lstat().st_uid != os.getuid():  # somebody else's, where temporary files were cleared meanwhile
+            return None
+        start, *links = os.fsdecode((folder / _WHOLE).read_bytes()).split("\0")
+    except OSError:
+        return None
+    (folder / "index.lock").unlink(missing_ok=True)  # of a process that was killed
+    return _worktree(_in(git, folder), history.find(known, start), folder, links)
+
+
+def _in(git: Git, folder: Path) -> Git:
+    return replace(git, root=folder / (git.root.name or "root"), index=str(folder / "index"))
+
+
+def _worktree(there: Git, start: Snapshot, folder: Path, links: Iterable[str]) -> Worktree:
+    return Worktree(there.root / there.within, start, folder, there.root, there.index, frozenset(links))
 
 
 async def tree_of(git: Git, worktree: Worktree) -> str:

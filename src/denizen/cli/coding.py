@@ -26,13 +26,14 @@ from denizen.messages import Text, UserMessage, UserPart
 from denizen.plural import counted
 from denizen.ports import Session
 from denizen.worlds.code import steps
+from denizen.worlds.code.aside import work_aside
 from denizen.worlds.code.commit import REQUEST as COMMIT
 from denizen.worlds.code.commit import commit, in_other_repositories, message_of, without_message
 from denizen.worlds.code.difference import difference_to
 from denizen.worlds.code.findings import findings_of, rows_of, sarif_of
 from denizen.worlds.code.roles import AUDITOR, Role, find_role
 from denizen.worlds.code.validators import validators_of
-from denizen.worlds.code.work import Job, Outcome, last_job, words_of, work, work_aside
+from denizen.worlds.code.work import Job, Outcome, last_job, words_of, work
 
 AUTO = "auto"
 """The check that stands for those of the project."""

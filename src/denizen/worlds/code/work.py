@@ -1,8 +1,7 @@
 """One task in a project: the turn, the checks that its changes must pass, and the way back where they don't."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import msgspec
 
@@ -11,7 +10,7 @@ from denizen.engine import Agent, run_turn
 from denizen.engine.resume import question_of
 from denizen.engine.snapshots import AFTER, BEFORE, Stretch, keep, stretch_of
 from denizen.engine.undo import take_back
-from denizen.entries import AnyEntry, CheckpointEntry, EndEntry, StateEntry, SystemEntry, UserEntry
+from denizen.entries import AnyEntry, EndEntry, StateEntry, UserEntry
 from denizen.errors import DenizenError
 from denizen.events import Notice, RunResult
 from denizen.messages import UserMessage
@@ -22,10 +21,6 @@ TASK = "task"
 """The state entry that holds what the files were when a task began, and how it is to be done."""
 
 TAKEN_BACK = "The task failed, and what it changed in files was taken back."
-LOST = (
-    "The copy of the project that you worked in is gone, and every change of yours with it: the files are as they were "
-    "before the task. Make the changes again."
-)
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -102,54 +97,17 @@ async def work(
     Raises what `run_turn` raises, after the files were brought back where the job says so, and DenizenError where its
     validators may not run.
     """
-    await _allowed(agent, io, job.validators)
+    await allowed(agent, io, job.validators)
     if message and not question_of(session.entries):
-        await _begin(agent, session, io, job)
+        await begin(agent, session, io, job)
     stays = False
     try:
-        outcome = await _attempt(agent, session, message, io, job, stream=stream)
+        outcome = await attempt(agent, session, message, io, job, stream=stream)
         stays = outcome.done or outcome.result.stop_reason == "parked"
     finally:
         rolled_back = not stays and job.rollback and await _roll_back(agent, session, io)
-    changed = await _changed(agent.checkpoints, session) if job.commits and agent.checkpoints else ()
-    return replace(outcome, rolled_back=rolled_back, changed=changed)
-
-
-async def work_aside(
-    agent: Agent,
-    session: Session,
-    message: UserMessage | None,
-    io: TurnIO,
-    job: Job,
-    *,
-    beside: Callable[[Path], Agent],
-) -> Outcome:
-    """Do the task in a copy of the project, and bring its changes into the project only if they pass.
-
-    `beside` makes the agent that works in the copy; what git ignores is there as links. A task that is gone on with
-    begins with a new copy, and the agent is told so. Raises what `work` raises, and DenizenError where the user has
-    changed the same files meanwhile: then nothing is touched.
-    """
-    if agent.checkpoints is None:
-        raise DenizenError("This agent keeps no checkpoints, so there is no copy to work in.")
-    await _allowed(agent, io, job.validators)
-    if message is None:
-        await session.append(SystemEntry(text=LOST))
-    elif not question_of(session.entries):
-        await _begin(agent, session, io, job)
-    began = await agent.checkpoints.snapshot()
-    async with agent.checkpoints.worktree(began) as copy, beside(copy.path) as other:
-        other.read_only, other.checkpoints = agent.read_only, None  # what the copy was is of no use to the project
-        outcome = await _attempt(other, session, message, io, job)
-        if not outcome.done:
-            io.emit(Notice("The project is as it was: the changes in the copy didn't pass, and are gone.", "warning"))
-            return outcome
-        before = await agent.checkpoints.apply(copy)
-    await session.append(CheckpointEntry(snapshot=before, label=BEFORE))
-    await keep(agent, session, io, AFTER)
-    changed = await _changed(agent.checkpoints, session)
-    io.emit(Notice(f"The changes passed and are applied: {', '.join(changed) or 'none'}."))
-    return replace(outcome, changed=changed)
+    ours = await changed(agent.checkpoints, session) if job.commits and agent.checkpoints else ()
+    return replace(outcome, rolled_back=rolled_back, changed=ours)
 
 
 def last_job(entries: Sequence[AnyEntry]) -> Job | None:
@@ -182,15 +140,16 @@ def words_of(entries: Sequence[AnyEntry]) -> str:
     return next((entry.message.text for entry in since if isinstance(entry, UserEntry)), "")
 
 
-async def _attempt(
+async def attempt(
     agent: Agent, session: Session, message: UserMessage | None, io: TurnIO, job: Job, *, stream: bool = True
 ) -> Outcome:
+    """Run the turn with its checks. Raises what `run_turn` raises."""
     checks = Checks(agent, session, io, job.validators, job.tries)
     result = await run_turn(agent, session, message, io, stream=stream, accept=checks if job.validators else None)
     return Outcome(result=result, failed=checks.failed)
 
 
-async def _begin(agent: Agent, session: Session, io: TurnIO, job: Job) -> None:
+async def begin(agent: Agent, session: Session, io: TurnIO, job: Job) -> None:
     """Keep how the task is to be done, and what the files are. Raises DenizenError where the job rests on that, and
     it isn't possible.
     """
@@ -219,14 +178,14 @@ def _done(session: Session) -> Stretch:
     return stretch_of(since, str(value.get("began", "")))
 
 
-async def _changed(checkpoints: Shadow, session: Session) -> Sequence[str]:
+async def changed(checkpoints: Shadow, session: Session) -> Sequence[str]:
     """What the agent changed since the task began, and is still so; what the user did meanwhile is not the task's."""
     done = _done(session)
     ours = await checkpoints.touched(done.ours)
     return [path for path in (await checkpoints.diff(done.first)).paths if path in ours] if ours else []
 
 
-async def _allowed(agent: Agent, io: TurnIO, commands: Sequence[str]) -> None:
+async def allowed(agent: Agent, io: TurnIO, commands: Sequence[str]) -> None:
     """Ask whether the commands may run, where there is no sandbox. Raises DenizenError where they may not."""
     if agent.sandbox.confines or not commands:
         return
