@@ -103,6 +103,7 @@ async def test_a_copy_that_a_process_left_is_found_again(
     (left.folder / "index.lock").touch()  # git was killed, too
     later = shadow_of(workspace, home, clock=FakeClock(), environ=os.environ)
     found = await later.copy_in(left.folder)
+    assert found is not None
     assert found == left
     await later.apply(found)
     await found.discard()
