@@ -146,7 +146,7 @@ def test_questions_are_asked(chat: Chat, model: Model, repo: Path) -> None:
     model.plays(call("write", path="new.txt", content="x"), "Done.")
     screen = chat()
     screen.enter("write it")
-    screen.expect("or say what to do instead: ")
+    screen.expect("or say what to do instead")
     screen.enter("y")
     screen.expect("Done.")
     assert (repo / "new.txt").exists()
@@ -157,7 +157,7 @@ def test_a_command_at_a_question_is_a_command(chat: Chat, model: Model, repo: Pa
     model.plays(call("write", path="new.txt", content="x"))
     screen = chat("--session", "s")
     screen.enter("write it")
-    screen.expect("or say what to do instead: ")
+    screen.expect("or say what to do instead")
     screen.enter("/quit")
     screen.expect("answer with: denizen answer s ")
     assert screen.end() == 0
@@ -244,7 +244,7 @@ def test_a_question_that_waits_is_asked_at_once(
         screen.enter("/sessions s")
     else:
         screen = on_terminal("chat", "--session", "s")
-    screen.expect("or say what to do instead: ")
+    screen.expect("or say what to do instead")
     screen.enter("y")
     screen.expect("Written.")
     screen.expect(PROMPT)

@@ -1,11 +1,10 @@
 """Questions to the person: how they are shown, and what an answer means."""
 
+import itertools
 import json
 from collections.abc import Sequence
+from typing import Protocol
 
-import click
-
-from denizen.cli.lines import Lines
 from denizen.cli.text import visible
 from denizen.ports import Answer, Ask, Control, Parked, Steer
 
@@ -41,65 +40,61 @@ def understand(request: Ask, words: str) -> Answer:
             return Answer(request.call_id, allow=False, text=words)
 
 
+class Asked(Protocol):
+    """Where a person reads and types."""
+
+    async def ask(self, question: str, prompt: str) -> str | None:
+        """What they answer; None: they leave the question open."""
+        ...
+
+    def waiting(self) -> Sequence[str]:
+        """What they entered meanwhile, unasked."""
+        ...
+
+
 class Person:
     """Whoever is at the terminal, or nobody.
 
-    `yes` answers everything, `refuse` answers no; else the question goes to `lines`, and where there are none the turn
-    is parked. What is typed while the agent works is said to it where there is a list of `commands`: lines that begin
-    with a slash are put there instead, for later.
+    `yes` answers everything, `refuse` answers no; else the question goes to where they can be `asked`, and where that
+    is nowhere the turn is parked. What is typed while the agent works is said to it where there is a list of
+    `commands`: lines that begin with a slash are put there instead, for later.
     """
 
     def __init__(
         self,
-        lines: Lines | None = None,
+        asked: Asked | None = None,
         *,
         yes: bool = False,
         refuse: bool = False,
         commands: list[str] | None = None,
     ) -> None:
-        self._lines = lines
+        self._asked = asked
         self._yes = yes
         self._refuse = refuse
         self._commands = commands
-        self._said: list[str] = []
 
     def said(self) -> Sequence[Control]:
         """What came since the last look."""
-        self._hear()
-        said = [Steer(text) for text in self._said]
-        self._said.clear()
-        return said
+        if self._asked is None or self._commands is None:
+            return ()
+        entered = [*filter(None, map(str.strip, self._asked.waiting()))]
+        self._commands += filter(_is_command, entered)
+        return [*map(Steer, itertools.filterfalse(_is_command, entered))]
 
     async def ask(self, request: Ask) -> Answer | Parked:
-        """The answer; what was typed before the question came is none, and a slash command parks the turn."""
+        """The answer; a slash command parks the turn."""
         if self._yes:
             return Answer(request.call_id, allow=True, text="" if request.tool_name else "yes")
         if self._refuse:
             return Answer(request.call_id, allow=False, text="nobody can be asked (--non-interactive)", unasked=True)
-        if self._lines is None:
+        if self._asked is None:
             return Parked()
-        self._hear()
-        self._lines.forget()
-        click.secho(f"\n{described(request)}", fg="yellow", err=True)
-        click.echo(f"{CHOICES if request.tool_name else 'your answer'}: ", nl=False, err=True)
-        words = await self._typed(self._lines)
-        if self._commands is not None and words and words.startswith("/"):
+        words = await self._asked.ask(described(request), CHOICES if request.tool_name else "your answer")
+        if self._commands is not None and words and _is_command(words):
             self._commands.append(words.strip())
             return Parked()
         return Parked() if words is None else understand(request, words)
 
-    async def _typed(self, lines: Lines) -> str | None:
-        """A line; a prompt that got none is ended, so that what is said next begins a line."""
-        words = None
-        try:
-            words = await lines.next()
-        finally:
-            if words is None:
-                click.echo(err=True)
-        return words
 
-    def _hear(self) -> None:
-        if self._lines is None or self._commands is None:
-            return
-        for line in filter(None, map(str.strip, self._lines.waiting())):
-            (self._commands if line.startswith("/") else self._said).append(line)
+def _is_command(line: str) -> bool:
+    return line.startswith("/")

@@ -1,9 +1,10 @@
 """`denizen chat`: one message after the other."""
 
 import asyncio
+import os
 import sys
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,9 +17,18 @@ from denizen.cli.reopening import reopen
 from denizen.cli.slash import COMMANDS, obey
 from denizen.cli.text import printable
 from denizen.cli.turns import STATUS, run, settled
+from denizen.clock import SystemClock
 from denizen.config.home import ensure_home
+from denizen.entries import UserEntry
 from denizen.errors import DenizenError
 from denizen.events import Notice
+
+if TYPE_CHECKING:
+    from denizen.cli.editor import Editor
+    from denizen.cli.live import Live
+
+GOOD_ENDS = {STATUS["answered"], STATUS["iteration_limit"]}
+"""The exit statuses behind which what was entered meanwhile is gone on with."""
 
 
 @click.command()
@@ -26,9 +36,9 @@ from denizen.events import Notice
 def chat(options: TurnOptions) -> int:
     """Talk with the agent, message after message.
 
-    /help lists the commands. Ctrl-C stops the agent, not the program; what you type and enter while it works is said to
-    it. From a pipe every line is a message (a backslash at its end joins the next one), and the exit status is the
-    last turn's.
+    /help lists the commands. What you type and enter while the agent works is said to it. Ctrl-C stops the agent, not
+    the program, and what it hadn't heard is there to be edited or sent. From a pipe every line is a message (a
+    backslash at its end joins the next one), and the exit status is the last turn's.
     """
     loaded = settled(options)
     at_terminal = sys.stdin.isatty()
@@ -39,10 +49,50 @@ def chat(options: TurnOptions) -> int:
             if resumes:
                 run(runner, conversation.session())
             _greet(conversation, loaded.notices)
-            status = _converse(runner, conversation, _editor(runner, conversation) if at_terminal else _piped)
-            return 0 if at_terminal else status
+            if at_terminal:
+                _talk(runner, conversation)
+                return 0
+            return _converse(runner, conversation, _piped)
         finally:
             runner.run(conversation.close())
+
+
+def _talk(runner: asyncio.Runner, conversation: Conversation) -> None:
+    """With a person, who can type while the agent works where the terminal can show that."""
+    from denizen.cli.editor import Editor
+
+    ensure_home(conversation.agent.home)
+    editor = Editor(conversation.agent.home / "history", [f"/{name}" for name in COMMANDS])
+    if conversation.options.json or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        _converse(runner, conversation, lambda: run(runner, editor.read()))
+    else:
+        with editor.holding():
+            run(runner, _talk_live(conversation, editor))
+
+
+async def _talk_live(conversation: Conversation, editor: "Editor") -> None:
+    from denizen.cli.live import Live
+
+    live = conversation.live = Live(editor, SystemClock(), quiet=conversation.options.quiet)
+    status = await _worked(conversation, live, reopen(conversation)) if conversation.entries else 0
+    while not conversation.over:
+        waiting = conversation.commands or live.queued
+        text = waiting.pop(0) if waiting else await editor.read()
+        if text is None:
+            break
+        if text.strip():
+            status = await _worked(conversation, live, _hear(conversation, text, status))
+
+
+async def _worked(conversation: Conversation, live: "Live", work: Coroutine[Any, Any, int]) -> int:
+    """The status of what was done at the prompt. Without a good end, what was said in vain is the person's again."""
+    before = len(conversation.entries)
+    status = await live.run(_done(work))
+    if status not in GOOD_ENDS:
+        new = conversation.entries[before:]
+        said = {entry.message.text for entry in new if isinstance(entry, UserEntry)}
+        live.bring_back([text for text in live.heard if text not in said])
+    return STATUS["cancelled"] if status is None else status
 
 
 def _converse(runner: asyncio.Runner, conversation: Conversation, read: Callable[[], str | None]) -> int:
@@ -55,11 +105,17 @@ def _converse(runner: asyncio.Runner, conversation: Conversation, read: Callable
 
 
 def _tried(runner: asyncio.Runner, work: Coroutine[Any, Any, int]) -> int:
-    """The status of what was done, also where it was cancelled or failed: the conversation goes on."""
+    """The status of what was done, also where it was cancelled: the conversation goes on."""
     try:
-        return run(runner, work)
+        return run(runner, _done(work))
     except KeyboardInterrupt:
         return STATUS["cancelled"]
+
+
+async def _done(work: Coroutine[Any, Any, int]) -> int:
+    """The status of what was done, also where it failed."""
+    try:
+        return await work
     except DenizenError as error:
         say_error(error)
         return STATUS["error"]
@@ -67,14 +123,6 @@ def _tried(runner: asyncio.Runner, work: Coroutine[Any, Any, int]) -> int:
 
 async def _hear(conversation: Conversation, text: str, status: int) -> int:
     return status if await obey(conversation, text) else await conversation.say(text)
-
-
-def _editor(runner: asyncio.Runner, conversation: Conversation) -> Callable[[], str | None]:
-    from denizen.cli.editor import Editor
-
-    ensure_home(conversation.agent.home)
-    editor = Editor(conversation.agent.home / "history", [f"/{name}" for name in COMMANDS])
-    return lambda: run(runner, editor.read())
 
 
 def _piped() -> str | None:

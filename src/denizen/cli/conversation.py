@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -16,12 +17,15 @@ from denizen.events import Notice
 from denizen.messages import UserMessage
 from denizen.ports import Session
 
+if TYPE_CHECKING:
+    from denizen.cli.live import Live
+
 
 class Conversation:
     """An agent and one of its sessions, each of which can be changed for another.
 
     A session is made with its first message. `typed`: a person types, also while the agent works; that is said to it,
-    but slash commands are kept in `commands`.
+    but slash commands are kept in `commands`. `live` is where they type then, on terminals that can show it.
     """
 
     def __init__(self, options: TurnOptions, loaded: Loaded, *, typed: bool) -> None:
@@ -30,6 +34,7 @@ class Conversation:
         self.name = options.session
         self.over = False
         self.commands: list[str] = []
+        self.live: Live | None = None
         self._loaded = loaded
         self._typed = typed
         self._session: Session | None = None
@@ -76,7 +81,7 @@ class Conversation:
 
     async def _turn(self, message: UserMessage | None, notices: Sequence[str] = ()) -> int:
         session = await self.session()
-        with self.options.host(self.commands if self._typed else None) as host:
+        with self.options.host(self.commands if self._typed else None, self.live) as host:
             for text in notices:
                 host.emit(Notice(text, "warning"))
             result = await run_turn(self.agent, session, message, host, stream=not self.options.no_stream)

@@ -5,7 +5,10 @@ import contextlib
 import select
 import sys
 import termios
+from collections.abc import Sequence
 from typing import TextIO
+
+import click
 
 
 class Lines:
@@ -13,9 +16,32 @@ class Lines:
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
+        self._entered: list[str] = []
 
-    async def next(self) -> str | None:
-        """The next line; None at the end of input (Ctrl-D)."""
+    def waiting(self) -> Sequence[str]:
+        """The lines that were entered meanwhile."""
+        while select.select([self._stream], [], [], 0)[0] and (line := self._stream.readline()):
+            self._entered.append(line)
+        entered = [*self._entered]
+        self._entered.clear()
+        return entered
+
+    async def ask(self, question: str, prompt: str) -> str | None:
+        """The line that answers; None at the end of input (Ctrl-D). What was typed before is no answer."""
+        self._entered = [*self.waiting()]
+        with contextlib.suppress(termios.error):
+            termios.tcflush(self._stream, termios.TCIFLUSH)
+        click.secho(f"\n{question}", fg="yellow", err=True)
+        click.echo(f"{prompt}: ", nl=False, err=True)
+        line = None
+        try:
+            line = await self._next()
+        finally:
+            if line is None:
+                click.echo(err=True)  # what is said next begins a line
+        return line
+
+    async def _next(self) -> str | None:
         loop = asyncio.get_running_loop()
         ready = asyncio.Event()
         loop.add_reader(self._stream, ready.set)
@@ -24,18 +50,6 @@ class Lines:
         finally:
             loop.remove_reader(self._stream)
         return self._stream.readline() or None
-
-    def waiting(self) -> list[str]:
-        """The lines that were typed meanwhile."""
-        lines: list[str] = []
-        while select.select([self._stream], [], [], 0)[0] and (line := self._stream.readline()):
-            lines.append(line)
-        return lines
-
-    def forget(self) -> None:
-        """Drop what was typed and not entered: it was no answer to the question that comes now."""
-        with contextlib.suppress(termios.error):
-            termios.tcflush(self._stream, termios.TCIFLUSH)
 
 
 def terminal_lines() -> Lines | None:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -23,6 +23,9 @@ from denizen.engine import Agent
 from denizen.engine.profiles import PROFILES
 from denizen.errors import ConfigError
 from denizen.ports import Model, SessionInfo
+
+if TYPE_CHECKING:
+    from denizen.cli.live import Live
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,11 +77,14 @@ class TurnOptions:
         profile = self.profile or self.usual_profile
         return Agent(loaded.config, environ=loaded.environ, profile=profile, model=model, read_only=self.read_only)
 
-    def host(self, commands: list[str] | None = None) -> Terminal | JsonLines:
-        """Where a turn is shown and who is asked; `commands` is for those that are typed while the agent works."""
-        lines = None if self.json else terminal_lines()
-        person = Person(lines, yes=self.yes, refuse=self.non_interactive, commands=commands)
-        return JsonLines(person) if self.json else Terminal(SystemClock(), person, quiet=self.quiet)
+    def host(self, commands: list[str] | None = None, live: "Live | None" = None) -> Terminal | JsonLines:
+        """Where a turn is shown and who is asked: at the prompt that is there while the agent works, if one is.
+
+        `commands` is for those that are typed meanwhile.
+        """
+        asked = live or (None if self.json else terminal_lines())
+        person = Person(asked, yes=self.yes, refuse=self.non_interactive, commands=commands)
+        return JsonLines(person) if self.json else Terminal(SystemClock(), person, quiet=self.quiet, status=live)
 
     async def at_session(self, loaded: Loaded, *, begun: bool) -> "TurnOptions":
         """These options with the name of the session, and the profile that it began with unless another is named.

@@ -3,11 +3,24 @@
 import asyncio
 import os
 import sys
+from typing import Protocol
 
 from denizen.cli.text import cut, one_line
 from denizen.clock import Clock
 
 UNLIMITED = 100_000
+
+
+class Status(Protocol):
+    """Where what is going on is shown."""
+
+    def show(self, text: str, since: float) -> None:
+        """Show what has been going on `since` a time of the clock's stopwatch."""
+        ...
+
+    def clear(self) -> None:
+        """Take it away."""
+        ...
 
 
 class Passing:
@@ -31,9 +44,7 @@ class Passing:
             _write("")
 
     def _draw(self, text: str, since: float) -> None:
-        seconds = int(self._clock.monotonic() - since)
-        ending = f" · {seconds} s" if seconds else ""
-        line = cut(text, columns() - len(ending) - 3) + ending  # the terminal may add ^C
+        line = going_on(text, self._clock.monotonic() - since, columns() - 3)  # the terminal may add ^C
         _write(line if os.environ.get("NO_COLOR") else f"\x1b[2m{line}\x1b[m")
         self._timer = asyncio.get_running_loop().call_later(1, self._draw, text, since)
 
@@ -41,6 +52,12 @@ class Passing:
         if self._timer:
             self._timer.cancel()
             self._timer = None
+
+
+def going_on(text: str, seconds: float, cells: int) -> str:
+    """What has been going on for that long, in a line of at most that many cells."""
+    ending = f" · {int(seconds)} s" if seconds >= 1 else ""
+    return cut(text, cells - len(ending)) + ending
 
 
 def columns() -> int:

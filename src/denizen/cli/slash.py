@@ -18,7 +18,7 @@ from denizen.entries import EndEntry
 from denizen.messages import Usage
 from denizen.plural import counted
 
-_COMMAND = re.compile(r"/([a-z]+)(?:\s+(.*))?", re.DOTALL)
+_COMMAND = re.compile(r"/([a-z]+)(?:\s+(.*))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,10 @@ async def _help(_: Conversation, __: str) -> None:
     for command in COMMANDS.values():
         _tell(f"{command.usage:18} {command.does}")
     _tell("Enter sends; Alt-Enter, or a backslash at the end of a line, begins another line; @path attaches a file.")
-    _tell("Ctrl-C stops the agent; what you type and enter while it works is said to it. Ctrl-D leaves.")
+    _tell(
+        "What you type and enter while the agent works is said to it. Ctrl-C stops it: what it hadn't heard comes back."
+    )
+    _tell("Ctrl-D leaves.")
 
 
 async def _new(chat: Conversation, name: str) -> None:

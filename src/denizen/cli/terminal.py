@@ -16,7 +16,7 @@ from denizen.cli.calls import in_short
 from denizen.cli.changes import changes
 from denizen.cli.home import short_name
 from denizen.cli.output import write
-from denizen.cli.passing import Passing, columns
+from denizen.cli.passing import Passing, Status, columns
 from denizen.cli.text import cut, one_line, printable, width
 from denizen.cli.usage import duration, usage_line
 from denizen.clock import Clock
@@ -50,18 +50,19 @@ class Terminal:
     Where standard output is a terminal the text streams; elsewhere the final reply alone is written to it, so that a
     pipe gets the reply and nothing else. Whatever a model, a tool or a file said is written without control characters,
     to pipes too: where they end is often a terminal. `quiet` leaves out all but the reply, questions and errors.
-    Where `render` is set, the reply doesn't stream, and what it makes of the result is shown in its place.
+    Where `render` is set, the reply doesn't stream, and what it makes of the result is shown in its place. What goes on
+    is shown by `status`, or else in a line of its own.
     """
 
     render: Callable[[RunResult], str] | None = None
 
-    def __init__(self, clock: Clock, person: Person, *, quiet: bool = False) -> None:
+    def __init__(self, clock: Clock, person: Person, *, quiet: bool = False, status: Status | None = None) -> None:
         self._clock = clock
         self._person = person
         self._quiet = quiet
         self._began = clock.monotonic()
         self._live = sys.stdout.isatty()
-        self._passing = Passing(clock, wanted=not quiet)
+        self._passing = status or Passing(clock, wanted=not quiet)
         self._streamed = self._mid_line = False
         self._beside = ""  # what the reply says beside its commands
         self._written: dict[str, str] = {}  # tools as the reply's commands call them
@@ -149,8 +150,7 @@ class Terminal:
         failure = f": {one_line(event.summary)}" if event.is_error else ""
         sign, colour = ("✗", "red") if event.is_error else ("✓", "green")
         ending = f" · {duration(event.duration_ms / 1000)}{failure}"
-        what = cut(what, max(columns() - width(ending) - 4, SHORT))
-        self._line(cut(f"  {sign} {what}{ending}", columns()), colour)
+        self._line(_fitting(f"  {sign} {what}", ending), colour)
         for line, colour in changes(event.details):
             self._line(cut(f"    {line.expandtabs(4)}", columns()), colour)
         if event.for_user:
@@ -183,7 +183,8 @@ class Terminal:
 
     def _conclude(self, result: RunResult) -> None:
         for what, since in self._running.values():
-            self._line(f"  ✗ {what} · stopped after {duration(self._clock.monotonic() - since)}", "yellow")
+            ending = f" · stopped after {duration(self._clock.monotonic() - since)}"
+            self._line(_fitting(f"  ✗ {what}", ending), "yellow")
         if result.stop_reason == "answered" and not self._streamed:
             write(_final(result) if self.render is None else f"{printable(self.render(result)).rstrip()}\n")
         if result.error and result.stop_reason in {"iteration_limit", "loop", "budget"}:
@@ -195,6 +196,11 @@ class Terminal:
             self._passing.clear()
             self._end_line()
             click.secho(text, fg=colour, err=True)
+
+
+def _fitting(what: str, ending: str) -> str:
+    """Both in a line of the terminal; the first gives way."""
+    return cut(cut(what, max(columns() - width(ending), SHORT)) + ending, columns())
 
 
 def _beside(message: AssistantMessage) -> str:

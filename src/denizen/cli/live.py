@@ -1,0 +1,211 @@
+"""The prompt that stays at the bottom of the screen while the agent works. Imports prompt_toolkit."""
+
+import asyncio
+import contextlib
+import sys
+from collections.abc import AsyncGenerator, Coroutine, Generator, Sequence
+from typing import Any, TypeVar
+
+import click
+from prompt_toolkit.document import Document
+from prompt_toolkit.filters import Condition
+from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, to_formatted_text
+from prompt_toolkit.key_binding import KeyPressEvent
+from prompt_toolkit.layout import ConditionalContainer, FormattedTextControl, HSplit, Window
+
+from denizen.cli.above import Above, Page
+from denizen.cli.editor import Editor, keys
+from denizen.cli.passing import columns, going_on
+from denizen.cli.text import cut, one_line
+from denizen.clock import Clock
+
+PAUSE = 1.0
+"""Seconds without a key after which a question may come between a person and what they are typing."""
+
+_Result = TypeVar("_Result")
+
+
+class Live:
+    """Lets a person type while the agent works, shows above that what is going on, and asks them.
+
+    What is entered is `queued`, which is shown, until it is `heard` in this run; slash commands stay there until it is
+    over. What is being typed goes over to the editor's next prompt. `quiet`: what is going on is not shown.
+    """
+
+    def __init__(self, editor: Editor, clock: Clock, *, quiet: bool = False) -> None:
+        self.queued: list[str] = []
+        self.heard: list[str] = []
+        self._editor = editor
+        self._clock = clock
+        self._quiet = quiet
+        self._status: tuple[str, float] | None = None
+        self._question = ""
+        self._answer: asyncio.Future[str | None] | None = None
+        self._one_question = asyncio.Lock()
+        self._work: asyncio.Task[Any] | None = None
+        self._stopped = False
+        self._pressed = 0.0
+        self._page = Page(self._changed)
+        self._make_prompt()
+
+    def _make_prompt(self) -> None:
+        pressed = keys(self._stop)
+        pressed.add("<sigint>")(self._stop)
+        pressed.add("c-d", filter=Condition(lambda: not self._buffer.text))(self._leave)
+        self._prompt = self._editor.prompt(pressed, passing=True)
+        self._prompt.message = lambda: "? " if self._answer else "> "
+        self._buffer = self._prompt.default_buffer
+        self._buffer.accept_handler = lambda _: self._enter()
+        self._buffer.on_text_changed += self._note
+        above = Window(FormattedTextControl(self._rows), wrap_lines=True, dont_extend_height=True)
+        shown = ConditionalContainer(above, Condition(lambda: bool(self._rows())))
+        self._prompt.app.before_render += self._write
+        self._prompt.layout.container = HSplit([shown, self._prompt.layout.container])
+
+    async def run(self, work: Coroutine[Any, Any, _Result]) -> _Result | None:
+        """Do the work while the person types; None where Ctrl-C stopped it."""
+        self.heard.clear()
+        async with self._typing() as typing:
+            task = self._work = asyncio.create_task(work)
+            typing.add_done_callback(lambda _: task.cancel())  # who can't see it and stop it doesn't let it run
+            self._stopped = False
+            try:
+                with self._printing_above():
+                    return await task
+            except asyncio.CancelledError:
+                current = asyncio.current_task()
+                if not self._stopped or (current and current.cancelling()):
+                    raise
+                return None
+
+    @contextlib.asynccontextmanager
+    async def _typing(self) -> AsyncGenerator[asyncio.Task[str]]:
+        draft = self._editor.draft
+        typing = asyncio.create_task(self._prompt.prompt_async(default=draft, set_exception_handler=False))
+        try:
+            yield typing
+        finally:
+            typing.cancel()
+            try:
+                await asyncio.wait([typing])
+            finally:
+                await asyncio.wait([typing])  # also where this is cancelled: it gives the terminal back
+                self._write()
+                self._editor.draft, self._status = self._buffer.text, None
+
+    def bring_back(self, unsaid: Sequence[str]) -> None:
+        """Make that, and what is queued, the beginning of the next prompt."""
+        self._editor.draft = _joined(*unsaid, *self.queued, self._editor.draft)
+        self.queued.clear()
+
+    def show(self, text: str, since: float) -> None:
+        """Show what has been going on `since` a time of the clock's stopwatch."""
+        self._status = None if self._quiet else (one_line(text), since)
+        self._changed()
+
+    def clear(self) -> None:
+        """Take that away."""
+        self._status = None
+        self._changed()
+
+    def waiting(self) -> Sequence[str]:
+        """The messages that were entered meanwhile; from now on they count as said."""
+        heard = [text for text in self.queued if not text.startswith("/")]
+        self.heard += heard
+        self.queued = [text for text in self.queued if text.startswith("/")]
+        for text in heard:
+            click.echo("> " + text.replace("\n", "\n… "), err=True)
+        return heard
+
+    async def ask(self, question: str, prompt: str) -> str | None:
+        """What the person answers; None for Ctrl-D. What they were typing is set aside meanwhile."""
+        async with self._one_question:
+            await self._pause()
+            click.secho(f"\n{question}", fg="yellow", err=True)
+            words = await self._answered(prompt)
+            click.echo(f"{prompt}: {words or ''}", err=True)
+            return words
+
+    async def _pause(self) -> None:
+        """Wait until nobody is in the middle of a word."""
+        while self._buffer.text and (left := self._pressed + PAUSE - self._clock.monotonic()) > 0:
+            await self._clock.sleep(left)
+
+    async def _answered(self, prompt: str) -> str | None:
+        aside = self._buffer.text
+        self._question, self._answer = prompt, asyncio.get_running_loop().create_future()
+        self._buffer.document = Document()
+        try:
+            return await self._answer
+        except asyncio.CancelledError:
+            aside = _joined(aside, self._buffer.text)
+            raise
+        finally:
+            self._question, self._answer = "", None
+            self._buffer.document = Document(aside)
+
+    def _enter(self) -> bool:
+        """Take in what was typed; False: the prompt is to be emptied."""
+        text = self._buffer.text
+        if self._answer:
+            self._reply(text)
+            self._buffer.document = Document()  # or it would be in the history
+        elif text.strip():
+            self.queued.append(text.strip())
+        return False
+
+    def _reply(self, words: str | None) -> None:
+        if self._answer and not self._answer.done():
+            self._answer.set_result(words)
+
+    def _leave(self, _: KeyPressEvent) -> None:
+        self._reply(None)
+
+    def _stop(self, _: KeyPressEvent) -> None:
+        """Stop the work, once: how it ends is not to be interrupted."""
+        if self._work and not self._stopped:
+            self._stopped = True
+            self._work.cancel()
+            self.show("stopping …", self._clock.monotonic())
+
+    def _changed(self) -> None:
+        self._prompt.app.invalidate()
+
+    def _note(self, _: object) -> None:
+        self._pressed = self._clock.monotonic()
+
+    @contextlib.contextmanager
+    def _printing_above(self) -> Generator[None]:
+        """Have what is printed to the terminal, by whomever, above the prompt."""
+        out, err = (Above(stream, self._page) if stream.isatty() else stream for stream in (sys.stdout, sys.stderr))
+        try:
+            with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+                yield
+        finally:
+            if self._page.unfinished:
+                self._page.add(sys.stderr, "\n")
+
+    def _write(self, _: object = None) -> None:
+        """Write what was printed; the prompt comes back below it."""
+        if self._page:
+            self._prompt.app.renderer.erase()
+            self._page.write()
+
+    def _rows(self) -> StyleAndTextTuples:
+        cells = columns() - 1
+        rows = [f"  queued: {one_line(text)}" for text in self.queued]
+        if self._question:
+            rows.append(self._question)
+        elif self._status:
+            text, since = self._status
+            rows.append(going_on(text, self._clock.monotonic() - since, cells))
+        unfinished = self._page.unfinished[-self._prompt.output.get_size().rows * cells // 2 :]
+        shown: StyleAndTextTuples = [*to_formatted_text(ANSI(unfinished))]
+        if unfinished and rows:
+            shown.append(("", "\n"))
+        shown.append(("fg:ansibrightblack", "\n".join(cut(row, cells) for row in rows)))
+        return shown if unfinished or rows else []
+
+
+def _joined(*texts: str) -> str:
+    return "\n".join(filter(None, texts))

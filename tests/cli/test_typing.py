@@ -1,0 +1,221 @@
+"""What a person types while the agent works: nothing of it is lost, and it garbles nothing."""
+
+import json
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import OnTerminal
+from tests.cli.model import Model, Reply, call, refuses, stalls
+from tests.cli.screen import Screen
+from tests.cli.test_cancel import wait_until
+
+from denizen.messages import AssistantMessage, ToolCall
+
+PROMPT = "\n>"
+QUESTION = "or say what to do instead"
+UNTIL_GO = "touch started; while [ ! -e go ]; do sleep 0.05; done"
+
+Working = Callable[..., Screen]
+
+
+@pytest.fixture
+def working(on_terminal: OnTerminal, model: Model, repo: Path) -> Working:
+    """`working("Done.")`: a conversation in which a tool runs until there is a file `go`; then the model says that.
+
+    `also`: the next call of the same reply.
+    """
+
+    def start(*replies: Reply, also: ToolCall | None = None) -> Screen:
+        tool = ToolCall("tool", "bash", {"command": UNTIL_GO})
+        model.server.say(AssistantMessage([tool, also] if also else [tool], stop_reason="tool_calls"))
+        model.plays(*replies)
+        screen = on_terminal("chat", "--session", "s")
+        screen.expect(PROMPT)
+        screen.enter("tell me everything")
+        wait_until((repo / "started").exists)
+        return screen
+
+    return start
+
+
+@pytest.fixture(autouse=True)
+def policy(home: Path, model: Model) -> None:
+    """Commands run; writing is asked about."""
+    rules = '[{ tool = "bash", decide = "allow" }, { tool = "write", decide = "ask" }]'
+    with (home / "denizen.toml").open("a") as file:
+        file.write(f"[policy]\nrules = {rules}\n")
+
+
+def test_an_unfinished_line_comes_back_when_ctrl_c_stops_the_agent(working: Working, model: Model) -> None:
+    screen = working("Fine.")
+    screen.type("but be short")
+    screen.type("\x03")
+    screen.expect("cancelled")
+    screen.expect("> but be short")
+    screen.enter(", please")
+    screen.expect("Fine.")
+    assert model.told().startswith("but be short, please")
+
+
+def test_an_unfinished_line_comes_back_when_ctrl_c_stops_an_answer(on_terminal: OnTerminal, model: Model) -> None:
+    model.plays(stalls("A long answ"), "Fine.")
+    screen = on_terminal("chat")
+    screen.expect(PROMPT)
+    screen.enter("tell me everything")
+    screen.expect("A long answ")
+    screen.type("be short")
+    screen.expect("be short")
+    screen.type("\x03")
+    screen.expect("cancelled")
+    screen.expect("> be short")
+    screen.enter("")
+    screen.expect("Fine.")
+    assert model.told().startswith("be short")
+
+
+def test_an_entered_line_is_shown_as_queued_and_then_as_said(working: Working, model: Model, repo: Path) -> None:
+    screen = working("Shorter, then.")
+    screen.enter("but be short")
+    screen.expect("queued: but be short")
+    (repo / "go").touch()
+    screen.expect("> but be short\n")
+    screen.expect("Shorter, then.")
+    assert model.told().startswith("but be short")
+
+
+def test_lines_that_were_not_heard_come_back_in_order(working: Working, model: Model) -> None:
+    screen = working("Fine.")
+    screen.enter("first")
+    screen.enter("/usage")
+    screen.enter("third")
+    screen.type("unfinished")
+    screen.expect("queued: third")
+    screen.type("\x03\x03\x03")
+    screen.expect("cancelled")
+    screen.expect("… unfinished")
+    screen.enter("")
+    screen.expect("Fine.")
+    assert "first\n/usage\nthird\nunfinished" in model.told()
+
+
+def test_lines_that_were_not_heard_come_back_from_a_turn_that_failed(
+    working: Working, model: Model, repo: Path
+) -> None:
+    screen = working(refuses(404, "no such model"), "Fine.")
+    screen.type("be sh")
+    (repo / "go").touch()
+    screen.expect("error: ")
+    screen.expect("> be sh")
+    screen.enter("ort")
+    screen.expect("Fine.")
+    assert model.told().startswith("be short")
+
+
+def test_what_is_typed_goes_over_to_the_next_prompt(working: Working, model: Model, repo: Path) -> None:
+    screen = working("All of it.", "Fine.")
+    screen.type("and then")
+    (repo / "go").touch()
+    screen.expect("All of it.\n")
+    screen.expect("> and then")
+    screen.enter(" that")
+    screen.expect("Fine.")
+    assert model.told().startswith("and then that")
+
+
+def test_lines_are_edited_while_the_agent_works(working: Working, model: Model, repo: Path) -> None:
+    screen = working("Fine.")
+    screen.type("hallo\x1b[D\x1b[D\x1b[D\x1b[D\x7f\x1b[1~oh \r")
+    screen.expect("queued: oh allo")
+    (repo / "go").touch()
+    screen.expect("Fine.")
+    assert "oh allo" in model.told()
+
+
+def test_the_terminal_does_not_echo_into_what_is_shown(working: Working) -> None:
+    screen = working()
+    assert not screen.echoes
+
+
+def test_a_question_sets_aside_what_is_being_typed(working: Working, model: Model, repo: Path) -> None:
+    screen = working(call("write", path="new.txt", content="x"), "Written.", "Fine.")
+    screen.type("and th")
+    screen.expect("and th")
+    (repo / "go").touch()
+    screen.expect(QUESTION)
+    screen.enter("y")
+    screen.expect("Written.\n")
+    screen.expect("> and th")
+    screen.enter("en that")
+    screen.expect("Fine.")
+    assert (repo / "new.txt").exists()
+    assert model.told().startswith("and then that")
+
+
+def test_a_line_that_was_entered_before_a_question_is_no_answer(working: Working, model: Model, repo: Path) -> None:
+    screen = working(call("write", path="new.txt", content="x"), "Left alone.")
+    screen.enter("y")
+    screen.expect("queued: y")
+    (repo / "go").touch()
+    screen.expect(QUESTION)
+    screen.enter("n")
+    screen.expect("Left alone.")
+    assert not (repo / "new.txt").exists()
+    assert json.dumps(model.requests[1]).count('"y') == 1
+
+
+def test_ctrl_c_at_a_question_keeps_what_was_being_typed(working: Working, repo: Path) -> None:
+    screen = working(call("write", path="new.txt", content="x"))
+    screen.type("and th")
+    screen.expect("and th")
+    (repo / "go").touch()
+    screen.expect(QUESTION)
+    screen.type("use the other f")
+    screen.expect("use the other f")
+    screen.type("\x03")
+    screen.expect("cancelled")
+    screen.expect("> and th")
+    screen.expect("… use the other f")
+    assert not (repo / "new.txt").exists()
+
+
+def test_what_was_heard_before_the_turn_was_parked_comes_back(working: Working, repo: Path) -> None:
+    screen = working(also=ToolCall("also", "write", {"path": "new.txt", "content": "x"}))
+    screen.enter("but be short")
+    screen.expect("queued: but be short")
+    (repo / "go").touch()
+    screen.expect(QUESTION)
+    screen.type("\x04")
+    screen.expect("answer with: denizen answer s ")
+    screen.expect("> but be short")
+
+
+def test_text_that_ctrl_c_cleared_is_in_the_history(on_terminal: OnTerminal, model: Model) -> None:
+    model.plays("One.", "Two.")
+    screen = on_terminal("chat")
+    screen.expect(PROMPT)
+    screen.type("a long thought\x03hi\r")
+    screen.expect("One.\n")
+    screen.expect(PROMPT)
+    screen.type("\x1b[A\x1b[A\r")
+    screen.expect("Two.")
+    assert model.told().startswith("a long thought")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_leaves_the_terminal_as_it_was(working: Working, number: signal.Signals) -> None:
+    screen = working()
+    screen.process.send_signal(number)
+    assert screen.end() == 130
+    assert screen.echoes
+
+
+def test_an_interrupt_from_elsewhere_stops_the_agent_alone(working: Working) -> None:
+    screen = working()
+    screen.type("but")
+    screen.expect("but")
+    screen.process.send_signal(signal.SIGINT)
+    screen.expect("cancelled")
+    screen.expect("> but")
+    assert screen.process.poll() is None
