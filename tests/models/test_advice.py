@@ -52,6 +52,7 @@ async def refused(server: LoopbackOpenAI, model: str, status: int, said: Any, wa
         ("openrouter:openai/gpt-5-minni", 400, "x is not a valid model ID", "openrouter:openai/gpt-5-mini"),
         ("mistral:mistral-large-latst", 400, "Invalid model: x", "mistral:mistral-large"),
         ("deepseek:deepseek-chatt", 400, "Model Not Exist", "deepseek:deepseek-chat"),
+        ("xai:grok-4.77", 400, "Unknown model", "xai:grok-4.7"),
     ],
 )
 async def test_unknown_model_is_told_with_the_nearest_that_are_known(
@@ -214,9 +215,20 @@ async def test_redirect_is_not_followed_and_says_so() -> None:
     assert words.endswith("(HTTP 301); set providers.office.base_url to where it leads: redirects aren't followed")
 
 
-async def test_what_nobody_can_mend_for_the_user_stands_alone(loopback_openai: LoopbackOpenAI) -> None:
-    words = await refused(loopback_openai, "office:m", 400, "Unsupported parameter: 'top_k'.")
-    assert words == "office:m: Unsupported parameter: 'top_k' (HTTP 400)"
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [(400, "'top_k' is not supported with this model"), (422, "Invalid model parameters"), (500, "")],
+)
+async def test_what_is_not_about_the_name_of_the_model_is_not_answered_with_names(
+    loopback_openai: LoopbackOpenAI, status: int, said: str
+) -> None:
+    words = await refused(loopback_openai, "openai:gpt-5-mini", status, said)
+    assert "denizen models" not in words
+
+
+async def test_what_only_the_provider_can_explain_stands_alone(loopback_openai: LoopbackOpenAI) -> None:
+    words = await refused(loopback_openai, "office:m", 400, "'top_k' is not supported with this model.")
+    assert words == "office:m: 'top_k' is not supported with this model (HTTP 400)"
 
 
 # Several models

@@ -110,7 +110,7 @@ _BILLING: Final = _any(
 _MODEL: Final = _any(r"\bmodels?\b|endpoints found")
 _NO_MODEL: Final = _any(
     r"\bmodel\b.{0,80}(\bnot|n.t) (exist|found)|access to (the )?model|unable to access model|no endpoints found for",
-    r"(invalid|unknown|no such) model|not a valid model|model identifier is invalid",
+    r"(invalid|unknown|no such) model(s| name| id)?(\.?$|:|,| ['\"`(])|not a valid model|model identifier is invalid",
 )
 _NO_TOOLS: Final = _any(r"(not|n.t) support (the )?(tool|function)|no endpoints found that support tool")
 _WORDS: Final[tuple[tuple[ErrorKind, re.Pattern[str]], ...]] = (
