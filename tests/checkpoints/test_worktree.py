@@ -111,6 +111,18 @@ async def test_a_copy_that_a_process_left_is_found_again(
     assert not left.folder.exists()
 
 
+async def test_an_old_copy_is_none_as_parts_of_it_may_have_been_cleared_away(
+    shadow: Shadow, clock: FakeClock, project: Tree
+) -> None:
+    left = await shadow.copy(await shadow.snapshot())
+    os.utime(left.folder / "copy", (clock.now().timestamp(), clock.now().timestamp()))
+    await clock.sleep(4 * 86_400)
+    assert await shadow.copy_in(left.folder) == left
+    await clock.sleep(2 * 86_400)
+    assert await shadow.copy_in(left.folder) is None
+    await left.discard()
+
+
 async def test_where_no_whole_copy_is_none_is_found(shadow: Shadow, tmp_path: Path) -> None:
     assert await shadow.copy_in(tmp_path / "nowhere") is None
     assert await shadow.copy_in(tmp_path) is None

@@ -155,9 +155,12 @@ class Shadow:
             raise
 
     async def copy_in(self, folder: Path) -> Worktree | None:
-        """The copy that an earlier process made and left in a folder; None where there is none. Raises DenizenError."""
+        """The copy that an earlier process made and left in a folder, not long ago; None where there is none.
+
+        Raises DenizenError.
+        """
         async with self.opened() as git:
-            return again(git, await history.history(git), folder)
+            return again(git, await history.history(git), folder, self._place.clock.now())
 
     async def apply(self, worktree: Worktree) -> str:
         """Do to the project what was done to the copy; returns the snapshot of what the files were until now.

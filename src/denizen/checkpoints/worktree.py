@@ -6,13 +6,16 @@ import os
 import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path, PurePosixPath
 
-from denizen.checkpoints import history
 from denizen.checkpoints.git import Git
 from denizen.checkpoints.history import Snapshot
 from denizen.checkpoints.repository import TEMPORARY
 from denizen.checkpoints.stage import stage
+
+OLDEST = timedelta(days=5)
+"""How old a copy may be to be gone on with: after some more days systems clear temporary files away, one by one."""
 
 _WHOLE = "copy"
 """The file beside a copy that says what it is of, and which links are in it; it is written last."""
@@ -54,16 +57,20 @@ async def copy(git: Git, start: Snapshot, folder: Path) -> Worktree:
     return _worktree(there, start, folder, links)
 
 
-def again(git: Git, known: Sequence[Snapshot], folder: Path) -> Worktree | None:
-    """The copy that was made in `folder`; None where it isn't there, or whole. Raises DenizenError."""
+def again(git: Git, known: Sequence[Snapshot], folder: Path, now: datetime) -> Worktree | None:
+    """The copy that was made in `folder`; None where it isn't there or whole, is too old, or what it is of is gone."""
     try:
         if folder.lstat().st_uid != os.getuid():  # somebody else's, where temporary files were cleared meanwhile
             return None
-        start, *links = os.fsdecode((folder / _WHOLE).read_bytes()).split("\0")
+        made = datetime.fromtimestamp((folder / _WHOLE).stat().st_mtime, UTC)
+        name, *links = os.fsdecode((folder / _WHOLE).read_bytes()).split("\0")
     except OSError:
         return None
+    start = next((snapshot for snapshot in known if snapshot.id == name), None)
+    if start is None or now - made > OLDEST:
+        return None
     (folder / "index.lock").unlink(missing_ok=True)  # of a process that was killed
-    return _worktree(_in(git, folder), history.find(known, start), folder, links)
+    return _worktree(_in(git, folder), start, folder, links)
 
 
 def _in(git: Git, folder: Path) -> Git:
