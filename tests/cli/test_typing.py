@@ -124,6 +124,20 @@ def test_what_is_typed_goes_over_to_the_next_prompt(working: Working, model: Mod
     assert model.told().startswith("and then that")
 
 
+def test_the_last_queued_line_can_be_taken_back(working: Working, model: Model, repo: Path) -> None:
+    screen = working("Fine.")
+    screen.enter("first")
+    screen.enter("secnd")
+    screen.expect("queued: secnd")
+    screen.type("\x1b[A\x7f\x7fond\r")
+    screen.expect("ond")
+    (repo / "go").touch()
+    screen.expect("> first\n")
+    screen.expect("> second\n")
+    screen.expect("Fine.")
+    assert "secnd" not in json.dumps(model.requests)
+
+
 def test_lines_are_edited_while_the_agent_works(working: Working, model: Model, repo: Path) -> None:
     screen = working("Fine.")
     screen.type("hallo\x1b[D\x1b[D\x1b[D\x1b[D\x7f\x1b[1~oh \r")
@@ -201,6 +215,25 @@ def test_text_that_ctrl_c_cleared_is_in_the_history(on_terminal: OnTerminal, mod
     screen.type("\x1b[A\x1b[A\r")
     screen.expect("Two.")
     assert model.told().startswith("a long thought")
+
+
+def test_what_is_not_sent_when_the_program_ends_is_in_the_history(working: Working, home: Path) -> None:
+    screen = working()
+    screen.type("a long thought")
+    screen.expect("a long thought")
+    screen.process.terminate()
+    assert screen.end() == 130
+    assert "a long thought" in (home / "history").read_text()
+
+
+def test_a_second_ctrl_c_behind_the_turn_clears_nothing(working: Working, model: Model) -> None:
+    screen = working("Fine.")
+    screen.type("but be short\x03")
+    screen.expect("cancelled")
+    screen.expect("> but be short")
+    screen.type("\x03\r")
+    screen.expect("Fine.")
+    assert model.told().startswith("but be short")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])

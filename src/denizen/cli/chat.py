@@ -62,7 +62,7 @@ def _talk(runner: asyncio.Runner, conversation: Conversation) -> None:
     from denizen.cli.editor import Editor
 
     ensure_home(conversation.agent.home)
-    editor = Editor(conversation.agent.home / "history", [f"/{name}" for name in COMMANDS])
+    editor = Editor(conversation.agent.home / "history", [f"/{name}" for name in COMMANDS], SystemClock())
     if conversation.options.json or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         _converse(runner, conversation, lambda: run(runner, editor.read()))
     else:

@@ -1,8 +1,8 @@
 """Where a person types messages: line editing, history, several lines. Imports prompt_toolkit."""
 
+import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 
 import click
@@ -16,6 +16,11 @@ from prompt_toolkit.output import Output, create_output
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.shortcuts import CompleteStyle
 
+from denizen.clock import Clock
+
+MEANT_FOR_THE_TURN = 1.0
+"""Seconds in which Ctrl-C doesn't clear what came back from a turn: who stops one often presses it twice."""
+
 Pressed = Callable[[KeyPressEvent], None]
 
 
@@ -26,15 +31,17 @@ class _Interrupted(Exception):
 class Editor:
     """Reads messages; `history` is a file that only the user can read, `words` are completed at the beginning.
 
-    `draft` is what the next prompt begins with.
+    `draft` is what the next prompt begins with; what is left of it at the end goes into the history.
     """
 
-    def __init__(self, history: Path, words: Sequence[str]) -> None:
+    def __init__(self, history: Path, words: Sequence[str], clock: Clock) -> None:
         history.touch(mode=0o600)
         self.draft = ""
+        self._clock = clock
+        self._given = ("", 0.0)  # what the prompt began with, and when
         self._history = FileHistory(history)
         self._words = WordCompleter([*words], sentence=True)
-        self._prompt = self.prompt(keys(_clear_or_leave))
+        self._prompt = self.prompt(keys(self._clear_or_leave))
 
     async def read(self) -> str | None:
         """The next message; None when the person leaves, by Ctrl-D or by Ctrl-C twice where nothing is typed."""
@@ -64,13 +71,36 @@ class Editor:
             output=_output(),
         )
 
-    def holding(self) -> AbstractContextManager[None]:
+    @contextlib.contextmanager
+    def holding(self) -> Generator[None]:
         """Between prompts too, what is typed waits for the next one: not echoed, and Ctrl-C is a key like others."""
-        return self._prompt.input.raw_mode()
+        with self._prompt.input.raw_mode():
+            try:
+                yield
+            finally:
+                if self.draft:
+                    self._history.append_string(self.draft)
 
     async def _read(self) -> str:
         draft, self.draft = self.draft, ""
-        return await self._prompt.prompt_async(default=draft)
+        self._given = (draft, self._clock.monotonic())
+        try:
+            return await self._prompt.prompt_async(default=draft)
+        except asyncio.CancelledError:
+            self.draft = self._prompt.default_buffer.text
+            raise
+
+    def _clear_or_leave(self, event: KeyPressEvent) -> None:
+        """What is cleared can be had again from the history; what has only just come back isn't."""
+        text = event.current_buffer.text
+        draft, since = self._given
+        if text == draft and text and self._clock.monotonic() - since < MEANT_FOR_THE_TURN:
+            return
+        if text:
+            event.current_buffer.append_to_history()
+            event.current_buffer.reset()
+        else:
+            event.app.exit(exception=_Interrupted)
 
 
 def _output() -> Output:
@@ -101,12 +131,3 @@ def keys(interrupt: Pressed) -> KeyBindings:
 
     bindings.add("c-c", filter=typing)(interrupt)
     return bindings
-
-
-def _clear_or_leave(event: KeyPressEvent) -> None:
-    """What is cleared can be had again from the history."""
-    if event.current_buffer.text:
-        event.current_buffer.append_to_history()
-        event.current_buffer.reset()
-    else:
-        event.app.exit(exception=_Interrupted)

@@ -15,8 +15,8 @@ from prompt_toolkit.layout import ConditionalContainer, FormattedTextControl, HS
 
 from denizen.cli.above import Above, Page
 from denizen.cli.editor import Editor, keys
-from denizen.cli.passing import columns, going_on
-from denizen.cli.text import cut, one_line
+from denizen.cli.passing import columns, fitting, going_on
+from denizen.cli.text import cut, one_line, printable
 from denizen.clock import Clock
 
 PAUSE = 1.0
@@ -29,7 +29,8 @@ class Live:
     """Lets a person type while the agent works, shows above that what is going on, and asks them.
 
     What is entered is `queued`, which is shown, until it is `heard` in this run; slash commands stay there until it is
-    over. What is being typed goes over to the editor's next prompt. `quiet`: what is going on is not shown.
+    over, and the last can be taken back. What is being typed goes over to the editor's next prompt. `quiet`: what is
+    going on is not shown.
     """
 
     def __init__(self, editor: Editor, clock: Clock, *, quiet: bool = False) -> None:
@@ -51,7 +52,9 @@ class Live:
     def _make_prompt(self) -> None:
         pressed = keys(self._stop)
         pressed.add("<sigint>")(self._stop)
-        pressed.add("c-d", filter=Condition(lambda: not self._buffer.text))(self._leave)
+        empty = Condition(lambda: not self._buffer.text)
+        pressed.add("c-d", filter=empty)(self._leave)
+        pressed.add("up", filter=empty & Condition(lambda: bool(self.queued) and not self._answer))(self._take_back)
         self._prompt = self._editor.prompt(pressed, passing=True)
         self._prompt.message = lambda: "? " if self._answer else "> "
         self._buffer = self._prompt.default_buffer
@@ -114,7 +117,7 @@ class Live:
         self.heard += heard
         self.queued = [text for text in self.queued if text.startswith("/")]
         for text in heard:
-            click.echo("> " + text.replace("\n", "\n… "), err=True)
+            click.echo("> " + printable(text).replace("\n", "\n… "), err=True)
         return heard
 
     async def ask(self, question: str, prompt: str) -> str | None:
@@ -161,6 +164,9 @@ class Live:
     def _leave(self, _: KeyPressEvent) -> None:
         self._reply(None)
 
+    def _take_back(self, _: KeyPressEvent) -> None:
+        self._buffer.document = Document(self.queued.pop())
+
     def _stop(self, _: KeyPressEvent) -> None:
         """Stop the work, once: how it ends is not to be interrupted."""
         if self._work and not self._stopped:
@@ -194,6 +200,8 @@ class Live:
     def _rows(self) -> StyleAndTextTuples:
         cells = columns() - 1
         rows = [f"  queued: {one_line(text)}" for text in self.queued]
+        if rows:
+            rows[-1] = fitting(rows[-1], " · ↑ takes it back", cells)
         if self._question:
             rows.append(self._question)
         elif self._status:

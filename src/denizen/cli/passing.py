@@ -5,10 +5,13 @@ import os
 import sys
 from typing import Protocol
 
-from denizen.cli.text import cut, one_line
+from denizen.cli.text import cut, one_line, width
 from denizen.clock import Clock
 
 UNLIMITED = 100_000
+
+SHORT = 30
+"""Cells of a call that stand before what it prints, or how it ended."""
 
 
 class Status(Protocol):
@@ -56,8 +59,12 @@ class Passing:
 
 def going_on(text: str, seconds: float, cells: int) -> str:
     """What has been going on for that long, in a line of at most that many cells."""
-    ending = f" · {int(seconds)} s" if seconds >= 1 else ""
-    return cut(text, cells - len(ending)) + ending
+    return fitting(text, f" · {int(seconds)} s" if seconds >= 1 else "", cells)
+
+
+def fitting(what: str, ending: str, cells: int) -> str:
+    """Both in a line of at most that many cells; the first gives way, but for its beginning."""
+    return cut(cut(what, max(cells - width(ending), SHORT)) + ending, cells)
 
 
 def columns() -> int:

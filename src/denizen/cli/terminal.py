@@ -16,8 +16,8 @@ from denizen.cli.calls import in_short
 from denizen.cli.changes import changes
 from denizen.cli.home import short_name
 from denizen.cli.output import write
-from denizen.cli.passing import Passing, Status, columns
-from denizen.cli.text import cut, one_line, printable, width
+from denizen.cli.passing import SHORT, Passing, Status, columns, fitting
+from denizen.cli.text import cut, one_line, printable
 from denizen.cli.usage import duration, usage_line
 from denizen.clock import Clock
 from denizen.events import (
@@ -39,9 +39,6 @@ from denizen.events import (
 )
 from denizen.messages import AssistantMessage
 from denizen.ports import Answer, Ask, Control, Parked
-
-SHORT = 30
-"""Cells of a call that stand before what it prints."""
 
 
 class Terminal:
@@ -150,7 +147,7 @@ class Terminal:
         failure = f": {one_line(event.summary)}" if event.is_error else ""
         sign, colour = ("✗", "red") if event.is_error else ("✓", "green")
         ending = f" · {duration(event.duration_ms / 1000)}{failure}"
-        self._line(_fitting(f"  {sign} {what}", ending), colour)
+        self._line(fitting(f"  {sign} {what}", ending, columns()), colour)
         for line, colour in changes(event.details):
             self._line(cut(f"    {line.expandtabs(4)}", columns()), colour)
         if event.for_user:
@@ -184,7 +181,7 @@ class Terminal:
     def _conclude(self, result: RunResult) -> None:
         for what, since in self._running.values():
             ending = f" · stopped after {duration(self._clock.monotonic() - since)}"
-            self._line(_fitting(f"  ✗ {what}", ending), "yellow")
+            self._line(fitting(f"  ✗ {what}", ending, columns()), "yellow")
         if result.stop_reason == "answered" and not self._streamed:
             write(_final(result) if self.render is None else f"{printable(self.render(result)).rstrip()}\n")
         if result.error and result.stop_reason in {"iteration_limit", "loop", "budget"}:
@@ -196,11 +193,6 @@ class Terminal:
             self._passing.clear()
             self._end_line()
             click.secho(text, fg=colour, err=True)
-
-
-def _fitting(what: str, ending: str) -> str:
-    """Both in a line of the terminal; the first gives way."""
-    return cut(cut(what, max(columns() - width(ending), SHORT)) + ending, columns())
 
 
 def _beside(message: AssistantMessage) -> str:
