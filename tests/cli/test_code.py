@@ -197,6 +197,20 @@ def test_what_a_failed_task_did_is_brought_back_by_redo(denizen: Run, model: Mod
     assert not (committed / "made.txt").exists()
 
 
+def test_a_rollback_that_the_users_changes_forbid_says_how_to_force_it(
+    denizen: Run, model: Model, committed: Path
+) -> None:
+    model.plays(WRITES, "$(ask Is that all?)")
+    denizen("code", "--rollback", "--session", "s", "--validate", "false", "--tries", "1", "Make a file")
+    (committed / "made.txt").write_text("mine")
+    model.plays("Made.")
+    told = denizen("answer", "s", "yes").err
+    assert "made.txt. Keep a copy of what matters, or force it (in a chat: /undo force" in told
+    assert (committed / "made.txt").read_text() == "mine"
+    denizen("chat", "--session", "s", piped="/undo force\n")
+    assert not (committed / "made.txt").exists()
+
+
 def test_a_task_in_a_copy_is_undone_like_any_other(denizen: Run, model: Model, committed: Path) -> None:
     model.plays(WRITES, "Done.")
     denizen("code", "--shadow", "--session", "s", "--validate", "test -e made.txt", "Make a file")

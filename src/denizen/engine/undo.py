@@ -57,8 +57,7 @@ async def undo(agent: "Agent", session: Session, *, force: bool = False) -> str:
         raise DenizenError("There is nothing to undo.")
     before, said = session.entries[first - 1].id, _said(session.entries[first])
     await _keep_open(agent.checkpoints, session)
-    with _told_how():
-        await take_back(agent.checkpoints, session, stretch_of(session.entries[first:]), to=before, force=force)
+    await take_back(agent.checkpoints, session, stretch_of(session.entries[first:]), to=before, force=force)
     return said
 
 
@@ -79,15 +78,16 @@ async def take_back(
     """Undo what was done to files, move the head to the entry `to`, and tell the model where there is something to be
     `told`; `redo` takes it back. Raises DenizenError as `undo` does.
     """
-    if done.first == done.last:
-        way = Way(to, told=told, back=Way(session.head))
-    else:
-        kept = _needed(checkpoints)
-        if not force:
-            await ours_alone(kept, done)
-        back = Way(session.head, await kept.snapshot(), done.first, done.ours)
-        way = Way(to, done.first, done.last, done.ours, told, back)
-    await _go(checkpoints, session, way, force=force)
+    with _told_how():
+        if done.first == done.last:
+            way = Way(to, told=told, back=Way(session.head))
+        else:
+            kept = _needed(checkpoints)
+            if not force:
+                await ours_alone(kept, done)
+            back = Way(session.head, await kept.snapshot(), done.first, done.ours)
+            way = Way(to, done.first, done.last, done.ours, told, back)
+        await _go(checkpoints, session, way, force=force)
 
 
 async def return_to(checkpoints: Shadow, session: Session, snapshot: str) -> str:
