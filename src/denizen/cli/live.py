@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Coroutine, Generator, Sequence
 from typing import Any, TypeVar
 
 import click
+from prompt_toolkit.data_structures import Size
 from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, to_formatted_text
@@ -126,13 +127,15 @@ class Live:
             await self._pause()
             click.secho(f"\n{question}", fg="yellow", err=True)
             words = await self._answered(prompt)
-            click.echo(f"{prompt}: {words or ''}", err=True)
+            click.echo(f"{prompt}: {printable(words or '')}", err=True)
             return words
 
     async def _pause(self) -> None:
         """Wait until nobody is in the middle of a word."""
         while self._buffer.text and (left := self._pressed + PAUSE - self._clock.monotonic()) > 0:
+            self.show("a question comes when you pause", self._clock.monotonic())
             await self._clock.sleep(left)
+        self.clear()
 
     async def _answered(self, prompt: str) -> str | None:
         aside = self._buffer.text
@@ -207,12 +210,18 @@ class Live:
         elif self._status:
             text, since = self._status
             rows.append(going_on(text, self._clock.monotonic() - since, cells))
-        unfinished = self._page.unfinished[-self._prompt.output.get_size().rows * cells // 2 :]
+        unfinished = _end(self._page.unfinished.expandtabs(), self._prompt.output.get_size())
         shown: StyleAndTextTuples = [*to_formatted_text(ANSI(unfinished))]
         if unfinished and rows:
             shown.append(("", "\n"))
         shown.append(("fg:ansibrightblack", "\n".join(cut(row, cells) for row in rows)))
         return shown if unfinished or rows else []
+
+
+def _end(line: str, screen: Size) -> str:
+    """As much of a long line's end as takes half the screen. It loses whole rows, so that those left stand still."""
+    over = len(line) - screen.rows * screen.columns // 2
+    return line[-(-over // screen.columns) * screen.columns :] if over > 0 else line
 
 
 def _joined(*texts: str) -> str:
