@@ -90,9 +90,10 @@ async def test_web_page_of_a_proxy_isn_t_repeated(pair: Pair) -> None:
 
 async def test_web_page_instead_of_an_answer_points_to_the_base_url(pair: Pair) -> None:
     pair.server.send(b"<html>Welcome!</html>", content_type="text/html")
-    error = failure(await call(pair.model()))
+    model = pair.model()
+    error = failure(await call(model))
     assert error.kind == "unknown"
-    assert "base_url" in error.message
+    assert error.message.endswith(f"is providers.{model.provider.name}.base_url right?")
 
 
 async def test_redirect_isn_t_followed(pair: Pair) -> None:

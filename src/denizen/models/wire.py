@@ -84,8 +84,9 @@ class WireModel(ABC):
         self.provider = provider or self.usual
         self.name = f"{self.provider.name}:{model}"
         self._origin = Origin(self.name, self.provider.name, profile_id, key := api_key.strip())
-        address, setting = base_url or self.provider.base_url, f"providers.{self.provider.name}.base_url"
-        self._to = Endpoint(self._base(address), self.path, setting, self._credentials(key), headers or {})
+        self._setting = f"providers.{self.provider.name}.base_url"
+        address = self._base(base_url or self.provider.base_url)
+        self._to = Endpoint(address, self.path, self._setting, self._credentials(key), headers or {})
         self._limits = limits
         self.local = self.provider.local
         self._http = http or Http()
@@ -171,7 +172,7 @@ class WireModel(ABC):
             raise self._refused(response.status, await _refusal(response), response.headers)
         media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         if media_type == "text/html":
-            raise self._origin.failure("answered with a web page: is its base_url right?")
+            raise self._origin.failure(f"answered with a web page: is {self._setting} right?")
         return media_type == "application/json" if request.stream else media_type != "text/event-stream"
 
     def _refused(self, status: int, body: bytes, headers: Mapping[str, str]) -> ModelError:
