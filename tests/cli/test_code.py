@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Run
-from tests.cli.model import Model
+from tests.cli.model import Model, refuses
 
 IDENTITY = {
     "GIT_AUTHOR_NAME": "A Person",
@@ -256,9 +256,17 @@ def test_shadow_edits_reach_the_project_only_if_they_pass(denizen: Run, model: M
     model.plays(WRITES, "Done.")
     ran = denizen("code", "--shadow", "--validate", "test ! -e made.txt", "--tries", "1", "Make a file")
     assert (ran.status, git(committed, "status", "--porcelain")) == (1, "")
+    assert "changes in its copy are gone" in ran.err
     model.plays(WRITES, "Done.")
     ran = denizen("code", "--shadow", "--validate", "test -e made.txt", "Make a file")
     assert (ran.status, (committed / "made.txt").read_text()) == (0, "new\n"), ran.err
+
+
+def test_a_model_that_fails_in_the_middle_of_a_copy_leaves_none(denizen: Run, model: Model, committed: Path) -> None:
+    model.plays(WRITES, refuses(400, "no"))
+    ran = denizen("code", "--shadow", "--validate", "true", "Make a file")
+    assert (ran.status, git(committed, "status", "--porcelain")) == (1, "")
+    assert "changes in its copy are gone" in ran.err
 
 
 def test_a_question_in_a_copy_is_answered_there(denizen: Run, model: Model, committed: Path) -> None:

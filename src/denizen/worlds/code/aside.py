@@ -1,7 +1,8 @@
 """A task done in a copy of the project, which sees nothing of it until its changes pass."""
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from denizen.checkpoints import Shadow, Worktree
@@ -22,6 +23,8 @@ LOST = (
     "The copy of the project that you worked in is gone, and every change of yours with it: the files are as they were "
     "before the task. Make the changes again."
 )
+WAITS = "The project is as it was: the changes wait in the copy for the answer."
+GONE = "The project is as it was: the task wasn't done, and the changes in its copy are gone."
 
 
 async def work_aside(
@@ -46,28 +49,44 @@ async def work_aside(
     goes_on = message is None or question_of(session.entries) is not None
     if not goes_on:
         await begin(agent, session, io, job)
-    copy = await _copy(agent.checkpoints, session, io, goes_on=goes_on)
-    stays = False
-    try:
-        async with beside(copy.path) as other:
+    async with _held(agent.checkpoints, session, io, goes_on=goes_on) as held:
+        async with beside(held.copy.path) as other:
             other.read_only, other.checkpoints = agent.read_only, None  # what the copy was is of no use to the project
             outcome = await attempt(other, session, message, io, job)
-            stays = outcome.result.stop_reason == "parked"
+        held.waits = outcome.result.stop_reason == "parked"
         if not outcome.done:
-            what = "wait in the copy for the answer" if stays else "in the copy didn't pass, and are gone"
-            io.emit(Notice(f"The project is as it was: the changes {what}.", "warning"))
             return outcome
-        stays = True
-        before = await _apply(agent.checkpoints, copy, session)
-        stays = False
-    finally:
-        if not stays:
-            await copy.discard()
+        before = await _apply(agent.checkpoints, held, session)
     await session.append(CheckpointEntry(snapshot=before, label=BEFORE))
     await keep(agent, session, io, AFTER)
     ours = await changed(agent.checkpoints, session)
     io.emit(Notice(f"The changes passed and are applied: {', '.join(ours) or 'none'}."))
     return replace(outcome, changed=ours)
+
+
+@dataclass(slots=True)
+class _Held:
+    """A copy that is worked in. It `waits` for an answer; its changes are `applied`, or it `stays` as they can't be."""
+
+    copy: Worktree
+    waits: bool = False
+    applied: bool = False
+    stays: bool = False
+
+
+@asynccontextmanager
+async def _held(checkpoints: Shadow, session: Session, io: TurnIO, *, goes_on: bool) -> AsyncGenerator[_Held]:
+    """The copy to work in, and what becomes of it."""
+    held = _Held(await _copy(checkpoints, session, io, goes_on=goes_on))
+    try:
+        yield held
+    finally:
+        if held.waits:
+            io.emit(Notice(WAITS))
+        elif not held.stays:
+            await held.copy.discard()
+            if not held.applied:
+                io.emit(Notice(GONE, "warning"))
 
 
 async def _copy(checkpoints: Shadow, session: Session, io: TurnIO, *, goes_on: bool) -> Worktree:
@@ -97,11 +116,14 @@ async def _note(session: Session, folder: str) -> None:
     await session.append(StateEntry(name=COPY, value={"session": session.key, "folder": folder}))
 
 
-async def _apply(checkpoints: Shadow, copy: Worktree, session: Session) -> str:
+async def _apply(checkpoints: Shadow, held: _Held, session: Session) -> str:
     """Bring what was done into the project; where that can't be done, the copy is the user's from then on."""
     try:
-        return await checkpoints.apply(copy)
+        before = await checkpoints.apply(held.copy)
     except DenizenError as why:
+        held.stays = True
         await _note(session, "")
-        why.reword(f"{why} What was done is in {copy.path}.")
+        why.reword(f"{why} What was done is in {held.copy.path}.")
         raise
+    held.applied = True
+    return before
