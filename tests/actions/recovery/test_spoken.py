@@ -116,7 +116,13 @@ def test_a_thought_at_the_beginning_is_not_shown_and_the_answer_behind_it_is() -
 
 
 def test_special_tokens_are_never_shown() -> None:
-    for text in ("Hello.<|im_end|>", "```\ncode<|im_end|>\n```\n", "`a<|b|>` c", '{"a": "<|b|>"} and more, and more'):
+    for text in (
+        "Hello.<|im_end|>",
+        "```\ncode<|im_end|>\n```\n",
+        "```\n<<|im_end|>x\n```\n",
+        "`a<|b|>` c",
+        '{"a": "<|b|>"} and more, and more',
+    ):
         assert "|" not in _shown(text)
 
 
