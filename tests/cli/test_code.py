@@ -191,8 +191,10 @@ def test_what_a_failed_task_did_is_brought_back_by_redo(denizen: Run, model: Mod
     model.plays(WRITES, "Done.")
     denizen("code", "--rollback", "--session", "s", "--validate", "false", "--tries", "1", "Make a file")
     assert not (committed / "made.txt").exists()
+    assert "what it changed in files was taken back" in denizen("sessions", "show", "s").out
     assert "done again: Make a file" in denizen("chat", "--session", "s", piped="/redo\n").err
     assert (committed / "made.txt").read_text() == "new\n"
+    assert "taken back" not in denizen("sessions", "show", "s").out
     assert "undone: Make a file" in denizen("chat", "--session", "s", piped="/undo\n").err
     assert not (committed / "made.txt").exists()
 
