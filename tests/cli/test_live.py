@@ -1,12 +1,14 @@
 """What a person types while the agent works: nothing of it is lost, and it garbles nothing."""
 
 import json
+import os
+import shutil
 import signal
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import OnTerminal
+from tests.cli.conftest import OnTerminal, Run
 from tests.cli.model import Model, Reply, call, refuses, stalls
 from tests.cli.screen import Screen
 from tests.cli.test_cancel import wait_until
@@ -27,17 +29,28 @@ def working(on_terminal: OnTerminal, model: Model, repo: Path) -> Working:
     `also`: the next call of the same reply.
     """
 
-    def start(*replies: Reply, also: ToolCall | None = None) -> Screen:
-        tool = ToolCall("tool", "bash", {"command": UNTIL_GO})
-        model.server.say(AssistantMessage([tool, also] if also else [tool], stop_reason="tool_calls"))
+    def start(*replies: Reply, also: ToolCall | None = None, **variables: str) -> Screen:
+        first = ToolCall("tool", "bash", {"command": UNTIL_GO})
+        model.server.say(AssistantMessage([first, also] if also else [first], stop_reason="tool_calls"))
         model.plays(*replies)
-        screen = on_terminal("chat", "--session", "s")
+        screen = on_terminal("chat", "--session", "s", **variables)
         screen.expect(PROMPT)
         screen.enter("tell me everything")
         wait_until((repo / "started").exists)
         return screen
 
     return start
+
+
+@pytest.fixture
+def slow_git(repo: Path, tmp_path: Path) -> dict[str, str]:
+    """Variables with which every snapshot waits as long as there is a file `hold`; there is a file `held` then."""
+    program = tmp_path / "bin" / "git"
+    program.parent.mkdir()
+    waits = f"[ -e {repo}/hold ] && touch {repo}/held; while [ -e {repo}/hold ]; do sleep 0.05; done"
+    program.write_text(f'#!/bin/sh\n{waits}\nexec {shutil.which("git")} "$@"\n')
+    program.chmod(0o755)
+    return {"PATH": f"{program.parent}:{os.environ['PATH']}"}
 
 
 @pytest.fixture(autouse=True)
@@ -98,6 +111,22 @@ def test_lines_that_were_not_heard_come_back_in_order(working: Working, model: M
     screen.enter("")
     screen.expect("Fine.")
     assert "first\n/usage\nthird\nunfinished" in model.told()
+
+
+def test_a_second_ctrl_c_does_not_interrupt_how_the_turn_ends(
+    working: Working, denizen: Run, repo: Path, slow_git: dict[str, str]
+) -> None:
+    screen = working(**slow_git)
+    (repo / "hold").touch()
+    screen.type("but be short\x03")
+    screen.expect("stopping …")
+    wait_until((repo / "held").exists)
+    screen.type("\x03!")
+    screen.expect("!")
+    (repo / "hold").unlink()
+    screen.expect("cancelled")
+    screen.expect("> but be short!")
+    assert "cancelled while it ran" in denizen("sessions", "export", "s").out
 
 
 def test_lines_that_were_not_heard_come_back_from_a_turn_that_failed(
@@ -203,6 +232,21 @@ def test_what_was_heard_before_the_turn_was_parked_comes_back(working: Working, 
     screen.type("\x04")
     screen.expect("answer with: denizen answer s ")
     screen.expect("> but be short")
+
+
+def test_a_command_that_takes_long_can_be_stopped_too(on_terminal: OnTerminal, denizen: Run, model: Model) -> None:
+    model.plays(*[f"Answer {number}." for number in range(8)], stalls("They cou"))
+    denizen("chat", "--session", "s", piped="".join(f"question {number}\n" for number in range(8)))
+    screen = on_terminal("chat", "--session", "s")
+    screen.expect(PROMPT)
+    screen.enter("/compact")
+    screen.expect("making the context smaller …")
+    wait_until(lambda: len(model.requests) == 9)
+    screen.type("and now")
+    screen.expect("and now")
+    screen.type("\x03")
+    screen.expect("> and now")
+    assert "context made smaller" not in screen.text
 
 
 def test_text_that_ctrl_c_cleared_is_in_the_history(on_terminal: OnTerminal, model: Model) -> None:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from denizen.cli.attachments import compose, unattached
+from denizen.cli.json_lines import JsonLines
 from denizen.cli.options import TurnOptions, new_name
+from denizen.cli.terminal import Terminal
 from denizen.cli.turns import STATUS, opened
 from denizen.config.load import Loaded
 from denizen.engine import run_turn
@@ -45,6 +47,10 @@ class Conversation:
         """What was said; nothing in a session that isn't open yet."""
         return self._session.entries if self._session else ()
 
+    def host(self) -> Terminal | JsonLines:
+        """Where it is shown what goes on."""
+        return self.options.host(self.commands if self._typed else None, self.live)
+
     async def say(self, text: str) -> int:
         """One turn; its exit status."""
         return await self._turn(UserMessage(compose(text)), unattached(text))
@@ -56,7 +62,7 @@ class Conversation:
     async def session(self) -> Session:
         """The session, open for writing. Raises SessionError when another process has it."""
         if self._session is None:
-            with self.options.host() as host:
+            with self.host() as host:
                 self._session = await self._open.enter_async_context(opened(self.agent, self.name, host))
         return self._session
 
@@ -81,7 +87,7 @@ class Conversation:
 
     async def _turn(self, message: UserMessage | None, notices: Sequence[str] = ()) -> int:
         session = await self.session()
-        with self.options.host(self.commands if self._typed else None, self.live) as host:
+        with self.host() as host:
             for text in notices:
                 host.emit(Notice(text, "warning"))
             result = await run_turn(self.agent, session, message, host, stream=not self.options.no_stream)

@@ -25,7 +25,7 @@ async def reopen(chat: Conversation, status: int = 0) -> int:
     if question_of(entries):
         return await chat.go_on()
     if unfinished(entries):
-        with chat.options.host() as host:
+        with chat.host() as host:
             host.emit(Notice("The last turn was left unfinished: /continue goes on with it.", "warning"))
     return status
 

@@ -84,7 +84,9 @@ async def _usage(chat: Conversation, _: str) -> None:
 
 
 async def _compact(chat: Conversation, _: str) -> None:
-    with chat.options.host() as host:
+    if chat.live:
+        chat.live.show("making the context smaller …", chat.agent.clock.monotonic())
+    with chat.host() as host:
         if not await compact(chat.agent, await chat.session(), host):
             _tell("There is nothing to compact.")
 
