@@ -13,15 +13,18 @@ from tests.actions.streams import begins, cut, shown
 
 from denizen.actions import Native, recover_calls
 from denizen.actions.recovery import may_hold_calls
+from denizen.actions.recovery.forms import OPENERS
 from denizen.actions.recovery.offered import Tools
 from denizen.actions.recovery.spoken import SpokenWords
 from denizen.actions.recovery.suspects import Suspects
+from denizen.actions.recovery.vocabulary import OPENS, THOUGHTS
 from denizen.ports import Toolset
 
 OFFERED = Suspects(TOOLS)
 LEADS = {"alone": "", "behind words": "I'll look.\n", "behind a thought": "<think>Hm, `a`.</think>\n\nI'll look.\n"}
 END_OF_A_THOUGHT = ("</think>", "</thinking>", "<|END_THINKING|>")
 PLACES = st.lists(st.integers(0, 400), max_size=40)
+ONE_LINE = st.characters(min_codepoint=0x20, max_codepoint=0x7E) | st.sampled_from("▁｜")
 REPLIES = [row for row in ROWS if row["tools"]]
 
 
@@ -62,6 +65,19 @@ def test_no_piece_of_a_call_is_shown_in_whatever_form(form: str, lead: str) -> N
     text = LEADS[lead] + FORMS[form]
     for places in (None, [], range(0, len(text), 2), range(0, len(text), 5)):
         assert _shown(text, places).strip() in {"", "I'll look."}
+
+
+@pytest.mark.parametrize("marks", [OPENS, OPENERS], ids=["marks around calls", "beginnings of forms"])
+@pytest.mark.parametrize("lead", ["", "I'll look.\n"])
+@given(data=st.data())
+def test_no_mark_that_the_recovery_of_calls_knows_is_shown(marks: str, lead: str, data: st.DataObject) -> None:
+    call = data.draw(st.from_regex(rf"\A(?:{marks})", alphabet=ONE_LINE))
+    assert _shown(lead + call) == lead
+
+
+@pytest.mark.parametrize("mark", THOUGHTS)
+def test_no_mark_of_a_thought_is_shown(mark: str) -> None:
+    assert _shown(f"{mark}So it goes.{THOUGHTS[mark]}Well.") in {"Well.", ""}
 
 
 def test_the_words_before_a_call_come_at_once() -> None:

@@ -4,29 +4,39 @@ import re
 from typing import Final
 
 from denizen.actions.recovery.forms import BARE_LINES, OPENERS
-from denizen.actions.recovery.vocabulary import ANSWERS, FINAL, FRAMES, OPENS, OTHERS, QUOTES, THOUGHTS
+from denizen.actions.recovery.vocabulary import (
+    ANSWERS,
+    FINAL,
+    FRAMES,
+    INDENT,
+    NAME,
+    OBJECT,
+    OPENS,
+    OTHERS,
+    QUOTES,
+    THOUGHTS,
+)
 
 _LABEL: Final = (
     r"(?i:(?:the )?(?:(?:tool|function|command|search|web|page|file) )?(?:results?|outputs?|response|contents?)"
     r"(?: #?\d{1,4})?) ?:"
 )
-_INDENT: Final = r"[ \t]{0,40}(?:(?:[-*+]|\d{1,3}[.)])[ \t]{1,9})?"
 _EVENTS: Final = {
     "think": "|".join(map(re.escape, THOUGHTS)),
     "thought": "|".join(map(re.escape, [*THOUGHTS.values(), FINAL])),
     "other": OTHERS,
     "element": QUOTES,
-    "fence": rf"^{_INDENT}(?P<ticks>`{{3,}}|~{{3,}})",
+    "fence": rf"^{INDENT}(?P<ticks>`{{3,}}|~{{3,}})",
     "line": BARE_LINES,
-    "block": f"^{_INDENT}>",
+    "block": f"^{INDENT}>",
     "label": f"^{_LABEL}",
     "code": r"`+",
     "unmarked": OPENERS,
     "mark": OPENS,
     "answer": ANSWERS,
     "frame": FRAMES,
-    "object": r"[{\[](?=\s{0,99}[{\[\"'])",
-    "function": r"^[ \t]{0,3}\[?[^\W\d][\w.-]{0,127}\(",
+    "object": OBJECT,
+    "function": rf"^[ \t]{{0,3}}\[?{NAME}\(",
 }
 EVENT: Final = re.compile("|".join(f"(?P<{name}>{event})" for name, event in _EVENTS.items()), re.MULTILINE)
 """The next event; the group that matched last is its name."""

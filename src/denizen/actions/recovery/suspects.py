@@ -1,26 +1,26 @@
-"""Where a call may begin in a text of which only the beginning is known."""
+"""Where a call may begin in a text of which only the beginning is known.
+
+What is here is the shortest beginning that settles it, or leaves it open, of each mark of the vocabulary.
+"""
 
 import re
 from collections.abc import Iterable
 from typing import Final
 
 from denizen.actions.recovery.offered import PREFIXES, Offered, Tools
-from denizen.actions.recovery.vocabulary import CALLS, THOUGHTS
+from denizen.actions.recovery.vocabulary import ACTION, CALLED, CALLS, INDENT, NAME, OBJECT, THOUGHTS
 
 _THOUGHTS: Final = "|".join(
     re.escape(mark) for mark in THOUGHTS if not mark.startswith("<|")
 )  # tokens are held as marks
 _ENDS: Final = "|".join(re.escape(mark) for mark in THOUGHTS.values())
 _LETTER: Final = r"[\w▁./:\"-]"
-_NAME: Final = r"[^\W\d][\w.-]{0,127}"
-_LINES: Final = r"(?:call|tool_call|tool_code|tool_use|TOOL_CALL|TOOL)\s?:\s?"
-_ACTION: Final = r"Action ?: ?"
-_INDENT: Final = r"[ \t]{0,40}(?:(?:[-*+]|\d{1,3}[.)])[ \t]{1,9})?"
-_ARGUMENT: Final = rf"\s{{0,99}}(?:[)\"'\[{{\d.+<-]|{_NAME}\s{{0,9}}[=:]|(?:true|false|null|True|False|None)\b)"
+_LINES: Final = rf"{CALLED}:\s?"
+_ARGUMENT: Final = rf"\s{{0,99}}(?:[)\"'\[{{\d.+<-]|{NAME}\s{{0,9}}[=:]|(?:true|false|null|True|False|None)\b)"
 
 _MARKS: Final = (
     rf"(?<!<)<++(?:[|｜]|{_LETTER}{{1,48}}[|｜])",
-    rf"<(?:[\w-]{{1,20}}:)?(?:(?i:{CALLS})>|(?:function|invoke)(?:[\s=]|name=))",
+    rf"<(?:[\w-]{{1,20}}:)?(?:(?i:{CALLS})>|(?:function|invoke)(?:[\s=]|name[\s=]))",
     r"<start_function_call>|<call:",
     r"\]<\]|｜DSML｜|◁(?!/?[a-z]{0,5}\Z)",
     r"\[TOOL_|\[BEGIN FINAL RESPONSE\]",
@@ -31,10 +31,10 @@ _MARKS: Final = (
 """What begins a call, or ends a thought that had no beginning: whatever follows may have no words."""
 
 _NAMED: Final = (
-    rf"^[ \t]{{0,3}}\[?(?P<function>{_NAME})\((?={_ARGUMENT})",
-    rf"^{_LINES}(?P<line>{_NAME})\s?[({{]",
-    rf"^{_ACTION}(?P<action>{_NAME})[ \t]{{0,9}}\n",
-    rf"^>>>(?P<lined>{_NAME})\n",
+    rf"^[ \t]{{0,3}}\[?(?P<function>{NAME})\((?={_ARGUMENT})",
+    rf"^{_LINES}(?P<line>{NAME})\s?[({{]",
+    rf"^{ACTION}(?P<action>{NAME})[ \t]{{0,9}}\n",
+    rf"^>>>(?P<lined>{NAME})\n",
 )
 """What begins a call where it names a tool."""
 
@@ -42,9 +42,9 @@ _UNSURE: Final = (
     rf"(?<!<)<++/?{_LETTER}{{0,48}}\Z|\]<?\Z|\[[A-Z_/ ]{{1,26}}\Z|[{{\[]\s{{0,99}}\Z",
     r"◁/?[a-z]{0,5}\Z|｜(?:D|DS|DSM|DSML)?\Z|`+\Z",
     r"^[ \t]{0,40}(?:(?:[-*+]|\d{1,3}[.)]?)[ \t]{0,9})?(?:`{1,2}|~{1,2}|(?:`{3,}|~{3,})[^`\n]*)?\Z",
-    rf"^[ \t]{{0,3}}\[?{_NAME}\(\s{{0,99}}(?:{_NAME}\s{{0,9}})?\Z",
-    rf"^(?:{_LINES}|{_ACTION})(?:{_NAME})?\s?\Z",
-    rf"^>{{1,3}}(?:{_NAME})?\Z",
+    rf"^[ \t]{{0,3}}\[?{NAME}\(\s{{0,99}}(?:{NAME}\s{{0,9}})?\Z",
+    rf"^(?:{_LINES}|{ACTION})(?:{NAME})?\s?\Z",
+    rf"^>{{1,3}}(?:{NAME})?\Z",
     r"^ ?(?:to=[\w.-]{0,128}|function(?: call)?|assistant|\]~b?)<?\Z",
 )
 """What may become one of these."""
@@ -56,7 +56,7 @@ TOKEN: Final = re.compile(rf"<(?:[|｜]{_LETTER}{{1,48}}[|｜]?|{_LETTER}{{1,48}
 """A special token, which is no word wherever it stands."""
 TOKEN_BEGUN: Final = re.compile(rf"(?:<[|｜]?{_LETTER}{{0,48}}[|｜]?|｜(?:DSML|DSM|DS|D)?)\Z")
 
-BODY: Final = re.compile(rf"\s*(?:(?P<sure>[{{\[<]|print\(|{_LINES}|{_ACTION}|>>>)|(?P<word>{_NAME})|\Z)")
+BODY: Final = re.compile(rf"\s*(?:(?P<sure>[{{\[<]|print\(|{_LINES}|{ACTION}|>>>)|(?P<word>{NAME})|\Z)")
 """How a fence begins that may hold calls."""
 
 _HEADS: Final = (
@@ -95,10 +95,10 @@ def _events(marks: str, unsure: str) -> re.Pattern[str]:
         "thought": _THOUGHTS,
         "mark": "|".join(filter(None, (*_MARKS, marks))),
         "named": "|".join(_NAMED),
-        "fence": rf"^{_INDENT}(?P<ticks>`{{3,}}|~{{3,}})(?P<info>[^`\n]*)\n",
+        "fence": rf"^{INDENT}(?P<ticks>`{{3,}}|~{{3,}})(?P<info>[^`\n]*)\n",
         "code": "`+",
         "begun": r"^(?!.*\bto=functions\.)[ \t]{0,3}\[?(?P<word>\w[\w.=-]{0,127}(?: [\w.=]{0,99})?)\Z",
-        "object": r"[{\[](?=\s{0,99}[{\[\"'])",
+        "object": OBJECT,
     }
     return re.compile("|".join(f"(?P<{kind}>{event})" for kind, event in kinds.items()), re.MULTILINE)
 

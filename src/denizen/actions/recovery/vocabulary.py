@@ -10,6 +10,21 @@ from typing import Final
 BAR: Final = "[|｜]"
 """The bar of special tokens: DeepSeek's is another character."""
 
+NAME: Final = r"[^\W\d][\w.-]{0,127}"
+"""The name of a tool."""
+
+CALLED: Final = r"(?:call|tool_call|tool_code|tool_use|TOOL_CALL|TOOL)\s?"
+"""What begins a line that is a call, before a colon."""
+
+ACTION: Final = "Action ?: ?"
+"""What begins a line that names a tool, as ReAct has it."""
+
+OBJECT: Final = r"[{\[](?=\s{0,99}[{\[\"'])"
+"""Where an object, or a list of them, may begin."""
+
+INDENT: Final = r"[ \t]{0,40}(?:(?:[-*+]|\d{1,3}[.)])[ \t]{1,9})?"
+"""What may stand in a line before a fence or a quotation."""
+
 CALLS: Final = r"(?:longcat_|dots_)?(?:tool|function)_?calls?|tool_code|tool_use"
 _NAMESPACE: Final = r"(?:[\w-]{1,20}[:|]|｜DSML｜)?"
 _LETTERS: Final = r"[\w▁]{0,40}"

@@ -14,6 +14,7 @@ from denizen.actions.recovery.forms.objects import bare_objects, objects
 from denizen.actions.recovery.forms.pairs import elements, pairs
 from denizen.actions.recovery.forms.tagged import tagged
 from denizen.actions.recovery.source import Reading, Source
+from denizen.actions.recovery.vocabulary import ACTION, CALLED, NAME
 
 __all__ = ["BARE_LINES", "FORMS_AT_LINES", "IN_MARKS", "OPENERS", "UNMARKED", "Form", "bare_objects", "functions"]
 
@@ -38,8 +39,8 @@ OPENERS: Final = (
 """Where the unmarked forms begin."""
 
 BARE_LINES: Final = (
-    r"^(?:(?:call|tool_call|tool_code|tool_use|TOOL_CALL|TOOL)\s?:\s?(?=[^\W\d][\w.-]{0,127}\s?[({])"
-    r"|Action ?: ?(?=[^\W\d][\w.-]{0,127}[ \t]{0,9}\nAction Input ?:)"
-    r"|>>>(?=[^\W\d][\w.-]{0,127}\n\s?\{))"
+    rf"^(?:{CALLED}:\s?(?={NAME}\s?[({{])"
+    rf"|{ACTION}(?={NAME}[ \t]{{0,9}}\nAction Input ?:)"
+    rf"|>>>(?={NAME}\n\s?\{{))"
 )
 """Where the bare forms begin, at the beginning of a line."""

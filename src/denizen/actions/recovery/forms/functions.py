@@ -5,12 +5,11 @@ from typing import Any, Final
 
 from denizen.actions.recovery.source import Reading, Source, Wish
 from denizen.actions.recovery.values import Unreadable, Values
+from denizen.actions.recovery.vocabulary import CALLED, NAME
 
-_NAME: Final = re.compile(r"\s{0,9}(?P<name>[^\W\d][\w.-]{0,127})\s?(?=\()")
+_NAME: Final = re.compile(rf"\s{{0,9}}(?P<name>{NAME})\s?(?=\()")
 _PRINT: Final = re.compile(r"print\(\s{0,9}")
-_PREFIXED: Final = re.compile(
-    r"(?P<angle><)?(?:(?:call|tool_call|tool_code|tool_use|TOOL_CALL|TOOL)\s?)?:\s?(?P<name>[^\W\d][\w.-]{0,127})\s?(?=[({])"
-)
+_PREFIXED: Final = re.compile(rf"(?P<angle><)?(?:{CALLED})?:\s?(?P<name>{NAME})\s?(?=[({{])")
 _PREFIXED_ALONE: Final = re.compile(r"(?:call\s?)?:\s?(?P<name>[^<>\n]{1,128})(?=<)")
 
 

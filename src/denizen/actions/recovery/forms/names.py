@@ -5,8 +5,9 @@ from typing import Final
 
 from denizen.actions.recovery.source import Reading, Source, Wish
 from denizen.actions.recovery.values import Unreadable, Values
+from denizen.actions.recovery.vocabulary import ACTION, NAME
 
-_NAME: Final = r"(?P<name>[^\W\d][\w.-]{0,127})(?::\d{1,6})?"
+_NAME: Final = rf"(?P<name>{NAME})(?::\d{{1,6}})?"
 _SEPARATOR: Final = (
     r"(?:\[CALL_ID\]\w{1,64}|\[ARGS\]|<[|｜]tool[▁_]sep[|｜]>|<\|tool_call_argument_begin\|>|<\|constrain\|>"
     r"|<\|message\|>|```(?:json)?|json\b)"
@@ -15,7 +16,7 @@ _SEPARATED: Final = re.compile(rf"(?:functions\.)?{_NAME}\s{{0,9}}(?:{_SEPARATOR
 _ADDRESSED: Final = re.compile(
     rf"(?:(?:analysis|commentary)\s?)?to=functions\.{_NAME}\s{{0,9}}(?:{_SEPARATOR}\s{{0,9}}){{0,4}}(?=\{{)"
 )
-_ACTION: Final = re.compile(rf"Action ?: ?{_NAME}[ \t]{{0,9}}\nAction Input ?: ?(?=\{{)")
+_ACTION: Final = re.compile(rf"{ACTION}{_NAME}[ \t]{{0,9}}\nAction Input ?: ?(?=\{{)")
 _LINE: Final = re.compile(rf"(?:>>>)?{_NAME}\n\s?(?=\{{)")
 _FENCE: Final = re.compile(r"\s{0,9}```")
 
