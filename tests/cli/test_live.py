@@ -186,6 +186,7 @@ def test_a_question_sets_aside_what_is_being_typed(working: Working, model: Mode
     screen.type("and th")
     screen.expect("and th")
     (repo / "go").touch()
+    screen.expect("set aside: and th")
     screen.expect(QUESTION)
     screen.enter("y")
     screen.expect("Written.\n")

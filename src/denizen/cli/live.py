@@ -41,7 +41,7 @@ class Live:
         self._clock = clock
         self._quiet = quiet
         self._status: tuple[str, float] | None = None
-        self._question = ""
+        self._question = self._aside = ""
         self._answer: asyncio.Future[str | None] | None = None
         self._one_question = asyncio.Lock()
         self._work: asyncio.Task[Any] | None = None
@@ -138,17 +138,17 @@ class Live:
         self.clear()
 
     async def _answered(self, prompt: str) -> str | None:
-        aside = self._buffer.text
-        self._question, self._answer = prompt, asyncio.get_running_loop().create_future()
+        self._question, self._aside = prompt, self._buffer.text
+        self._answer = asyncio.get_running_loop().create_future()
         self._buffer.document = Document()
         try:
             return await self._answer
         except asyncio.CancelledError:
-            aside = _joined(aside, self._buffer.text)
+            self._aside = _joined(self._aside, self._buffer.text)
             raise
         finally:
-            self._question, self._answer = "", None
-            self._buffer.document = Document(aside)
+            self._buffer.document = Document(self._aside)
+            self._question, self._aside, self._answer = "", "", None
 
     def _enter(self) -> bool:
         """Take in what was typed; False: the prompt is to be emptied."""
@@ -206,6 +206,7 @@ class Live:
         if rows:
             rows[-1] = fitting(rows[-1], " · ↑ takes it back", cells)
         if self._question:
+            rows += [f"  set aside: {one_line(self._aside)}"] if self._aside else []
             rows.append(self._question)
         elif self._status:
             text, since = self._status

@@ -47,11 +47,9 @@ async def obey(chat: Conversation, text: str) -> bool:
 async def _help(_: Conversation, __: str) -> None:
     for command in COMMANDS.values():
         _tell(f"{command.usage:18} {command.does}")
-    _tell("Enter sends; Alt-Enter, or a backslash at the end of a line, begins another line; @path attaches a file.")
-    _tell(
-        "What you type and enter while the agent works is said to it. Ctrl-C stops it: what it hadn't heard comes back."
-    )
-    _tell("Ctrl-D leaves.")
+    _tell("Enter sends; Alt-Enter, or \\ at the end, begins another line; @path attaches a file.")
+    _tell("What you enter while the agent works is said to it; ↑ takes back what it hasn't heard.")
+    _tell("Ctrl-C stops it, and what it hadn't heard is at the prompt again. Ctrl-D leaves.")
 
 
 async def _new(chat: Conversation, name: str) -> None:
