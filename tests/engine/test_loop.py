@@ -322,6 +322,20 @@ async def test_a_tool_that_returns_nothing_of_use_is_told_to_the_model(agent_of:
     assert result.reply == "I see"
 
 
+async def test_a_tool_may_take_its_arguments_apart(agent_of: MakeAgent) -> None:
+    class Spoils:
+        name, shell_names, traits = "spoil", (), Traits.NONE
+        schema = Schema("spoil", "Spoil.", {"type": "object"})
+
+        async def run(self, args: dict[str, list[int]], turn: object) -> ToolResult:
+            args["numbers"].clear()
+            return ToolResult("", "", [Text("spoiled")])
+
+    agent = agent_of(call(("spoil", {"numbers": [1, 2]})), say("done"), tools=[Spoils()])
+    await run_agent("go", agent=agent)
+    assert requests_of(agent)[1].messages[1] == call(("spoil", {"numbers": [1, 2]}))
+
+
 async def test_a_host_that_breaks_leaves_no_call_open(agent_of: MakeAgent) -> None:
     def broken(event: object) -> None:
         if isinstance(event, LlmEnd):

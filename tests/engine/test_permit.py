@@ -84,6 +84,13 @@ async def test_a_parked_turn_goes_on_after_the_answer(agent_of: MakeAgent, host:
     assert len(host.asked) == 1
 
 
+async def test_the_result_of_a_parked_turn_stays_as_it_was(agent_of: MakeAgent, host: Host) -> None:
+    agent = agent_of(call(("send", {"text": "hi"})), say("done"), tools=[send])
+    parked = await run_agent("go", agent=agent, io=host)
+    await _answered(agent, host, AnswerEntry(call_id="c1", allow=True))
+    assert [message.text for message in parked.messages] == ["go", ""]
+
+
 async def test_a_parked_turn_goes_on_after_a_no(agent_of: MakeAgent, host: Host) -> None:
     agent = agent_of(call(("send", {"text": "hi"})), say("done"), tools=[send])
     await run_agent("go", agent=agent, io=host)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from copy import deepcopy
 from itertools import groupby
 
 import msgspec
@@ -120,7 +121,7 @@ async def _execute(turn: Turn, call: ToolCall, tool: Tool) -> ToolResult:
         await turn.append(StartedEntry(call_id=call.id, name=call.name))
     progress = Progress(turn, call)
     try:
-        result = _fit(turn, call, await tool.run(call.args, _context(turn, call, tool, progress)))
+        result = _fit(turn, call, await tool.run(deepcopy(call.args), _context(turn, call, tool, progress)))
     except TurnOver:  # it asked the person, and nobody is there
         raise
     except asyncio.CancelledError:

@@ -171,7 +171,7 @@ async def _finish(turn: Turn, stop: TurnStop, note: str = "") -> RunResult:
     end = _end(turn, stop, note)
     if stop != "parked":
         await turn.append(end)
-    result = result_of(turn, end, account.messages)
+    result = result_of(turn, end, [*account.messages])  # a parked turn has more to say
     turn.emit(Done(result))
     return result
 
