@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import OnTerminal, Run
+from tests.cli.conftest import PROGRAM, OnTerminal, Run
 from tests.cli.model import Model, Reply, call, refuses, stalls
 from tests.cli.screen import Screen
 from tests.cli.test_cancel import wait_until
@@ -236,7 +236,7 @@ def test_what_was_heard_before_the_turn_was_parked_comes_back(working: Working, 
 
 
 def test_a_command_that_takes_long_can_be_stopped_too(on_terminal: OnTerminal, denizen: Run, model: Model) -> None:
-    model.plays(*[f"Answer {number}." for number in range(8)], stalls("They cou"))
+    model.plays(*[f"Answer {number}." for number in range(8)], stalls(""))
     denizen("chat", "--session", "s", piped="".join(f"question {number}\n" for number in range(8)))
     screen = on_terminal("chat", "--session", "s")
     screen.expect(PROMPT)
@@ -297,3 +297,27 @@ def test_an_interrupt_from_elsewhere_stops_the_agent_alone(working: Working) -> 
     screen.expect("cancelled")
     screen.expect("> but")
     assert screen.process.poll() is None
+
+
+def test_ctrl_z_gives_the_terminal_to_the_shell_and_fg_brings_the_prompt_back(
+    model: Model, repo: Path, environ: dict[str, str]
+) -> None:
+    model.server.say(AssistantMessage([ToolCall("tool", "bash", {"command": UNTIL_GO})], stop_reason="tool_calls"))
+    model.plays("Fine.")
+    screen = Screen(["/bin/bash", "--norc", "--noediting", "-i"], repo, environ)
+    try:
+        screen.enter(" ".join([*PROGRAM, "chat"]))
+        screen.expect(PROMPT)
+        screen.enter("tell me everything")
+        wait_until((repo / "started").exists)
+        screen.type("half a th\x1a")
+        screen.expect("Stopped")
+        wait_until(lambda: screen.echoes)
+        screen.enter("fg")
+        screen.expect("half a th")
+        screen.enter("ought")
+        screen.expect("queued: half a thought")
+        (repo / "go").touch()
+        screen.expect("Fine.")
+    finally:
+        screen.close()

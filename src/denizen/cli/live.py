@@ -23,6 +23,9 @@ from denizen.clock import Clock
 PAUSE = 1.0
 """Seconds without a key after which a question may come between a person and what they are typing."""
 
+BETWEEN_DRAWINGS = 0.05
+"""Seconds: what streams in smaller pieces is drawn together."""
+
 _Result = TypeVar("_Result")
 
 
@@ -47,6 +50,7 @@ class Live:
         self._work: asyncio.Task[Any] | None = None
         self._stopped = False
         self._pressed = 0.0
+        self._drawing: asyncio.TimerHandle | None = None
         self._page = Page(self._changed)
         self._make_prompt()
 
@@ -62,7 +66,7 @@ class Live:
         self._buffer.accept_handler = lambda _: self._enter()
         self._buffer.on_text_changed += self._note
         above = Window(FormattedTextControl(self._rows), wrap_lines=True, dont_extend_height=True)
-        shown = ConditionalContainer(above, Condition(lambda: bool(self._rows())))
+        shown = ConditionalContainer(above, Condition(self._has_rows))
         self._prompt.app.before_render += self._write
         self._prompt.layout.container = HSplit([shown, self._prompt.layout.container])
 
@@ -75,7 +79,8 @@ class Live:
             self._stopped = False
             try:
                 with self._printing_above():
-                    return await task
+                    result = await task
+                return None if self._stopped else result
             except asyncio.CancelledError:
                 current = asyncio.current_task()
                 if not self._stopped or (current and current.cancelling()):
@@ -178,6 +183,11 @@ class Live:
             self.show("stopping …", self._clock.monotonic())
 
     def _changed(self) -> None:
+        if self._drawing is None:
+            self._drawing = asyncio.get_running_loop().call_later(BETWEEN_DRAWINGS, self._draw)
+
+    def _draw(self) -> None:
+        self._drawing = None
         self._prompt.app.invalidate()
 
     def _note(self, _: object) -> None:
@@ -200,6 +210,9 @@ class Live:
             self._prompt.app.renderer.erase()
             self._page.write()
 
+    def _has_rows(self) -> bool:
+        return bool(self._page.unfinished or self.queued or self._question or self._status)
+
     def _rows(self) -> StyleAndTextTuples:
         cells = columns() - 1
         rows = [f"  queued: {one_line(text)}" for text in self.queued]
@@ -212,11 +225,11 @@ class Live:
             text, since = self._status
             rows.append(going_on(text, self._clock.monotonic() - since, cells))
         unfinished = _end(self._page.unfinished.expandtabs(), self._prompt.output.get_size())
-        shown: StyleAndTextTuples = [*to_formatted_text(ANSI(unfinished))]
+        shown: StyleAndTextTuples = [*to_formatted_text(ANSI(unfinished) if "\x1b" in unfinished else unfinished)]
         if unfinished and rows:
             shown.append(("", "\n"))
         shown.append(("fg:ansibrightblack", "\n".join(cut(row, cells) for row in rows)))
-        return shown if unfinished or rows else []
+        return shown
 
 
 def _end(line: str, screen: Size) -> str:
