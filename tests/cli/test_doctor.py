@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Run
-from tests.cli.model import Model, lists
+from tests.cli.model import Model, lists, refuses
 
 
 def found(text: str, subject: str) -> str:
@@ -83,6 +83,13 @@ def test_a_model_that_a_local_server_lacks_is_told_with_those_it_has(denizen: Ru
     assert ran.status == 0
     assert "test:scripted: the server at" in found(ran.out, "model")
     assert "name one that it has: qwen3:latest, gemma3:4b." in found(ran.out, "model")
+
+
+def test_a_local_server_that_does_not_say_what_it_has_may_do_all_the_same(denizen: Run, model: Model) -> None:
+    model.plays(refuses(401, "Say who you are"))
+    ran = denizen("doctor")
+    assert ran.status == 0
+    assert "doesn't say what it has" in found(ran.out, "model")
 
 
 def test_a_model_without_a_tag_is_the_latest(denizen: Run, model: Model) -> None:

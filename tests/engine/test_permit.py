@@ -124,6 +124,14 @@ async def test_a_parked_turn_goes_on_without_an_answer_when_its_time_is_over(
     assert result.reply == "then not"
 
 
+async def test_an_answer_that_nobody_gave_is_told_as_such(agent_of: MakeAgent, host: Host) -> None:
+    agent = agent_of(call(("send", {"text": "hi"})), say("then not"), tools=[send])
+    await run_agent("go", agent=agent, io=host)
+    host.waiting = [Answer("c1", allow=False, text="nobody is at the desk", unasked=True)]
+    result = await run_agent(None, agent=agent, io=host)
+    assert "approval, and nobody is at the desk" in results(result)[0].text
+
+
 async def test_an_approval_can_hold_for_the_session(agent_of: MakeAgent, host: Host) -> None:
     host.answer = lambda ask: Answer(ask.call_id, allow=True, scope="session")
     twice = call(("send", {"text": "hi"}))

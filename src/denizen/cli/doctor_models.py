@@ -8,7 +8,7 @@ from denizen.clock import SystemClock
 from denizen.config.load import Loaded
 from denizen.errors import ConfigError
 from denizen.models import open_model
-from denizen.models.local import served_models
+from denizen.models.local import served_models, somebody_listens
 from denizen.models.providers import PROVIDERS
 from denizen.models.reach import parse_model, reach
 
@@ -34,7 +34,7 @@ def model_findings(loaded: Loaded) -> Iterator[Finding]:
     try:
         name = open_model(config, environ=environ, clock=SystemClock()).name
     except ConfigError as error:
-        yield Finding("broken", "model", f"{error}.", "Or name another one: `denizen models` shows which can be used.")
+        yield Finding("broken", "model", str(error), "Or name another one: `denizen models` shows which can be used.")
         return
     yield _in_use(name, loaded, served)
     for other in config.fallback_models:
@@ -55,6 +55,9 @@ def _local_trouble(subject: str, name: str, loaded: Loaded, served: Mapping[str,
     if not way.provider.local:
         return None
     models = served.get(way.base_url, ())
+    if not models and somebody_listens(way.base_url):
+        told = f"{name}: the server at {way.base_url} doesn't say what it has."
+        return Finding("improvable", subject, told, "It may want a key first: `denizen ask` tells whether it answers.")
     if not models:
         state: State = "improvable" if loaded.config.fallback_models else "broken"
         told = f"{name}: no server answers at {way.base_url}."

@@ -109,7 +109,7 @@ def _speak_as_begun(turn: Turn) -> None:
 
 
 async def _iterate(turn: Turn) -> TurnStop:
-    agent, limit = turn.agent, turn.agent.config.agent.max_iterations
+    limit = turn.agent.config.agent.max_iterations
     while turn.account.iterations < limit:
         await turn.hear()
         if turn.interrupts or turn.steers:

@@ -52,10 +52,7 @@ async def answer_to(turn: Turn, request: Ask) -> AnswerEntry:
             await turn.append(_park(turn, request))
         turn.emit(TurnParked(turn.session.key, request.call_id, request.question))
         raise TurnOver("parked", request.question)
-    text = turn.agent.redact(answer.text)
-    entry = AnswerEntry(
-        call_id=request.call_id, allow=answer.allow, text=text, scope=answer.scope, unasked=answer.unasked
-    )
+    entry = turn.answered(msgspec.structs.replace(answer, call_id=request.call_id))
     await turn.append(entry)
     return entry
 

@@ -88,6 +88,13 @@ class Turn:
         prompt = self.feed.prompt_tokens + agent.tool_tokens
         return View(self.session, agent.model, agent.config.agent.max_tokens, prompt, self.feed.last_usage, agent.clock)
 
+    def answered(self, answer: Answer) -> AnswerEntry:
+        """What a person answered, as it is kept."""
+        text = self.agent.redact(answer.text)
+        return AnswerEntry(
+            call_id=answer.call_id, allow=answer.allow, text=text, scope=answer.scope, unasked=answer.unasked
+        )
+
     async def hear(self) -> None:
         """Take in what the person did meanwhile; a stop ends the turn here."""
         stopped = False
@@ -102,10 +109,7 @@ class Turn:
                 case Stop():
                     stopped = True
                 case Answer():
-                    text = self.agent.redact(control.text)
-                    await self.append(
-                        AnswerEntry(call_id=control.call_id, allow=control.allow, text=text, scope=control.scope)
-                    )
+                    await self.append(self.answered(control))
         if stopped:
             raise TurnOver("cancelled")
 

@@ -2,7 +2,8 @@
 
 import http.client
 import json
-from contextlib import closing
+import socket
+from contextlib import closing, suppress
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -26,6 +27,15 @@ def served_models(base_url: str) -> list[str]:
             return _chat_models(json.loads(connection.getresponse().read(MOST)))
     except (OSError, ValueError, http.client.HTTPException):  # nobody there, or something else than a model server
         return []
+
+
+def somebody_listens(base_url: str) -> bool:
+    """Whether something on this machine takes connections there. Blocks for `PATIENCE` at most."""
+    where = urlsplit(base_url)
+    default = 443 if where.scheme == "https" else 80
+    with suppress(OSError), socket.create_connection((where.hostname or "", where.port or default), PATIENCE):
+        return True
+    return False
 
 
 def _chat_models(answer: Any) -> list[str]:
