@@ -80,6 +80,37 @@ def test_an_answer_that_is_nothing_else_is_read_as_it_is_meant() -> None:
     assert without_message("## Commit\n```\nAdd a parser\n```\n") == "Add a parser"
 
 
+@pytest.mark.parametrize(
+    ("reply", "message", "shown"),
+    [
+        (
+            "Did it.\n\n## Commit\n```\nAdd x\n\nBecause y.\n```\n\nNote: test_z still fails; look at it.",
+            "Add x\n\nBecause y.\n",
+            "Did it.\n\nNote: test_z still fails; look at it.",
+        ),
+        (
+            "Did it.\n\n## Commit\n\n```text\nAdd x\n\n## Why\nBecause y.\n```\n## Steps\n1. …",
+            "Add x\n\n## Why\nBecause y.\n",
+            "Did it.\n\n## Steps\n1. …",
+        ),
+        (
+            "It asks for this:\n````\n```\n## Commit\nSubject\n````\nI added that.\n\n## Notes\nNone.",
+            "Task\n\nIt asks for this:\n````\n```\n## Commit\nSubject\n````\nI added that.\n\n## Notes\nNone.\n",
+            "It asks for this:\n````\n```\n## Commit\nSubject\n````\nI added that.\n\n## Notes\nNone.",
+        ),
+        ("Did it.\n\n## Commit\n~~~\nAdd `x`\n", "Add `x`\n", "Did it."),
+        (
+            "Did it.\n\n## Commit\nAdd x\n\n```\n## how\n```\nBecause y.\n\n## Notes\nNone.",
+            "Add x\n\n```\n## how\n```\nBecause y.\n",
+            "Did it.\n\n## Notes\nNone.",
+        ),
+    ],
+    ids=["a note behind the fence", "a heading in the fence", "a quotation", "an open fence", "a fence in the body"],
+)
+def test_only_what_is_the_message_is_taken_out_of_the_answer(reply: str, message: str, shown: str) -> None:
+    assert (message_of("Task", reply), without_message(reply)) == (message, shown)
+
+
 async def test_renamed_and_deleted_files_are_in_it(repo: Path) -> None:
     (repo / "old.txt").rename(repo / "new.txt")
     await commit(repo, ["new.txt", "old.txt"], "Rename it", ENVIRON)

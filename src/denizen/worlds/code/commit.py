@@ -4,6 +4,7 @@ import os
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from denizen.errors import DenizenError, ToolRefused
@@ -18,8 +19,7 @@ REQUEST = (
 SUBJECT = 72
 """Characters of a subject at most."""
 SECONDS = 300.0
-_SECTION = re.compile(rf"^{HEADING}\s*$\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
-_FENCE = re.compile(r"\A```\w*\n(.*)\n```\Z", re.DOTALL)
+_FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
 
 
 def message_of(task: str, reply: str) -> str:
@@ -32,10 +32,10 @@ def message_of(task: str, reply: str) -> str:
 
 
 def without_message(reply: str) -> str:
-    """The answer for the person: without the section that is the commit's message, unless it says nothing else."""
+    """The answer for the person: without what is taken for the commit's message, unless it says nothing else."""
     section = _section(reply)
-    rest = reply[: section.start()].rstrip() + "\n\n" + reply[section.end() :] if section else reply
-    return rest.strip() or _written(reply)
+    parts = (section.before.rstrip(), section.after.strip("\n")) if section else (reply,)
+    return "\n\n".join(parts).strip() or _written(reply)
 
 
 def in_other_repositories(workspace: Path, paths: Sequence[str]) -> Sequence[str]:
@@ -58,17 +58,53 @@ async def commit(workspace: Path, paths: Sequence[str], message: str, environ: M
     return await _git(workspace, environ, "rev-parse", "--short", "HEAD")
 
 
-def _section(reply: str) -> re.Match[str] | None:
-    """The section that is the commit's message: the last of that name."""
-    return next(iter([*_SECTION.finditer(reply)][-1:]), None)
+@dataclass(frozen=True, slots=True)
+class _Section:
+    """The part of an answer that is the commit's message, and what stands around it."""
+
+    before: str
+    message: str
+    after: str
+
+
+def _section(reply: str) -> _Section | None:
+    """The section that is the commit's message: the last of that name, up to the next; of one that begins with a block
+    in fences, the block.
+    """
+    lines = reply.splitlines(keepends=True)
+    blocks = _blocks(lines)
+    quoted = {at for first, (end, _) in blocks.items() for at in range(first, end)}
+    headings = [at for at, line in enumerate(lines) if line.startswith("## ") and at not in quoted]
+    start = next((at for at in reversed(headings) if lines[at].rstrip() == HEADING), None)
+    if start is None:
+        return None
+    first = next((at for at in range(start + 1, len(lines)) if lines[at].strip()), len(lines))
+    end = next((at for at in headings if at > start), len(lines))
+    end, message = blocks.get(first, (end, "".join(lines[first:end])))
+    return _Section("".join(lines[:start]), message.strip(), "".join(lines[end:]))
+
+
+def _blocks(lines: Sequence[str]) -> Mapping[int, tuple[int, str]]:
+    """The blocks in fences: where each begins, the line behind it, and what is in it."""
+    found: dict[int, tuple[int, str]] = {}
+    end = 0
+    for at, line in enumerate(lines):
+        if at >= end and (mark := _FENCE.match(line)):
+            last = next((n for n in range(at + 1, len(lines)) if _closes(mark[1], lines[n])), len(lines))
+            end = last + 1
+            found[at] = (end, "".join(lines[at + 1 : last]))
+    return found
+
+
+def _closes(mark: str, line: str) -> bool:
+    text = line.strip()
+    return len(text) >= len(mark) and not text.strip(mark[0])
 
 
 def _written(reply: str) -> str:
     """What the answer says that the message should be; empty where it doesn't."""
     section = _section(reply)
-    written = section[1].strip() if section else ""
-    fence = _FENCE.match(written)
-    return (fence[1] if fence else written).strip()
+    return section.message if section else ""
 
 
 def _folders(path: str) -> Sequence[PurePath]:
