@@ -128,6 +128,22 @@ async def test_where_no_whole_copy_is_none_is_found(shadow: Shadow, tmp_path: Pa
     assert await shadow.copy_in(tmp_path) is None
 
 
+@pytest.mark.parametrize("name", ["copy", "files", "index", "index.lock"])
+async def test_a_project_may_be_called_anything(tmp_path: Path, home: Path, name: str) -> None:
+    workspace = tmp_path / name
+    workspace.mkdir()
+    (workspace / "a").write_text("1")
+    shadow = shadow_of(workspace, home, clock=FakeClock(), environ=os.environ)
+    made = await shadow.copy(await shadow.snapshot())
+    assert made.path.name == name
+    (made.path / "a").write_text("2")
+    left = await shadow.copy_in(made.folder)
+    assert left == made
+    await shadow.apply(made)
+    await made.discard()
+    assert (workspace / "a").read_text() == "2"
+
+
 async def test_a_part_of_a_repository_is_copied_alone(workspace: Path, home: Path, project: Tree) -> None:
     shadow = shadow_of(workspace / "src", home, clock=FakeClock(), environ=os.environ)
     async with shadow.worktree(await shadow.snapshot()) as copy:

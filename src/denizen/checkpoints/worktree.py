@@ -47,7 +47,7 @@ async def copy(git: Git, start: Snapshot, folder: Path) -> Worktree:
     """Make it in `folder`, which is empty. Raises DenizenError."""
     there = _in(git, folder)
     root = there.root
-    root.mkdir()
+    root.mkdir(parents=True)
     await there.run("read-tree", start.tree)
     await there.run("checkout-index", "--all", "--force", "--index")
     links = [path for path in await _not_kept(git) if not os.path.lexists(root / path)]
@@ -74,7 +74,7 @@ def again(git: Git, known: Sequence[Snapshot], folder: Path, now: datetime) -> W
 
 
 def _in(git: Git, folder: Path) -> Git:
-    return replace(git, root=folder / (git.root.name or "root"), index=str(folder / "index"))
+    return replace(git, root=folder / "files" / (git.root.name or "root"), index=str(folder / "index"))
 
 
 def _worktree(there: Git, start: Snapshot, folder: Path, links: Iterable[str]) -> Worktree:
