@@ -90,6 +90,22 @@ def test_history_lasts_and_is_private(chat: Chat, model: Model, home: Path) -> N
     assert stat.S_IMODE((home / "history").stat().st_mode) == 0o600
 
 
+def test_history_that_cannot_be_kept_is_told_and_nothing_else_is_lost(chat: Chat, model: Model, home: Path) -> None:
+    model.plays("One.", "Two.")
+    (home / "history").mkdir()
+    screen = chat()
+    screen.enter("first")
+    screen.expect("One.")
+    screen.expect("The history isn't kept: ")
+    screen.expect(PROMPT)
+    screen.enter("second")
+    screen.expect("Two.")
+    screen.expect(PROMPT)
+    screen.type("\x04")
+    assert screen.end() == 0
+    assert "Traceback" not in screen.text
+
+
 def test_ctrl_c_cancels_the_turn_and_not_the_program(chat: Chat, model: Model) -> None:
     model.plays(stalls("A long answ"), "Short.")
     screen = chat()
@@ -319,6 +335,21 @@ def test_from_a_pipe_every_line_is_a_message(denizen: Run, model: Model) -> None
 def test_what_begins_like_a_path_is_no_command(denizen: Run, model: Model) -> None:
     model.plays("A file of hosts.")
     assert denizen("chat", piped="/etc/hosts is what?\n").out == "A file of hosts.\n"
+
+
+def test_what_goes_on_in_another_line_is_no_command(denizen: Run, model: Model) -> None:
+    model.plays("Fine.")
+    assert denizen("chat", piped="/quit\\\nand this?\n").out == "Fine.\n"
+    assert "/quit\\nand this?" in asked(model)[0]
+
+
+def test_a_session_that_is_in_use_leaves_the_old_one(chat: Chat, denizen: Run, model: Model) -> None:
+    model.plays("Hello.", "And again.")
+    chat("--session", "s")
+    ran = denizen("chat", "--session", "mine", piped="hi\n/sessions s\nhi again\n")
+    assert "Session s is held by process" in ran.err
+    assert ran.out == "Hello.\nAnd again.\n"
+    assert len(asked(model)) == 2
 
 
 def test_from_a_pipe_the_status_is_the_last_turns(denizen: Run, model: Model) -> None:

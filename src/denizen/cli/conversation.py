@@ -9,13 +9,15 @@ import msgspec
 
 from denizen.cli.attachments import compose, unattached
 from denizen.cli.json_lines import JsonLines
+from denizen.cli.lines import terminal_lines
 from denizen.cli.options import TurnOptions, new_name
 from denizen.cli.terminal import Terminal
-from denizen.cli.turns import STATUS, opened
+from denizen.cli.turns import opened
 from denizen.config.load import Loaded
 from denizen.engine import run_turn
 from denizen.entries import AnyEntry
-from denizen.events import Notice
+from denizen.errors import DenizenError
+from denizen.events import Notice, TurnStop
 from denizen.messages import UserMessage
 from denizen.ports import Session
 
@@ -27,7 +29,7 @@ class Conversation:
     """An agent and one of its sessions, each of which can be changed for another.
 
     A session is made with its first message. `typed`: a person types, also while the agent works; that is said to it,
-    but slash commands are kept in `commands`. `live` is where they type then, on terminals that can show it.
+    but slash commands are kept in `commands`. `live` is where they type then, on terminals that can show it, `lines` on others.
     """
 
     def __init__(self, options: TurnOptions, loaded: Loaded, *, typed: bool) -> None:
@@ -37,6 +39,7 @@ class Conversation:
         self.over = False
         self.commands: list[str] = []
         self.live: Live | None = None
+        self.lines = terminal_lines() if typed and not options.json else None
         self._loaded = loaded
         self._typed = typed
         self._session: Session | None = None
@@ -49,14 +52,14 @@ class Conversation:
 
     def host(self) -> Terminal | JsonLines:
         """Where it is shown what goes on."""
-        return self.options.host(self.commands if self._typed else None, self.live)
+        return self.options.host(self.commands if self._typed else None, self.live, self.lines)
 
-    async def say(self, text: str) -> int:
-        """One turn; its exit status."""
+    async def say(self, text: str) -> TurnStop:
+        """One turn; how it ended."""
         return await self._turn(UserMessage(compose(text)), unattached(text))
 
-    async def go_on(self) -> int:
-        """Go on with the turn that was left unfinished; its exit status. Raises SessionError where there is none."""
+    async def go_on(self) -> TurnStop:
+        """Go on with the turn that was left unfinished; how it ended. Raises SessionError where there is none."""
         return await self._turn(None)
 
     async def session(self) -> Session:
@@ -67,11 +70,15 @@ class Conversation:
         return self._session
 
     async def change_session(self, name: str = "") -> None:
-        """Go on with another session: the one of that name, or a new one."""
+        """Go on with another session, the one of that name or a new one. Raises SessionError, and the old one stays."""
         await self._leave()
-        self.name = name or new_name(self.agent.clock)
-        if name:
-            await self.session()
+        before, self.name = self.name, name or new_name(self.agent.clock)
+        try:
+            if name:
+                await self.session()
+        except DenizenError:
+            self.name = before
+            raise
 
     async def change_model(self, name: str) -> None:
         """Go on with another model. Raises ConfigError, and the old one stays."""
@@ -85,13 +92,13 @@ class Conversation:
         await self._leave()
         await self.agent.close()
 
-    async def _turn(self, message: UserMessage | None, notices: Sequence[str] = ()) -> int:
+    async def _turn(self, message: UserMessage | None, notices: Sequence[str] = ()) -> TurnStop:
         session = await self.session()
         with self.host() as host:
             for text in notices:
                 host.emit(Notice(text, "warning"))
             result = await run_turn(self.agent, session, message, host, stream=not self.options.no_stream)
-        return STATUS[result.stop_reason]
+        return result.stop_reason
 
     async def _leave(self) -> None:
         self._session = None

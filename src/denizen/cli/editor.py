@@ -2,11 +2,13 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Generator, Sequence
+import os
+from collections.abc import Callable, Generator, Iterable, Sequence
 from pathlib import Path
 
 import click
 from prompt_toolkit import PromptSession
+from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import WordCompleter
 from prompt_toolkit.enums import DEFAULT_BUFFER
 from prompt_toolkit.filters import has_focus
@@ -22,10 +24,31 @@ MEANT_FOR_THE_TURN = 1.0
 """Seconds in which Ctrl-C doesn't clear what came back from a turn: who stops one often presses it twice."""
 
 Pressed = Callable[[KeyPressEvent], None]
+Send = Callable[[Buffer], None]
 
 
 class _Interrupted(Exception):
     """Ctrl-C with nothing typed."""
+
+
+class _History(FileHistory):
+    """What was said, in a file that only the user can read; `trouble` is why it can't be kept there."""
+
+    trouble = ""
+
+    def load_history_strings(self) -> Iterable[str]:
+        try:
+            return super().load_history_strings()
+        except OSError as error:
+            self.trouble = f"The history can't be read: {error}."
+            return ()
+
+    def store_string(self, string: str) -> None:
+        try:
+            Path(os.fsdecode(self.filename)).touch(mode=0o600)
+            super().store_string(string)
+        except OSError as error:
+            self.trouble = f"The history isn't kept: {error}."
 
 
 class Editor:
@@ -35,11 +58,10 @@ class Editor:
     """
 
     def __init__(self, history: Path, words: Sequence[str], clock: Clock) -> None:
-        history.touch(mode=0o600)
         self.draft = ""
         self._clock = clock
         self._given = ("", 0.0)  # what the prompt began with, and when
-        self._history = FileHistory(history)
+        self._history = _History(history)
         self._words = WordCompleter([*words], sentence=True)
         self._prompt = self.prompt(keys(self._clear_or_leave))
 
@@ -84,6 +106,9 @@ class Editor:
     async def _read(self) -> str:
         draft, self.draft = self.draft, ""
         self._given = (draft, self._clock.monotonic())
+        if self._history.trouble:
+            click.secho(f"  {self._history.trouble}", fg="yellow", err=True)
+            self._history.trouble = ""
         try:
             return await self._prompt.prompt_async(default=draft)
         except asyncio.CancelledError:
@@ -111,7 +136,7 @@ def _output() -> Output:
     return output
 
 
-def keys(interrupt: Pressed) -> KeyBindings:
+def keys(interrupt: Pressed, send: Send = Buffer.validate_and_handle) -> KeyBindings:
     """Enter sends; Alt-Enter, and Enter behind a backslash, begin another line; Ctrl-C is what it is given as."""
     bindings = KeyBindings()
     typing = has_focus(DEFAULT_BUFFER)
@@ -123,7 +148,7 @@ def keys(interrupt: Pressed) -> KeyBindings:
             buffer.delete_before_cursor()
             buffer.newline()
         else:
-            buffer.validate_and_handle()
+            send(buffer)
 
     @bindings.add("escape", "enter", filter=typing)
     def _(event: KeyPressEvent) -> None:

@@ -15,10 +15,11 @@ from denizen.cli.usage import usage_parts
 from denizen.engine.compact import compact
 from denizen.engine.undo import redo, undo
 from denizen.entries import EndEntry
+from denizen.events import TurnStop
 from denizen.messages import Usage
 from denizen.plural import counted
 
-_COMMAND = re.compile(r"/([a-z]+)(?:\s+(.*))?")
+_COMMAND = re.compile(r"/([a-z]+)(?:[^\S\n]+(.*))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,21 +28,25 @@ class Command:
 
     usage: str
     does: str
-    run: Callable[[Conversation, str], Awaitable[None]]
+    run: Callable[[Conversation, str], Awaitable[TurnStop | None]]
 
 
-async def obey(chat: Conversation, text: str) -> bool:
-    """Carry out what begins like a slash command; False where it doesn't, as `/etc/hosts` doesn't."""
+def is_command(text: str) -> bool:
+    """Whether it is like a slash command, as `/etc/hosts` and several lines aren't."""
+    return _COMMAND.fullmatch(text.strip()) is not None
+
+
+async def hear(chat: Conversation, text: str) -> TurnStop | None:
+    """Carry out what is like a slash command, and say the rest to the agent; how the turn ended, if one ran."""
     match = _COMMAND.fullmatch(text.strip())
     if match is None:
-        return False
+        return await chat.say(text)
     name, argument = match[1], (match[2] or "").strip()
     if name in COMMANDS:
-        await COMMANDS[name].run(chat, argument)
-    else:
-        near = difflib.get_close_matches(name, COMMANDS, 1)
-        _tell(f"There is no /{name}." + (f" Did you mean /{near[0]}?" if near else " /help lists what there is."))
-    return True
+        return await COMMANDS[name].run(chat, argument)
+    near = difflib.get_close_matches(name, COMMANDS, 1)
+    _tell(f"There is no /{name}." + (f" Did you mean /{near[0]}?" if near else " /help lists what there is."))
+    return None
 
 
 async def _help(_: Conversation, __: str) -> None:
@@ -52,22 +57,22 @@ async def _help(_: Conversation, __: str) -> None:
     _tell("Ctrl-C stops it, and what it hadn't heard is at the prompt again. Ctrl-D leaves.")
 
 
-async def _new(chat: Conversation, name: str) -> None:
+async def _new(chat: Conversation, name: str) -> TurnStop | None:
     await chat.change_session(name)
     _tell(f"session {short_name(chat.name)}")
-    await reopen(chat)
+    return await reopen(chat)
 
 
-async def _continue(chat: Conversation, _: str) -> None:
-    await chat.go_on()
+async def _continue(chat: Conversation, _: str) -> TurnStop:
+    return await chat.go_on()
 
 
-async def _sessions(chat: Conversation, name: str) -> None:
+async def _sessions(chat: Conversation, name: str) -> TurnStop | None:
     if name:
-        await _new(chat, name)
-        return
+        return await _new(chat, name)
     for info in (await chat.agent.store.list())[:20]:
         _tell(f"{short_name(info.key):24} {info.title}")
+    return None
 
 
 async def _usage(chat: Conversation, _: str) -> None:
