@@ -4,6 +4,8 @@ import io
 from collections.abc import Callable
 from typing import TextIO
 
+from denizen.cli.text import width
+
 
 class Page:
     """What was printed and is not on the screen yet; `changed` is told when there is more.
@@ -57,3 +59,21 @@ class Above(io.TextIOBase):
         """Print it."""
         self._page.add(self._stream, text)
         return len(text)
+
+
+def end_of(line: str, rows: int, columns: int) -> str:
+    """As much of a line's end as takes so many rows. It loses whole ones, so that those left stand still."""
+    most = 2 * rows * columns  # a row holds about that many characters or fewer: no more of them are measured
+    last = line[max(len(line) // most - 1, 0) * most :]
+    return "".join(_in_rows(last, columns)[-rows:])
+
+
+def _in_rows(line: str, columns: int) -> list[str]:
+    begins, taken = [0], 0
+    for place, character in enumerate(line):
+        cells = width(character)
+        if taken + cells > columns:
+            begins.append(place)
+            taken = 0
+        taken += cells
+    return [line[begin:end] for begin, end in zip(begins, [*begins[1:], None], strict=True)]

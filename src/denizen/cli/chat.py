@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import stat
 import sys
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
@@ -14,21 +15,24 @@ from denizen.cli.home import short_name
 from denizen.cli.options import TurnOptions, turn_options
 from denizen.cli.output import say_error
 from denizen.cli.reopening import reopen
-from denizen.cli.slash import COMMANDS, obey
+from denizen.cli.slash import COMMANDS, hear, is_command
 from denizen.cli.text import printable
 from denizen.cli.turns import STATUS, run, settled
 from denizen.clock import SystemClock
 from denizen.config.home import ensure_home
 from denizen.entries import UserEntry
 from denizen.errors import DenizenError
-from denizen.events import Notice
+from denizen.events import Notice, TurnStop
 
 if TYPE_CHECKING:
     from denizen.cli.editor import Editor
     from denizen.cli.live import Live
 
-GOOD_ENDS = {STATUS["answered"], STATUS["iteration_limit"]}
-"""The exit statuses behind which what was entered meanwhile is gone on with."""
+Work = Coroutine[Any, Any, TurnStop | None]
+"""It gives how the turn ended; None where there was none."""
+
+GOOD_ENDS = {"answered", "iteration_limit", None}
+"""How a turn ends, or a command that ran none, where what was entered meanwhile is gone on with."""
 
 
 @click.command()
@@ -63,66 +67,74 @@ def _talk(runner: asyncio.Runner, conversation: Conversation) -> None:
 
     ensure_home(conversation.agent.home)
     editor = Editor(conversation.agent.home / "history", [f"/{name}" for name in COMMANDS], SystemClock())
-    if conversation.options.json or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
-        _converse(runner, conversation, lambda: run(runner, editor.read()))
-    else:
+    if _can_show_prompt(conversation.options):
         with editor.holding():
             run(runner, _talk_live(conversation, editor))
+    else:
+        _converse(runner, conversation, lambda: run(runner, _read(conversation, editor)))
+
+
+def _can_show_prompt(options: TurnOptions) -> bool:
+    """Whether nothing comes to the screen past the prompt, as what goes through a pipe does."""
+    piped = stat.S_ISFIFO(os.fstat(sys.stdout.fileno()).st_mode)
+    return not (options.json or piped or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb")
+
+
+async def _read(conversation: Conversation, editor: "Editor") -> str | None:
+    """The next message. What was entered in vain before a question is its beginning."""
+    if conversation.lines:
+        editor.draft = "".join(conversation.lines.left()).strip()
+    return await editor.read()
 
 
 async def _talk_live(conversation: Conversation, editor: "Editor") -> None:
     from denizen.cli.live import Live
 
     live = conversation.live = Live(editor, SystemClock(), quiet=conversation.options.quiet)
-    status = await _worked(conversation, live, reopen(conversation)) if conversation.entries else 0
+    if conversation.entries:
+        await _worked(conversation, live, reopen(conversation))
     while not conversation.over:
         waiting = conversation.commands or live.queued
         text = waiting.pop(0) if waiting else await editor.read()
         if text is None:
             break
         if text.strip():
-            status = await _worked(conversation, live, _hear(conversation, text, status))
+            await _worked(conversation, live, hear(conversation, text), text)
 
 
-async def _worked(conversation: Conversation, live: "Live", work: Coroutine[Any, Any, int]) -> int:
-    """The status of what was done at the prompt. Without a good end, what was said in vain is the person's again."""
+async def _worked(conversation: Conversation, live: "Live", work: Work, text: str = "") -> None:
+    """Do that at the prompt. Without a good end, what was said in vain is the person's again, also the `text`."""
     before = len(conversation.entries)
-    status = await live.run(_done(work))
-    if status not in GOOD_ENDS:
-        new = conversation.entries[before:]
-        said = {entry.message.text for entry in new if isinstance(entry, UserEntry)}
-        live.bring_back([text for text in live.heard if text not in said])
-    return STATUS["cancelled"] if status is None else status
+    if await live.run(_done(work), "cancelled") not in GOOD_ENDS:
+        new = [entry.message.text for entry in conversation.entries[before:] if isinstance(entry, UserEntry)]
+        first = [] if new or is_command(text) else [text]
+        live.bring_back([*first, *(heard for heard in live.heard if heard not in new)])
 
 
 def _converse(runner: asyncio.Runner, conversation: Conversation, read: Callable[[], str | None]) -> int:
-    status = _tried(runner, reopen(conversation))
+    end = _tried(runner, reopen(conversation))
     commands = conversation.commands
     while not conversation.over and (text := commands.pop(0) if commands else read()) is not None:
         if text.strip():
-            status = _tried(runner, _hear(conversation, text, status))
-    return status
+            end = _tried(runner, hear(conversation, text)) or end
+    return STATUS[end or "answered"]
 
 
-def _tried(runner: asyncio.Runner, work: Coroutine[Any, Any, int]) -> int:
-    """The status of what was done, also where it was cancelled: the conversation goes on."""
+def _tried(runner: asyncio.Runner, work: Work) -> TurnStop | None:
+    """How it ended, also where it was cancelled: the conversation goes on."""
     try:
         return run(runner, _done(work))
     except KeyboardInterrupt:
-        return STATUS["cancelled"]
+        return "cancelled"
 
 
-async def _done(work: Coroutine[Any, Any, int]) -> int:
-    """The status of what was done, also where it failed."""
+async def _done(work: Work) -> TurnStop | None:
+    """How it ended, also where it failed."""
     try:
         return await work
     except DenizenError as error:
         say_error(error)
-        return STATUS["error"]
-
-
-async def _hear(conversation: Conversation, text: str, status: int) -> int:
-    return status if await obey(conversation, text) else await conversation.say(text)
+        return "error"
 
 
 def _piped() -> str | None:

@@ -29,7 +29,8 @@ class Conversation:
     """An agent and one of its sessions, each of which can be changed for another.
 
     A session is made with its first message. `typed`: a person types, also while the agent works; that is said to it,
-    but slash commands are kept in `commands`. `live` is where they type then, on terminals that can show it, `lines` on others.
+    but slash commands are kept in `commands`. Where they type then is `live` on terminals that can show it, or else
+    `lines`.
     """
 
     def __init__(self, options: TurnOptions, loaded: Loaded, *, typed: bool) -> None:

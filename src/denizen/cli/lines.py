@@ -22,9 +22,13 @@ class Lines:
         """The lines that were entered meanwhile."""
         while select.select([self._stream], [], [], 0)[0] and (line := self._stream.readline()):
             self._entered.append(line)
-        entered = [*self._entered]
+        return self.left()
+
+    def left(self) -> Sequence[str]:
+        """The lines that were entered before a question and not looked at since."""
+        left = [*self._entered]
         self._entered.clear()
-        return entered
+        return left
 
     async def ask(self, question: str, prompt: str) -> str | None:
         """The line that answers; None at the end of input (Ctrl-D). What was typed before is no answer."""

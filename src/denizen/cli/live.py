@@ -7,14 +7,14 @@ from collections.abc import AsyncGenerator, Coroutine, Generator, Sequence
 from typing import Any, TypeVar
 
 import click
-from prompt_toolkit.data_structures import Size
+from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, to_formatted_text
 from prompt_toolkit.key_binding import KeyPressEvent
 from prompt_toolkit.layout import ConditionalContainer, FormattedTextControl, HSplit, Window
 
-from denizen.cli.above import Above, Page
+from denizen.cli.above import Above, Page, end_of
 from denizen.cli.editor import Editor, keys
 from denizen.cli.passing import columns, fitting, going_on
 from denizen.cli.text import cut, one_line, printable
@@ -25,6 +25,9 @@ PAUSE = 1.0
 
 BETWEEN_DRAWINGS = 0.05
 """Seconds: what streams in smaller pieces is drawn together."""
+
+LONGEST = 1000
+"""Characters of a queued message that are looked at for the row that shows it."""
 
 _Result = TypeVar("_Result")
 
@@ -50,12 +53,13 @@ class Live:
         self._work: asyncio.Task[Any] | None = None
         self._stopped = False
         self._pressed = 0.0
+        self._drawn = asyncio.Event()
         self._drawing: asyncio.TimerHandle | None = None
         self._page = Page(self._changed)
         self._make_prompt()
 
     def _make_prompt(self) -> None:
-        pressed = keys(self._stop)
+        pressed = keys(self._stop, self._send)
         pressed.add("<sigint>")(self._stop)
         empty = Condition(lambda: not self._buffer.text)
         pressed.add("c-d", filter=empty)(self._leave)
@@ -63,29 +67,30 @@ class Live:
         self._prompt = self._editor.prompt(pressed, passing=True)
         self._prompt.message = lambda: "? " if self._answer else "> "
         self._buffer = self._prompt.default_buffer
-        self._buffer.accept_handler = lambda _: self._enter()
+        self._buffer.accept_handler = self._queue
         self._buffer.on_text_changed += self._note
         above = Window(FormattedTextControl(self._rows), wrap_lines=True, dont_extend_height=True)
         shown = ConditionalContainer(above, Condition(self._has_rows))
         self._prompt.app.before_render += self._write
+        self._prompt.app.after_render += self._tell_drawn
         self._prompt.layout.container = HSplit([shown, self._prompt.layout.container])
 
-    async def run(self, work: Coroutine[Any, Any, _Result]) -> _Result | None:
-        """Do the work while the person types; None where Ctrl-C stopped it."""
+    async def run(self, work: Coroutine[Any, Any, _Result], stopped: _Result) -> _Result:
+        """Do the work while the person types; `stopped` where Ctrl-C stopped it."""
         self.heard.clear()
+        task = self._work = asyncio.create_task(work)  # it begins before a key can stop it
+        self._stopped = False
         async with self._typing() as typing:
-            task = self._work = asyncio.create_task(work)
             typing.add_done_callback(lambda _: task.cancel())  # who can't see it and stop it doesn't let it run
-            self._stopped = False
             try:
                 with self._printing_above():
                     result = await task
-                return None if self._stopped else result
+                return stopped if self._stopped else result
             except asyncio.CancelledError:
                 current = asyncio.current_task()
                 if not self._stopped or (current and current.cancelling()):
                     raise
-                return None
+                return stopped
 
     @contextlib.asynccontextmanager
     async def _typing(self) -> AsyncGenerator[asyncio.Task[str]]:
@@ -101,6 +106,14 @@ class Live:
                 await asyncio.wait([typing])  # also where this is cancelled: it gives the terminal back
                 self._write()
                 self._editor.draft, self._status = self._buffer.text, None
+                self._keep_line_left_for_history()
+
+    def _keep_line_left_for_history(self) -> None:
+        """Where a line of the history is shown, have the one that it was left for there too."""
+        shown = self._buffer.working_index
+        self._buffer.history_forward(sys.maxsize)
+        if self._buffer.working_index != shown:
+            self._buffer.append_to_history()
 
     def bring_back(self, unsaid: Sequence[str]) -> None:
         """Make that, and what is queued, the beginning of the next prompt."""
@@ -127,13 +140,31 @@ class Live:
         return heard
 
     async def ask(self, question: str, prompt: str) -> str | None:
-        """What the person answers; None for Ctrl-D. What they were typing is set aside meanwhile."""
+        """What the person answers; None for Ctrl-D. What they were typing is set aside meanwhile.
+
+        No key that came before the question was on the screen is an answer to it.
+        """
         async with self._one_question:
+            await self._shown()
             await self._pause()
             click.secho(f"\n{question}", fg="yellow", err=True)
+            await self._shown()
             words = await self._answered(prompt)
             click.echo(f"{prompt}: {printable(words or '')}", err=True)
             return words
+
+    async def _shown(self) -> None:
+        """Wait until all there is to see was drawn, and take in every key that came before."""
+        self._drawn.clear()
+        self._changed()
+        await self._drawn.wait()
+        processor = self._prompt.app.key_processor
+        while pressed := self._prompt.input.read_keys():
+            processor.feed_multiple(pressed)
+            processor.process_keys()
+
+    def _tell_drawn(self, _: object) -> None:
+        self._drawn.set()
 
     async def _pause(self) -> None:
         """Wait until nobody is in the middle of a word."""
@@ -144,30 +175,35 @@ class Live:
 
     async def _answered(self, prompt: str) -> str | None:
         self._question, self._aside = prompt, self._buffer.text
-        self._answer = asyncio.get_running_loop().create_future()
+        answer = self._answer = asyncio.get_running_loop().create_future()
         self._buffer.document = Document()
         try:
-            return await self._answer
-        except asyncio.CancelledError:
-            self._aside = _joined(self._aside, self._buffer.text)
-            raise
+            return await answer
         finally:
-            self._buffer.document = Document(self._aside)
-            self._question, self._aside, self._answer = "", "", None
+            if self._answer:
+                self._go_back_to(_joined(self._aside, self._buffer.text))
 
-    def _enter(self) -> bool:
-        """Take in what was typed; False: the prompt is to be emptied."""
-        text = self._buffer.text
+    def _send(self, buffer: Buffer) -> None:
+        """Take in what was typed; an answer doesn't go into the history."""
         if self._answer:
-            self._reply(text)
-            self._buffer.document = Document()  # or it would be in the history
-        elif text.strip():
-            self.queued.append(text.strip())
-        return False
+            self._reply(buffer.text)
+        else:
+            buffer.validate_and_handle()
+
+    def _queue(self, buffer: Buffer) -> bool:
+        if text := buffer.text.strip():
+            self.queued.append(text)
+        return False  # the prompt is to be emptied
 
     def _reply(self, words: str | None) -> None:
+        """Answer; what is typed right behind that belongs to the draft again."""
         if self._answer and not self._answer.done():
             self._answer.set_result(words)
+            self._go_back_to(self._aside)
+
+    def _go_back_to(self, draft: str) -> None:
+        self._question, self._aside, self._answer = "", "", None
+        self._buffer.document = Document(draft)
 
     def _leave(self, _: KeyPressEvent) -> None:
         self._reply(None)
@@ -214,28 +250,23 @@ class Live:
         return bool(self._page.unfinished or self.queued or self._question or self._status)
 
     def _rows(self) -> StyleAndTextTuples:
-        cells = columns() - 1
-        rows = [f"  queued: {one_line(text)}" for text in self.queued]
-        if rows:
-            rows[-1] = fitting(rows[-1], " · ↑ takes it back", cells)
+        cells, screen = columns() - 1, self._prompt.output.get_size()
+        last = self.queued[-max(screen.rows // 4, 1) :]
+        below = [f"  queued: {one_line(text[:LONGEST])}" for text in last]
+        if below:
+            below[-1] = fitting(below[-1], " · ↑ takes it back", cells)
         if self._question:
-            rows += [f"  set aside: {one_line(self._aside)}"] if self._aside else []
-            rows.append(self._question)
+            below += [f"  set aside: {one_line(self._aside)}"] if self._aside else []
+            below.append(self._question)
         elif self._status:
             text, since = self._status
-            rows.append(going_on(text, self._clock.monotonic() - since, cells))
-        unfinished = _end(self._page.unfinished.expandtabs(), self._prompt.output.get_size())
+            below.append(going_on(text, self._clock.monotonic() - since, cells))
+        unfinished = end_of(self._page.unfinished.expandtabs(), screen.rows // 2, screen.columns)
         shown: StyleAndTextTuples = [*to_formatted_text(ANSI(unfinished) if "\x1b" in unfinished else unfinished)]
-        if unfinished and rows:
+        if unfinished and below:
             shown.append(("", "\n"))
-        shown.append(("fg:ansibrightblack", "\n".join(cut(row, cells) for row in rows)))
+        shown.append(("fg:ansibrightblack", "\n".join(cut(row, cells) for row in below)))
         return shown
-
-
-def _end(line: str, screen: Size) -> str:
-    """As much of a long line's end as takes half the screen. It loses whole rows, so that those left stand still."""
-    over = len(line) - screen.rows * screen.columns // 2
-    return line[-(-over // screen.columns) * screen.columns :] if over > 0 else line
 
 
 def _joined(*texts: str) -> str:

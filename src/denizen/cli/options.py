@@ -14,7 +14,7 @@ import click
 from denizen.cli.approval import Person
 from denizen.cli.home import is_ours, store
 from denizen.cli.json_lines import JsonLines
-from denizen.cli.lines import terminal_lines
+from denizen.cli.lines import Lines, terminal_lines
 from denizen.cli.terminal import Terminal
 from denizen.clock import Clock, SystemClock
 from denizen.config.home import places
@@ -77,14 +77,20 @@ class TurnOptions:
         profile = self.profile or self.usual_profile
         return Agent(loaded.config, environ=loaded.environ, profile=profile, model=model, read_only=self.read_only)
 
-    def host(self, commands: list[str] | None = None, live: "Live | None" = None) -> Terminal | JsonLines:
+    def host(
+        self, commands: list[str] | None = None, live: "Live | None" = None, lines: Lines | None = None
+    ) -> Terminal | JsonLines:
         """Where a turn is shown and who is asked: at the prompt that is there while the agent works, if one is.
 
         `commands` is for those that are typed meanwhile.
         """
-        asked = live or (None if self.json else terminal_lines())
+        asked = live or lines or (None if self.json else terminal_lines())
         person = Person(asked, yes=self.yes, refuse=self.non_interactive, commands=commands)
-        return JsonLines(person) if self.json else Terminal(SystemClock(), person, quiet=self.quiet, status=live)
+        return (
+            JsonLines(person)
+            if self.json
+            else Terminal(SystemClock(), person, quiet=self.quiet, status=live, in_chat=commands is not None)
+        )
 
     async def at_session(self, loaded: Loaded, *, begun: bool) -> "TurnOptions":
         """These options with the name of the session, and the profile that it began with unless another is named.

@@ -9,15 +9,15 @@ from denizen.cli.passing import columns
 from denizen.cli.text import cut, one_line
 from denizen.engine.resume import question_of, unfinished
 from denizen.entries import AnyEntry, AssistantEntry, UserEntry
-from denizen.events import Notice
+from denizen.events import Notice, TurnStop
 from denizen.messages import Text
 
 LONGEST = 240
 """Cells of what was said last, as it is shown."""
 
 
-async def reopen(chat: Conversation, status: int = 0) -> int:
-    """Show what was said last; ask the question that the session waits for. The exit status of the turn, if one ran."""
+async def reopen(chat: Conversation) -> TurnStop | None:
+    """Show what was said last; ask the question that the session waits for. How the turn ended, if one ran."""
     entries = chat.entries
     if not (chat.options.quiet or chat.options.json):
         for line in _last_said(entries):
@@ -27,7 +27,7 @@ async def reopen(chat: Conversation, status: int = 0) -> int:
     if unfinished(entries):
         with chat.host() as host:
             host.emit(Notice("The last turn was left unfinished: /continue goes on with it.", "warning"))
-    return status
+    return None
 
 
 def _last_said(entries: Sequence[AnyEntry]) -> Iterator[str]:

@@ -48,15 +48,18 @@ class Terminal:
     pipe gets the reply and nothing else. Whatever a model, a tool or a file said is written without control characters,
     to pipes too: where they end is often a terminal. `quiet` leaves out all but the reply, questions and errors.
     Where `render` is set, the reply doesn't stream, and what it makes of the result is shown in its place. What goes on
-    is shown by `status`, or else in a line of its own.
+    is shown by `status`, or else in a line of its own. `in_chat`: this goes on behind the turn, at a prompt.
     """
 
     render: Callable[[RunResult], str] | None = None
 
-    def __init__(self, clock: Clock, person: Person, *, quiet: bool = False, status: Status | None = None) -> None:
+    def __init__(
+        self, clock: Clock, person: Person, *, quiet: bool = False, status: Status | None = None, in_chat: bool = False
+    ) -> None:
         self._clock = clock
         self._person = person
         self._quiet = quiet
+        self._in_chat = in_chat
         self._began = clock.monotonic()
         self._live = sys.stdout.isatty()
         self._passing = status or Passing(clock, wanted=not quiet)
@@ -176,7 +179,8 @@ class Terminal:
     def _parked(self, event: TurnParked) -> None:
         name = shlex.quote(short_name(event.session_key))
         self._line(f"  parked: {one_line(event.question)}", "yellow", always=True)
-        self._line(f"  answer with: denizen answer {name} yes|no|TEXT", "yellow", always=True)
+        how = "/continue asks again; after this chat, answer with" if self._in_chat else "answer with"
+        self._line(f"  {how}: denizen answer {name} yes|no|TEXT", "yellow", always=True)
 
     def _conclude(self, result: RunResult) -> None:
         for what, since in self._running.values():
