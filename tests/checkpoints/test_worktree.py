@@ -111,6 +111,19 @@ async def test_a_copy_that_a_process_left_is_found_again(
     assert not left.folder.exists()
 
 
+@pytest.mark.parametrize("within", [".", "src"])
+async def test_it_can_be_told_whether_a_copy_was_worked_in(
+    workspace: Path, home: Path, project: Tree, within: str
+) -> None:
+    with (workspace / "src" / "huge").open("wb") as file:
+        file.truncate(100_000_001)
+    shadow = shadow_of(workspace / within, home, clock=FakeClock(), environ=os.environ)
+    async with shadow.worktree(await shadow.snapshot()) as copy:
+        assert not await shadow.worked_in(copy)
+        (copy.path / "made").touch()
+        assert await shadow.worked_in(copy)
+
+
 async def test_an_old_copy_is_none_as_parts_of_it_may_have_been_cleared_away(
     shadow: Shadow, clock: FakeClock, project: Tree
 ) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -264,11 +263,26 @@ def test_shadow_edits_reach_the_project_only_if_they_pass(denizen: Run, model: M
     assert (ran.status, (committed / "made.txt").read_text()) == (0, "new\n"), ran.err
 
 
-def test_a_model_that_fails_in_the_middle_of_a_copy_leaves_none(denizen: Run, model: Model, committed: Path) -> None:
+def test_a_model_that_fails_in_the_middle_of_a_copy_leaves_it(denizen: Run, model: Model, committed: Path) -> None:
     model.plays(WRITES, refuses(400, "no"))
-    ran = denizen("code", "--shadow", "--validate", "true", "Make a file")
+    ran = denizen("code", "--shadow", "--session", "s", "--validate", "test -e made.txt", "Make a file")
     assert (ran.status, git(committed, "status", "--porcelain")) == (1, "")
-    assert "changes in its copy are gone" in ran.err
+    assert "to go on there: denizen code --session s\n" in ran.err
+    model.plays("Made.")
+    ran = denizen("code", "--session", "s")
+    assert (ran.status, (committed / "made.txt").read_text()) == (0, "new\n"), ran.err
+
+
+def test_a_copy_that_nothing_was_changed_in_is_not_kept(
+    denizen: Run, model: Model, committed: Path, tmp_path: Path
+) -> None:
+    (committed / ".gitignore").write_text("ignored\n")
+    (committed / "ignored").touch()
+    model.plays(refuses(400, "no"))
+    ran = denizen("code", "--shadow", "--session", "s", "--validate", "true", "Make a file", TMPDIR=str(tmp_path))
+    assert (ran.status, [*tmp_path.glob("denizen-*")]) == (1, [])
+    assert "nothing was changed in its copy" in ran.err
+    assert "nothing left to do" in denizen("code", "--session", "s").err
 
 
 def test_a_question_in_a_copy_is_answered_there(denizen: Run, model: Model, committed: Path) -> None:
@@ -282,16 +296,24 @@ def test_a_question_in_a_copy_is_answered_there(denizen: Run, model: Model, comm
     assert (ran.status, (committed / "made.txt").read_text()) == (0, "new\n"), ran.err
 
 
-def test_what_cannot_be_applied_stays_in_the_copy(denizen: Run, model: Model, committed: Path) -> None:
+def test_what_cannot_be_applied_stays_in_the_copy_and_may_be_tried_again(
+    denizen: Run, model: Model, committed: Path
+) -> None:
     model.plays(WRITES, "$(ask Is that all?)")
     denizen("code", "--shadow", "--session", "s", "--validate", "test -e made.txt", "Make a file")
     (committed / "made.txt").write_text("mine")
     model.plays("Made.")
     ran = denizen("answer", "s", "yes")
     assert (ran.status, (committed / "made.txt").read_text()) == (1, "mine")
-    (copy,) = re.findall(r"What was done is in (/.+)\.\n", ran.err)
+    (copy,) = re.findall(r"What was done so far is in (/.+); to go on there: denizen code --session s\n", ran.err)
     assert (Path(copy) / "made.txt").read_text() == "new\n"
-    shutil.rmtree(Path(copy).parent)
+    assert "Put those changes elsewhere first" in ran.err
+    (committed / "made.txt").unlink()
+    model.plays("It is made.")
+    ran = denizen("code", "--session", "s")
+    assert (ran.status, (committed / "made.txt").read_text()) == (0, "new\n"), ran.err
+    assert not Path(copy).exists()
+    assert "nothing left to do" in denizen("code", "--session", "s").err
 
 
 def test_risky_edits_are_asked_about_where_wanted(denizen: Run, model: Model, repo: Path) -> None:

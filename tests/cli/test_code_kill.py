@@ -1,6 +1,6 @@
 """A task whose process is killed goes on with `--continue`: nothing is done twice, and it ends as it was to end."""
 
-import os
+import functools
 import shutil
 import signal
 import subprocess
@@ -10,30 +10,41 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import PROGRAM, Run
 from tests.cli.model import Model, stalls
+from tests.cli.screen import PATIENCE
 from tests.cli.test_cancel import wait_until
 from tests.cli.test_code import IDENTITY, git
 
-Kill = Callable[..., None]
+End = Callable[..., str]
+Kill = Callable[..., str]
 
 
 @pytest.fixture
-def killed(repo: Path, environ: dict[str, str]) -> Kill:
-    """`killed(when, "--commit", "Do it")`: begin a task, and kill the process when that is so."""
+def ended(repo: Path, environ: dict[str, str]) -> End:
+    """`ended(SIGHUP, when, "--commit", "Do it")`: begin a task, and send the signal when that is so."""
 
-    def run(when: Callable[[], bool], *arguments: str) -> None:
+    def run(number: signal.Signals, when: Callable[[], bool], *arguments: str) -> str:
         program = subprocess.Popen(
             [*PROGRAM, "code", *arguments],
             cwd=repo,
             env=environ,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         wait_until(when)
-        os.kill(program.pid, signal.SIGKILL)
-        assert program.wait() == -signal.SIGKILL
+        program.send_signal(number)
+        _, told = program.communicate(timeout=PATIENCE)
+        assert program.returncode == (-number if number == signal.SIGKILL else 130)
+        return told
 
     return run
+
+
+@pytest.fixture
+def killed(ended: End) -> Kill:
+    """`killed(when, "--commit", "Do it")`: the same with a signal that leaves no time."""
+    return functools.partial(ended, signal.SIGKILL)
 
 
 def test_killed_between_the_edit_and_the_answer(denizen: Run, model: Model, repo: Path, killed: Kill) -> None:
@@ -102,14 +113,57 @@ def test_killed_in_a_copy_that_is_gone_it_begins_a_new_one(denizen: Run, model: 
     assert (repo / "made.txt").read_text() == "again"
 
 
-def test_another_task_of_the_session_clears_the_copy_away(
-    denizen: Run, model: Model, repo: Path, left: Path, temporary: Path
+def test_what_is_said_next_in_the_session_is_done_there(denizen: Run, model: Model, repo: Path, left: Path) -> None:
+    model.plays("$(write more.txt more)", "Made.")
+    ran = denizen("code", "--shadow", "--session", "s", "--validate", "test -e made.txt", "Another one, too")
+    assert ran.status == 0, ran.err
+    assert ((repo / "made.txt").read_text(), (repo / "more.txt").read_text()) == ("before", "more")
+    assert not left.exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_task_in_a_copy_that_is_stopped_goes_on_there(
+    denizen: Run, model: Model, ended: End, temporary: Path, number: signal.Signals
 ) -> None:
-    model.plays("$(write made.txt anew)", "Made.")
-    ran = denizen("code", *IN_A_COPY)
-    assert (ran.status, (repo / "made.txt").read_text()) == (0, "anew"), ran.err
-    assert "is removed" in ran.err
+    repo = temporary.parent / "repo"
+    model.plays("$(write made.txt before)", stalls("I am "))
+    told = ended(number, lambda: len(model.server.requests) == 2, *IN_A_COPY)
+    (copy,) = temporary.glob("denizen-*")
+    assert f"What was done so far is in {copy / 'files' / 'repo'}; to go on there: denizen code --session s\n" in told
+    assert not (repo / "made.txt").exists()
+    model.plays("$(write more.txt more)", stalls("I am "))
+    ended(number, lambda: len(model.server.requests) == 4, "--session", "s")
+    model.plays("Made.")
+    ran = denizen("code", "--session", "s")
+    assert ran.status == 0, ran.err
+    assert "checking: test -e made.txt" in ran.err
+    assert model.told(2).count("Make a file") == model.told(4).count("Make a file") == 1
+    assert model.told(4).count("begun before and stopped") == 1
+    assert ((repo / "made.txt").read_text(), (repo / "more.txt").read_text()) == ("before", "more")
     assert [*temporary.glob("denizen-*")] == []
+
+
+def test_a_stopped_task_that_goes_on_may_ask(denizen: Run, model: Model, repo: Path, ended: End) -> None:
+    model.plays("$(write made.txt before)", stalls("I am "))
+    ended(signal.SIGHUP, lambda: len(model.server.requests) == 2, *IN_A_COPY)
+    model.plays("$(ask Is that all?)")
+    assert denizen("code", "--session", "s").status == 4
+    model.plays("Made.")
+    ran = denizen("answer", "s", "yes")
+    assert (ran.status, (repo / "made.txt").read_text()) == (0, "before"), ran.err
+    assert "checking: test -e made.txt" in ran.err
+
+
+def test_a_stopped_task_that_is_taken_back_is_not_gone_on_with(
+    denizen: Run, model: Model, repo: Path, ended: End
+) -> None:
+    model.plays("$(write made.txt before)", stalls("I am "))
+    ended(signal.SIGHUP, lambda: len(model.server.requests) == 2, *IN_A_COPY)
+    denizen("chat", "--session", "s", piped="/undo\n")
+    assert "nothing left to do" in denizen("code", "--session", "s").err
+    model.plays("Nothing to do.")
+    ran = denizen("code", "--shadow", "--session", "s", "--validate", "true", "Look around")
+    assert (ran.status, (repo / "made.txt").exists()) == (0, False), ran.err
 
 
 def test_a_fork_leaves_the_copy_alone(denizen: Run, model: Model, left: Path) -> None:

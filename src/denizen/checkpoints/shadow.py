@@ -162,6 +162,11 @@ class Shadow:
         async with self.opened() as git:
             return again(git, await history.history(git), folder, self._place.clock.now())
 
+    async def worked_in(self, worktree: Worktree) -> bool:
+        """Whether anything was done in a copy. Raises DenizenError."""
+        async with self.opened() as git:
+            return await tree_of(git, worktree) != worktree.start.tree
+
     async def apply(self, worktree: Worktree) -> str:
         """Do to the project what was done to the copy; returns the snapshot of what the files were until now.
 

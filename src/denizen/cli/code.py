@@ -41,7 +41,7 @@ def code(task: tuple[str, ...], list_sessions: bool, options: TurnOptions, **wan
 
     The agent sees the task, what it kept and what its last commands gave, and nothing else. A checkpoint is kept
     around everything that could change files: `denizen checkpoints`, and /undo in a chat, take it back. Without a task,
-    --continue or --session goes on with one that was left unfinished.
+    --continue or --session goes on with one that was left unfinished, or stopped in its copy (--shadow).
     """
     with options.host() as host, asyncio.Runner() as runner:
         loaded = settled(options)

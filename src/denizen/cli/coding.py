@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ import msgspec
 from denizen import __version__
 from denizen.checkpoints import named
 from denizen.cli.attachments import compose, read_piped, unattached
+from denizen.cli.home import short_name
 from denizen.cli.json_lines import JsonLines
 from denizen.cli.options import TurnOptions
 from denizen.cli.sessions import print_sessions
@@ -103,7 +105,8 @@ async def carry_out(
         host.render = functools.partial(_rendered, agent, job, explain)
     if job.shadow:
         beside = functools.partial(_beside, options, loaded)
-        outcome = await work_aside(agent, session, message, host, job, beside=beside)
+        again = f"denizen code --session {shlex.quote(short_name(session.key))}"
+        outcome = await work_aside(agent, session, message, host, job, beside=beside, again=again)
     else:
         outcome = await work(agent, session, message, host, job, stream=not options.no_stream)
     if sarif and outcome.result.stop_reason == "answered":

@@ -1,20 +1,22 @@
 """A task done in a copy of the project, which sees nothing of it until its changes pass."""
 
-from collections.abc import AsyncGenerator, Callable
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, TypeVar
 
 from denizen.checkpoints import Shadow, Worktree
 from denizen.engine import Agent
-from denizen.engine.resume import question_of
+from denizen.engine.resume import question_of, unfinished
 from denizen.engine.snapshots import AFTER, BEFORE, keep
-from denizen.entries import CheckpointEntry, StateEntry, SystemEntry
-from denizen.errors import DenizenError
+from denizen.entries import CheckpointEntry, StateEntry, SystemEntry, UserEntry
+from denizen.errors import DenizenError, SessionError
 from denizen.events import Notice
-from denizen.messages import UserMessage
+from denizen.messages import Text, UserMessage
 from denizen.ports import Session, TurnIO
-from denizen.worlds.code.work import Job, Outcome, allowed, attempt, begin, changed
+from denizen.worlds.code.work import Job, Outcome, allowed, attempt, begin, changed, message_of_task
 
 COPY = "copy"
 """The state entry that names the copy that a session's task is done in."""
@@ -23,8 +25,12 @@ LOST = (
     "The copy of the project that you worked in is gone, and every change of yours with it: the files are as they were "
     "before the task. Make the changes again."
 )
+STOPPED = "(This was begun before and stopped. What you did for it is there: see what is left to do, and do it.)"
 WAITS = "The project is as it was: the changes wait in the copy for the answer."
 GONE = "The project is as it was: the task wasn't done, and the changes in its copy are gone."
+NOTHING = "The project is as it was: nothing was changed in its copy, which is gone."
+
+_Result = TypeVar("_Result")
 
 
 async def work_aside(
@@ -35,95 +41,153 @@ async def work_aside(
     job: Job,
     *,
     beside: Callable[[Path], Agent],
+    again: str,
 ) -> Outcome:
     """Do the task in a copy of the project, and bring its changes into the project only if they pass.
 
-    `beside` makes the agent that works in the copy; what git ignores is there as links. A task that is gone on with
-    goes on in the copy that was left, and where that is gone in a new one: then the agent is told. Raises what `work`
-    raises, and DenizenError where the user has changed the same files meanwhile: then nothing is touched, and the copy
-    stays.
+    `beside` makes the agent that works in the copy; what git ignores is there as links. The copy goes once its changes
+    are applied, or have failed their checks; whatever else ends the task, it stays, and the user is told where it is,
+    and that `again` goes on with the task. That is done in the copy that was left, also by a new message; where it is
+    gone, in a new one, and the agent is told.
+
+    Raises what `work` raises, SessionError where there is nothing to go on with, and DenizenError where the user has
+    changed the same files meanwhile: then nothing is touched.
     """
     if agent.checkpoints is None:
         raise DenizenError("This agent keeps no checkpoints, so there is no copy to work in.")
+    message = message or _once_more(session)
     await allowed(agent, io, job.validators)
-    goes_on = message is None or question_of(session.entries) is not None
-    if not goes_on:
+    if message and not question_of(session.entries):
         await begin(agent, session, io, job)
-    async with _held(agent.checkpoints, session, io, goes_on=goes_on) as held:
+    async with _held(agent.checkpoints, session, io, again) as held:
         async with beside(held.copy.path) as other:
             other.read_only, other.checkpoints = agent.read_only, None  # what the copy was is of no use to the project
             outcome = await attempt(other, session, message, io, job)
+        if outcome.done:
+            return replace(outcome, changed=await _apply(agent, session, io, held, job))
         held.waits = outcome.result.stop_reason == "parked"
-        if not outcome.done:
-            return outcome
-        before = await _apply(agent.checkpoints, held, session)
-    await session.append(CheckpointEntry(snapshot=before, label=BEFORE))
-    await keep(agent, session, io, AFTER)
-    ours = await changed(agent.checkpoints, session)
-    io.emit(Notice(f"The changes passed and are applied: {', '.join(ours) or 'none'}."))
-    return replace(outcome, changed=ours)
+        held.failed = outcome.result.stop_reason == "answered"
+        return outcome
 
 
 @dataclass(slots=True)
 class _Held:
-    """A copy that is worked in. It `waits` for an answer; its changes are `applied`, or it `stays` as they can't be."""
+    """A copy that is worked in, and what became of it: the task `waits` for an answer, its changes `failed` their
+    checks, or they are `applied`; else the task was stopped.
+    """
 
+    checkpoints: Shadow
     copy: Worktree
     waits: bool = False
+    failed: bool = False
     applied: bool = False
-    stays: bool = False
 
 
 @asynccontextmanager
-async def _held(checkpoints: Shadow, session: Session, io: TurnIO, *, goes_on: bool) -> AsyncGenerator[_Held]:
+async def _held(checkpoints: Shadow, session: Session, io: TurnIO, again: str) -> AsyncGenerator[_Held]:
     """The copy to work in, and what becomes of it."""
-    held = _Held(await _copy(checkpoints, session, io, goes_on=goes_on))
+    held = _Held(checkpoints, await _copy(checkpoints, session, io))
     try:
         yield held
     finally:
         if held.waits:
             io.emit(Notice(WAITS))
-        elif not held.stays:
+        elif held.applied or held.failed or not await _worked_in(held):
+            await _note(session, "")
             await held.copy.discard()
             if not held.applied:
-                io.emit(Notice(GONE, "warning"))
+                io.emit(Notice(GONE if held.failed else NOTHING, "warning"))
+        else:
+            where = f"What was done so far is in {held.copy.path}; to go on there: {again}"
+            io.emit(Notice(f"Not applied. {where}", "error"))
 
 
-async def _copy(checkpoints: Shadow, session: Session, io: TurnIO, *, goes_on: bool) -> Worktree:
-    """The copy to work in: a new one, or where a task goes on the one that was left."""
-    left = await _left(checkpoints, session)
-    if left and goes_on:
+async def _worked_in(held: _Held) -> bool:
+    try:
+        return await held.checkpoints.worked_in(held.copy)
+    except DenizenError:  # what can't be known may be so: the copy stays
+        return True
+
+
+async def _copy(checkpoints: Shadow, session: Session, io: TurnIO) -> Worktree:
+    """The copy to work in: the one that the session's last task has left, else a new one."""
+    noted = _noted(session)
+    if left := await _left(checkpoints, session, noted):
         io.emit(Notice("The copy of the project is still there: the task goes on in it."))
         return left
-    if left:
-        io.emit(Notice("The copy that an earlier task had left is removed.", "warning"))
-        await left.discard()
-    if goes_on:
+    if noted:
         await session.append(SystemEntry(text=LOST))
     made = await checkpoints.copy(await checkpoints.snapshot())
     await _note(session, str(made.folder))
     return made
 
 
-async def _left(checkpoints: Shadow, session: Session) -> Worktree | None:
-    """The copy that an earlier process left, where it was this session's: a fork has the same entries."""
-    states = (entry for entry in reversed(session.entries) if isinstance(entry, StateEntry) and entry.name == COPY)
-    latest = next((entry.value for entry in states if entry.value["session"] == session.key), None)
-    return await checkpoints.copy_in(Path(latest["folder"])) if latest and latest["folder"] else None
+def _once_more(session: Session) -> UserMessage | None:
+    """The message of the task again, where its turn has ended and its changes are in a copy; None: it is unfinished.
+
+    Raises SessionError where there is nothing left to do.
+    """
+    if unfinished(session.entries):
+        return None
+    said = message_of_task(session.entries)
+    if not said or not _noted(session):
+        raise SessionError(f"Session {session.key} has nothing left to do; give it a message.")
+    told = Text(f"\n\n{STOPPED}")
+    return UserMessage([*(part for part in said.content if part != told), told])
+
+
+def _noted(session: Session) -> Mapping[str, str]:
+    """What is noted of the copy that the session's last task has left: the session and the folder; empty where it left
+    none, or was taken back.
+    """
+    said = False
+    for entry in reversed(session.entries):
+        if isinstance(entry, StateEntry) and entry.name == COPY:
+            return entry.value if said and entry.value["folder"] else {}
+        said = said or isinstance(entry, UserEntry)
+    return {}
+
+
+async def _left(checkpoints: Shadow, session: Session, noted: Mapping[str, str]) -> Worktree | None:
+    """The copy that is noted, where it was this session's: a fork has the same entries."""
+    ours = noted and noted["session"] == session.key
+    return await checkpoints.copy_in(Path(noted["folder"])) if ours else None
 
 
 async def _note(session: Session, folder: str) -> None:
     await session.append(StateEntry(name=COPY, value={"session": session.key, "folder": folder}))
 
 
-async def _apply(checkpoints: Shadow, held: _Held, session: Session) -> str:
-    """Bring what was done into the project; where that can't be done, the copy is the user's from then on."""
+async def _apply(agent: Agent, session: Session, io: TurnIO, held: _Held, job: Job) -> Sequence[str]:
+    """Bring what was done into the project, all of it when cancelled, too; returns the paths."""
     try:
-        before = await checkpoints.apply(held.copy)
-    except DenizenError as why:
-        held.stays = True
-        await _note(session, "")
-        why.reword(f"{why} What was done is in {held.copy.path}.")
+        return await _to_its_end(_bring_in(agent, session, io, held))
+    except asyncio.CancelledError:
+        if job.commits:
+            io.emit(Notice("Stopped before the commit: the changes are in the project, uncommitted.", "warning"))
         raise
+
+
+async def _bring_in(agent: Agent, session: Session, io: TurnIO, held: _Held) -> Sequence[str]:
+    """Bring it in, and keep what undoing it needs."""
+    before = await held.checkpoints.apply(held.copy)
     held.applied = True
-    return before
+    await session.append(CheckpointEntry(snapshot=before, label=BEFORE))
+    await keep(agent, session, io, AFTER)
+    ours = await changed(held.checkpoints, session)
+    io.emit(Notice(f"The changes passed and are applied: {', '.join(ours) or 'none'}."))
+    return ours
+
+
+async def _to_its_end(step: Coroutine[Any, Any, _Result]) -> _Result:
+    """Do it, all of it when cancelled, too; the cancellation goes on behind it."""
+    task, stopped = asyncio.create_task(step), None
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError as why:
+            stopped = why
+    result = task.result()
+    if stopped:
+        raise stopped
+    return result

@@ -134,10 +134,16 @@ def unfinished_job(entries: Sequence[AnyEntry]) -> Job | None:
     return None
 
 
+def message_of_task(entries: Sequence[AnyEntry]) -> UserMessage | None:
+    """What the user said to begin the session's last task."""
+    _, since = _last_task(entries)
+    return next((entry.message for entry in since if isinstance(entry, UserEntry)), None)
+
+
 def words_of(entries: Sequence[AnyEntry]) -> str:
     """The words of the session's last task."""
-    _, since = _last_task(entries)
-    return next((entry.message.text for entry in since if isinstance(entry, UserEntry)), "")
+    said = message_of_task(entries)
+    return said.text if said else ""
 
 
 async def attempt(
