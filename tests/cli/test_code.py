@@ -255,11 +255,13 @@ def test_a_failing_check_is_told_and_rolled_back(denizen: Run, model: Model, com
 
 def test_shadow_edits_reach_the_project_only_if_they_pass(denizen: Run, model: Model, committed: Path) -> None:
     model.plays(WRITES, "Done.")
-    ran = denizen("code", "--shadow", "--validate", "test ! -e made.txt", "--tries", "1", "Make a file")
+    job = ("--shadow", "--session", "s", "Make a file", "--validate")
+    ran = denizen("code", *job, "test ! -e made.txt", "--tries", "1")
     assert (ran.status, git(committed, "status", "--porcelain")) == (1, "")
     assert "changes in its copy are gone" in ran.err
     model.plays(WRITES, "Done.")
-    ran = denizen("code", "--shadow", "--validate", "test -e made.txt", "Make a file")
+    ran = denizen("code", *job, "test -e made.txt")
+    assert "what it changed in files was taken back" in str(model.requests[2]["messages"])
     assert (ran.status, (committed / "made.txt").read_text()) == (0, "new\n"), ran.err
 
 

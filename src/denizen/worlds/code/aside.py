@@ -16,7 +16,7 @@ from denizen.errors import DenizenError, SessionError
 from denizen.events import Notice
 from denizen.messages import Text, UserMessage
 from denizen.ports import Session, TurnIO
-from denizen.worlds.code.work import Job, Outcome, allowed, attempt, begin, changed, message_of_task
+from denizen.worlds.code.work import TAKEN_BACK, Job, Outcome, allowed, attempt, begin, changed, message_of_task
 
 COPY = "copy"
 """The state entry that names the copy that a session's task is done in."""
@@ -94,6 +94,8 @@ async def _held(checkpoints: Shadow, session: Session, io: TurnIO, again: str) -
             io.emit(Notice(WAITS))
         elif held.applied or held.failed or not await _worked_in(held):
             await _note(session, "")
+            if held.failed:
+                await session.append(SystemEntry(text=TAKEN_BACK))
             await held.copy.discard()
             if not held.applied:
                 io.emit(Notice(GONE if held.failed else NOTHING, "warning"))
