@@ -155,7 +155,7 @@ def test_a_stopped_task_that_goes_on_may_ask(denizen: Run, model: Model, repo: P
 
 
 def test_a_stopped_task_that_is_taken_back_is_not_gone_on_with(
-    denizen: Run, model: Model, repo: Path, ended: End
+    denizen: Run, model: Model, repo: Path, ended: End, temporary: Path
 ) -> None:
     model.plays("$(write made.txt before)", stalls("I am "))
     ended(signal.SIGHUP, lambda: len(model.server.requests) == 2, *IN_A_COPY)
