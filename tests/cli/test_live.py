@@ -209,6 +209,36 @@ def test_a_line_that_was_entered_before_a_question_is_no_answer(working: Working
     assert json.dumps(model.requests[1]).count('"y') == 1
 
 
+@pytest.mark.parametrize("draft", ["", "and "])
+def test_what_is_typed_right_behind_an_answer_is_kept(working: Working, model: Model, repo: Path, draft: str) -> None:
+    screen = working(call("write", path="new.txt", content="x"), "Written.", "Fine.")
+    screen.type(draft)
+    (repo / "go").touch()
+    screen.expect(QUESTION)
+    screen.type("y\rthen that\rbut not")
+    screen.expect("Written.\n")
+    screen.expect("> but not")
+    assert f"{draft}then that".strip() in model.told(2)
+    screen.type("\x1b[A\r")
+    screen.expect("Fine.")
+    assert f"{draft}then that".strip() in model.told()
+
+
+def test_what_was_typed_before_a_question_is_shown_does_not_answer_it(
+    on_terminal: OnTerminal, denizen: Run, model: Model, repo: Path
+) -> None:
+    model.plays(call("write", path="new.txt", content="x"), "Left alone.")
+    assert denizen("ask", "--session", "s", "write it").status == 4
+    screen = on_terminal("chat", "--session", "s")
+    screen.type("y\ry")
+    screen.expect("queued: y")
+    screen.expect("set aside: y")
+    screen.expect(QUESTION)
+    screen.enter("n")
+    screen.expect("Left alone.")
+    assert not (repo / "new.txt").exists()
+
+
 def test_ctrl_c_at_a_question_keeps_what_was_being_typed(working: Working, repo: Path) -> None:
     screen = working(call("write", path="new.txt", content="x"))
     screen.type("and th")
@@ -321,3 +351,96 @@ def test_ctrl_z_gives_the_terminal_to_the_shell_and_fg_brings_the_prompt_back(
         screen.expect("Fine.")
     finally:
         screen.close()
+
+
+def test_a_message_that_ctrl_c_follows_at_once_is_not_lost(on_terminal: OnTerminal, model: Model) -> None:
+    model.plays("Fine.")
+    screen = on_terminal("chat")
+    screen.expect(PROMPT)
+    screen.type("tell me everything\r\x03")
+    screen.expect("cancelled")
+    screen.expect(PROMPT)
+    screen.enter("please")
+    screen.expect("Fine.")
+    assert "tell me everything" in json.dumps(model.requests)
+    assert "never awaited" not in screen.text
+
+
+def test_a_line_that_was_left_for_the_history_is_there_too(working: Working, model: Model, repo: Path) -> None:
+    screen = working("All of it.", "Fine.")
+    screen.type("half a th\x1b[A")
+    screen.expect("tell me everything")
+    (repo / "go").touch()
+    screen.expect("All of it.\n")
+    screen.expect("> tell me everything")
+    screen.type("\x1b[Aought\r")
+    screen.expect("Fine.")
+    assert model.told().startswith("half a thought")
+
+
+def test_lines_come_back_behind_a_turn_that_was_going_round_in_circles(working: Working, repo: Path) -> None:
+    screen = working(*[call("read", path="nowhere") for _ in range(20)])
+    screen.enter("/usage")
+    screen.expect("queued: /usage")
+    (repo / "go").touch()
+    screen.expect("your answer")
+    screen.enter("")
+    screen.expect("loop · ")
+    screen.expect("> /usage")
+
+
+def test_lines_come_back_behind_a_command_whose_turn_was_parked(
+    on_terminal: OnTerminal, denizen: Run, model: Model
+) -> None:
+    model.plays(call("write", path="new.txt", content="x"))
+    assert denizen("ask", "--session", "s", "write it").status == 4
+    screen = on_terminal("chat", "--session", "s")
+    screen.expect(QUESTION)
+    screen.type("\x04")
+    screen.expect("/continue asks again")
+    screen.expect(PROMPT)
+    screen.type("/continue\r/usage\r")
+    screen.expect(QUESTION)
+    screen.type("\x04")
+    screen.expect("/continue asks again")
+    screen.expect("> /usage")
+
+
+def test_a_message_that_was_not_taken_in_comes_back(on_terminal: OnTerminal, denizen: Run, model: Model) -> None:
+    model.plays(call("write", path="new.txt", content="x"))
+    assert denizen("ask", "--session", "s", "write it").status == 4
+    screen = on_terminal("chat", "--session", "s")
+    screen.expect(QUESTION)
+    screen.type("\x04")
+    screen.expect(PROMPT)
+    screen.enter("what about the tests?")
+    screen.expect(QUESTION)
+    screen.type("\x04")
+    screen.expect("The message was not taken in")
+    screen.expect("> what about the tests?")
+
+
+def test_where_the_output_goes_through_a_pipe_the_prompt_does_not_stay(
+    model: Model, repo: Path, environ: dict[str, str]
+) -> None:
+    model.server.say(AssistantMessage([ToolCall("tool", "bash", {"command": UNTIL_GO})], stop_reason="tool_calls"))
+    model.plays("Fine.")
+    screen = Screen(["/bin/sh", "-c", f"{' '.join(PROGRAM)} chat | cat"], repo, environ)
+    try:
+        screen.expect(PROMPT)
+        screen.enter("tell me everything")
+        wait_until((repo / "started").exists)
+        screen.enter("but be short")
+        (repo / "go").touch()
+        screen.expect("Fine.\n")
+    finally:
+        screen.close()
+    assert "queued" not in screen.text
+    assert model.told().startswith("but be short")
+
+
+def test_on_a_small_screen_the_last_of_many_queued_lines_is_shown(working: Working) -> None:
+    screen = working()
+    for number in range(24):
+        screen.enter(f"line {number}.")
+    screen.expect("queued: line 23. · ↑ takes it back")

@@ -4,7 +4,7 @@ import asyncio
 import os
 import stat
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -81,9 +81,10 @@ def _can_show_prompt(options: TurnOptions) -> bool:
 
 
 async def _read(conversation: Conversation, editor: "Editor") -> str | None:
-    """The next message. What was entered in vain before a question is its beginning."""
+    """The next message; it begins with what was said in vain."""
     if conversation.lines:
-        editor.draft = "".join(conversation.lines.left()).strip()
+        editor.draft = "\n".join(conversation.lines.unsaid)
+        conversation.lines.unsaid.clear()
     return await editor.read()
 
 
@@ -106,26 +107,35 @@ async def _worked(conversation: Conversation, live: "Live", work: Work, text: st
     """Do that at the prompt. Without a good end, what was said in vain is the person's again, also the `text`."""
     before = len(conversation.entries)
     if await live.run(_done(work), "cancelled") not in GOOD_ENDS:
-        new = [entry.message.text for entry in conversation.entries[before:] if isinstance(entry, UserEntry)]
-        first = [] if new or is_command(text) else [text]
-        live.bring_back([*first, *(heard for heard in live.heard if heard not in new)])
+        live.bring_back(_unsaid(conversation, before, text, live.heard))
+
+
+def _unsaid(conversation: Conversation, before: int, text: str, heard: Sequence[str]) -> list[str]:
+    """What isn't among the new entries of the text that began the turn, and of what was heard in it."""
+    new = [entry.message.text for entry in conversation.entries[before:] if isinstance(entry, UserEntry)]
+    first = [] if new or is_command(text) else [text]
+    return [*first, *(words for words in heard if words not in new)]
 
 
 def _converse(runner: asyncio.Runner, conversation: Conversation, read: Callable[[], str | None]) -> int:
-    end = _tried(runner, reopen(conversation))
+    end = _tried(runner, conversation, reopen(conversation))
     commands = conversation.commands
     while not conversation.over and (text := commands.pop(0) if commands else read()) is not None:
         if text.strip():
-            end = _tried(runner, hear(conversation, text)) or end
+            end = _tried(runner, conversation, hear(conversation, text), text) or end
     return STATUS[end or "answered"]
 
 
-def _tried(runner: asyncio.Runner, work: Work) -> TurnStop | None:
+def _tried(runner: asyncio.Runner, conversation: Conversation, work: Work, text: str = "") -> TurnStop | None:
     """How it ended, also where it was cancelled: the conversation goes on."""
+    before = len(conversation.entries)
     try:
-        return run(runner, _done(work))
+        end = run(runner, _done(work))
     except KeyboardInterrupt:
-        return "cancelled"
+        end = "cancelled"
+    if lines := conversation.lines:
+        lines.bring_back([] if end in GOOD_ENDS else _unsaid(conversation, before, text, lines.heard))
+    return end
 
 
 async def _done(work: Work) -> TurnStop | None:

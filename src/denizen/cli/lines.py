@@ -12,27 +12,34 @@ import click
 
 
 class Lines:
-    """The terminal's lines. It must be in its usual mode, where a line comes whole when Enter is pressed."""
+    """The terminal's lines. It must be in its usual mode, where a line comes whole when Enter is pressed.
+
+    `heard` are messages that were handed on in this turn, `unsaid` what is to be the beginning of the next prompt.
+    """
 
     def __init__(self, stream: TextIO) -> None:
+        self.heard: list[str] = []
+        self.unsaid: list[str] = []
         self._stream = stream
         self._entered: list[str] = []
 
     def waiting(self) -> Sequence[str]:
         """The lines that were entered meanwhile."""
-        while select.select([self._stream], [], [], 0)[0] and (line := self._stream.readline()):
-            self._entered.append(line)
-        return self.left()
-
-    def left(self) -> Sequence[str]:
-        """The lines that were entered before a question and not looked at since."""
-        left = [*self._entered]
+        self._read()
+        entered = [*self._entered]
         self._entered.clear()
-        return left
+        self.heard += [line for line in entered if not line.startswith("/")]
+        return entered
+
+    def bring_back(self, unsaid: Sequence[str]) -> None:
+        """End a turn: that, and what was entered before a question and not looked at since, is the person's again."""
+        self.unsaid += [*unsaid, *self._entered]
+        self._entered.clear()
+        self.heard.clear()
 
     async def ask(self, question: str, prompt: str) -> str | None:
         """The line that answers; None at the end of input (Ctrl-D). What was typed before is no answer."""
-        self._entered = [*self.waiting()]
+        self._read()
         with contextlib.suppress(termios.error):
             termios.tcflush(self._stream, termios.TCIFLUSH)
         click.secho(f"\n{question}", fg="yellow", err=True)
@@ -44,6 +51,10 @@ class Lines:
             if line is None:
                 click.echo(err=True)  # what is said next begins a line
         return line
+
+    def _read(self) -> None:
+        while select.select([self._stream], [], [], 0)[0] and (line := self._stream.readline()):
+            self._entered += filter(None, [line.strip()])
 
     async def _next(self) -> str | None:
         loop = asyncio.get_running_loop()

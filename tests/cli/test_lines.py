@@ -1,0 +1,60 @@
+"""What a person enters while the agent works on a terminal that can't show a prompt meanwhile."""
+
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import OnTerminal
+from tests.cli.model import Model
+from tests.cli.screen import Screen
+from tests.cli.test_cancel import wait_until
+
+from denizen.messages import AssistantMessage, ToolCall
+
+QUESTION = "or say what to do instead"
+
+
+@pytest.fixture
+def screen(on_terminal: OnTerminal, model: Model, repo: Path, home: Path) -> Screen:
+    """A conversation in which a tool runs until there is a file `go`; then it is asked whether to write."""
+    with (home / "denizen.toml").open("a") as file:
+        file.write('[policy]\nrules = [{ tool = "bash", decide = "allow" }, { tool = "write", decide = "ask" }]\n')
+    waits = ToolCall("1", "bash", {"command": "touch started; while [ ! -e go ]; do sleep 0.05; done"})
+    writes = ToolCall("2", "write", {"path": "new.txt", "content": "x"})
+    model.server.say(AssistantMessage([waits, writes], stop_reason="tool_calls"))
+    model.plays("Fine.")
+    screen = on_terminal("chat", "--session", "s", TERM="dumb")
+    screen.expect("\n>")
+    screen.enter("tell me everything")
+    wait_until((repo / "started").exists)
+    return screen
+
+
+def test_a_line_from_before_a_question_that_is_answered_is_said(screen: Screen, model: Model, repo: Path) -> None:
+    screen.enter("but be short")
+    screen.expect("but be short")
+    (repo / "go").touch()
+    screen.expect(QUESTION)
+    screen.enter("n")
+    screen.expect("Fine.")
+    assert model.told().startswith("but be short")
+
+
+def test_lines_from_before_a_question_that_is_left_open_come_back(screen: Screen, repo: Path) -> None:
+    screen.enter("but be short")
+    screen.enter("and quick")
+    screen.expect("and quick")
+    (repo / "go").touch()
+    screen.expect(QUESTION)
+    screen.type("\x04")
+    screen.expect("/continue asks again")
+    screen.expect("> but be short")
+    screen.expect("and quick")
+
+
+def test_a_command_from_before_a_question_that_is_left_open_is_carried_out(screen: Screen, repo: Path) -> None:
+    screen.enter("/quit")
+    screen.expect("/quit")
+    (repo / "go").touch()
+    screen.expect(QUESTION)
+    screen.type("\x04")
+    assert screen.end() == 0
