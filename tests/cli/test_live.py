@@ -439,6 +439,16 @@ def test_where_the_output_goes_through_a_pipe_the_prompt_does_not_stay(
     assert model.told().startswith("but be short")
 
 
+def test_a_long_line_of_wide_characters_leaves_room_for_what_is_queued(on_terminal: OnTerminal, model: Model) -> None:
+    model.plays(stalls("長" * 960))
+    screen = on_terminal("chat")
+    screen.expect(PROMPT)
+    screen.enter("tell me everything")
+    screen.expect("長" * 30)
+    screen.enter("but be short")
+    screen.expect("queued: but be short")
+
+
 def test_on_a_small_screen_the_last_of_many_queued_lines_is_shown(working: Working) -> None:
     screen = working()
     for number in range(24):

@@ -63,12 +63,14 @@ class Above(io.TextIOBase):
 
 def end_of(line: str, rows: int, columns: int) -> str:
     """As much of a line's end as takes so many rows. It loses whole ones, so that those left stand still."""
-    most = 2 * rows * columns  # a row holds about that many characters or fewer: no more of them are measured
+    most = rows * columns  # characters that these rows can hold: hardly more are measured, however long the line is
     last = line[max(len(line) // most - 1, 0) * most :]
     return "".join(_in_rows(last, columns)[-rows:])
 
 
 def _in_rows(line: str, columns: int) -> list[str]:
+    if line.isascii():
+        return [line[begin : begin + columns] for begin in range(0, len(line), columns)]
     begins, taken = [0], 0
     for place, character in enumerate(line):
         cells = width(character)

@@ -27,7 +27,7 @@ BETWEEN_DRAWINGS = 0.05
 """Seconds: what streams in smaller pieces is drawn together."""
 
 LONGEST = 1000
-"""Characters of a queued message that are looked at for the row that shows it."""
+"""Characters of a message that are looked at for the row that shows it."""
 
 _Result = TypeVar("_Result")
 
@@ -256,12 +256,12 @@ class Live:
         if below:
             below[-1] = fitting(below[-1], " · ↑ takes it back", cells)
         if self._question:
-            below += [f"  set aside: {one_line(self._aside)}"] if self._aside else []
+            below += [f"  set aside: {one_line(self._aside[:LONGEST])}"] if self._aside else []
             below.append(self._question)
         elif self._status:
             text, since = self._status
             below.append(going_on(text, self._clock.monotonic() - since, cells))
-        unfinished = end_of(self._page.unfinished.expandtabs(), screen.rows // 2, screen.columns)
+        unfinished = end_of(self._page.unfinished.expandtabs(), max(screen.rows // 2, 1), screen.columns)
         shown: StyleAndTextTuples = [*to_formatted_text(ANSI(unfinished) if "\x1b" in unfinished else unfinished)]
         if unfinished and below:
             shown.append(("", "\n"))
