@@ -177,6 +177,7 @@ class Live:
         self._question, self._aside = prompt, self._buffer.text
         answer = self._answer = asyncio.get_running_loop().create_future()
         self._buffer.document = Document()
+        self._changed()
         try:
             return await answer
         finally:
