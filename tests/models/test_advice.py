@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import Callable
+from http import HTTPStatus
 from typing import Any, Literal
 
 import pytest
@@ -147,7 +148,7 @@ async def test_rate_limit_says_how_long_to_wait(loopback_openai: LoopbackOpenAI,
 async def test_what_is_too_long_says_how_to_send_less(loopback_openai: LoopbackOpenAI) -> None:
     words = await refused(loopback_openai, "openai:gpt-5-mini", 413, b"<html>too large</html>")
     less = "begin a new session, attach less, or take a model that sees more"
-    assert words == f"openai:gpt-5-mini: Request Entity Too Large (HTTP 413); {less}"
+    assert words == f"openai:gpt-5-mini: {HTTPStatus(413).phrase} (HTTP 413); {less}"
     words = await refused(loopback_openai, "office:m", 400, "prompt is too long")
     assert words.endswith(f"; {less}; set providers.office.context_window to what this one sees")
 

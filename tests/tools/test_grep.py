@@ -207,7 +207,9 @@ patterns = st.one_of(
     st.sampled_from(
         [r"^a", r"b$", r"\ba\b", r"a.b", r"[^a]b", r"a|b\d", r"\w+\s", r"(ab)+", r"^$", r"^\s*$", r"é", r"a{2}", ""]
     ),
-    st.text(alphabet=st.sampled_from("ab.^$|"), max_size=5),
+    st.text(alphabet=st.sampled_from("ab.^$|"), max_size=5).filter(
+        lambda text: "$^" not in text
+    ),  # rg 13 finds nothing
 )
 trees = st.dictionaries(
     st.sampled_from(["a.py", "b.txt", "sub/a.py", "sub/c.md", "sub-2/b.txt", "z/y/x.py", "dist/a.py"]),
