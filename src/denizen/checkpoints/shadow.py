@@ -5,11 +5,10 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ParamSpec
 
 from denizen.checkpoints import history
 from denizen.checkpoints.differences import Difference, Step, difference, paths, steps
@@ -22,8 +21,7 @@ from denizen.checkpoints.stage import Staged, include, stage
 from denizen.checkpoints.worktree import Worktree, again, copy, tree_of
 from denizen.clock import Clock
 from denizen.errors import DenizenError
-
-P = ParamSpec("P")
+from denizen.unbroken import to_its_end
 
 
 def shadow_of(workspace: Path, home: Path, *, clock: Clock, environ: Mapping[str, str]) -> "Shadow":
@@ -235,16 +233,6 @@ async def _write_tree(git: Git) -> str:
 async def _carry_out(git: Git, todo: Sequence[Step]) -> None:
     try:
         await prepare(git, todo)
-        await _to_its_end(carry_out, git.root, git.root / git.within, todo)
+        await to_its_end(asyncio.to_thread(carry_out, git.root, git.root / git.within, todo))
     finally:
         discard(git)
-
-
-async def _to_its_end(work: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
-    """Do it in a thread; all of it when cancelled, too: half of it is nothing that anybody wants."""
-    task = asyncio.create_task(asyncio.to_thread(work, *args, **kwargs))
-    try:
-        await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.wait([task])
-        raise

@@ -1,11 +1,10 @@
 """A task done in a copy of the project, which sees nothing of it until its changes pass."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
 
 from denizen.checkpoints import Shadow, Worktree
 from denizen.engine import Agent
@@ -16,6 +15,7 @@ from denizen.errors import DenizenError, SessionError
 from denizen.events import Notice
 from denizen.messages import Text, UserMessage
 from denizen.ports import Session, TurnIO
+from denizen.unbroken import to_its_end
 from denizen.worlds.code.work import TAKEN_BACK, Job, Outcome, allowed, attempt, begin, changed, message_of_task
 
 COPY = "copy"
@@ -29,8 +29,6 @@ STOPPED = "(This was begun before and stopped. What you did for it is there: see
 WAITS = "The project is as it was: the changes wait in the copy for the answer."
 GONE = "The project is as it was: the task wasn't done, and the changes in its copy are gone."
 NOTHING = "The project is as it was: nothing was changed in its copy, which is gone."
-
-_Result = TypeVar("_Result")
 
 
 async def work_aside(
@@ -163,7 +161,7 @@ async def _note(session: Session, folder: str) -> None:
 async def _apply(agent: Agent, session: Session, io: TurnIO, held: _Held, job: Job) -> Sequence[str]:
     """Bring what was done into the project, all of it when cancelled, too; returns the paths."""
     try:
-        return await _to_its_end(_bring_in(agent, session, io, held))
+        return await to_its_end(_bring_in(agent, session, io, held))
     except asyncio.CancelledError:
         if job.commits:
             io.emit(Notice("Stopped before the commit: the changes are in the project, uncommitted.", "warning"))
@@ -179,17 +177,3 @@ async def _bring_in(agent: Agent, session: Session, io: TurnIO, held: _Held) -> 
     ours = await changed(held.checkpoints, session)
     io.emit(Notice(f"The changes passed and are applied: {', '.join(ours) or 'none'}."))
     return ours
-
-
-async def _to_its_end(step: Coroutine[Any, Any, _Result]) -> _Result:
-    """Do it, all of it when cancelled, too; the cancellation goes on behind it."""
-    task, stopped = asyncio.create_task(step), None
-    while not task.done():
-        try:
-            await asyncio.wait([task])
-        except asyncio.CancelledError as why:
-            stopped = why
-    result = task.result()
-    if stopped:
-        raise stopped
-    return result
