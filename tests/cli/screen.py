@@ -13,7 +13,9 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-PATIENCE = 30.0
+import pyte
+
+PATIENCE = 90.0
 """Seconds after which what should appear won't."""
 
 _CODES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07]*\x07|\x1b[ -/]*[0-~]")
@@ -25,7 +27,7 @@ os.execv(sys.argv[1], sys.argv[1:])
 
 
 class Screen:
-    """Runs `argv` with a terminal of 80 columns as its standard streams, or with another `stdin`."""
+    """Runs `argv` with a terminal of 24 rows of 80 columns as its standard streams, or with another `stdin`."""
 
     def __init__(self, argv: Sequence[str], cwd: Path, environ: Mapping[str, str], *, stdin: int | None = None) -> None:
         self._fd, terminal = pty.openpty()
@@ -42,6 +44,8 @@ class Screen:
         os.close(terminal)
         self.raw = ""
         self._seen = 0
+        self._rows = pyte.Screen(80, 24)
+        self._terminal = pyte.ByteStream(self._rows)
 
     @property
     def text(self) -> str:
@@ -56,6 +60,13 @@ class Screen:
         shown = self.text[self._seen : place]
         self._seen = place + len(wanted)
         return shown
+
+    def shows(self, wanted: str) -> None:
+        """Wait until that stands on the screen, whichever of its characters were drawn when."""
+        end = time.monotonic() + PATIENCE
+        while not any(wanted in row for row in self._rows.display):
+            shown = "\n".join(row.rstrip() for row in self._rows.display)
+            assert self._read(end - time.monotonic()), f"{wanted!r} does not stand on the screen:\n{shown}"
 
     def type(self, keys: str) -> None:
         """Press keys."""
@@ -90,4 +101,5 @@ class Screen:
         except OSError:  # Linux's way to say that nobody has the terminal open any more
             return False
         self.raw += data.decode(errors="replace")
+        self._terminal.feed(data)
         return bool(data)

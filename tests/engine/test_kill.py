@@ -17,7 +17,7 @@ INTERRUPTED = "[Tool result missing — session was interrupted]"
 
 def drive(folder: Path, step: int) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, DRIVER, folder, str(step)], capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, DRIVER, folder, str(step)], capture_output=True, text=True, check=False, timeout=120
     )
 
 

@@ -11,7 +11,7 @@ DRIVER = Path(__file__).with_name("memory_driver.py")
 
 def drive(folder: Path, step: int) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, DRIVER, folder, str(step)], capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, DRIVER, folder, str(step)], capture_output=True, text=True, check=False, timeout=120
     )
 
 

@@ -171,7 +171,7 @@ async def test_calls_that_only_read_run_side_by_side(agent_of: MakeAgent) -> Non
         return "met"
 
     agent = agent_of(call(("meet", {}), ("meet", {})), say("both"), tools=[meet])
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         result = await run_agent("meet", agent=agent)
     assert [m.text for m in result.messages if isinstance(m, ToolResult)] == ["met", "met"]
 

@@ -36,7 +36,7 @@ class Pair:
             text=True,
             cwd=self.twins.workspace,
             env=self._environ,
-            timeout=60,
+            timeout=120,
             check=False,
         )
         assert ran.returncode == status, ran.stderr

@@ -50,7 +50,7 @@ class Bench:
 
     async def requests(self, number: int) -> None:
         """Wait until so many requests came."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             for _ in iter(lambda: len(self.server.requests) < number, False):
                 await asyncio.sleep(0)
 

@@ -20,7 +20,7 @@ def run(folder: Path, step: int) -> subprocess.CompletedProcess[str]:
         subprocess.run(["git", "init", "--quiet"], cwd=folder / "poems", check=True)
         (folder / "poems" / "poem.txt").write_text("Roses are red\n")
     command = [sys.executable, PROGRAM, folder, str(step)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
 
 
 async def steered(folder: Path) -> Sequence[str]:
