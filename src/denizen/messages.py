@@ -39,12 +39,35 @@ class ToolCall(msgspec.Struct, frozen=True, tag_field="type", tag="tool_call"):
     name: str
     args: dict[str, Any]
 
+    def __eq__(self, other: object) -> bool:
+        """Whether it is the very same call, to the letter of its JSON: `true` is not `1`, nor is `1.0`."""
+        return type(other) is ToolCall and _exact(self) == _exact(other)
+
+    def __hash__(self) -> int:
+        return hash(_exact(self))
+
 
 class Opaque(msgspec.Struct, frozen=True, tag_field="type", tag="opaque"):
     """A block that only its provider understands: kept, and sent back to that provider unchanged."""
 
     provider: str
     data: Any
+
+    def __eq__(self, other: object) -> bool:
+        """Whether it is the very same block, to the letter of its JSON."""
+        return type(other) is Opaque and _exact(self) == _exact(other)
+
+    def __hash__(self) -> int:
+        return hash(_exact(self))
+
+
+def _exact(part: ToolCall | Opaque) -> tuple[str, str, str]:
+    """What tells it from any other, also from one that Python takes for equal."""
+    match part:
+        case ToolCall(id, name, args):
+            return id, name, repr(args)
+        case Opaque(provider, data):
+            return provider, "", repr(data)
 
 
 UserPart = Text | Image

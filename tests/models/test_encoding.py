@@ -79,6 +79,21 @@ async def test_change_far_back_is_told(pair: tuple[LoopbackServer, type[WireMode
     await model.close()
 
 
+@pytest.mark.parametrize("values", [(1, True), (1, 1.0), (0.0, -0.0), ([0], [False]), ({"a": 1}, {"a": True})], ids=str)
+async def test_what_python_takes_for_the_same_and_json_does_not_is_told(
+    pair: tuple[LoopbackServer, type[WireModel]], values: tuple[object, object]
+) -> None:
+    """An undone call may be made again with `true` in place of `1`."""
+    server, client = pair
+    model = client("m", base_url=server.base_url)
+    for value in values:
+        call = ToolCall("c1", "read", {"path": value})
+        block = Opaque(f"{model.provider.name}:m", {"type": "redacted_thinking", "data": value})
+        history = [POOL[0], AssistantMessage([block, call], model.name), POOL[6]]
+        assert await body(server, model, history, "work") == await body(server, model, history, "")
+    await model.close()
+
+
 async def test_whatever_else_changes_is_told(pair: tuple[LoopbackServer, type[WireModel]]) -> None:
     server, client = pair
     model = client("m", base_url=server.base_url)
