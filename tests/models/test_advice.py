@@ -94,10 +94,12 @@ async def test_model_that_calls_no_tools_can_act_in_its_text(loopback_openai: Lo
 # Keys, money, limits
 
 
-@pytest.mark.parametrize("status", [401, 403])
-async def test_refused_key_of_an_own_provider_names_its_setting(loopback_openai: LoopbackOpenAI, status: int) -> None:
+@pytest.mark.parametrize(("status", "does"), [(401, "works"), (403, "may do that")])
+async def test_refused_key_of_an_own_provider_names_its_setting(
+    loopback_openai: LoopbackOpenAI, status: int, does: str
+) -> None:
     words = await refused(loopback_openai, "office:m", status, "No")
-    assert words == f"office:m: No (HTTP {status}); set a key that works in providers.office.auth_profiles"
+    assert words == f"office:m: No (HTTP {status}); set a key that {does} in providers.office.auth_profiles"
 
 
 async def test_missing_key_of_an_own_provider_names_its_setting(loopback_openai: LoopbackOpenAI) -> None:
@@ -197,9 +199,8 @@ async def test_server_here_that_does_not_run_is_to_be_started() -> None:
         taken.bind(("127.0.0.1", 0))
         words = await told(f"http://127.0.0.1:{taken.getsockname()[1]}/v1", "ollama:qwen3")
     assert "nothing listens at http://127.0.0.1:" in words
-    assert words.endswith(
-        "? See that the server runs, and its log; where it listens is set by providers.ollama.base_url"
-    )
+    where = "or set providers.ollama.base_url to where it listens"
+    assert words.endswith(f" (connection refused); start it (`ollama serve`), {where}")
 
 
 @pytest.mark.parametrize(("status", "said"), [(404, b"404 page not found"), (404, b""), (405, b"")])
@@ -227,9 +228,76 @@ async def test_what_is_not_about_the_name_of_the_model_is_not_answered_with_name
     assert "denizen models" not in words
 
 
-async def test_what_only_the_provider_can_explain_stands_alone(loopback_openai: LoopbackOpenAI) -> None:
-    words = await refused(loopback_openai, "office:m", 400, "'top_k' is not supported with this model.")
-    assert words == "office:m: 'top_k' is not supported with this model (HTTP 400)"
+async def test_address_of_anthropic_has_no_version_at_its_end(loopback_anthropic: LoopbackAnthropic) -> None:
+    loopback_anthropic.fail(404, b"404 page not found")
+    words = await told(loopback_anthropic.base_url, "anthropic:claude-sonnet-4-5", wire="anthropic")
+    assert words.endswith("(HTTP 404); look at providers.anthropic.base_url")
+
+
+@pytest.mark.parametrize(
+    ("status", "todo"),
+    [
+        (407, "a proxy on the way wants a login, and Denizen uses none: see that providers.office.base_url leads to"),
+        (410, "take another model: `denizen models office`"),
+        (511, "log in to this network first"),
+    ],
+)
+async def test_status_that_says_it_all_says_what_to_do(loopback_openai: LoopbackOpenAI, status: int, todo: str) -> None:
+    words = await refused(loopback_openai, "office:m", status, b"")
+    assert words.startswith(f"office:m: {HTTPStatus(status).phrase} (HTTP {status}); {todo}")
+
+
+# What is wrong with a request
+
+
+@pytest.mark.parametrize(
+    ("said", "setting"),
+    [
+        ("'top_k' is not supported with this model.", "top_k"),
+        ("temperature: range: 0..1", "temperature"),
+        ("max_completion_tokens is too large: 99999", "max_tokens"),
+        ("Unknown parameter: 'seed'", "seed"),
+    ],
+)
+async def test_setting_that_is_refused_is_named(loopback_openai: LoopbackOpenAI, said: str, setting: str) -> None:
+    words = await refused(loopback_openai, "office:m", 400, said)
+    assert words == f"office:m: {said.removesuffix('.')} (HTTP 400); change agent.{setting} in denizen.toml"
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "todo"),
+    [
+        (404, "No endpoints found that support image input", "take a model that sees pictures"),
+        (400, "Invalid content type. image_url is only supported by certain models.", "take a model that sees"),
+        (400, "Failed to deserialize: unknown variant `image_url`, expected `text`", "take a model that sees pictures"),
+        (500, "image input is not supported - hint: you may need to provide the mmproj", "take a model that sees"),
+        (400, "image exceeds 5 MB maximum: 6 MB > 5 MB", "begin a new session with a smaller picture"),
+        (400, "image dimensions exceed max allowed size: 8000 pixels", "begin a new session with a smaller picture"),
+        (404, "No endpoints found that support tool use", "take a model that calls tools, or let it act by commands"),
+        (403, "Country, region, or territory not supported", "take a provider that serves where you are"),
+        (400, "User location is not supported for the API use.", "take a provider that serves where you are"),
+        (
+            403,
+            "x requires moderation. Your input was flagged for harassment",
+            "say it otherwise, or take another model",
+        ),
+        (400, "Output blocked by content filtering policy", "say it otherwise, or take another model"),
+        (400, "Client sent an HTTP request to an HTTPS server.", "write https:// in providers.office.base_url"),
+        (400, "Use 'max_completion_tokens' instead.", "reach it as openai: set providers.openai.base_url"),
+        (422, "Something nobody has told us of", "asking the same again won't help: begin a new session, or take"),
+    ],
+)
+async def test_refusal_says_what_to_do(loopback_openai: LoopbackOpenAI, status: int, said: str, todo: str) -> None:
+    words = await refused(loopback_openai, "office:m", status, said)
+    assert words.startswith(f"office:m: {said.removesuffix('.')} (HTTP {status}); {todo}")
+
+
+@pytest.mark.parametrize("body", [b"null", b"Hello", b'"Hi"'])
+async def test_answer_in_another_format_names_what_may_be_wrong(loopback_openai: LoopbackOpenAI, body: bytes) -> None:
+    words = await refused(loopback_openai, "office:m", 200, body)
+    assert words.endswith(
+        "; see that providers.office.base_url leads to a model server, and providers.office.api is its format"
+    )
 
 
 # Several models

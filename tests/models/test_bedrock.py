@@ -140,14 +140,36 @@ async def test_unknown_aws_profile_is_told(server: LoopbackBedrock) -> None:
     assert "nobody" in error.message
 
 
-async def test_missing_credentials_say_what_to_set(server: LoopbackBedrock, monkeypatch: pytest.MonkeyPatch) -> None:
+async def told(environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> str:
+    """What a person reads who has nothing of AWS but this."""
     for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("AWS_CONFIG_FILE", "/nonexistent")
-    error = failure(await call(BedrockModel(MODEL, environ={}, base_url=server.base_url)))
+    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+        monkeypatch.setenv(name, "/nonexistent")
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    opened = open_model(Config(model=f"bedrock:{MODEL}"), environ=environ, clock=FakeClock())
+    try:
+        error = failure([event async for event in opened.stream(ASKED)])
+    finally:
+        await opened.close()
     assert error.kind == "auth"
-    assert "AWS isn't set up" in error.message
-    assert "AWS_REGION" in error.message
+    return error.message.removeprefix(f"bedrock:{MODEL}: ")
+
+
+async def test_missing_region_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = await told({"AWS_BEARER_TOKEN_BEDROCK": "bedrock-key"}, monkeypatch)
+    assert words == "AWS isn't set up: no region is set; set AWS_REGION"
+
+
+async def test_missing_credentials_say_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    todo = "set AWS_BEARER_TOKEN_BEDROCK, or the credentials of AWS's own tools: `aws configure`"
+    words = await told({"AWS_REGION": "eu-north-1"}, monkeypatch)
+    assert words == f"AWS isn't set up: no credentials are found; {todo}"
+
+
+def test_model_must_be_named() -> None:
+    with pytest.raises(ConfigError, match=r"Name a model of bedrock \(bedrock:MODEL\)"):
+        open_model(Config(model="bedrock"), environ=AWS, clock=FakeClock())
 
 
 async def test_is_a_provider_like_any_other(server: LoopbackBedrock) -> None:

@@ -158,6 +158,17 @@ def test_plain_words_are_taken_and_a_page_is_cut_short() -> None:
     assert read_complaint(500, b"caf\xe9").text == "caf\ufffd"
 
 
+def test_page_is_told_by_its_title() -> None:
+    page = b"<!doctype html><head><title>\n502 Bad &amp; sad\ngateway</title></head><h1>Long</h1>"
+    assert read_complaint(502, page).text == "Bad & sad gateway"
+    assert read_complaint(502, b"<html><title>502 </title>").text == "Bad Gateway"
+
+
+@pytest.mark.parametrize(("status", "text"), [(529, "Overloaded"), (522, "Connection Timed Out")])
+def test_status_that_no_standard_knows_has_words_too(status: int, text: str) -> None:
+    assert read_complaint(status, b"").text == text
+
+
 def test_router_names_the_cause() -> None:
     raw = json.dumps({"error": {"message": "The model is loading"}})
     body = {"error": {"code": 503, "message": "Provider returned error", "metadata": {"raw": raw}}}

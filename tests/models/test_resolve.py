@@ -246,7 +246,9 @@ def test_provider_alone_means_its_usual_model(
     assert opened(Config(model="openai"), OPENAI_API_KEY="k").name == "openai:gpt-5-mini"
     loopback_openai.send(b'{"data": [{"id": "qwen3"}]}', content_type="application/json")
     assert opened(Config(model="ollama", providers={"ollama": at(loopback_openai.base_url)})).name == "ollama:qwen3"
-    with pytest.raises(ConfigError, match=r"Name a model of vllm \(vllm:MODEL\): no server at http.* is it running"):
+    with pytest.raises(
+        ConfigError, match=r"Name a model of vllm \(vllm:MODEL\): no server at http.* is it running \(`vllm serve"
+    ):
         opened(Config(model="vllm", providers=nowhere))
 
 

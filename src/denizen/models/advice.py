@@ -1,14 +1,19 @@
 """What to do about a provider's failure: the end of the sentence that tells of it."""
 
 from collections.abc import Iterator, Sequence
+from http import HTTPStatus
 from math import ceil
 
 from denizen.errors import ModelError
 from denizen.models.catalogue import known_models
-from denizen.models.classify import says_no_such_model, says_no_tools, says_untrusted
+from denizen.models.classify import says_no_such_model
 from denizen.models.profiles import Profile
 from denizen.models.providers import PROVIDERS, provider_named
+from denizen.models.remedies import OF_STATUS, remedy, setting_named
 from denizen.ports import KnownModel
+
+_NO_VERSION = {"anthropic", "bedrock"}
+"""Providers whose `base_url` doesn't end in /v1."""
 
 
 def advised(error: ModelError, profile: Profile, refused: Sequence[str], *, alone: bool) -> str:
@@ -31,13 +36,12 @@ def _clauses(error: ModelError, profile: Profile, refused: Sequence[str], *, alo
     told = error.message.removeprefix(f"{profile.name}: ")
     if error.retry_after:
         yield f"it asks to wait {_span(profile.rest() or error.retry_after)}"
-    if says_no_such_model(error.status, told):
+    provider = profile.name.partition(":")[0]
+    if todo := remedy(told):
+        yield todo.format(provider=provider)
+    elif says_no_such_model(error.status, told):
         yield _another_model(profile.name, local=local)
-    elif says_no_tools(told):
-        yield 'take a model that calls tools, or let it act by commands in its text: agent.actions = "shell"'
-    elif says_untrusted(told):
-        yield "if you trust that server, name the file with its certificate in SSL_CERT_FILE"
-    elif todo := _by_kind(error, profile.name.partition(":")[0], refused, local=local):
+    elif todo := _by_kind(error, provider, refused, local=local):
         yield todo
     if alone and not local and error.kind in {"rate_limit", "billing", "quota", "timeout"}:
         yield "a model in fallback_models would go on by itself"
@@ -46,7 +50,7 @@ def _clauses(error: ModelError, profile: Profile, refused: Sequence[str], *, alo
 def _by_kind(error: ModelError, provider: str, refused: Sequence[str], *, local: bool) -> str:
     match error.kind:
         case "auth":
-            return _other_keys(refused)
+            return _other_keys(refused, "may do that" if error.status == HTTPStatus.FORBIDDEN else "works")
         case "billing" | "quota":
             return _account(provider)
         case "context_overflow":
@@ -54,11 +58,11 @@ def _by_kind(error: ModelError, provider: str, refused: Sequence[str], *, local:
         case "rate_limit":
             return "" if error.retry_after else "ask again in a minute"
         case "timeout" if error.status:
-            return "see the server's log" if local else "ask again later"
+            return OF_STATUS.get(error.status) or ("see the server's log" if local else "ask again later")
         case "timeout":
-            return _look_at_the_server(provider) if local else _look_at_the_network(provider)
+            return _look_at_the_server(error, provider) if local else _look_at_the_network(provider)
         case "unknown":
-            return _address(error.status, provider)
+            return _refused(error, provider)
 
 
 def _another_model(name: str, *, local: bool) -> str:
@@ -80,9 +84,9 @@ def _nearest(name: str, names: Sequence[str]) -> list[str]:
     return difflib.get_close_matches(name, names, 3, 0.6)
 
 
-def _other_keys(refused: Sequence[str]) -> str:
+def _other_keys(refused: Sequence[str], does: str) -> str:
     count = len(refused)
-    what = "set a key that works" if count < 2 else f"none of the {count} keys that were tried works, set others"
+    what = f"set a key that {does}" if count < 2 else f"none of the {count} keys that were tried works, set others"
     where = " or ".join(dict.fromkeys(filter(None, refused)))
     return f"{what} in {where}" if where else what
 
@@ -98,19 +102,31 @@ def _smaller(provider: str, *, local: bool) -> str:
     return todo if hosted else f"{todo}; set providers.{provider}.context_window to what this one sees"
 
 
-def _look_at_the_server(provider: str) -> str:
-    return f"see that the server runs, and its log; where it listens is set by providers.{provider}.base_url"
+def _look_at_the_server(error: ModelError, provider: str) -> str:
+    setting = f"providers.{provider}.base_url"
+    if not error.message.endswith("(connection refused)"):
+        return f"see that the server runs, and its log; where it listens is set by {setting}"
+    start = provider_named(provider).start
+    return f"start it{start and f' (`{start}`)'}, or set {setting} to where it listens"
 
 
 def _look_at_the_network(provider: str) -> str:
-    address = "" if provider in PROVIDERS else f", and at providers.{provider}.base_url"
-    return f"ask again; if that doesn't help, look at the network{address}"
+    where = {"bedrock": ", and at AWS_REGION"}.get(provider, f", and at providers.{provider}.base_url")
+    return f"ask again; if that doesn't help, look at the network{'' if provider in PROVIDERS else where}"
 
 
-def _address(status: int, provider: str) -> str:
-    if 300 <= status < 400:
-        return f"set providers.{provider}.base_url to where it leads: redirects aren't followed"
-    return f"look at providers.{provider}.base_url: most end in /v1" if status in {404, 405} else ""
+def _refused(error: ModelError, provider: str) -> str:
+    """What to do about a request that the provider doesn't take as it is."""
+    setting = f"providers.{provider}.base_url"
+    if 300 <= error.status < 400:
+        return f"set {setting} to where it leads: redirects aren't followed"
+    if error.status in {404, 405}:
+        return f"look at {setting}{'' if provider in _NO_VERSION else ': most end in /v1'}"
+    if todo := OF_STATUS.get(error.status):
+        return todo.format(provider=provider)
+    if option := setting_named(error.message):
+        return f"change agent.{option} in denizen.toml"
+    return "asking the same again won't help: begin a new session, or take another model" if error.status else ""
 
 
 def _span(seconds: float) -> str:

@@ -90,7 +90,10 @@ class AnthropicReply:
             raise self._origin.failure("its answer is not a message in Anthropic's format") from error
         if message.error is not None:
             raise self._origin.complained(message.error)
+        if message.stop_reason is None and not message.content:
+            raise self._origin.failure("its answer is empty", "timeout")
         self._begin(message, [])
+        self._stop = self._stop or "end_turn"
 
     def message(self) -> AssistantMessage:
         """The answer so far."""

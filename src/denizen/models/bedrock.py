@@ -101,7 +101,7 @@ class BedrockModel(AnthropicModel):
             sdk = self._opened()
             answer = await sdk.post(**call, stream=request.stream, stream_cls=AsyncStream[Any])
         except (ValueError, RuntimeError, BotoCoreError) as error:  # no region, no credentials, no such profile
-            raise self._origin.failure(f"AWS isn't set up: {error}", "auth") from error
+            raise self._origin.failure(f"AWS isn't set up: {_lacking(error)}", "auth") from error
         if not request.stream:
             yield msgspec.json.encode(answer)
             return
@@ -126,6 +126,16 @@ class BedrockModel(AnthropicModel):
         failure = self._origin.complained(error.body or error.message, status)
         failure.retry_after = retry_after(error.response.headers, self._clock.now())
         return failure
+
+
+def _lacking(error: Exception) -> str:
+    """What is missing, where the SDK speaks to programmers."""
+    match error:
+        case ValueError():
+            return "no region is set"
+        case RuntimeError():
+            return "no credentials are found"
+    return str(error)
 
 
 def _credentials(api_key: str, environ: Mapping[str, str]) -> dict[str, str | None]:

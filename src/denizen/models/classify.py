@@ -24,16 +24,6 @@ def says_no_such_model(status: int, text: str) -> bool:
     return status in {400, 403, 404, 422} and bool((_MODEL if status == 404 else _NO_MODEL).search(text))
 
 
-def says_no_tools(text: str) -> bool:
-    """Whether a failure means that the model can't call tools."""
-    return bool(_NO_TOOLS.search(text))
-
-
-def says_untrusted(text: str) -> bool:
-    """Whether a failure means that nobody vouches for the server's certificate."""
-    return "certificate verify failed" in text
-
-
 def _too_long(status: int, told: str) -> bool:
     """A rate limit may speak of length too; waiting mends it, unless one request alone is beyond the limit."""
     if status in {401, 402, 403, 529}:
@@ -58,6 +48,7 @@ _KINDS: Final[Mapping[int, ErrorKind]] = {
     413: "context_overflow",
     425: "timeout",
     429: "rate_limit",
+    451: "unknown",
 }
 
 STATUS_OF_CODE: Final[Mapping[str, int]] = {
@@ -112,7 +103,6 @@ _NO_MODEL: Final = _any(
     r"\bmodel\b.{0,80}(\bnot|n.t) (exist|found)|access to (the )?model|unable to access model|no endpoints found for",
     r"(invalid|unknown|no such) model(s| name| id)?(\.?$|:|,| ['\"`(])|not a valid model|model identifier is invalid",
 )
-_NO_TOOLS: Final = _any(r"(not|n.t) support (the )?(tool|function)|no endpoints found that support tool")
 _WORDS: Final[tuple[tuple[ErrorKind, re.Pattern[str]], ...]] = (
     ("rate_limit", _any(r"rate[ _-]?limit|too many requests|throttl")),
     ("quota", _any(r"quota")),

@@ -1,5 +1,6 @@
 """What a provider says when it refuses: read from the body of a failed response, or from an error inside a stream."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -17,6 +18,18 @@ LONGEST: Final = 600
 
 _SECRET: Final = 8
 """Characters of a key that deserves the name; local servers are given words like `none`."""
+
+_TITLE: Final = re.compile(r"<title>(?:\s*\d{3}\b)?([^<]*)", re.IGNORECASE)
+
+_PHRASES: Final = {
+    520: "Unknown Error",
+    521: "Web Server Is Down",
+    522: "Connection Timed Out",
+    523: "Origin Is Unreachable",
+    524: "A Timeout Occurred",
+    529: "Overloaded",
+}
+"""What statuses mean that no standard knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +116,7 @@ def _parsed(body: bytes) -> Any:
         return msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
         text = body.decode("utf-8", "replace").strip()
-        return "" if text.startswith("<") else text  # a web page says nothing
+        return _title(text) if text.startswith("<") else text
 
 
 def _read(body: Any) -> Complaint:
@@ -142,8 +155,16 @@ def _with_cause(text: str, body: Mapping[str, Any]) -> str:
     return text
 
 
+def _title(page: str) -> str:
+    """What a web page says, in a few words; the number of the status is told anyway."""
+    from html import unescape
+
+    found = _TITLE.search(page)
+    return " ".join(unescape(found[1]).split()) if found else ""
+
+
 def _phrase(status: int) -> str:
     try:
         return HTTPStatus(status).phrase
     except ValueError:
-        return "no reason given"
+        return _PHRASES.get(status, "no reason given")

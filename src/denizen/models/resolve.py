@@ -133,8 +133,10 @@ class _Opener:
     def _bedrock(self, model: str) -> Iterator[Candidate]:
         from denizen.models.bedrock import BedrockModel
 
+        if not model:
+            raise _nameless("bedrock", "its id, or that of an inference profile; `denizen models bedrock` lists some")
         way = reach("bedrock", self._config, self._environ)
-        for key in way.keys or [Key("default", "", "the AWS credentials")]:
+        for key in way.keys or [Key("default", "", "AWS_BEARER_TOKEN_BEDROCK or the AWS credentials")]:
             client = BedrockModel(
                 model,
                 environ=self._environ,
@@ -156,8 +158,13 @@ def _usual_model(way: Reach) -> str:
         return usual
     if served := served_models(way.base_url) if way.provider.local else []:
         return served[0]
-    told = f"no server at {way.base_url} tells of one; is it running?" if way.provider.local else "it has no usual one"
-    raise ConfigError(f"Name a model of {name} ({name}:MODEL): {told}")
+    start = f" (`{way.provider.start}`)" if way.provider.start else ""
+    told = f"no server at {way.base_url} tells of one; is it running{start}?" if way.provider.local else ""
+    raise _nameless(name, told or "it has no usual one")
+
+
+def _nameless(provider: str, why: str) -> ConfigError:
+    return ConfigError(f"Name a model of {provider} ({provider}:MODEL): {why}")
 
 
 def _limits(way: Reach, model: str) -> Callable[[], Limits]:

@@ -191,13 +191,8 @@ class WireModel(ABC):
         if isinstance(error, TimeoutError):
             return self._origin.failure(f"no answer in time ({error or 'it was too slow'})", "timeout")
         if f"[Errno {errno.ECONNREFUSED}]" in str(error):  # also where each address of a host refused
-            return self._origin.failure(self._nobody(), "timeout")
+            return self._origin.failure(f"nothing listens at {self._to.base_url} (connection refused)", "timeout")
         return self._origin.failure(f"the connection failed: {error or type(error).__name__}", "timeout")
-
-    def _nobody(self) -> str:
-        """What a refused connection says."""
-        asked = "; is it running?" if self.local else ""
-        return f"nothing listens at {self._to.base_url} (connection refused){asked}"
 
 
 async def _refusal(response: Connection) -> bytes:
