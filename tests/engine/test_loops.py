@@ -120,7 +120,7 @@ async def test_it_may_be_interspersed_with_other_reads(play: Play) -> None:
     "steps",
     [
         [LOOK, LOOK],
-        [("clock", {})] * 8,
+        [step for n in range(4) for step in (("clock", {}), ("clock", {}), ("look", {"path": str(n)}))],
         [CHECK, ("write", {"text": "1"}), CHECK, ("write", {"text": "2"}), CHECK, ("write", {"text": "3"}), CHECK],
         [("task", {})] * 4,
         [[LOOK, ("task", {"action": "add", "text": "x"})], ("task", {}), ("task", {}), ("task", {}), B],
@@ -131,7 +131,7 @@ async def test_it_may_be_interspersed_with_other_reads(play: Play) -> None:
     ],
     ids=[
         "twice is none",
-        "polling what changes",
+        "looking twice at what changes",
         "checking after each change",
         "looking at the plan",
         "bookkeeping in between",
@@ -144,6 +144,34 @@ async def test_it_may_be_interspersed_with_other_reads(play: Play) -> None:
 async def test_what_is_no_loop(play: Play, steps: list[Any]) -> None:
     _, requests = await play(*steps)
     assert told(requests) == []
+
+
+async def test_the_same_call_three_times_in_a_row_that_gives_something_else_is_asked_about_once(play: Play) -> None:
+    result, requests = await play(*[("clock", {})] * 20)
+    assert result.stop_reason == "answered"
+    [question] = told(requests)
+    assert question.startswith("You have made the same call 3 times in a row: `clock()`. If you wait for something,")
+
+
+async def test_bookkeeping_does_not_hide_that_a_call_is_made_again(play: Play) -> None:
+    _, requests = await play(("clock", {}), ("task", {}), ("clock", {}), ("task", {}), ("clock", {}))
+    assert told(requests)[0].startswith("You have made the same call 3 times in a row: `clock()`")
+
+
+@pytest.mark.parametrize(
+    "ran", ["3 passed in 0.{}s", "ok demo {}.5 seconds", "Finished in {} ms", "at 12:00:{:02} done"]
+)
+async def test_a_command_that_only_takes_another_time_gives_the_same(play: Play, ran: str) -> None:
+    times = count(1)
+
+    @tool(traits=Traits.EXECUTES)
+    def timed() -> str:
+        """Run the tests."""
+        return ran.format(next(times))
+
+    result, requests = await play(*[("timed", {})] * 12, tools=[timed])
+    assert "the same call was made 3 times with the same result" in told(requests)[0]
+    assert result.stop_reason == "loop"
 
 
 async def test_the_same_error_three_times(play: Play) -> None:

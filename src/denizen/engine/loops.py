@@ -10,7 +10,7 @@ import msgspec
 
 from denizen.context.said import MISSING
 from denizen.engine.calls import DROPPED
-from denizen.messages import ToolCall, ToolResult
+from denizen.messages import Text, ToolCall, ToolResult
 from denizen.ports import Action, Backtrack, Escalate, GiveUp, Iteration, Proceed, Tool, Traits
 
 SAME = 3
@@ -22,6 +22,8 @@ NOTHING_NEW = 5
 BOOKKEEPING = frozenset({"keep", "note", "notes", "task"})
 """Tools whose calls are neither a loop nor news: with them the agent keeps its own books."""
 
+_TIMES = re.compile(r"\d+(?:\.\d+)?\s?(?:ms|s|secs?|seconds?|min|minutes?)\b|\b\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?\b")
+"""How long a command took, and when it ran."""
 _CHANGES = Traits.WRITES | Traits.EXECUTES | Traits.SENDS
 _ENCODER = msgspec.json.Encoder(order="deterministic", enc_hook=repr)
 _NOT_ITS_DOING = frozenset({DROPPED, MISSING})
@@ -63,7 +65,8 @@ class Loops:
 
     The same call with the same result, nothing having changed between; the same error; a cycle of calls; nothing new.
     For the first loop that is a reflection, then a return to the last checkpoint, then a question to the person, then
-    the end of the turn; each counts anew. An iteration costs the same however many came before it.
+    the end of the turn; each counts anew. The same call in a row that gives something else each time is no loop, as it
+    may wait for something: it is asked about, once. An iteration costs the same however many came before it.
     `changing` are the names of tools that can change something, `show` tells a call in a line.
     """
 
@@ -76,13 +79,14 @@ class Loops:
         self._first: Iteration | None = None
         self._fresh = 0  # iterations in a row that brought something new
         self._recent = deque[_Step](maxlen=SAME * LONGEST_CYCLE)
+        self._row_of = 0  # the calls that the last iterations have made, each the same; `_row` is how many of them
         self._count_anew()
 
     def _count_anew(self) -> None:
         self._counts: dict[int, tuple[int, int]] = {}  # how often, since when: calls with their results
         self._errors: dict[str, tuple[int, int]] = {}
         self._counted_from = self._now + 1
-        self._stale = 0
+        self._stale = self._row = 0
 
     def observe(self, iteration: Iteration) -> None:
         """Take in the next one. The first can't be a loop, and most turns have no second: it is looked at with that."""
@@ -105,6 +109,12 @@ class Loops:
             self._errors.clear()
         if sign := (self._sign(steps) if steps else None) or self._nothing_new():
             self._climb(sign)
+        elif steps and self._in_a_row(steps):
+            self.action = Proceed(
+                f"You have made the same call {SAME} times in a row: {self._named(steps[0])}. If you wait for "
+                "something, wait longer before you look again; else say in a sentence what it is to bring, and do "
+                "something else."
+            )
 
     def _sign(self, steps: Sequence[_Step]) -> _Sign | None:
         return self._repeated(steps) or self._error(steps) or self._circle(steps)
@@ -115,11 +125,17 @@ class Loops:
         for call, result in zip(iteration.calls, iteration.results, strict=False):
             if call.name not in BOOKKEEPING and result.text not in _NOT_ITS_DOING:
                 call_key = hash((call.name, _ENCODER.encode(call.args)))
-                key = hash((call_key, result.is_error, *result.content))
+                key = hash((call_key, result.is_error, *self._seen(result)))
                 if key not in steps:
                     steps[key] = _Step(call, result, call_key, key, not self._is_new(call_key), self._now)
         self._recent.extend(steps.values())
         return [*steps.values()]
+
+    def _seen(self, result: ToolResult) -> Sequence[object]:
+        """What a call gave: of a command, whatever time it took."""
+        if result.name not in self._changing:
+            return result.content
+        return [_TIMES.sub("", part.text) if isinstance(part, Text) else part for part in result.content]
 
     def _is_news(self, step: _Step) -> bool:
         """Whether the turn had not seen that before: an error, a change, or what something looks like."""
@@ -165,6 +181,13 @@ class Loops:
                 names = ", ".join(self._named(step) for step in cycle[-length:])
                 return _Sign(f"the same {length} calls are made in turn: {names}", cycle[-2 * length].iteration)
         return None
+
+    def _in_a_row(self, steps: Sequence[_Step]) -> bool:
+        """Whether this is the last of so many iterations that made one call, the same, whatever it gave."""
+        call = hash(frozenset(step.call_key for step in steps))
+        self._row = self._row + 1 if call == self._row_of else 1
+        self._row_of = call
+        return self._row == SAME and len(steps) == 1
 
     def _nothing_new(self) -> _Sign | None:
         if self._stale < NOTHING_NEW:
