@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from denizen.errors import ErrorKind
-from denizen.models.complaint import Origin, read_complaint, retry_after
+from denizen.models.complaint import LONGEST, Origin, read_complaint, retry_after
 
 NOON = datetime(2026, 2, 3, 12, tzinfo=UTC)
 
@@ -158,6 +158,12 @@ def test_plain_words_are_taken_and_a_page_is_cut_short() -> None:
     assert read_complaint(500, b"caf\xe9").text == "caf\ufffd"
 
 
+def test_several_lines_are_told_in_one_and_a_trace_by_its_last() -> None:
+    assert read_complaint(400, b"No such field:\n\n  `seeds`").text == "No such field: `seeds`"
+    trace = "Traceback (most recent call last):\n  File 'serve.py', line 1, in chat\nValueError: no such field\n"
+    assert read_complaint(500, json.dumps({"detail": trace}).encode()).text == "ValueError: no such field"
+
+
 def test_page_is_told_by_its_title() -> None:
     page = b"<!doctype html><head><title>\n502 Bad &amp; sad\ngateway</title></head><h1>Long</h1>"
     assert read_complaint(502, page).text == "Bad & sad gateway"
@@ -183,6 +189,20 @@ def test_failure_says_who_and_what_and_keeps_the_key_to_itself() -> None:
     assert (error.kind, error.status, error.provider, error.profile_id) == ("auth", 401, "openai", "spare")
 
 
+def test_key_that_stands_where_a_long_sentence_is_cut_is_hidden_too() -> None:
+    origin = Origin("openai:gpt-5", "openai", "spare", "sk-canary-1234")
+    error = origin.complained({"error": {"message": "x" * (LONGEST - 5) + "sk-canary-1234"}}, 401)
+    assert "sk-" not in error.message
+
+
+@pytest.mark.parametrize("nest", [b"[", b'{"error":', b'{"detail":{"message":'])
+@pytest.mark.parametrize("depth", [900, 100_000])
+def test_error_in_an_error_is_read_however_deep(nest: bytes, depth: int) -> None:
+    assert read_complaint(503, nest * depth).kind == "timeout"
+    closing = (b"]" if nest == b"[" else b"}" * nest.count(b"{")) * depth
+    assert read_complaint(503, nest * depth + b'"Down"' + closing).kind == "timeout"
+
+
 @pytest.mark.parametrize(
     ("headers", "seconds"),
     [
@@ -198,6 +218,8 @@ def test_failure_says_who_and_what_and_keeps_the_key_to_itself() -> None:
         ({"retry-after": "nan"}, None),
         ({"retry-after": "inf"}, None),
         ({"retry-after": "soon"}, None),
+        ({"retry-after": "Tue, 03 Feb 2026 12:00:30 +99999999999999999999"}, None),
+        ({"retry-after": "Tue, 03 Feb 99999999999999999999 12:00:30 GMT"}, None),
     ],
 )
 def test_wish_to_wait_is_read(headers: dict[str, str], seconds: float | None) -> None:

@@ -1,7 +1,7 @@
 """What a provider says when it refuses: read from the body of a failed response, or from an error inside a stream."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from email.utils import parsedate_to_datetime
@@ -12,13 +12,17 @@ import msgspec
 
 from denizen.errors import ErrorKind, ModelError
 from denizen.models.classify import STATUS_OF_CODE, classify
+from denizen.models.parsing import decode
 
 LONGEST: Final = 600
 """Characters of a provider's sentence that are kept: enough for any, too little for a page."""
 
+_ANYTHING: Final = msgspec.json.Decoder()
+
 _SECRET: Final = 8
 """Characters of a key that deserves the name; local servers are given words like `none`."""
 
+_TRACE: Final = "Traceback (most recent call last)"
 _TITLE: Final = re.compile(r"<title>(?:\s*\d{3}\b)?([^<]*)", re.IGNORECASE)
 
 _PHRASES: Final = {
@@ -58,7 +62,7 @@ class Origin:
 
     def complained(self, body: Any, status: int = 0) -> ModelError:
         """The failure that a provider's own words tell of: a response's body (bytes), or an error in a stream."""
-        complaint = read_complaint(status, body)
+        complaint = read_complaint(status, body, self._hidden)
         told = f"{complaint.text.removesuffix('.')} (HTTP {complaint.status})" if complaint.status else complaint.text
         return self.failure(told, complaint.kind, complaint.status)
 
@@ -73,16 +77,23 @@ class Origin:
 
     def failure(self, what: str, kind: ErrorKind = "unknown", status: int = 0) -> ModelError:
         """Any other failure."""
-        what = what.replace(self.secret, "***") if len(self.secret) >= _SECRET else what
         who, profile = self.provider, self.profile_id
-        return ModelError(f"{self.model}: {what}", kind=kind, status=status, provider=who, profile_id=profile)
+        told = f"{self.model}: {self._hidden(what)}"
+        return ModelError(told, kind=kind, status=status, provider=who, profile_id=profile)
+
+    def _hidden(self, text: str) -> str:
+        """The text without the key."""
+        return text.replace(self.secret, "***") if len(self.secret) >= _SECRET else text
 
 
-def read_complaint(status: int, body: Any) -> Complaint:
-    """What is said by the body of a failed response (bytes), or by the error in a 200 stream (parsed)."""
+def read_complaint(status: int, body: Any, without: Callable[[str], str] = str) -> Complaint:
+    """What is said by the body of a failed response (bytes), or by the error in a 200 stream (parsed).
+
+    `without` takes secrets out, before the text is cut: what is left of one then wouldn't be found.
+    """
     complaint = _read(_parsed(body) if isinstance(body, bytes) else body)
     status = complaint.status if status in {0, HTTPStatus.OK} else status
-    return replace(complaint, text=complaint.text[:LONGEST] or _phrase(status), status=status)
+    return replace(complaint, text=_sentence(without(complaint.text))[:LONGEST] or _phrase(status), status=status)
 
 
 def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
@@ -107,32 +118,42 @@ def _until(date: str, server_date: str | None, now: datetime) -> float | None:
     try:
         since = parsedate_to_datetime(server_date) if server_date else now
         return max(0.0, (parsedate_to_datetime(date) - since).total_seconds())
-    except (ValueError, TypeError):  # not a date, or one without a zone
+    except (ValueError, TypeError, OverflowError):  # not a date, or one without a zone
         return None
 
 
 def _parsed(body: bytes) -> Any:
     try:
-        return msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+        return decode(_ANYTHING, body)
+    except ValueError:
         text = body.decode("utf-8", "replace").strip()
         return _title(text) if text.startswith("<") else text
 
 
 def _read(body: Any) -> Complaint:
-    """The shapes of all providers; an error may lie in an error, and a single one in a list."""
-    match body:
+    """The shapes of all providers."""
+    match _unwrapped(body):
         case str(text):
             return Complaint(text)
-        case [inner, *_] | {"error": dict() | list() as inner}:
-            return _read(inner)
-        case {"error": str(text)} | {"message": str(text)} | {"detail": str(text)} | {"msg": str(text)}:
-            return Complaint(_with_cause(text, body), _code(body), _status(body))
-        case {"detail": dict() | list() as inner} | {"message": dict() | list() as inner}:
-            return _read(inner)
-        case dict():
-            return Complaint("", _code(body), _status(body))
+        case {"error": str(text)} | {"message": str(text)} | {"detail": str(text)} | {"msg": str(text)} as told:
+            return Complaint(_with_cause(text, told), _code(told), _status(told))
+        case dict() as told:
+            return Complaint("", _code(told), _status(told))
     return Complaint()
+
+
+def _unwrapped(body: Any) -> Any:
+    """An error may lie in an error, however deep, and a single one in a list."""
+    while True:
+        match body:
+            case [inner, *_] | {"error": dict() | list() as inner}:
+                body = inner
+            case {"error": str()} | {"message": str()} | {"detail": str()} | {"msg": str()}:
+                return body
+            case {"detail": dict() | list() as inner} | {"message": dict() | list() as inner}:
+                body = inner
+            case _:
+                return body
 
 
 def _code(body: Mapping[str, Any]) -> str:
@@ -153,6 +174,11 @@ def _with_cause(text: str, body: Mapping[str, Any]) -> str:
             cause = _read(_parsed(raw.encode())).text
             return f"{text}: {cause}" if cause and cause not in text else text
     return text
+
+
+def _sentence(text: str) -> str:
+    """In one line; of a trace, as servers in Python send it, its last."""
+    return " ".join(text.strip().rpartition("\n")[2].split() if _TRACE in text else text.split())
 
 
 def _title(page: str) -> str:
