@@ -257,6 +257,10 @@ class SandboxConformance:
         assert set(machine.shell("grep -h ^Cap /proc/self/status | cut -f2").split()) == {"0" * 16}
         assert machine.shell("grep -h NoNewPrivs /proc/self/status").split() == ["NoNewPrivs:", "1"]
 
+    def test_the_settings_of_the_kernel_stay(self, machine: Machine) -> None:
+        setting = "/proc/sys/kernel/core_uses_pid"
+        assert "written" not in machine.shell(f"read was < {setting}; echo $was > {setting} && echo written")
+
     def test_a_namespace_of_its_own_undoes_nothing(self, machine: Machine) -> None:
         machine.shell(
             "unshare -Urm sh -c 'umount -l .git; mount -o remount,rw /; mount -o remount,rw .git; echo x > .git/new'"

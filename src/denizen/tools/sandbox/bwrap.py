@@ -61,6 +61,7 @@ def _mounts(places: Layout) -> dict[Path, tuple[str, ...]]:
     mounts |= {place: _NOTHING for place in _sockets() if not beneath_any(place, (*places.hidden, places.workspace))}
     mounts |= dict.fromkeys(places.hidden, _EMPTY)
     mounts |= {Path("/dev"): ("--dev",), Path("/proc"): ("--proc",)}
+    mounts[Path("/proc/sys")] = ("--ro-bind-try", "/proc/sys")  # the kernel's settings know root, whatever it gave up
     mounts |= {place: ("--ro-bind", str(place.resolve())) for place in places.shown}
     mounts |= {place: _EMPTY if place.is_dir() else _NOTHING for place in places.secret}
     mounts[places.workspace] = ("--bind", str(places.workspace))
