@@ -115,6 +115,10 @@ async def test_only_reading_commands_are_offered(git: Git, args: str) -> None:
         "blame --cont=/etc/passwd a.txt",
         "blame --ignore-revs-file=/etc/passwd a.txt",
         "blame -S/etc/passwd a.txt",
+        "blame -wS/etc/passwd a.txt",
+        "log -pO/etc/passwd",
+        "status -bv",
+        "log --alternate-refs",
     ],
 )
 async def test_options_that_write_or_run_or_read_elsewhere_are_refused(git: Git, args: str) -> None:
@@ -123,14 +127,29 @@ async def test_options_that_write_or_run_or_read_elsewhere_are_refused(git: Git,
 
 
 @pytest.mark.parametrize(
-    "args", ["log --oneline --text -c", "log -Sone --format=%s", "diff --diff-filter=M --cc HEAD~1"]
+    "args",
+    [
+        "log --oneline --text -c",
+        "log -Sone --format=%s",
+        "log -pSONE",
+        "status -sbuno",
+        "diff --diff-filter=M --cc HEAD~1",
+    ],
 )
 async def test_options_like_them_are_not(git: Git, args: str) -> None:
     assert not (await git(args)).is_error
 
 
 @pytest.mark.parametrize(
-    "args", ["diff /etc/passwd a.txt", "log -- ../x", "blame a/../../x", "diff -- link/x", "log a\0b"]
+    "args",
+    [
+        "diff /etc/passwd a.txt",
+        "log -- ../x",
+        "blame a/../../x",
+        "diff -- link/x",
+        "log a\0b",
+        "diff -- -x/../../y a.txt",
+    ],
 )
 async def test_paths_outside_the_workspace_are_refused(git: Git, repository: Path, args: str) -> None:
     (repository / "link").symlink_to("/etc")
@@ -141,6 +160,12 @@ async def test_paths_outside_the_workspace_are_refused(git: Git, repository: Pat
 async def test_a_command_line_that_is_none_is_refused(git: Git) -> None:
     with pytest.raises(ToolRefused, match="can't be read as a command line: No closing quotation"):
         await git("log 'x")
+
+
+@pytest.mark.parametrize("args", ["log --oneline | head", "diff 2>/dev/null", "status && git log"])
+async def test_a_command_line_for_a_shell_is_refused(git: Git, args: str) -> None:
+    with pytest.raises(ToolRefused, match=r"without a shell, which would know .*; leave it out, or use bash"):
+        await git(args)
 
 
 async def test_a_place_that_is_no_repository_is_told(turn: ToolContext, workspace: Path) -> None:
@@ -161,6 +186,45 @@ async def test_the_data_of_another_repository_is_not_read(turn: ToolContext, wor
     (workspace / ".git").write_text(f"gitdir: {other / '.git'}\n")
     with pytest.raises(ToolRefused, match="is not the root of a git repository"):
         await git_tool(os.environ).run({"args": "log"}, turn)
+
+
+@pytest.mark.parametrize("borrowed", ["commondir", "objects", "refs/heads/theirs", "packed-refs", "THEIRS"])
+async def test_data_that_is_borrowed_from_another_repository_is_not_read(
+    borrowed: str, git: Git, repository: Path
+) -> None:
+    other = repository.parent / "other"
+    other.mkdir()
+    run(other, "init", "-b", "main")
+    (other / "secret").write_text("canary\n")
+    run(other, "add", ".")
+    run(other, "commit", "-m", "canary")
+    run(other, "pack-refs", "--all", "--no-prune")
+    place = repository / ".git" / borrowed
+    theirs = {"refs/heads/theirs": "refs/heads/main", "THEIRS": "refs/heads/main"}.get(borrowed, borrowed)
+    if borrowed == "commondir":
+        place.write_text(f"{other}/.git\n")
+    else:
+        if place.is_dir():
+            place.rename(repository / ".git/before")
+        place.symlink_to(other / ".git" / theirs)
+    with pytest.raises(ToolRefused, match=f"{borrowed} leads out of the workspace, so git is not asked here"):
+        await git("log -p --all")
+
+
+async def test_links_within_the_repositorys_data_are_fine(git: Git, repository: Path) -> None:
+    (repository / ".git/refs/heads/again").symlink_to("main")
+    assert (await git("log -n 1 --format=%s again")).text == "The second\n"
+
+
+async def test_a_file_that_git_would_quote_must_be_in_the_workspace(git: Git, repository: Path) -> None:
+    (repository / ".ignored-revs").write_text("# none\n")
+    configure(repository, blame__ignoreRevsFile=".ignored-revs")
+    assert "two" in (await git("blame a.txt")).text
+    (repository / "link").symlink_to("/etc/passwd")
+    for elsewhere in ("/etc/passwd", "~/.netrc", "../x", "link"):
+        configure(repository, blame__ignoreRevsFile=elsewhere)
+        with pytest.raises(ToolRefused, match="ignoreRevsFile leads out of the workspace"):
+            await git("blame a.txt")
 
 
 async def test_a_linked_worktree_is_read(git: Git, repository: Path, turn: ToolContext) -> None:

@@ -7,12 +7,13 @@ import tempfile
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 from denizen.errors import ToolRefused
 from denizen.messages import Text, ToolResult
 from denizen.ports import Sandboxed, ToolContext, Traits
-from denizen.tools.files.gitdir import git_folder
+from denizen.tools.files.gitdir import borrowed, git_folder
 from denizen.tools.function import FunctionTool, tool
 from denizen.tools.programs.process import Kept, run
 from denizen.tools.sandbox.environment import scrubbed
@@ -33,6 +34,7 @@ _REFUSED = {
     "submodule": "it runs programs",
     "ignore-submodules": "it runs programs",
     "recurse-submodules": "it runs programs",
+    "alternate-refs": "it runs programs",
     "help": "it runs programs",
     "no-index": "it reads files outside the repository",
     "contents": "it reads files outside the repository",
@@ -40,14 +42,17 @@ _REFUSED = {
 }
 _WHOLE = frozenset({"text", "ignore-rev"})
 """Options that are no abbreviation of a refused one."""
-_SHORT = {"status": {"-v": "it runs programs"}, "blame": {"-S": "it reads files outside the repository"}}
+_SHORT = {"status": {"v": "it runs programs"}, "blame": {"S": "it reads files outside the repository"}}
+_WITH_VALUE = frozenset("BCGLMSUXlnu")
+"""Short options behind which nothing is an option any more: `-Sword`."""
+_SHELL = frozenset({"|", ">", ">>", "2>&1", "2>/dev/null", "&&", "||", ";"})
 _SETTINGS = (
     *("core.fsmonitor=false", "core.hooksPath=/dev/null", "color.ui=never", "status.submoduleSummary=false"),
     *("diff.submodule=short", "log.showSignature=false", "log.diffMerges=separate"),
     *(f"gpg.{kind}program=false" for kind in ("", "openpgp.", "x509.", "ssh.")),
 )
-_PROGRAMS = r"^(filter|diff)\..*\.(clean|smudge|process|required|command|textconv)$"
-"""Settings by which a repository names programs of its own."""
+_OWN = r"^((filter|diff)\..*\.(clean|smudge|process|required|command|textconv)|blame\.ignorerevsfile)$"
+"""Settings by which a repository names programs of its own, and a file that git quotes where it finds it wrong."""
 _ENVIRONMENT = {
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_ALLOW_PROTOCOL": "none",  # nothing is fetched, so no program is asked to
@@ -70,7 +75,7 @@ def git_tool(environ: Mapping[str, str], *, most: int = 40_000) -> FunctionTool:
         command, words = _checked(args, turn.workspace)
         kept = Kept(most)
         with _opened(turn.workspace, environment) as repository:
-            harmless = await repository.without_programs()
+            harmless = await repository.harmless()
             status = await repository.ask([*harmless, command, *_COMMANDS[command], *words], kept.add)
         text = kept.text("ask for less, with -n, --stat or a path")
         ending = f"[exit code {status}]" if status else "" if text else "[nothing]"
@@ -95,15 +100,20 @@ class _Repository:
             raise ToolRefused(f"git took longer than {_PATIENCE:g} s; ask for less, with -n or a path")
         return status
 
-    async def without_programs(self) -> list[str]:
+    async def harmless(self) -> list[str]:
         """The options that take away the programs which the repository names for its files."""
         answer = bytearray()
-        await self.ask(["config", "--null", "--name-only", "--get-regexp", _PROGRAMS], answer.extend)
-        names = answer.decode(errors="surrogateescape").split("\0")[:-1]
-        for name in names:
+        await self.ask(["config", "--null", "--get-regexp", _OWN], answer.extend)
+        words: list[str] = []
+        for setting in answer.decode(errors="surrogateescape").split("\0")[:-1]:
+            name, _, value = setting.partition("\n")
             if "=" in name:  # it would end the name in an option
                 raise ToolRefused(f"the repository's git configuration names a program in a strange way: {name!r}")
-        return [word for name in names for word in ("-c", f"{name}={'false' if name.endswith('.required') else ''}")]
+            if name != "blame.ignorerevsfile":
+                words += ["-c", f"{name}={'false' if name.endswith('.required') else ''}"]
+            elif value.startswith(("~", "%")) or _is_outside(value, self.workspace):
+                raise ToolRefused(f"git's setting blame.ignoreRevsFile leads out of the workspace: {value!r}")
+        return words
 
 
 @contextmanager
@@ -112,6 +122,8 @@ def _opened(workspace: Path, environ: Mapping[str, str]) -> Generator[_Repositor
     folder = git_folder(workspace)
     if folder is None:
         raise ToolRefused(f"{workspace} is not the root of a git repository")
+    if stray := borrowed(folder, workspace):
+        raise ToolRefused(f"{stray} leads out of the workspace, so git is not asked here")
     start = ["git", "--no-pager", "--no-optional-locks", f"--git-dir={folder}", f"--work-tree={workspace}"]
     start += [word for setting in _SETTINGS for word in ("-c", setting)]
     with tempfile.TemporaryDirectory(prefix="denizen-") as scratch:
@@ -131,12 +143,14 @@ def _checked(args: str, workspace: Path) -> tuple[str, list[str]]:
         return _checked(args.strip().removeprefix("git"), workspace)
     if command not in _COMMANDS:
         raise ToolRefused(f"git {command} isn't offered here, only {', '.join(_COMMANDS)}; for others use bash")
+    if sign := next((word for word in words if word in _SHELL), ""):
+        raise ToolRefused(f"git is asked without a shell, which would know {sign}; leave it out, or use bash")
     options = words[: words.index("--")] if "--" in words else words
     for word in options:
         if reason := _refusal(command, word):
             raise ToolRefused(f"git {command} {word} is refused: {reason}")
-    for word in words:
-        if not word.startswith("-") and _is_outside(word, workspace):
+    for word in words[len(options) :] + [word for word in options if not word.startswith("-")]:
+        if _is_outside(word, workspace):
             raise ToolRefused(f"git: {word!r} is outside the workspace")
     return command, words
 
@@ -144,8 +158,9 @@ def _checked(args: str, workspace: Path) -> tuple[str, list[str]]:
 def _refusal(command: str, word: str) -> str:
     """Why an option isn't allowed, also one that is abbreviated; empty: it is."""
     if not word.startswith("--"):
-        short = {"-O": "it reads files outside the repository"} | _SHORT.get(command, {})
-        return next((reason for option, reason in short.items() if word.startswith(option)), "")
+        short = {"O": "it reads files outside the repository"} | _SHORT.get(command, {})
+        letters = list(takewhile(lambda letter: letter in short or letter not in _WITH_VALUE, word[1:]))
+        return next((short[letter] for letter in letters if letter in short), "") if word.startswith("-") else ""
     name = word[2:].partition("=")[0]
     if name in _WHOLE:
         return ""

@@ -30,6 +30,26 @@ def shared_git_folder(folder: Path) -> Path:
     return folder.parent.parent if folder.parent.name == "worktrees" else folder
 
 
+def borrowed(folder: Path, workspace: Path) -> str:
+    """What in a repository's data is that of another, outside the workspace; empty: nothing.
+
+    Of data outside nothing is: it points back, so git made it so.
+    """
+    root = workspace.resolve()
+    if not folder.resolve().is_relative_to(root):
+        return ""
+    common = _text(folder / "commondir").strip()
+    if common and not _place(folder, common).is_relative_to(root):
+        return str(folder / "commondir")
+    for top, folders, files in os.walk(folder):
+        if top == str(folder):
+            folders[:] = [name for name in folders if name in {"objects", "refs", "logs"}]
+        for place in (f"{top}/{name}" for name in (*folders, *files)):
+            if os.path.islink(place) and not Path(os.path.realpath(place)).is_relative_to(root):  # noqa: PTH114 (fast)
+                return place
+    return ""
+
+
 def _points_back(folder: Path, workspace: Path) -> bool:
     linked = _text(folder / "gitdir").strip()
     if linked:
