@@ -164,6 +164,17 @@ def test_a_stopped_task_that_is_taken_back_is_not_gone_on_with(
     model.plays("Nothing to do.")
     ran = denizen("code", "--shadow", "--session", "s", "--validate", "true", "Look around")
     assert (ran.status, (repo / "made.txt").exists()) == (0, False), ran.err
+    assert [*temporary.glob("denizen-*")] == []
+
+
+def test_killed_while_its_changes_are_applied_it_can_be_undone(
+    denizen: Run, model: Model, repo: Path, killed: Kill, temporary: Path
+) -> None:
+    model.plays("$(write made.txt before)", "Made.")
+    killed((repo / "made.txt").exists, *IN_A_COPY)
+    denizen("chat", "--session", "s", piped="/undo\n")
+    assert not (repo / "made.txt").exists()
+    assert [*temporary.glob("denizen-*")], "it may be redone"
 
 
 def test_a_fork_leaves_the_copy_alone(denizen: Run, model: Model, left: Path) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -110,6 +110,9 @@ async def finish_undo(checkpoints: Shadow | None, session: Session) -> None:
     Raises DenizenError, once, where it is given up: the conversation stays, and opening the session again succeeds.
     """
     last = session.entries[-1] if session.entries else None
+    if isinstance(last, CheckpointEntry) and last.label == BEFORE and not unfinished(session.entries):
+        with suppress(DenizenError):  # what can't be kept now is no longer told from what the user does
+            await _keep_now(checkpoints, session)  # the changes of a copy were being applied
     if not isinstance(last, StateEntry) or last.name != INTENDED:
         return
     try:
@@ -163,7 +166,12 @@ async def _arrive(checkpoints: Shadow | None, session: Session, way: Way) -> Non
 
 async def _keep_open(checkpoints: Shadow | None, session: Session) -> None:
     """Keep what a turn that isn't over has done since its last checkpoint, to tell it from what others do."""
-    if checkpoints and unfinished(session.entries) and stretch_of(session.entries).open:
+    if unfinished(session.entries) and stretch_of(session.entries).open:
+        await _keep_now(checkpoints, session)
+
+
+async def _keep_now(checkpoints: Shadow | None, session: Session) -> None:
+    if checkpoints:
         await session.append(CheckpointEntry(snapshot=await checkpoints.snapshot(), label=AFTER))
 
 

@@ -9,14 +9,16 @@ import pytest
 from tests.engine.scene import Host
 
 from denizen import Agent, Config
-from denizen.engine.undo import undo
+from denizen.checkpoints import Conflict
+from denizen.engine.undo import redo, undo
 from denizen.events import Notice
 from denizen.messages import Text, UserMessage
+from denizen.ports import Control
 from denizen.testing import FakeClock, ScriptedModel
 from denizen.worlds.code.aside import work_aside
 from denizen.worlds.code.work import Job, Outcome
 
-MAKES = ["$(write made.txt new)", "Made."]
+MAKES = ["$(write made.txt new) $(write old.txt newer)", "Made."]
 Make = Callable[[Path], Agent]
 
 
@@ -64,9 +66,68 @@ async def test_what_is_being_applied_when_it_is_stopped_is_applied_and_can_be_un
             await working
         assert (project / "made.txt").read_text() == "new"
         *_, applied, uncommitted = told(host)
-        assert applied == "The changes passed and are applied: made.txt."
+        assert applied == "The changes passed and are applied: made.txt, old.txt."
         assert "uncommitted" in uncommitted
         session = await agent.open("s")
         assert await undo(agent, session) == "Make a file"
         await session.close()
     assert not (project / "made.txt").exists()
+
+
+@pytest.mark.parametrize("half", [False, True], ids=["applied", "half applied"])
+async def test_killed_while_its_changes_were_applied_it_can_be_undone(
+    coder: Make, project: Path, host: Host, tmp_path: Path, *, half: bool
+) -> None:
+    """What a crash leaves is the beginning of the transcript; some files may not be there yet."""
+    async with coder(project) as agent:
+        await do(agent, host, coder)
+        killed_while_applying(tmp_path)
+        if half:
+            (project / "old.txt").write_text("old")
+        session = await agent.open("s")
+        assert await undo(agent, session) == "Make a file"
+        assert (project / "old.txt").read_text() == "old"
+        assert not (project / "made.txt").exists()
+        assert await redo(agent, session) == "Make a file"
+        assert (project / "made.txt").exists()
+        await session.close()
+
+
+async def test_killed_while_its_changes_were_applied_what_the_user_changes_later_stays(
+    coder: Make, project: Path, host: Host, tmp_path: Path
+) -> None:
+    async with coder(project) as agent:
+        await do(agent, host, coder)
+        killed_while_applying(tmp_path)
+        session = await agent.open("s")
+        (project / "mine.txt").write_text("mine")
+        assert await undo(agent, session) == "Make a file"
+        await session.close()
+    assert (project / "mine.txt").exists()
+
+
+async def test_a_change_that_is_in_the_way_leaves_nothing_to_undo(coder: Make, project: Path, host: Host) -> None:
+    class Typing(Host):
+        """The user changes the same file as soon as there is a copy."""
+
+        def controls(self) -> Sequence[Control]:
+            (project / "old.txt").write_text("mine")
+            return super().controls()
+
+    async with coder(project) as agent:
+        with pytest.raises(Conflict):
+            await do(agent, Typing(), coder)
+        (project / "later.txt").write_text("mine, too")
+        session = await agent.open("s")
+        await undo(agent, session)
+        await session.close()
+    assert (project / "old.txt").read_text() == "mine"
+    assert (project / "later.txt").exists()
+
+
+def killed_while_applying(folder: Path) -> None:
+    """Cut the transcript off behind what was kept before the changes were applied."""
+    [file] = (folder / "home" / "sessions").rglob("*.jsonl")
+    lines = file.read_text().splitlines(keepends=True)
+    last = max(number for number, line in enumerate(lines) if '"label":"before"' in line)
+    file.write_text("".join(lines[: last + 1]))

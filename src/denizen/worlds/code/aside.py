@@ -117,6 +117,8 @@ async def _copy(checkpoints: Shadow, session: Session, io: TurnIO) -> Worktree:
         return left
     if noted:
         await session.append(SystemEntry(text=LOST))
+    elif taken_back := await _left(checkpoints, session, _last_noted(session)[0]):
+        await taken_back.discard()
     made = await checkpoints.copy(await checkpoints.snapshot())
     await _note(session, str(made.folder))
     return made
@@ -140,17 +142,23 @@ def _noted(session: Session) -> Mapping[str, str]:
     """What is noted of the copy that the session's last task has left: the session and the folder; empty where it left
     none, or was taken back.
     """
+    noted, said = _last_noted(session)
+    return noted if said and noted.get("folder") else {}
+
+
+def _last_noted(session: Session) -> tuple[Mapping[str, str], bool]:
+    """What was last noted of a copy, and whether the task is there that it was for: it may have been taken back."""
     said = False
     for entry in reversed(session.entries):
         if isinstance(entry, StateEntry) and entry.name == COPY:
-            return entry.value if said and entry.value["folder"] else {}
+            return entry.value, said
         said = said or isinstance(entry, UserEntry)
-    return {}
+    return {}, said
 
 
 async def _left(checkpoints: Shadow, session: Session, noted: Mapping[str, str]) -> Worktree | None:
     """The copy that is noted, where it was this session's: a fork has the same entries."""
-    ours = noted and noted["session"] == session.key
+    ours = noted.get("folder") and noted["session"] == session.key
     return await checkpoints.copy_in(Path(noted["folder"])) if ours else None
 
 
@@ -169,11 +177,13 @@ async def _apply(agent: Agent, session: Session, io: TurnIO, held: _Held, job: J
 
 
 async def _bring_in(agent: Agent, session: Session, io: TurnIO, held: _Held) -> Sequence[str]:
-    """Bring it in, and keep what undoing it needs."""
-    before = await held.checkpoints.apply(held.copy)
-    held.applied = True
-    await session.append(CheckpointEntry(snapshot=before, label=BEFORE))
-    await keep(agent, session, io, AFTER)
+    """Bring it in, and keep what undoing it needs: first what the files are, as the process may be killed amid it."""
+    await session.append(CheckpointEntry(snapshot=await held.checkpoints.snapshot(), label=BEFORE))
+    try:
+        await held.checkpoints.apply(held.copy)
+        held.applied = True
+    finally:
+        await keep(agent, session, io, AFTER)
     ours = await changed(held.checkpoints, session)
     io.emit(Notice(f"The changes passed and are applied: {', '.join(ours) or 'none'}."))
     return ours
