@@ -12,6 +12,7 @@ from typing import Literal
 from denizen.errors import ToolRefused
 from denizen.tools.patching.hunk import Hunk, begins_something, names_file, read_hunk
 
+_HEADS = ("@@", "+++ ", "*** ")
 _FENCE = re.compile(r"```|~~~")
 _SECTION = re.compile(r"\*\*\* (Add|Update|Delete) File: *(\S.*)")
 _GIT = re.compile(
@@ -42,20 +43,26 @@ def read_patch(patch: str) -> list[FilePatch]:
     """The changes of a patch, in their order. Raises ToolRefused for one that can't be understood."""
     files = _Reader(_lines(patch)).read()
     if not files:
+        written_out = "; its line ends are written out as \\n: give real ones" if _is_one_line(patch) else ""
         raise ToolRefused(
             "the patch names no file; begin with `--- a/PATH` and `+++ b/PATH`, "
-            "or with `*** Begin Patch` and `*** Update File: PATH`"
+            f"or with `*** Begin Patch` and `*** Update File: PATH`{written_out}"
         )
     return files
+
+
+def _is_one_line(patch: str) -> bool:
+    return "\\n" in patch and "\n" not in patch.strip()
 
 
 def _lines(patch: str) -> list[str]:
     """The patch's lines, without code fences and what is outside them, and without CRs that its transport added."""
     lines = patch.split("\n")
-    heads = [line for line in lines if line.startswith(("@@", "+++ ", "*** "))]
+    heads = [line for line in lines if line.startswith(_HEADS)]
     if heads and all(line.endswith("\r") for line in heads):
         lines = [line.removesuffix("\r") for line in lines]
-    if not any(map(_FENCE.match, lines)):
+    fence = next((at for at, line in enumerate(lines) if _FENCE.match(line)), None)
+    if fence is None or any(line.startswith(_HEADS) for line in lines[:fence]):
         return lines
     inside = False
     kept: list[str] = []
@@ -73,7 +80,7 @@ class _Reader:
         self._at = 0
         self._files: list[FilePatch] = []
         self._within: list[str] = []
-        self._fresh = False
+        self._fresh = self._adds = False
 
     def read(self) -> list[FilePatch]:
         while self._at < len(self._lines):
@@ -99,10 +106,11 @@ class _Reader:
     def _begin(self, file: FilePatch) -> None:
         self._files.append(file)
         self._within = []
-        self._fresh = True
+        self._fresh, self._adds = True, False
 
     def _begin_section(self, what: str, path: str) -> None:
         self._begin(FilePatch(None if what == "Add" else path, None if what == "Delete" else path))
+        self._adds = what == "Add"
 
     def _begin_git(self, line: str) -> None:
         names = line.removeprefix("diff --git ").rstrip()
@@ -147,7 +155,10 @@ class _Reader:
     def _read_hunk(self, line: str) -> None:
         if line.startswith("@@@"):
             raise ToolRefused("the patch is a combined diff of a merge, which can't be applied; give a plain one")
+        began = self._at
         hunk, self._at = read_hunk(self._lines, self._at, self._within)
+        for passed in self._lines[began : self._at]:
+            self._require_marked(passed)
         self._fresh = False
         if any(sign != " " for sign, _ in hunk.lines):
             self._files[-1].hunks.append(hunk)
@@ -157,12 +168,20 @@ class _Reader:
 
     def _pass_over(self, line: str) -> None:
         """Prose, or a header that says nothing new; but nothing that would change a file."""
+        self._adds = self._adds and not line.startswith("*** End Patch")
+        self._require_marked(line)
         if line.startswith(("Binary files ", "GIT binary patch")):
             raise ToolRefused("the patch changes a binary file, which can't be patched")
         marked = self._files and line.startswith(("+", "-")) and line.rstrip() != "---"  # that is in a mail's head
         if marked and not begins_something(self._lines, self._at):
             raise ToolRefused(f"the patch has a line that belongs to no hunk: {line[:80]!r}; put @@ before its hunk")
         self._at += 1
+
+    def _require_marked(self, line: str) -> None:
+        """Raises ToolRefused for a line without its mark under `*** Add File:`: it would not be in the file."""
+        if self._adds and line.strip() and not line.startswith((" ", "+", "-", "@@", "\\", "***")):
+            path = self._files[-1].new
+            raise ToolRefused(f"{path} is to be created, but {line[:80]!r} has no + before it: begin each line with +")
 
 
 def _name(text: str) -> str | None:
