@@ -125,7 +125,8 @@ def _parse(lines: Sequence[str], at: int, end: int) -> Hunk:
     parsed: list[Line] = []
     opened: set[str] = set()
     bare: set[int] = set()
-    for line in _without_tail(lines[at:end]):
+    within = end < len(lines) and lines[end].startswith("*** ")  # prose comes behind such a patch, not in it
+    for line in _without_tail(lines[at:end], prose=not within):
         if line.startswith("\\"):
             opened.add(parsed[-1][0] if parsed else "")
         elif line.startswith((" ", "+", "-")):
@@ -138,9 +139,9 @@ def _parse(lines: Sequence[str], at: int, end: int) -> Hunk:
     return Hunk(parsed, at_end=at_end, old_open=old_open, new_open=new_open, bare=frozenset(bare))
 
 
-def _without_tail(body: Sequence[str]) -> Sequence[str]:
-    """The body without blank lines and prose at its end: context that isn't needed, if it is any."""
+def _without_tail(body: Sequence[str], *, prose: bool) -> Sequence[str]:
+    """The body without blank lines at its end, and without prose, where there may be some: or context, not needed."""
     end = len(body)
-    while end and not body[end - 1].startswith((" ", "+", "-", "\\")):
+    while end and not body[end - 1].startswith((" ", "+", "-", "\\")) and (prose or not body[end - 1].strip()):
         end -= 1
     return body[:end]
