@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from itertools import groupby
+from typing import Any
 
 import msgspec
 
@@ -121,7 +122,7 @@ async def _execute(turn: Turn, call: ToolCall, tool: Tool) -> ToolResult:
         await turn.append(StartedEntry(call_id=call.id, name=call.name))
     progress = Progress(turn, call)
     try:
-        result = _fit(turn, call, await tool.run(deepcopy(call.args), _context(turn, call, tool, progress)))
+        result = _fit(turn, call, await tool.run(_own(call.args), _context(turn, call, tool, progress)))
     except TurnOver:  # it asked the person, and nobody is there
         raise
     except asyncio.CancelledError:
@@ -137,6 +138,11 @@ async def _execute(turn: Turn, call: ToolCall, tool: Tool) -> ToolResult:
     if _cancelled():  # a tool that swallowed it
         raise asyncio.CancelledError
     return turn.agent.clean(result)
+
+
+def _own(args: dict[str, Any]) -> dict[str, Any]:
+    """Arguments that the tool may change: the session keeps what the model said."""
+    return {name: value if type(value) is str else deepcopy(value) for name, value in args.items()}
 
 
 def _cancelled() -> bool:

@@ -20,7 +20,7 @@ from denizen.entries import (
     ToolEntry,
     UserEntry,
 )
-from denizen.messages import AssistantMessage, Message, ToolResult, Usage
+from denizen.messages import AssistantMessage, Message, ToolResult, Usage, UserMessage
 from denizen.ports import ActionFormat, ContextPolicy, Driver, Iteration, Toolset, Traits
 
 PROMPT = "prompt"
@@ -104,17 +104,21 @@ class Feed:
 
     def read_on(self, entries: Sequence[AnyEntry]) -> None:
         """Take in the session's entries up to its head."""
-        if not self.knows(entries) or len(entries) < self._seen:
+        if entries is not self._entries or len(entries) < self._seen:
             self._restart(entries)
-        while self._seen < len(entries):
-            self._observe(entries[self._seen])
+        for entry in entries[self._seen :]:
+            self._observe(entry)
             self._seen += 1
 
     def _observe(self, entry: AnyEntry) -> None:
         self.context.observe(entry)
         match entry:
-            case AssistantEntry() | ToolEntry() | UserEntry():
-                self._said(entry)
+            case AssistantEntry(message=reply):
+                self._answered(reply)
+            case ToolEntry(message=result):
+                self._done(result)
+            case UserEntry(message=message):
+                self._asked(message)
             case StateEntry(name=name, value=value):
                 self._remember(name, value)
             case EndEntry():
@@ -131,27 +135,30 @@ class Feed:
             case _:
                 pass
 
-    def _said(self, entry: AssistantEntry | ToolEntry | UserEntry) -> None:
-        self.account.messages.append(entry.message)
-        match entry:
-            case AssistantEntry(message=message):
-                self.account.usage = self.account.usage.plus(message.usage)
-                self.account.iterations += 1
-                self._untold.append((message, {}))
-                self.answers.clear()
-                self.parked.clear()
-                if message.usage.context:
-                    self.last_usage = message.usage
-            case ToolEntry(message=message):
-                if self._untold:
-                    self._untold[-1][1][message.call_id] = message
-                tool = self._tools.get(message.name)
-                if tool and tool.traits not in self.account.seen:
-                    self.account.seen |= tool.traits
-            case UserEntry(message=message) if message.id:
-                self.user_ids.add(message.id)
-            case _:
-                pass
+    def _asked(self, message: UserMessage) -> None:
+        self.account.messages.append(message)
+        if message.id:
+            self.user_ids.add(message.id)
+
+    def _answered(self, reply: AssistantMessage) -> None:
+        account = self.account
+        account.messages.append(reply)
+        account.usage = account.usage.plus(reply.usage)
+        account.iterations += 1
+        self._untold.append((reply, {}))
+        self.answers.clear()
+        self.parked.clear()
+        if reply.usage.context:
+            self.last_usage = reply.usage
+
+    def _done(self, result: ToolResult) -> None:
+        account = self.account
+        account.messages.append(result)
+        if self._untold:
+            self._untold[-1][1][result.call_id] = result
+        tool = self._tools.get(result.name)
+        if tool and tool.traits not in account.seen:
+            account.seen |= tool.traits
 
     def _remember(self, name: str, value: Any) -> None:
         if name == PROMPT:

@@ -20,7 +20,7 @@ from denizen.messages import (
     ToolResult,
 )
 from denizen.models.anthropic_reply import AnthropicReply
-from denizen.models.encoding import LATEST, Run, encode_json
+from denizen.models.encoding import LATEST, Encoded, encode_json
 from denizen.models.providers import PROVIDERS
 from denizen.models.schema import closed
 from denizen.models.wire import WireModel, with_options
@@ -71,9 +71,9 @@ class AnthropicModel(WireModel):
             fields["stop_sequences"] = fields.pop("stop")
         return encode_json(fields)[:-1] + b',"messages":['
 
-    def _latest(self, runs: Sequence[Run]) -> list[bytes]:
+    def _latest(self, encoded: Encoded) -> list[bytes]:
         """The last two runs of the user are marked."""
-        texts = [run.text for run in runs]
+        runs, texts = encoded.runs, [*encoded.texts]
         for place in [place for place in range(-LATEST, 0) if place >= -len(runs) and not runs[place].assistant][-2:]:
             texts[place] = texts[place][:-_TAIL] + _MARK + texts[place][-_TAIL:]
         return texts

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
-from itertools import takewhile
+from itertools import groupby, takewhile
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -30,15 +30,15 @@ EncodeRun = Callable[[Sequence[Message]], bytes]
 
 
 class Run(NamedTuple):
-    """A run, encoded: up to which message it goes, whose it is, and its bytes."""
+    """Up to which message a run goes, and whose it is."""
 
     until: int
     assistant: bool
-    text: bytes
 
 
 class Encoded:
-    """The messages of one session's latest request: `blocks`, each ending in a comma, and behind them `runs`.
+    """The messages of one session's latest request: `blocks`, each ending in a comma, and behind them the `texts` of
+    `runs`.
 
     `settings` and `head` are what else the writer of requests keeps for the next one.
     """
@@ -46,6 +46,7 @@ class Encoded:
     def __init__(self) -> None:
         self.blocks: list[bytes] = []
         self.runs: list[Run] = []
+        self.texts: list[bytes] = []
         self.settings: Any = None
         self.head = b""
         self.size = 0
@@ -53,16 +54,17 @@ class Encoded:
 
     def update(self, messages: Sequence[Message], encode: EncodeRun) -> None:
         """Make it the encoding of `messages`; what is known already costs no more than a comparison."""
-        messages = messages if isinstance(messages, list) else [*messages]
+        messages = messages if type(messages) is list else [*messages]
         same = _same(self._messages, messages)
         self._keep(same, messages[same] if same < len(messages) else None)
-        start = self.runs[-1].until if self.runs else 0
-        while start < len(messages):
-            until = _end_of_run(messages, start)
-            if text := encode(messages[start:until]):
-                self.runs.append(Run(until, _is_assistant(messages[start]), text))
+        until = self.runs[-1].until if self.runs else 0
+        for assistant, group in groupby(messages[until:], _is_assistant):
+            run = [*group]
+            until += len(run)
+            if text := encode(run):
+                self.runs.append(Run(until, assistant))
+                self.texts.append(text)
                 self.size += len(text)
-            start = until
         self._messages[same:] = messages[same:]
         if len(self.runs) > LOOSE:
             self._pack()
@@ -70,14 +72,15 @@ class Encoded:
     def _keep(self, same: int, following: Message | None) -> None:
         """Drop the runs that differ, or go on with what follows. A change further back than they reach drops all."""
         while self.runs and not _stands(self.runs[-1], same, following):
-            self.size -= len(self.runs.pop().text)
+            del self.runs[-1]
+            self.size -= len(self.texts.pop())
         if not self.runs:
             self.blocks.clear()
             self.size = 0
 
     def _pack(self) -> None:
-        text = b"".join([run.text + b"," for run in self.runs[:-LATEST]])
-        del self.runs[:-LATEST]
+        text = b",".join([*self.texts[:-LATEST], b""])
+        del self.runs[:-LATEST], self.texts[:-LATEST]
         if self.blocks and len(self.blocks[-1]) < BLOCK:
             self.blocks[-1] += text
         else:
@@ -108,13 +111,6 @@ def _stands(run: Run, same: int, following: Message | None) -> bool:
 
 def _is_assistant(message: Message) -> bool:
     return type(message) is AssistantMessage
-
-
-def _end_of_run(messages: Sequence[Message], start: int) -> int:
-    end, assistant = start + 1, _is_assistant(messages[start])
-    while end < len(messages) and (type(messages[end]) is AssistantMessage) == assistant:
-        end += 1
-    return end
 
 
 def _same(old: list[Message], new: list[Message]) -> int:

@@ -68,7 +68,9 @@ class OpenAIModel(WireModel):
                     messages.append(self._result(message, "(the picture is below)" if shown else "(nothing)"))
                 case _:
                     said.append(_said(message.content))
-        return b",".join([encode_json(message) for message in (*messages, _said(pictures), *said) if message])
+        if pictures:
+            messages.append(_said(pictures))
+        return b",".join([encode_json(message) for message in messages + said if message])
 
     def _answered(self, message: AssistantMessage) -> Json | None:
         """Its words and calls, with what this provider had added to them or to the message as a whole."""

@@ -15,7 +15,7 @@ from denizen.events import Failed, Finished, StreamEvent
 from denizen.messages import AssistantMessage, Message
 from denizen.models.complaint import Origin, retry_after
 from denizen.models.connection import Connection
-from denizen.models.encoding import Encodings, Run
+from denizen.models.encoding import Encoded, Encodings
 from denizen.models.endpoint import Endpoint
 from denizen.models.http import Http, finish
 from denizen.models.providers import Provider
@@ -112,9 +112,9 @@ class WireModel(ABC):
     def _base(self, base_url: str) -> str:
         return base_url
 
-    def _latest(self, runs: Sequence[Run]) -> list[bytes]:
+    def _latest(self, encoded: Encoded) -> list[bytes]:
         """The runs behind the blocks, as this request sends them."""
-        return [run.text for run in runs]
+        return encoded.texts
 
     def limits(self) -> Limits:
         """Its context window and longest answer; what was passed as `limits` is asked now, not before."""
@@ -160,7 +160,7 @@ class WireModel(ABC):
         settings = replace(request, messages=())
         if encoded.settings != settings:
             encoded.settings, encoded.head = settings, self._head(request)
-        latest = b",".join(self._latest(encoded.runs)) + b"]}"
+        latest = b",".join(self._latest(encoded)) + b"]}"
         comma = b"," if encoded.runs and not encoded.head.endswith(b"[") else b""
         if not encoded.blocks:
             return [encoded.head + comma + latest]

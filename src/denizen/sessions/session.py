@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-import msgspec
+from msgspec.structs import replace
 
 from denizen.clock import Clock
 from denizen.config.redact import Redactor
@@ -89,10 +89,10 @@ class JsonlSession:
             raise SessionError(f"Session {self.key} has no entry {entry.to!r} to continue from.")
 
     def _write(self, entry: AnyEntry) -> str:
-        name = self._transcript.next_id()
-        entry = msgspec.structs.replace(entry, id=name, parent=self.head, at=self._clock.now())
+        transcript = self._transcript
+        entry = replace(entry, id=transcript.next_id(), parent=self.head, at=self._clock.now())
         line, entry = encode(entry, self._redactor)
         self._file.append(line)
-        self._transcript.add(entry)
-        self.head, self.entries = self._transcript.head, self._transcript.branch
-        return name
+        transcript.add(entry)
+        self.head, self.entries = transcript.head, transcript.branch
+        return entry.id

@@ -53,14 +53,15 @@ class Transcript:
 
     def add(self, entry: AnyEntry) -> None:
         """Take in an entry that follows the head: it becomes the head, or moves it."""
-        self.moved = type(entry) is HeadEntry
         if type(entry) is HeadEntry:
+            self.moved = True
             self._go(entry.to)
-        else:
-            self._entries[entry.id] = entry
-            self.head = entry.id
-            if self._branch is not None:
-                self._branch.append(entry)
+            return
+        self.moved = False
+        self._entries[entry.id] = entry
+        self.head = entry.id
+        if self._branch is not None:
+            self._branch.append(entry)
 
     def restore(self, line: int, entry: AnyEntry) -> None:
         """Take in the entry that was read from this line."""
