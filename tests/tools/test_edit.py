@@ -115,6 +115,47 @@ async def test_a_text_that_differs_in_white_space_is_found_and_indented_as_it_is
     assert result.text.startswith("Edited a.py, lines 2–3, found by ignoring white space:\n@@")
 
 
+@pytest.mark.parametrize(
+    ("before", "old", "new", "after"),
+    [
+        ("say “hi” – it’s\n", 'say "hi" - it\'s', 'say "ho" - it\'s', "say “ho” – it’s\n"),
+        ("  “a”  and  “b”,\nc\n", 'c "a" and "b"', "", None),
+        ("x = ‘a’  # why\ny\n", "x = 'a'\t# why\ny", "x = 'a'\t# why\nz", "x = ‘a’  # why\nz\n"),
+        ("ab\u200bc = cafe\u0301\n", "abc = caf\u00e9", "abc = the", "abc = the\n"),
+    ],
+    ids=["in a line", "not there", "lines", "unseen signs and accents"],
+)
+async def test_a_text_in_plain_signs_is_found_where_the_file_has_typographic_ones(
+    before: str, old: str, new: str, after: str | None, *, workspace: Path, call: Call
+) -> None:
+    (workspace / "a.txt").write_text(before)
+    if after is None:
+        with pytest.raises(ToolRefused, match="doesn't contain this text"):
+            await call(edit, path="a.txt", old=old, new=new)
+    else:
+        assert "found by ignoring" in (await call(edit, path="a.txt", old=old, new=new)).text
+    assert (workspace / "a.txt").read_text() == (after or before)
+
+
+async def test_what_is_written_exactly_counts_before_what_looks_like_it(workspace: Path, call: Call) -> None:
+    (workspace / "a.txt").write_text("a – b\na - b\n")
+    await call(edit, path="a.txt", old="a - b", new="c")
+    assert (workspace / "a.txt").read_text() == "a – b\nc\n"
+
+
+async def test_what_stays_keeps_the_white_space_that_it_has(workspace: Path, call: Call) -> None:
+    (workspace / "a.py").write_text("x  =  {\n    1:   2,\n    10:  3,\n}\n")
+    await call(edit, path="a.py", old="x = {\n  1: 2,\n  10: 3,\n}", new="x = {\n  1: 2,\n  10: 4,\n}")
+    assert (workspace / "a.py").read_text() == "x  =  {\n    1:   2,\n    10: 4,\n}\n"
+
+
+@pytest.mark.parametrize("old", ["one\\ntwo", 'say \\"hi\\"', "a &lt; b"])
+async def test_a_miss_with_escapes_in_it_says_so(old: str, workspace: Path, call: Call) -> None:
+    (workspace / "a.txt").write_text('one\ntwo\nsay "hi"\na < b\n')
+    with pytest.raises(ToolRefused, match="doesn't contain this text; it does without the escapes"):
+        await call(edit, path="a.txt", old=old, new="x")
+
+
 async def test_spaces_become_tabs_where_the_file_has_tabs(workspace: Path, call: Call) -> None:
     (workspace / "a.py").write_bytes(b"def f():\r\n\tif x:\r\n\t\treturn 1\r\n")
     await call(edit, path="a.py", old="  if x:\n    return 1", new="  if y:\n    if z:\n      return 1")

@@ -9,7 +9,8 @@ from denizen.ports import ToolContext, Traits
 from denizen.tools.editing.diff import difference
 from denizen.tools.editing.linebreaks import Flat, Span
 from denizen.tools.editing.nearest import show_nearest
-from denizen.tools.editing.whitespace import Indents, find_loosely
+from denizen.tools.editing.signs import keep_signs, plain_signs
+from denizen.tools.editing.whitespace import find_loosely, put_in_place
 from denizen.tools.files.changes import NewContent, change
 from denizen.tools.files.source import Source, load
 from denizen.tools.files.thread import in_thread
@@ -21,7 +22,7 @@ MOST_NAMED = 10
 MOST_PLACES = 10_000
 """Occurrences that one call replaces."""
 
-_NUMBER = re.compile(r"\s*\d+\t")
+_NUMBER = re.compile(r"\s*\d+[\t→:]")
 
 
 @tool(traits=Traits.WRITES, shell_names=("replace",))
@@ -45,6 +46,8 @@ def _edit(workspace: Workspace, path: str, texts: tuple[str, str], *, everywhere
     flat = Flat(source.text)
     spans = _occurrences(flat.text, old, apart=everywhere)
     if not spans:
+        spans = _occurrences(plain_signs(flat.text), plain_signs(old), apart=everywhere)
+    if not spans:
         return _edit_loosely(workspace, source, flat, old, new)
     if len(spans) > MOST_PLACES:
         raise ToolRefused(f"{source.path} has this text more than {MOST_PLACES} times; give more of it")
@@ -52,9 +55,10 @@ def _edit(workspace: Workspace, path: str, texts: tuple[str, str], *, everywhere
     if len(spans) > 1 and not everywhere:
         raise _ambiguous(source.path, len(spans), lines, "; or set `all`")
     places = f"{len(spans)} places: lines" if len(spans) > 1 else "line"
-    return _save(
-        workspace, source, flat.replace([(span, new) for span in spans]), f"{places} {_named(len(spans), lines)}"
-    )
+    exact = flat.text[slice(*spans[0])] == old
+    edits = [(span, new if exact else keep_signs(flat.text[slice(*span)], old, new)) for span in spans]
+    how = "" if exact else ", found by ignoring kinds of quotes and dashes:"
+    return _save(workspace, source, flat.replace(edits), f"{places} {_named(len(spans), lines)}{how}", show=not exact)
 
 
 def _occurrences(text: str, old: str, *, apart: bool) -> list[Span]:
@@ -82,15 +86,15 @@ def _edit_loosely(workspace: Workspace, source: Source, flat: Flat, old: str, ne
     edited = flat.replace([(span, "\n".join(adapted))])
     if edited == source.text:
         raise ToolRefused(f"lines {first + 1}–{last} of {source.path} are like `new` already, but for white space")
-    return _save(workspace, source, edited, f"lines {first + 1}–{last}, found by ignoring white space:", show=True)
+    where = f"lines {first + 1}–{last}" if last > first + 1 else f"line {last}"
+    return _save(workspace, source, edited, f"{where}, found by ignoring white space:", show=True)
 
 
 def _adapted(there: Sequence[str], wanted: Sequence[str], new: Sequence[str]) -> list[str]:
-    """The new lines as they would be indented there, without the blank lines that `wanted` too has around it."""
-    indents = Indents(zip(filter(str.strip, wanted), filter(str.strip, there), strict=True))
+    """The new lines as they would stand there, without the blank lines that `wanted` too has around it."""
     before = min(_blank(wanted), _blank(new))
     after = min(_blank(wanted[::-1]), _blank(new[::-1]))
-    return [indents.adapt(line) for line in new[before : max(len(new) - after, before)]]
+    return put_in_place(there, wanted, new[before : max(len(new) - after, before)])
 
 
 def _blank(lines: Sequence[str]) -> int:
@@ -120,4 +124,13 @@ def _not_found(path: str, lines: Sequence[str], wanted: Sequence[str]) -> ToolRe
     hint = "\nThe nearest, with line numbers that are not part of it:\n" + near if near else ""
     if all(_NUMBER.match(line) for line in wanted if line.strip()):
         hint = "; leave out the line numbers of `read`" + hint
+    elif _is_there_unescaped("\n".join(lines), "\n".join(wanted)):
+        hint = "; it does without the escapes: give line ends and signs as they stand in the file" + hint
     return ToolRefused(f"{path} doesn't contain this text{hint}")
+
+
+def _is_there_unescaped(text: str, wanted: str) -> bool:
+    import html
+
+    plain = wanted.replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"').replace("\\\\", "\\")
+    return any(form != wanted and form in text for form in (plain, html.unescape(wanted)))

@@ -1,13 +1,19 @@
 """Finding lines where white space is written differently, and putting lines in their place indented as they are."""
 
+import unicodedata
 from collections.abc import Iterable, Sequence
+from difflib import SequenceMatcher
+
+from denizen.tools.editing.signs import plain_signs, without_unseen
 
 Lines = tuple[int, int]
 """The first line of a part, and the one behind its last."""
 
 
 def squeeze(line: str) -> str:
-    """The line with white space counted for nothing but that it is there."""
+    """The line with white space counted for nothing but that it is there, and quotes and dashes for one kind."""
+    if not line.isascii():
+        line = unicodedata.normalize("NFC", without_unseen(plain_signs(line)))
     return " ".join(line.split())
 
 
@@ -25,6 +31,21 @@ def find_loosely(lines: Sequence[str], wanted: Sequence[str]) -> list[Lines]:
 def indent_of(line: str) -> str:
     """The white space that the line begins with."""
     return line[: len(line) - len(line.lstrip())]
+
+
+def put_in_place(there: Sequence[str], wanted: Sequence[str], new: Sequence[str]) -> list[str]:
+    """The new lines as they would stand `there`, which is `wanted` in another form; what stays is as it is there."""
+    pairs = list(zip(filter(str.strip, wanted), filter(str.strip, there), strict=True))
+    numbers = [number for number, line in enumerate(wanted) if line.strip()]
+    as_it_is = {number: line for number, (_, line) in zip(numbers, pairs, strict=True)}
+    indents = Indents(pairs)
+    placed: list[str] = []
+    for what, first, last, begin, end in SequenceMatcher(None, wanted, new, autojunk=False).get_opcodes():
+        if what == "equal":
+            placed += [as_it_is.get(number, wanted[number]) for number in range(first, last)]
+        else:
+            placed += map(indents.adapt, new[begin:end])
+    return placed
 
 
 class Indents:
