@@ -279,7 +279,15 @@ async def test_refusal_is_text_and_a_reason_to_stop(loopback_openai: LoopbackOpe
 
 @pytest.mark.parametrize(
     ("told", "reason"),
-    [("stop", "end"), ("length", "length"), ("content_filter", "refusal"), ("eos", "end"), ("tool_calls", "end")],
+    [
+        ("stop", "end"),
+        ("length", "length"),
+        ("content_filter", "refusal"),
+        ("content_filter: RECITATION", "refusal"),
+        ("sensitive", "refusal"),
+        ("eos", "end"),
+        ("tool_calls", "end"),
+    ],
 )
 async def test_reason_to_stop_is_told(loopback_openai: LoopbackOpenAI, told: str, reason: str) -> None:
     assert (await received(loopback_openai, delta(content="x"), delta(told))).stop_reason == reason
@@ -321,9 +329,20 @@ async def test_error_in_a_choice_is_a_failure(loopback_openai: LoopbackOpenAI) -
     assert (error.kind, error.status) == ("timeout", 502)
 
 
-async def test_answer_broken_off_is_a_failure(loopback_openai: LoopbackOpenAI) -> None:
-    loopback_openai.send(*events(delta(content="x"), delta("error")))
-    assert failure(await call(model(loopback_openai))).kind == "timeout"
+@pytest.mark.parametrize(
+    ("told", "why"),
+    [
+        ("error", ""),
+        ("insufficient_system_resource", " (insufficient_system_resource)"),  # DeepSeek
+        ("network_error", " (network_error)"),  # Z.ai
+        ("abort", " (abort)"),  # vLLM
+        ("function_call_filter: MALFORMED_FUNCTION_CALL", " (function_call_filter: MALFORMED_FUNCTION_CALL)"),  # Gemini
+    ],
+)
+async def test_answer_broken_off_is_a_failure(loopback_openai: LoopbackOpenAI, told: str, why: str) -> None:
+    loopback_openai.send(*events(delta(content="x"), delta(told)))
+    error = failure(await call(model(loopback_openai)))
+    assert (error.kind, error.message) == ("timeout", f"openai:m: it broke its answer off{why}")
 
 
 # Tool calls, as the many servers send them

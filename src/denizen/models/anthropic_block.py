@@ -1,5 +1,6 @@
 """A content block of an Anthropic answer, and what it is in our words."""
 
+import secrets
 from typing import Any, Final
 
 import msgspec
@@ -35,6 +36,8 @@ class Block:
     def __init__(self, start: dict[str, Any]) -> None:
         self.kind = _word(start, "type")
         self._start = start
+        if self.kind == "tool_use" and not _word(start, "id"):
+            start["id"] = f"toolu_{secrets.token_hex(12)}"
         self._pieces = [_word(start, self.kind)] if self.kind in {"text", "thinking"} else []
         self._made: ToolCall | None = None
 

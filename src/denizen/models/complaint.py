@@ -23,6 +23,8 @@ _SECRET: Final = 8
 """Characters of a key that deserves the name; local servers are given words like `none`."""
 
 _TRACE: Final = "Traceback (most recent call last)"
+_CONTROL: Final = re.compile(r"[\0-\x08\x0e-\x1a]")
+"""What texts don't hold: the body is compressed, or something else altogether."""
 _TITLE: Final = re.compile(r"<title>(?:\s*\d{3}\b)?([^<]*)", re.IGNORECASE)
 
 _PHRASES: Final = {
@@ -127,7 +129,7 @@ def _parsed(body: bytes) -> Any:
         return decode(_ANYTHING, body)
     except ValueError:
         text = body.decode("utf-8", "replace").strip()
-        return _title(text) if text.startswith("<") else text
+        return _title(text) if text.startswith("<") else "" if _CONTROL.search(text) else text
 
 
 def _read(body: Any) -> Complaint:

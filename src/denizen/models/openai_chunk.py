@@ -6,6 +6,9 @@ import msgspec
 
 from denizen.messages import Usage
 from denizen.models.openai_calls import CallDelta
+from denizen.models.parsing import MOST_TOKENS
+
+_MOST_PAID: Final = 1e9
 
 
 class Part(msgspec.Struct, gc=False):
@@ -36,16 +39,6 @@ class Delta(msgspec.Struct, gc=False):
     extra_content: Any = None
 
 
-class Choice(msgspec.Struct, gc=False):
-    """One of the answers; we only ask for one."""
-
-    index: int = 0
-    delta: Delta | None = None
-    message: Delta | None = None
-    finish_reason: str | None = None
-    error: Any = None
-
-
 class _Details(msgspec.Struct, gc=False):
     cached_tokens: int | None = None
     cache_write_tokens: int | None = None
@@ -70,16 +63,30 @@ class Counts(msgspec.Struct, gc=False):
         details = self.prompt_tokens_details or _Details()
         read = _first(details.cached_tokens, self.cached_tokens, self.prompt_cache_hit_tokens)
         written = _first(details.cache_write_tokens, self.cache_creation_input_tokens)
-        fresh = None if self.prompt_tokens is None else max(0, self.prompt_tokens - (read or 0) - (written or 0))
+        sent = _first(self.prompt_tokens)
+        fresh = None if sent is None else max(0, sent - (read or 0) - (written or 0))
         return Usage(fresh, self._answered(thoughts_extra), read, written, self._paid())
 
     def _answered(self, thoughts_extra: bool) -> int | None:
         thoughts = (self.completion_tokens_details or _Details()).reasoning_tokens if thoughts_extra else 0
-        return None if self.completion_tokens is None else self.completion_tokens + (thoughts or 0)
+        answered = _first(self.completion_tokens)
+        return None if answered is None else answered + (_first(thoughts) or 0)
 
     def _paid(self) -> float | None:
         """US dollars, where a router tells; with the user's own key it tells only its fee."""
-        return float(self.cost) if isinstance(self.cost, int | float) and not self.is_byok else None
+        known = isinstance(self.cost, int | float) and 0 <= self.cost < _MOST_PAID and not self.is_byok
+        return float(self.cost) if known else None
+
+
+class Choice(msgspec.Struct, gc=False):
+    """One of the answers; we only ask for one. Moonshot counts the tokens in it."""
+
+    index: int = 0
+    delta: Delta | None = None
+    message: Delta | None = None
+    finish_reason: str | None = None
+    error: Any = None
+    usage: Counts | None = None
 
 
 class Chunk(msgspec.Struct, gc=False):
@@ -94,7 +101,8 @@ CHUNK: Final = msgspec.json.Decoder(Chunk)
 
 
 def _first(*counts: int | None) -> int | None:
+    """The first that is one."""
     for count in counts:
-        if count is not None:
+        if count is not None and 0 <= count < MOST_TOKENS:
             return count
     return None

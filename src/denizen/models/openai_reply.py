@@ -19,7 +19,19 @@ _STOPS: Final[Mapping[str, StopReason]] = {
     "model_length": "length",
     "content_filter": "refusal",
     "refusal": "refusal",
+    "sensitive": "refusal",
 }
+_BROKEN_OFF: Final = frozenset(
+    {
+        "error",
+        "abort",
+        "network_error",
+        "insufficient_system_resource",
+        "malformed_function_call",
+        "function_call_filter",
+    }
+)
+"""Why DeepSeek, Gemini, Z.ai, vLLM and routers end an answer that isn't whole."""
 _GROWING: Final = frozenset({"text", "summary", "data"})
 
 
@@ -131,9 +143,12 @@ class OpenAIReply:
     def _stop_for(self, choice: Choice, news: list[StreamEvent]) -> None:
         if choice.error is not None:
             raise self._origin.complained(choice.error)
-        if choice.finish_reason == "error":
-            raise self._origin.failure("it broke its answer off", "timeout")
-        self._stop = choice.finish_reason
+        reason = (choice.finish_reason or "").lower().partition(":")[0]
+        if reason in _BROKEN_OFF:
+            told = "" if reason == "error" else f" ({choice.finish_reason})"
+            raise self._origin.failure(f"it broke its answer off{told}", "timeout")
+        self._stop = reason
+        self._usage = choice.usage or self._usage
         self._end(news)
 
     def _note(self, chunk: Chunk, payload: bytes) -> None:

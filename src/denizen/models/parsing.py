@@ -1,6 +1,8 @@
 """Reads JSON that others wrote: fast, then once more with patience for what servers and models get wrong."""
 
+import functools
 import json
+import operator
 import re
 from typing import Any, Final, TypeVar
 
@@ -12,7 +14,13 @@ INVALID_JSON: Final = "invalid_json"
 UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What a decoder raises for bytes that it can't read as they are."""
 
+MOST_TOKENS: Final = 2**48
+"""Of a call: more, or fewer than none, isn't a count."""
+
 _T = TypeVar("_T")
+_STEP: Final = re.compile(r"\.(\w+)|\[(\d+)\]")
+_ODDITIES: Final = 64
+"""How many of them are left out of one event."""
 _HALF_A_PAIR: Final = re.compile(
     r"\\ud[89ab][0-9a-f]{2}(?!\\ud[c-f][0-9a-f]{2})|(?<!\\ud[89ab][0-9a-f]{2})\\ud[c-f][0-9a-f]{2}", re.IGNORECASE
 )
@@ -21,19 +29,37 @@ _HALF_A_PAIR: Final = re.compile(
 def decode(decoder: msgspec.json.Decoder[_T], data: bytes) -> _T:
     """The value. Bytes that aren't UTF-8, control characters and halves of surrogate pairs are put right.
 
+    What is null where something else should be, and counts in `usage` that are none, are as if they weren't there.
     Raises ValueError where it is no JSON of that type.
     """
     try:
         return decoder.decode(data)
     except UNREADABLE:
-        value = _patiently(data.decode("utf-8", "replace"))
-        return msgspec.convert(value, decoder.type, strict=False)
+        value = _patiently(data.decode("utf-8-sig", "replace"))
+    for _ in range(_ODDITIES):
+        try:
+            return msgspec.convert(value, decoder.type, strict=False)
+        except msgspec.ValidationError as error:
+            if not _dropped(value, str(error).rpartition("`$")[2]):
+                raise
+    raise ValueError("too much in it is null")
+
+
+def _dropped(value: Any, path: str) -> bool:
+    """Whether what lies there (`.choices[0].index`) may be left out, and was."""
+    steps = [int(index) if index else name for name, index in _STEP.findall(path)]
+    place = functools.reduce(operator.getitem, steps[:-1], value)
+    if not steps or (place[steps[-1]] is not None and "usage" not in steps):
+        return False
+    del place[steps[-1]]
+    return True
 
 
 def arguments(text: str) -> dict[str, Any]:
-    """The arguments of a call; nothing at all means none."""
+    """The arguments of a call; nothing at all, or null, means none. Some servers encode them twice."""
     try:
         value = _arguments(text) if text.strip() else {}
+        value = _arguments(value) if isinstance(value, str) else {} if value is None else value
     except ValueError:
         return {INVALID_JSON: text}
     return value if isinstance(value, dict) else {INVALID_JSON: text}
