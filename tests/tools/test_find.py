@@ -58,6 +58,18 @@ async def test_nothing_found_says_what_was_not_searched(call: Call) -> None:
     assert result.text == "[nothing matches *.rs]\n[not searched, because git ignores them: 1]"
 
 
+@pytest.mark.usefixtures("tree")
+async def test_a_pattern_may_begin_with_the_workspace(workspace: Path, call: Call) -> None:
+    assert (await call(find, pattern=f"{workspace}/src/*.py")).text == "src/[x].py\nsrc/main.py"
+
+
+@pytest.mark.usefixtures("tree")
+async def test_a_part_of_a_name_that_is_none_says_how_to_find_it(call: Call) -> None:
+    text = (await call(find, pattern="vie")).text
+    assert text.startswith("[nothing matches vie; a part of a name is found by *vie*]")
+    assert (await call(find, pattern="*vie*")).text.startswith("src/app/test/view.py\n")
+
+
 async def test_many_results_come_in_pages(workspace: Path, call: Call) -> None:
     for number in range(MOST + 2):
         (workspace / f"{number:04}").touch()

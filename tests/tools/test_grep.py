@@ -22,6 +22,8 @@ Call = Callable[..., Awaitable[ToolResult]]
 WITH_RG, WITHOUT = grep_tool(os.environ), grep_tool({"PATH": ""})
 needs_rg = pytest.param(WITH_RG, id="rg", marks=pytest.mark.needs("rg"))
 
+NO_FILE = "[no file to search: none is here that `glob` and `type` let in]"
+
 
 @pytest.fixture(params=[needs_rg, pytest.param(WITHOUT, id="own")])
 def grep(request: pytest.FixtureRequest) -> Tool:
@@ -55,6 +57,14 @@ def tree(workspace: Path) -> Path:
         ({"glob": "*.py"}, "src/main.py\n1:import os\nsrc/view.py\n1:import main"),
         ({"glob": "src/v*"}, "src/view.py\n1:import main"),
         ({"glob": "*.{md,rst}"}, "notes.md\n2:import two"),
+        ({"glob": "!*.py"}, "notes.md\n2:import two"),
+        ({"glob": "!src"}, "notes.md\n2:import two"),
+        ({"glob": "!src/m*"}, "notes.md\n2:import two\nsrc/view.py\n1:import main"),
+        ({"glob": "*.rs"}, f"{NO_FILE}\n[not searched, because git ignores them: 1]"),
+        (
+            {"pattern": r"os\n\n", "path": "src"},
+            "[no matches; each line is searched by itself, so none has a line end]",
+        ),
         ({"ignore_case": True, "glob": "view.py"}, "src/view.py\n1:import main\n2:# IMPORT"),
         ({"mode": "files"}, "notes.md\nsrc/main.py\nsrc/view.py"),
         ({"mode": "count", "ignore_case": True}, "notes.md: 1\nsrc/main.py: 1\nsrc/view.py: 2"),
@@ -79,6 +89,12 @@ async def test_what_is_found(args: dict[str, Any], text: str | None, grep: Tool,
             await call(grep, **{"pattern": "import", **args})
     else:
         assert (await call(grep, **{"pattern": "import", **args})).text == text
+
+
+@pytest.mark.parametrize("pattern", ["a\0b", "\ud800", "x" * 200_000], ids=["null", "half a character", "too long"])
+async def test_a_pattern_that_no_program_can_be_given_is_refused(pattern: str, grep: Tool, call: Call) -> None:
+    with pytest.raises(ToolRefused, match="can't be searched for"):
+        await call(grep, pattern=pattern)
 
 
 async def test_separate_places_are_kept_apart(grep: Tool, workspace: Path, call: Call) -> None:
@@ -261,8 +277,8 @@ def answer(tool: Tool, args: dict[str, Any], turn: ToolContext) -> str:
         ({"type": "python"}, "src/main.py\n1:import os\nsrc/view.py\n1:import main"),
         ({"type": "md"}, "notes.md\n2:import two"),
         ({"type": "py", "glob": "v*"}, "src/view.py\n1:import main"),
-        ({"type": "rust"}, "[no matches]\n[not searched, because git ignores them: 1]"),
-        ({"type": "rust", "path": "src/main.py"}, "[no matches]"),
+        ({"type": "rust"}, f"{NO_FILE}\n[not searched, because git ignores them: 1]"),
+        ({"type": "rust", "path": "src/main.py"}, NO_FILE),
         ({"jq": ".matches[1] | [.file, .line, .text]"}, '["src/main.py",1,"import os"]'),
         ({"jq": ".matches", "context": 1, "path": "notes.md"}, '[{"file":"notes.md","line":2,"text":"import two"}]'),
         ({"jq": ".matches[].count", "mode": "count"}, "1\n1\n1"),

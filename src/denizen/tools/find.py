@@ -1,6 +1,8 @@
 """`find`: files and folders by name."""
 
+import re
 import threading
+from collections.abc import Sequence
 from contextlib import closing
 from typing import Annotated
 
@@ -16,6 +18,8 @@ from denizen.tools.function import result, tool
 
 MOST = 500
 """Paths that one call shows."""
+
+_SIGNS = re.compile(r"[*?\[]")
 
 
 @tool(traits=Traits.READS | Traits.REPEATABLE)
@@ -33,7 +37,7 @@ async def find(turn: ToolContext, pattern: str, path: str = ".", start: Annotate
 
 def _find(workspace: Workspace, path: str, asked: tuple[str, int], stop: threading.Event) -> ToolResult:
     pattern, start = asked
-    globs, passed = any_glob(pattern), Passed()
+    globs, passed = any_glob(pattern.removeprefix(f"{workspace.root}/")), Passed()
     found: list[str] = []
     with workspace.at(path) as place:
         folder = place.path
@@ -44,7 +48,11 @@ def _find(workspace: Workspace, path: str, asked: tuple[str, int], stop: threadi
                 if len(found) == start + MOST:
                     break
     shown = found[start - 1 : start - 1 + MOST]
-    text = "\n".join(shown) or f"[nothing {'more ' if found else ''}matches {pattern}]"
+    text = "\n".join(shown) or f"[nothing {'more ' if found else ''}matches {pattern}{_hint(pattern, found)}]"
     if len(found) == start + MOST:
         text += f"\n[there is more; to go on: find with start={start + MOST}]"
     return result(text + passed.notes(nothing_found=not found), path=folder, pattern=pattern, found=len(shown))
+
+
+def _hint(pattern: str, found: Sequence[str]) -> str:
+    return "" if found or _SIGNS.search(pattern) else f"; a part of a name is found by *{pattern.strip('/')}*"

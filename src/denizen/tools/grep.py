@@ -61,7 +61,7 @@ def grep_tool(environ: Mapping[str, str], *, seconds: float = SECONDS) -> Tool:
         most = FILTERED if jq else 1
         query = Query(pattern, ignore_case, most=1 if mode == "files" else start + most * MOST, count=mode == "count")
         passed, stop = Passed(), threading.Event()
-        page = _Page(Workspace.of(turn), mode, context, start, stop, type, most)
+        page = _Page(Workspace.of(turn), mode, context, start, stop, type, most, _hint(pattern))
         with closing(candidates(page.workspace, path, glob, passed, stop)) as batches:
             try:
                 async with asyncio.timeout(seconds):
@@ -75,10 +75,16 @@ def grep_tool(environ: Mapping[str, str], *, seconds: float = SECONDS) -> Tool:
     return grep
 
 
+def _hint(pattern: str) -> str:
+    """What is worth knowing where nothing matches."""
+    return "; each line is searched by itself, so none has a line end" if "\n" in pattern or "\\n" in pattern else ""
+
+
 async def _search(searcher: Searcher, query: Query, batches: Iterator[Sequence[str]], page: "_Page") -> None:
     command = await searcher.command(query)
     while not page.full and (batch := await in_thread(page.stop, next, batches, ())):
         batch = _of_type(page.type, batch) if page.type else batch
+        page.searched += len(batch)
         hits = await searcher.search(command, page.workspace.root, batch) if batch else {}
         await in_thread(page.stop, page.add, [(address, hits[address]) for address in batch if address in hits])
 
@@ -100,6 +106,8 @@ class _Page:
     stop: threading.Event
     type: str = ""
     times: int = 1
+    hint: str = ""
+    searched: int = 0
     seen: int = 0
     shown: int = 0
     full: bool = False
@@ -146,8 +154,14 @@ class _Page:
 
     def text(self) -> str:
         """The rows, and how to see what they leave out."""
-        lines = self.rows or ["[no more matches]" if self.seen else "[no matches]"]
-        return "\n".join([*lines, *self.notes()])
+        return "\n".join([*(self.rows or [self._nothing()]), *self.notes()])
+
+    def _nothing(self) -> str:
+        if self.seen:
+            return "[no more matches]"
+        if self.searched or self.late:
+            return f"[no matches{self.hint}]"
+        return "[no file to search: none is here that `glob` and `type` let in]"
 
     def notes(self) -> list[str]:
         """Why that isn't all."""

@@ -5,6 +5,7 @@ import stat
 import threading
 from collections.abc import Generator, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 
 from denizen.errors import ToolRefused
 from denizen.tools.files.glob import Glob, any_glob
@@ -17,6 +18,20 @@ BATCH = 60_000
 """Characters of file names that one process is told."""
 LARGEST = 200_000_000
 """Bytes of a file that is searched: all of it may be one line, which is held in memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """The files that fit one of the patterns; `but`: those that don't, and aren't in a folder that does."""
+
+    globs: Sequence[Glob]
+    but: bool
+
+    def takes(self, names: Sequence[str]) -> bool:
+        if not self.but:
+            return any(glob.matches(names, is_folder=False) for glob in self.globs)
+        entries = [names[:length] for length in range(1, len(names) + 1)]
+        return not any(glob.matches(entry, is_folder=entry != names) for glob in self.globs for entry in entries)
 
 
 def candidates(
@@ -34,12 +49,12 @@ def candidates(
                 raise ToolRefused(f"{place.path} is too large to search ({size(found.st_size)})")
             yield [top]
             return
-    globs = any_glob(glob) if glob else [Glob("*")]
+    wanted = _Wanted(any_glob(glob.removeprefix("!")) if glob else [Glob("*")], but=glob.startswith("!"))
     batch: list[str] = []
     length = 0
     with closing(walk(workspace, path, passed, stop)) as entries:
         for entry in entries:
-            if entry.is_file and any(one.matches(entry.names, is_folder=False) for one in globs):
+            if entry.is_file and wanted.takes(entry.names):
                 if why := _unsearchable(entry):
                     passed.unread.append(f"{path_below(top.removeprefix('./'), entry.names)} ({why})")
                     continue

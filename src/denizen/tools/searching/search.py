@@ -19,6 +19,9 @@ from denizen.errors import ToolRefused
 Hit = tuple[int, int]
 """A line number, and the column (in bytes, from 1) of the first match in the line; 0 where lines are only counted."""
 
+MOST_PATTERN = 30_000
+"""Characters of a pattern."""
+_LONE = re.compile("[\ud800-\udfff]")
 _HIT = re.compile(rb"([^\0]+)\0(\d+)(?::(\d+))?[^\n]*\n")
 _RG = (
     *("--no-config", "--no-messages", "--color=never"),
@@ -38,6 +41,10 @@ class Query:
 
     def __post_init__(self) -> None:
         """Raises ToolRefused for a pattern that isn't one, or not the one it seems to be."""
+        if "\0" in self.pattern or len(self.pattern) > MOST_PATTERN or _LONE.search(self.pattern):
+            raise ToolRefused(
+                f"{self.pattern[:40]!r} can't be searched for: at most {MOST_PATTERN:,} characters, and no \\0"
+            )
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
