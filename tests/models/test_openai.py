@@ -433,6 +433,26 @@ async def test_reasoning_details_go_back_whole_to_their_provider(loopback_openai
     assert "reasoning_details" not in (await sent(loopback_openai, asked, "openai"))["messages"][1]
 
 
+ENCRYPTED = [
+    {"type": "reasoning.encrypted", "data": "one", "id": "c1", "index": 0},
+    {"type": "reasoning.encrypted", "data": "two", "id": "c2", "index": 0},
+]
+SUMMARIES = [{"type": "reasoning.summary", "summary": "One."}, {"type": "reasoning.summary", "summary": "Two."}]
+
+
+async def test_details_with_ids_of_their_own_stay_apart(loopback_openai: LoopbackOpenAI) -> None:
+    chunks = [delta(content="x", reasoning_details=[each]) for each in ENCRYPTED]
+    message = await received(loopback_openai, *chunks, STOP, provider="openrouter")
+    assert message.content[0] == Opaque("openrouter", {"reasoning_details": ENCRYPTED})
+
+
+async def test_details_of_an_answer_in_one_piece_are_not_put_together(loopback_openai: LoopbackOpenAI) -> None:
+    choice = {"message": {"content": "x", "reasoning_details": SUMMARIES}, "finish_reason": "stop"}
+    loopback_openai.send(json.dumps({"choices": [choice]}).encode(), content_type="application/json")
+    message = answer(await call(model(loopback_openai, "openrouter"), request(stream=False)))
+    assert message.content == [Opaque("openrouter", {"reasoning_details": SUMMARIES}), Text("x")]
+
+
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "in one piece"])
 async def test_what_came_with_a_call_goes_back_with_it(loopback_openai: LoopbackOpenAI, *, stream: bool) -> None:
     extra = {"extra_content": {"google": {"thought_signature": "c2ln"}}}

@@ -47,7 +47,7 @@ class OpenAIReply:
         self._parts: list[Text | Thinking | Call] = []
         self._kind: type[Text | Thinking] = Text
         self._pieces: list[str] = []
-        self._details: dict[tuple[Any, Any], dict[str, Any]] = {}
+        self._details: list[dict[str, Any]] = []
         self._extra: Any = None
         self._stop: str | None = None
         self._refused = False
@@ -77,6 +77,8 @@ class OpenAIReply:
             raise self._origin.failure("its answer is empty", "timeout")
         for choice in chunk.choices:
             self._add(choice, [])
+            if choice.message and not choice.index and isinstance(choice.message.reasoning_details, list):
+                self._details = choice.message.reasoning_details  # whole already
         self._stop = self._stop or "stop"
 
     def message(self) -> AssistantMessage:
@@ -87,7 +89,7 @@ class OpenAIReply:
         for part in self._parts:
             content.extend(part.parts(provider) if isinstance(part, Call) else (part,))
         if self._details or self._extra:
-            fields = {"reasoning_details": [*self._details.values()], "extra_content": self._extra}
+            fields = {"reasoning_details": self._details, "extra_content": self._extra}
             content.insert(0, Opaque(provider, {name: value for name, value in fields.items() if value}))
         usage = self._usage.usage(thoughts_extra=self._thoughts_extra)
         return AssistantMessage(content, self._origin.model, usage, self._reason())
@@ -190,7 +192,9 @@ class OpenAIReply:
         for detail in details if isinstance(details, list) else ():
             if not isinstance(detail, dict):
                 continue
-            kept = self._details.setdefault((detail.get("type"), detail.get("index")), {})
+            kept = next((each for each in reversed(self._details) if _goes_on(each, detail)), None)
+            if kept is None:
+                self._details.append(kept := {})
             for name, value in detail.items():
                 grows = name in _GROWING and isinstance(kept.get(name), str) and isinstance(value, str)
                 kept[name] = kept[name] + value if grows else kept.get(name) if value is None else value
@@ -212,3 +216,9 @@ class OpenAIReply:
         reason = "refusal" if self._refused else _STOPS.get(self._stop or "", "end")
         called = any(isinstance(part, Call) for part in self._parts)
         return "tool_calls" if called and reason == "end" else reason
+
+
+def _goes_on(kept: dict[str, Any], piece: dict[str, Any]) -> bool:
+    """Whether it is a piece of that detail; only the first may say its id."""
+    same = piece.get("id") is None or kept.get("id") in (None, piece["id"])
+    return same and all(kept.get(name) == piece.get(name) for name in ("type", "index"))
