@@ -194,7 +194,7 @@ class OpenAIReply:
                 continue
             kept = next((each for each in reversed(self._details) if _goes_on(each, detail)), None)
             if kept is None:
-                self._details.append(detail)
+                self._details.append({**detail})
                 continue
             for name, value in detail.items():
                 grows = name in _GROWING and isinstance(kept.get(name), str) and isinstance(value, str)
