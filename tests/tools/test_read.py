@@ -1,5 +1,6 @@
 """`read`: text by lines, images, and what is neither."""
 
+import subprocess
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -73,9 +74,13 @@ async def test_what_it_shows_stays_below_the_engines_limit(workspace: Path, call
     assert f"read wide.txt start={shown + 1}]" in result.text
 
 
-async def test_a_very_long_line_is_cut(workspace: Path, call: Call) -> None:
-    (workspace / "min.js").write_text("x" * 5_000_000 + "\nnext\n")
-    assert (await call(read, path="min.js")).text == f"1\t{'x' * 2000}… [the line goes on]\n2\tnext"
+async def test_a_very_long_line_is_cut_and_how_to_get_the_rest_is_told(workspace: Path, call: Call) -> None:
+    (workspace / "a b.js").write_text("first\n" + "x" * 2000 + "y" * 5_000_000 + "\nnext\n")
+    shown, _, note = (await call(read, path="a b.js")).text.rpartition("\n")
+    assert shown == f"1\tfirst\n2\t{'x' * 2000}… [the line goes on]\n3\tnext"
+    command = note.removeprefix("[the rest of line 2 with bash: ").removesuffix("]")
+    rest = subprocess.run(["bash", "-c", command], cwd=workspace, capture_output=True, check=True, text=True).stdout
+    assert rest == "y" * 5_000_000 + "\n"
 
 
 async def test_only_the_asked_range_of_a_huge_file_is_read(workspace: Path, call: Call) -> None:

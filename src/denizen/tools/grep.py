@@ -61,7 +61,7 @@ def grep_tool(environ: Mapping[str, str], *, seconds: float = SECONDS) -> Tool:
         most = FILTERED if jq else 1
         query = Query(pattern, ignore_case, most=1 if mode == "files" else start + most * MOST, count=mode == "count")
         passed, stop = Passed(), threading.Event()
-        page = _Page(Workspace.of(turn), mode, context, start, stop, type, most, _hint(pattern))
+        page = _Page(Workspace.of(turn), mode, context, start, stop, type, most, _hint(pattern), bool(glob or type))
         with closing(candidates(page.workspace, path, glob, passed, stop)) as batches:
             try:
                 async with asyncio.timeout(seconds):
@@ -107,6 +107,7 @@ class _Page:
     type: str = ""
     times: int = 1
     hint: str = ""
+    narrowed: bool = False
     searched: int = 0
     seen: int = 0
     shown: int = 0
@@ -159,9 +160,9 @@ class _Page:
     def _nothing(self) -> str:
         if self.seen:
             return "[no more matches]"
-        if self.searched or self.late:
-            return f"[no matches{self.hint}]"
-        return "[no file to search: none is here that `glob` and `type` let in]"
+        if self.narrowed and not self.searched and not self.late:
+            return "[no file to search: none is here that `glob` and `type` let in]"
+        return f"[no matches{self.hint}]"
 
     def notes(self) -> list[str]:
         """Why that isn't all."""

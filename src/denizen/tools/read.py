@@ -3,6 +3,7 @@
 import io
 import os
 import re
+import shlex
 import threading
 from typing import Annotated, Any
 
@@ -85,13 +86,14 @@ def _show(
     if end and end < start:
         raise ToolRefused(f"`end` ({end}) is before `start` ({start})")
     shown: list[str] = []
-    number = chars = 0
+    number = chars = long = 0
     more = False
     lines = lines_of(text, LONGEST_LINE, stop)
     for number, (line, cut) in enumerate(lines, 1):
         if number < start:
             continue
         shown.append(f"{number}\t{line}" + ("… [the line goes on]" if cut else ""))
+        long = long or (number if cut else 0)
         chars += len(line)
         full = len(shown) == MOST_LINES or chars > MOST_CHARS
         if number == end or full:
@@ -100,7 +102,10 @@ def _show(
     if not shown and (number or start > 1):
         raise ToolRefused(f"{path} has {number} lines; there is none from {start} to {end or 'the end'}")
     note = f"\n[{size(length)} in all, this was up to line {number}; to go on: read {path} start={number + 1}]"
-    return _result(shown, note if more else "", path=path, start=start, lines=len(shown), bytes=length)
+    rest = f"\n[the rest of line {long} with bash: sed -n {long}p {shlex.quote(path)} | cut -c{LONGEST_LINE + 1}-]"
+    return _result(
+        shown, (rest if long else "") + (note if more else ""), path=path, start=start, lines=len(shown), bytes=length
+    )
 
 
 def _result(shown: list[str], note: str, **details: Any) -> ToolResult:
