@@ -398,6 +398,21 @@ async def test_calls_without_ids_are_given_one(loopback_openai: LoopbackOpenAI) 
     assert first.id != second.id
 
 
+@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "in one piece"])
+async def test_calls_with_the_same_id_are_two(loopback_openai: LoopbackOpenAI, *, stream: bool) -> None:
+    functions = [{"name": "read", "arguments": '{"a": 1}'}, {"name": "grep", "arguments": '{"b": 2}'}]
+    calls = [{"id": "c", "function": function} for function in functions]
+    if stream:
+        loopback_openai.send(
+            *events(*(piece(**each["function"], id="c", index=n) for n, each in enumerate(calls)), STOP)
+        )
+    else:
+        choice = {"message": {"tool_calls": calls}, "finish_reason": "tool_calls"}
+        loopback_openai.send(json.dumps({"choices": [choice]}).encode(), content_type="application/json")
+    message = answer(await call(model(loopback_openai), request(stream=stream)))
+    assert message.tool_calls == [ToolCall("c", "read", {"a": 1}), ToolCall("c", "grep", {"b": 2})]
+
+
 async def test_name_repeated_without_an_id_goes_on_with_the_call(loopback_openai: LoopbackOpenAI) -> None:
     pieces = [piece('{"a"', index=0, name="read"), piece(": 1}", index=0, name="read")]
     [only] = (await received(loopback_openai, *pieces, STOP)).tool_calls

@@ -52,9 +52,10 @@ class Call:
 
     def takes(self, delta: CallDelta) -> bool:
         """Whether the piece belongs here."""
+        elsewhere = delta.index != self._index and delta.index is not None
         if delta.id and self._said_id:
-            return delta.id == self._said_id
-        if delta.index != self._index and delta.index is not None:
+            return delta.id == self._said_id and not elsewhere
+        if elsewhere:
             return False
         named = delta.function and delta.function.name
         return bool(delta.id) or not (named and self._whole())

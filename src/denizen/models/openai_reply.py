@@ -76,9 +76,7 @@ class OpenAIReply:
         if not chunk.choices:
             raise self._origin.failure("its answer is empty", "timeout")
         for choice in chunk.choices:
-            self._add(choice, [])
-            if choice.message and not choice.index and isinstance(choice.message.reasoning_details, list):
-                self._details = choice.message.reasoning_details  # whole already
+            self._take_whole(choice)
         self._stop = self._stop or "stop"
 
     def message(self) -> AssistantMessage:
@@ -132,6 +130,15 @@ class OpenAIReply:
                 self._grow(delta, news)
         if choice.finish_reason or choice.error is not None:
             self._stop_for(choice, news)
+
+    def _take_whole(self, choice: Choice) -> None:
+        """An answer in one piece, of which nothing is to be put together."""
+        said = choice.message or Delta()
+        for place, call in enumerate(said.tool_calls or ()):
+            call.index = place
+        self._add(choice, [])
+        if isinstance(said.reasoning_details, list) and not choice.index:
+            self._details = said.reasoning_details
 
     def _grow(self, delta: Delta, news: list[StreamEvent]) -> None:
         for piece in delta.tool_calls or ():
