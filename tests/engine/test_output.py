@@ -1,6 +1,9 @@
 """Typed answers."""
 
+from typing import Any, Literal
+
 import msgspec
+import pydantic
 import pytest
 from tests.engine.conftest import MakeAgent
 from tests.engine.scene import requests_of, say
@@ -14,6 +17,19 @@ class City(msgspec.Struct):
     """A city and how many live there."""
 
     name: str
+    people: int
+
+
+class Street(pydantic.BaseModel):
+    """A street of a city."""
+
+    name: str = pydantic.Field(min_length=3)
+    city: "Town | None" = None
+
+
+class Town(pydantic.BaseModel):
+    """A smaller city."""
+
     people: int
 
 
@@ -65,3 +81,49 @@ async def test_a_schema_that_is_none_is_refused(agent_of: MakeAgent) -> None:
 async def test_plain_types_work_as_well(agent_of: MakeAgent) -> None:
     agent = agent_of(say("[1, 2, 3]"))
     assert (await run_agent("numbers", agent=agent, output=list[int])).output == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("kind", "reply", "value"),
+    [
+        (Street, '{"name": "Via Appia", "city": {"people": 3}}', Street(name="Via Appia", city=Town(people=3))),
+        (list[Town], '[{"people": 3}]', [Town(people=3)]),
+        (Street | Town, '{"people": 3}', Town(people=3)),
+    ],
+)
+async def test_models_of_pydantic_are_types_too(agent_of: MakeAgent, kind: Any, reply: str, value: Any) -> None:
+    assert (await run_agent("which?", agent=agent_of(say(reply)), output=kind)).output == value
+
+
+async def test_what_is_wrong_with_a_model_of_pydantic_is_told_in_one_line(agent_of: MakeAgent) -> None:
+    agent = agent_of(say('{"name": "A"}'), say('{"name": "A1a", "city": {"people": "few"}}'), say('{"name": "A1a"}'))
+    assert (await run_agent("which?", agent=agent, output=Street)).output == Street(name="A1a")
+    first, second = (request.messages[-1].text for request in requests_of(agent)[1:])
+    assert "String should have at least 3 characters - at `$.name`" in first
+    assert "unable to parse string as an integer - at `$.city.people`" in second
+    assert "http" not in first
+
+
+@pytest.mark.parametrize(
+    ("kind", "reply", "value"),
+    [
+        (str, "Rome, I think.", "Rome, I think."),
+        (str, '"Rome"', "Rome"),
+        (str, "42", "42"),
+        (Literal["yes", "no"], "yes", "yes"),
+        (int | str, "42", 42),
+    ],
+)
+async def test_words_need_no_quotes(agent_of: MakeAgent, kind: Any, reply: str, value: Any) -> None:
+    assert (await run_agent("which?", agent=agent_of(say(reply)), output=kind)).output == value
+
+
+async def test_words_without_quotes_are_no_json_where_a_schema_asks_for_that(agent_of: MakeAgent) -> None:
+    agent = agent_of(say("Rome"), say('"Rome"'))
+    result = await run_agent("which?", agent=agent, output={"type": "string"})
+    assert (result.output, result.iterations) == ("Rome", 2)
+
+
+async def test_a_type_that_json_cannot_say_is_refused_by_its_name(agent_of: MakeAgent) -> None:
+    with pytest.raises(TypeError, match="Agent"):
+        await run_agent("which?", agent=agent_of(say("1")), output=type(agent_of()))

@@ -1,11 +1,14 @@
 """`@tool`: what a function becomes, what the model is told of it, and how its arguments are checked."""
 
 import asyncio
+import functools
 import threading
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
+import pydantic
 import pytest
 
 from denizen.errors import ToolRefused
@@ -19,6 +22,11 @@ Call = Callable[..., Awaitable[ToolResult]]
 class Stop(msgspec.Struct):
     title: str
     minutes: int = 5
+
+
+class Guest(pydantic.BaseModel):
+    name: str
+    age: int = pydantic.Field(default=18, ge=0, description="In years")
 
 
 @tool(traits=Traits.READS, shell_names=("trip",))
@@ -141,6 +149,11 @@ async def test_a_long_wrong_value_is_cut_in_the_message(call: Call) -> None:
         (None, [Text("null")]),
         ([], [Text("[]")]),
         ([Text("see"), Image("image/png", b"\x89")], [Text("see"), Image("image/png", b"\x89")]),
+        (("see", Image("image/png", b"\x89")), [Text("see"), Image("image/png", b"\x89")]),
+        (Image("image/png", b"\x89"), [Image("image/png", b"\x89")]),
+        (Text("see"), [Text("see")]),
+        ({"at": Path("a/b")}, [Text('{"at":"a/b"}')]),
+        ([Guest(name="Ann")], [Text('[{"name":"Ann","age":18}]')]),
         (ToolResult("other", "other", [Text("own")]), [Text("own")]),
     ],
 )
@@ -212,3 +225,100 @@ def test_a_function_that_a_model_could_not_use_is_refused_at_once() -> None:
             tool(function)
     with pytest.raises(TypeError, match="can't name a tool"):
         tool(name="Not a name")(plan_trip.function)
+
+
+async def test_a_parameter_may_be_a_model_of_pydantic(call: Call) -> None:
+    @tool
+    async def invite(guest: Guest, others: list[Guest] = []) -> str:  # noqa: B006
+        """Invite them."""
+        return f"{guest!r} and {len(others)}"
+
+    schema = invite.schema.parameters["properties"]["guest"]
+    assert schema["properties"]["age"] == {"type": "integer", "minimum": 0, "default": 18, "description": "In years"}
+    assert schema["required"] == ["name"]
+    assert (await call(invite, guest={"name": "Ann"})).text == "Guest(name='Ann', age=18) and 0"
+    assert (await call(invite, guest='{"name": "Ann"}', others=[{"name": "Bo"}])).text.endswith("and 1")
+    with pytest.raises(ToolRefused, match=r"`guest` must be object, .*greater than or equal to 0 - at `\$\.age`"):
+        await call(invite, guest={"name": "Ann", "age": -1})
+
+
+async def test_what_pydantic_says_of_a_parameter_holds(call: Call) -> None:
+    @tool
+    async def wait(minutes: Annotated[int, pydantic.Field(ge=1, description="How long")]) -> str:
+        """Wait."""
+        return f"{minutes}"
+
+    assert wait.schema.parameters["properties"]["minutes"] == {
+        "type": "integer",
+        "minimum": 1,
+        "description": "How long",
+    }
+    with pytest.raises(ToolRefused, match="`minutes`"):
+        await call(wait, minutes=0)
+
+
+async def test_a_parameter_may_be_a_path_and_described_where_it_stands(call: Call) -> None:
+    @tool
+    async def show(file: Annotated[Path, "Where it is"]) -> str:
+        """Show it."""
+        return file.name
+
+    assert show.schema.parameters["properties"]["file"] == {"type": "string", "description": "Where it is"}
+    assert (await call(show, file="a/b.txt")).text == "b.txt"
+
+
+async def test_a_bound_method_is_a_function_as_well(call: Call) -> None:
+    class Shop:
+        stock = 7
+
+        def left(self) -> int:
+            """How many are left."""
+            return self.stock
+
+    assert (await call(tool(Shop().left))).text == "7"
+    with pytest.raises(TypeError, match=r"left\(\): self .*tool\(object\.method\)"):
+        tool(Shop.left)
+    with pytest.raises(TypeError, match="neither a function nor a method"):
+        tool(functools.partial(Shop.left, Shop()))
+
+
+async def test_a_plain_function_may_stand_around_an_async_one(call: Call) -> None:
+    async def left() -> int:
+        """How many are left."""
+        return 7
+
+    @functools.wraps(left)
+    def counted(*args: Any) -> Any:
+        return left(*args)
+
+    assert (await call(tool(counted))).text == "7"
+
+
+@pytest.mark.parametrize(("left", "told"), [(StopIteration(), "StopIteration"), (SystemExit(3), "SystemExit 3")])
+async def test_a_plain_function_that_ends_strangely_only_fails(left: BaseException, told: str, call: Call) -> None:
+    @tool
+    def strange() -> str:
+        """End strangely, as next() does on nothing and a program's main()."""
+        raise left
+
+    with pytest.raises(RuntimeError, match=f"^{told}$"):
+        await asyncio.wait_for(call(strange), 30)
+
+
+async def test_an_answer_without_a_json_form_is_told_by_its_type(call: Call) -> None:
+    @tool
+    def numbers() -> Any:
+        """Count."""
+        return (number for number in range(3))
+
+    with pytest.raises(TypeError, match="the type generator has no JSON form"):
+        await call(numbers)
+
+
+def test_a_parameter_of_a_type_that_json_cannot_say_is_named() -> None:
+    def meet(other: threading.Thread) -> str:
+        """Meet it."""
+        return other.name
+
+    with pytest.raises(TypeError, match=r"meet\(\): other: Thread can't be asked for"):
+        tool(meet)

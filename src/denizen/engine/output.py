@@ -1,23 +1,27 @@
 """Typed answers: asking for them, and checking what came."""
 
 import json
+from contextlib import suppress
 from typing import Any
 
 import msgspec
 
 from denizen.errors import ConfigError, OutputError
+from denizen.typed import Typed
 
 TRIES = 3
 """How often the model may answer before the turn fails."""
 
 
 class Output:
-    """What the final answer must be: a type that msgspec knows, or a JSON schema."""
+    """What the final answer must be: a type that msgspec or pydantic knows, or a JSON schema.
+
+    Raises TypeError for any other type, ConfigError for what is no schema.
+    """
 
     def __init__(self, kind: Any) -> None:
-        self._kind = kind
-        self.schema = kind if isinstance(kind, dict) else _schema_of(kind)
-        self._check = _checker(kind) if isinstance(kind, dict) else None
+        self._kind = _Schema(kind) if isinstance(kind, dict) else Typed(kind)
+        self.schema = _without_detour(self._kind.schema)
 
     def request(self) -> str:
         """The words that ask the model for it."""
@@ -30,19 +34,36 @@ class Output:
         """The typed answer. Raises OutputError with words for the model where it isn't one."""
         text = _unfenced(reply)
         try:
-            if self._check is None:
-                return msgspec.json.decode(text, type=self._kind)
-            value = msgspec.json.decode(text)
-            self._check(value)
-        except (msgspec.DecodeError, ValueError, RecursionError) as wrong:
+            return self._valid(text)
+        except (ValueError, RecursionError) as wrong:
             raise OutputError(f"the answer isn't what was asked for: {wrong}. It begins: {text[:80]!r}") from wrong
+
+    def _valid(self, text: str) -> Any:
+        try:
+            return self._kind.read(msgspec.json.decode(text))
+        except ValueError:
+            if isinstance(self._kind, Typed):
+                with suppress(ValueError):  # words without quotes, where words are asked for
+                    return self._kind.read(text)
+            raise
+
+
+class _Schema:
+    """A JSON schema in place of a type."""
+
+    def __init__(self, schema: dict[str, Any]) -> None:
+        self.schema = schema
+        self._check = _checker(schema)
+
+    def read(self, value: Any) -> Any:
+        self._check(value)
         return value
 
 
-def _schema_of(kind: Any) -> dict[str, Any]:
-    schema = msgspec.json.schema(kind)
+def _without_detour(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a type with a name, without `$ref`: providers want an object there."""
     name = schema.get("$ref", "").removeprefix("#/$defs/")
-    if not name:
+    if name not in schema.get("$defs", {}):
         return schema
     inner = schema["$defs"][name]
     others = schema["$defs"] if "#/$defs/" in json.dumps(schema["$defs"]) else {}

@@ -9,9 +9,10 @@ from typing import Any, overload
 
 import msgspec
 
-from denizen.messages import Image, Text, ToolResult, UserPart
+from denizen.messages import Text, ToolResult, UserPart
 from denizen.ports import Schema, ToolContext, Traits
 from denizen.tools.schema import Signature, read_signature
+from denizen.typed import plain
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
@@ -33,13 +34,20 @@ class FunctionTool:
         checked = self.signature.check(self.name, args)
         if self.signature.context:
             checked[self.signature.context] = turn
-        if self.awaited:
-            value = await self.function(**checked)
-        else:
-            value = await asyncio.to_thread(self.function, **checked)
+        value = await (self.function(**checked) if self.awaited else self._in_thread(checked))
         if isinstance(value, ToolResult):
             return msgspec.structs.replace(value, call_id=turn.call_id, name=self.name)
         return ToolResult(turn.call_id, self.name, _content(value))
+
+    async def _in_thread(self, args: dict[str, Any]) -> Any:
+        value = await asyncio.to_thread(self._call, args)
+        return await value if inspect.isawaitable(value) else value  # a plain function may stand around an async one
+
+    def _call(self, args: dict[str, Any]) -> Any:
+        try:
+            return self.function(**args)
+        except (StopIteration, SystemExit) as left:  # no future can carry the one; the other would end the program
+            raise RuntimeError(f"{type(left).__name__} {left}".rstrip()) from left
 
 
 def result(text: str, **details: Any) -> ToolResult:
@@ -65,14 +73,16 @@ def tool(
 
     The model is told the docstring's first paragraph and, of each parameter, its type and its line in the docstring's
     `Args:` section. A parameter annotated `ToolContext` is filled in and not told. The function may be async; a plain
-    one runs in a thread, which a cancelled turn leaves behind. It returns a string, a list of parts (Text, Image),
-    a ToolResult, or anything that has a JSON form, and raises ToolRefused for what can't be done. Without `traits`
-    its calls run one at a time, never again after a crash, and as the policy says.
+    one runs in a thread, which a cancelled turn leaves behind. It returns a string, a part (Text, Image) or a list of
+    them, a ToolResult, or anything that has a JSON form, and raises ToolRefused for what can't be done. Without
+    `traits` its calls run one at a time, never again after a crash, and as the policy says.
 
     Raises TypeError for a function without a docstring, or with a parameter that can't be given by name and type.
     """
 
     def made(function: Callable[..., Any]) -> FunctionTool:
+        if not inspect.isroutine(function):
+            raise TypeError(f"{function!r} can't be a tool: it is neither a function nor a method")
         signature = read_signature(function)
         called = name or function.__name__
         if not _NAME.fullmatch(called):
@@ -85,6 +95,13 @@ def tool(
 
 
 def _content(value: Any) -> list[UserPart]:
-    if isinstance(value, list) and value and all(isinstance(part, (Text, Image)) for part in value):
-        return value
-    return [Text(value if isinstance(value, str) else msgspec.json.encode(value).decode())]
+    if isinstance(value, UserPart):
+        return [value]
+    items: Sequence[Any] = value if isinstance(value, (list, tuple)) else ()
+    if any(isinstance(part, UserPart) for part in items):
+        return [part if isinstance(part, UserPart) else Text(_said(part)) for part in items]
+    return [Text(_said(value))]
+
+
+def _said(value: Any) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value, enc_hook=plain).decode()

@@ -13,6 +13,7 @@ import msgspec
 
 from denizen.errors import ToolRefused
 from denizen.ports import ToolContext
+from denizen.typed import Typed
 
 _ARGS = re.compile(r"^Args:\n(?P<body>(?:[ \t]+\S.*\n?|[ \t]*\n)*)", re.MULTILINE)
 _ARG = re.compile(r"^ {4}(?P<name>\w+)(?: \(.*?\))?: *(?P<text>.*(?:\n {5,}\S.*)*)", re.MULTILINE)
@@ -22,10 +23,10 @@ _MOST_SHOWN = 60
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One argument of a tool: its type, as a schema too, and its default (`inspect.Parameter.empty`: it has none)."""
+    """One argument of a tool: its type, the schema of it, and its default (`inspect.Parameter.empty`: it has none)."""
 
     name: str
-    type: Any
+    type: Typed
     schema: dict[str, Any]
     default: Any
 
@@ -65,7 +66,7 @@ class Signature:
                 continue
             try:
                 checked[name] = _convert(args[name], parameter.type)
-            except msgspec.ValidationError as error:
+            except ValueError as error:
                 if args[name] is not None or parameter.required:
                     wrong.append(f"`{name}` must be {_expected(parameter)}, not {_shown(args[name])} ({error})")
         if wrong:
@@ -102,9 +103,11 @@ def read_signature(function: Callable[..., Any]) -> Signature:
             context = name
             continue
         if name not in hints or parameter.kind not in {parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY}:
-            raise TypeError(f"{function.__name__}(): {name} must be an annotated parameter that can be given by name")
-        schema = _parameter_schema(hints[name], parameter.default, docs.pop(name, ""))
-        parameters[name] = Parameter(name, hints[name], schema, parameter.default)
+            bound = " (of a method, make the bound one a tool: tool(object.method))" if name in {"self", "cls"} else ""
+            raise TypeError(
+                f"{function.__name__}(): {name} must be an annotated parameter that can be given by name{bound}"
+            )
+        parameters[name] = _parameter(function, parameter, hints[name], docs.pop(name, "") or _annotated(hints[name]))
     if docs:
         raise TypeError(f"{function.__name__}(): its docstring describes {', '.join(docs)}, which it doesn't take")
     return Signature(" ".join(doc.partition("\n\n")[0].split()), parameters, context)
@@ -116,13 +119,26 @@ def _argument_docs(doc: str) -> dict[str, str]:
     return {match["name"]: " ".join(match["text"].split()) for match in found}
 
 
-def _parameter_schema(kind: Any, default: Any, doc: str) -> dict[str, Any]:
-    (schema,), parts = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")
-    schema = _compact(schema, parts, ())
+def _annotated(kind: Any) -> str:
+    """The words of `Annotated[str, "its name"]`."""
+    return next((said for said in getattr(kind, "__metadata__", ()) if isinstance(said, str)), "")
+
+
+def _parameter(function: Callable[..., Any], parameter: inspect.Parameter, kind: Any, doc: str) -> Parameter:
+    try:
+        typed = Typed(kind)
+    except TypeError as wrong:
+        raise TypeError(f"{function.__name__}(): {parameter.name}: {wrong}") from wrong
+    return Parameter(parameter.name, typed, _parameter_schema(typed, parameter.default, doc), parameter.default)
+
+
+def _parameter_schema(typed: Typed, default: Any, doc: str) -> dict[str, Any]:
+    schema = {key: value for key, value in typed.schema.items() if key != "$defs"}
+    schema = _compact(schema, typed.schema.get("$defs", {}), ())
     if default is None:
         schema = _without_null(schema)
     elif default is not inspect.Parameter.empty and default not in (False, "", [], {}):
-        schema = {**schema, "default": msgspec.to_builtins(default)}
+        schema = {**schema, "default": typed.plain(default)}
     return {**schema, "description": doc} if doc else schema
 
 
@@ -134,7 +150,9 @@ def _compact(schema: Any, parts: dict[str, Any], inside: tuple[str, ...]) -> Any
         return schema
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
-        return {"type": "object"} if name in inside else _compact(parts[name], parts, (*inside, name))
+        beside = {key: value for key, value in schema.items() if key != "$ref"}
+        meant = {"type": "object"} if name in inside else _compact(parts[name], parts, (*inside, name))
+        return {**meant, **beside}
     kept = {key: value for key, value in schema.items() if key != "title" or isinstance(value, dict)}
     if isinstance(schema.get("enum"), list) and all(isinstance(value, str) for value in schema["enum"]):
         kept = {"type": "string", **kept}  # some providers refuse an enum without a type
@@ -147,14 +165,14 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
     return {**rest, **kinds[0]} if len(kinds) == 1 else schema
 
 
-def _convert(value: Any, kind: Any) -> Any:
+def _convert(value: Any, kind: Typed) -> Any:
     try:
-        return msgspec.convert(value, kind, strict=False)
-    except msgspec.ValidationError:
+        return kind.read(value, strict=False)
+    except ValueError:
         for other in _same(value):
             try:
-                return msgspec.convert(other, kind, strict=False)
-            except msgspec.ValidationError:
+                return kind.read(other, strict=False)
+            except ValueError:
                 continue
         raise
 
