@@ -32,6 +32,7 @@ class Screen:
     def __init__(self, argv: Sequence[str], cwd: Path, environ: Mapping[str, str], *, stdin: int | None = None) -> None:
         self._fd, terminal = pty.openpty()
         fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        self.modes_before = self.modes
         self.process = subprocess.Popen(
             [sys.executable, "-c", _AT_TERMINAL, *argv],
             cwd=cwd,
@@ -77,9 +78,14 @@ class Screen:
         self.type(f"{line}\r")
 
     @property
+    def modes(self) -> int:
+        """What the terminal itself does with keys."""
+        return termios.tcgetattr(self._fd)[3]
+
+    @property
     def echoes(self) -> bool:
         """Whether the terminal is in its usual mode, where it shows what is typed."""
-        return bool(termios.tcgetattr(self._fd)[3] & termios.ECHO)
+        return bool(self.modes & termios.ECHO)
 
     def end(self) -> int:
         """Wait until the program has ended; its exit status."""

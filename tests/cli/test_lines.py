@@ -1,5 +1,6 @@
 """What a person enters while the agent works on a terminal that can't show a prompt meanwhile."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,20 +14,32 @@ from denizen.messages import AssistantMessage, ToolCall
 QUESTION = "or say what to do instead"
 
 
+Working = Callable[..., Screen]
+
+
 @pytest.fixture
-def screen(on_terminal: OnTerminal, model: Model, repo: Path, home: Path) -> Screen:
-    """A conversation in which a tool runs until there is a file `go`; then it is asked whether to write."""
+def working(on_terminal: OnTerminal, model: Model, repo: Path, home: Path) -> Working:
+    """`working("--json")`: a conversation in which a tool runs until there is a file `go`; then one wants to write."""
     with (home / "denizen.toml").open("a") as file:
         file.write('[policy]\nrules = [{ tool = "bash", decide = "allow" }, { tool = "write", decide = "ask" }]\n')
     waits = ToolCall("1", "bash", {"command": "touch started; while [ ! -e go ]; do sleep 0.05; done"})
     writes = ToolCall("2", "write", {"path": "new.txt", "content": "x"})
     model.server.say(AssistantMessage([waits, writes], stop_reason="tool_calls"))
     model.plays("Fine.")
-    screen = on_terminal("chat", "--session", "s", TERM="dumb")
-    screen.expect("\n>")
-    screen.enter("tell me everything")
-    wait_until((repo / "started").exists)
-    return screen
+
+    def start(*options: str) -> Screen:
+        screen = on_terminal("chat", "--session", "s", *options, TERM="dumb")
+        screen.expect(">")
+        screen.enter("tell me everything")
+        wait_until((repo / "started").exists)
+        return screen
+
+    return start
+
+
+@pytest.fixture
+def screen(working: Working) -> Screen:
+    return working()
 
 
 def test_a_line_from_before_a_question_that_is_answered_is_said(screen: Screen, model: Model, repo: Path) -> None:
@@ -58,3 +71,29 @@ def test_a_command_from_before_a_question_that_is_left_open_is_carried_out(scree
     screen.expect(QUESTION)
     screen.type("\x04")
     assert screen.end() == 0
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_lines_that_ctrl_c_came_before_come_back(working: Working, model: Model, options: list[str]) -> None:
+    screen = working(*options)
+    screen.enter("but be short")
+    screen.type("and qu")
+    screen.expect("and qu")
+    screen.type("\x03")
+    screen.expect("cancelled")
+    screen.expect("> but be short")
+    screen.expect("and qu")
+    screen.enter("ick")
+    screen.expect("Fine.")
+    assert model.told().startswith("but be short\nand quick")
+
+
+def test_the_terminal_is_left_as_it_was(working: Working, repo: Path) -> None:
+    screen = working()
+    (repo / "go").touch()
+    screen.expect(QUESTION)
+    screen.enter("n")
+    screen.expect("\n>")
+    screen.type("\x04")
+    assert screen.end() == 0
+    assert screen.modes == screen.modes_before

@@ -12,6 +12,7 @@ import click
 from denizen import __version__
 from denizen.cli.conversation import Conversation
 from denizen.cli.home import short_name
+from denizen.cli.lines import unflushed
 from denizen.cli.options import TurnOptions, turn_options
 from denizen.cli.output import say_error
 from denizen.cli.reopening import reopen
@@ -71,7 +72,8 @@ def _talk(runner: asyncio.Runner, conversation: Conversation) -> None:
         with editor.holding():
             run(runner, _talk_live(conversation, editor))
     else:
-        _converse(runner, conversation, lambda: run(runner, _read(conversation, editor)))
+        with unflushed(sys.stdin):
+            _converse(runner, conversation, lambda: run(runner, _read(conversation, editor)))
 
 
 def _can_show_prompt(options: TurnOptions) -> bool:
@@ -134,7 +136,8 @@ def _tried(runner: asyncio.Runner, conversation: Conversation, work: Work, text:
     except KeyboardInterrupt:
         end = "cancelled"
     if lines := conversation.lines:
-        lines.bring_back([] if end in GOOD_ENDS else _unsaid(conversation, before, text, lines.heard))
+        said_in_vain = [] if end in GOOD_ENDS else _unsaid(conversation, before, text, lines.heard)
+        lines.bring_back(said_in_vain if end in GOOD_ENDS else [*said_in_vain, *lines.rest()])
     return end
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import sys
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
@@ -12,6 +11,7 @@ import click
 import msgspec
 
 from denizen.checkpoints import Conflict, Difference, Shadow, Snapshot, named, shadow_of
+from denizen.cli.asking import confirm, somebody_there
 from denizen.cli.home import store
 from denizen.cli.output import write
 from denizen.cli.table import print_table
@@ -114,9 +114,9 @@ def restore(checkpoint: str, *, force: bool, yes: bool, session: str, workspace:
     would = asyncio.run(shadow.preview(checkpoint))
     if would.since and not force:
         raise Conflict(would.since, "add --force")
-    if would.paths and not yes and sys.stdin.isatty():
+    if would.paths and not yes and somebody_there():
         question = f"Change {counted(len(would.paths), 'file')} ({printable(named(would.paths))})?"
-        click.confirm(question, abort=True, err=True)
+        confirm(question, abort=True)
     before = asyncio.run(_return_to(shadow, checkpoint, session) if session else shadow.restore(checkpoint))
     click.echo(f"{counted(len(would.paths), 'file')} restored.", err=True)
     write(f"{_encoded({'before': before, 'paths': _texts(would.paths)}) if as_json else before}\n")

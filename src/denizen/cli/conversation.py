@@ -40,7 +40,7 @@ class Conversation:
         self.over = False
         self.commands: list[str] = []
         self.live: Live | None = None
-        self.lines = terminal_lines() if typed and not options.json else None
+        self.lines = terminal_lines() if typed else None
         self._loaded = loaded
         self._typed = typed
         self._session: Session | None = None

@@ -8,6 +8,7 @@ from typing import Any, get_args
 import click
 import msgspec
 
+from denizen.cli.asking import confirm
 from denizen.cli.home import home, store
 from denizen.cli.output import write
 from denizen.cli.table import print_table
@@ -101,7 +102,7 @@ def _propose(proposed: Sequence[Proposal]) -> None:
         write(f"\nto accept one: denizen friction --accept {proposed[0].name}\n")
         return
     for each in proposed:
-        if click.confirm(f"Set {each.name} = {to_toml(each.value)}?", err=True):
+        if confirm(f"Set {each.name} = {to_toml(each.value)}?"):
             _take(each)
 
 

@@ -2,13 +2,18 @@
 
 import asyncio
 import contextlib
+import os
 import select
 import sys
 import termios
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from typing import TextIO
 
 import click
+
+from denizen.cli.asking import screen
+
+_MOST = 65536
 
 
 class Lines:
@@ -17,10 +22,11 @@ class Lines:
     `heard` are messages that were handed on in this turn, `unsaid` what is to be the beginning of the next prompt.
     """
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO, screen: TextIO) -> None:
         self.heard: list[str] = []
         self.unsaid: list[str] = []
         self._stream = stream
+        self._screen = screen
         self._entered: list[str] = []
 
     def waiting(self) -> Sequence[str]:
@@ -30,6 +36,15 @@ class Lines:
         self._entered.clear()
         self.heard += [line for line in entered if not line.startswith("/")]
         return entered
+
+    def rest(self) -> Sequence[str]:
+        """What was typed and not looked at, also a line that isn't entered yet."""
+        with _modes(self._stream, without=termios.ICANON):
+            while select.select([self._stream], [], [], 0)[0] and (typed := os.read(self._stream.fileno(), _MOST)):
+                self._entered += filter(None, map(str.strip, typed.decode(errors="replace").split("\n")))
+        rest = [*self._entered]
+        self._entered.clear()
+        return rest
 
     def bring_back(self, unsaid: Sequence[str]) -> None:
         """End a turn: that, and what was entered before a question and not looked at since, is the person's again."""
@@ -42,14 +57,14 @@ class Lines:
         self._read()
         with contextlib.suppress(termios.error):
             termios.tcflush(self._stream, termios.TCIFLUSH)
-        click.secho(f"\n{question}", fg="yellow", err=True)
-        click.echo(f"{prompt}: ", nl=False, err=True)
+        click.secho(f"\n{question}", self._screen, fg="yellow")
+        click.echo(f"{prompt}: ", self._screen, nl=False)
         line = None
         try:
             line = await self._next()
         finally:
             if line is None:
-                click.echo(err=True)  # what is said next begins a line
+                click.echo(file=self._screen)  # what is said next begins a line
         return line
 
     def _read(self) -> None:
@@ -67,13 +82,32 @@ class Lines:
         return self._stream.readline() or None
 
 
+def unflushed(stream: TextIO) -> contextlib.AbstractContextManager[None]:
+    """Have Ctrl-C throw nothing away that was typed."""
+    return _modes(stream, of=termios.NOFLSH)
+
+
+@contextlib.contextmanager
+def _modes(stream: TextIO, *, of: int = 0, without: int = 0) -> Generator[None]:
+    """Have the terminal treat keys like that meanwhile."""
+    before = termios.tcgetattr(stream)
+    modes = [*before]
+    modes[3] = modes[3] & ~without | of
+    termios.tcsetattr(stream, termios.TCSANOW, modes)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(stream, termios.TCSANOW, before)
+
+
 def terminal_lines() -> Lines | None:
     """Where a person can be asked: standard input, or behind a pipe the terminal itself; None where there is none."""
-    if not sys.stderr.isatty():
+    seen = screen()
+    if seen is None:
         return None
     if sys.stdin.isatty():
-        return Lines(sys.stdin)
+        return Lines(sys.stdin, seen)
     try:
-        return Lines(open("/dev/tty", encoding="utf-8", errors="replace"))  # noqa: PTH123 - read until the end
+        return Lines(open("/dev/tty", encoding="utf-8", errors="replace"), seen)  # noqa: PTH123 - read until the end
     except OSError:
         return None

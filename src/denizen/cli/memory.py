@@ -1,7 +1,6 @@
 """`denizen memory`: what is remembered."""
 
 import asyncio
-import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 import click
 import msgspec
 
+from denizen.cli.asking import confirm, somebody_there
 from denizen.cli.output import write
 from denizen.cli.table import print_table
 from denizen.cli.text import one_line, printable
@@ -64,11 +64,9 @@ def forget(what: tuple[str, ...], yes: bool) -> None:
     remembered = _memory()
     facts = [remembered.meant(each) for each in what]
     if not yes:
-        if not sys.stdin.isatty():
+        if not somebody_there():
             raise click.UsageError("Forgetting is for good: say --yes where nobody can be asked.")
-        for fact in facts:
-            click.echo(one_line(fact.text), err=True)
-        click.confirm("Forget this for good?", abort=True, err=True)
+        confirm("Forget this for good?", [one_line(fact.text) for fact in facts], abort=True)
     for fact in facts:
         write(one_line(asyncio.run(remembered.forget(fact.text))) + "\n")
 

@@ -3,7 +3,6 @@
 import dataclasses
 import functools
 import secrets
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from denizen.cli.approval import Person
+from denizen.cli.asking import somebody_there
 from denizen.cli.home import is_ours, store
 from denizen.cli.json_lines import JsonLines
 from denizen.cli.lines import Lines, terminal_lines
@@ -54,7 +54,7 @@ class TurnOptions:
     @property
     def interactive(self) -> bool:
         """Whether there is a person who can be asked before the turn."""
-        return not (self.json or self.yes or self.non_interactive) and sys.stdin.isatty() and sys.stderr.isatty()
+        return not (self.json or self.yes or self.non_interactive) and somebody_there()
 
     def load(self) -> Loaded:
         """The configuration with these options over it. Raises ConfigError."""
@@ -84,7 +84,7 @@ class TurnOptions:
 
         `commands` is for those that are typed meanwhile.
         """
-        asked = live or lines or (None if self.json else terminal_lines())
+        asked = live or (None if self.json else lines or terminal_lines())
         person = Person(asked, yes=self.yes, refuse=self.non_interactive, commands=commands)
         return (
             JsonLines(person)

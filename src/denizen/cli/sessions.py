@@ -11,6 +11,7 @@ from typing import Literal
 import click
 import msgspec
 
+from denizen.cli.asking import confirm, somebody_there
 from denizen.cli.home import short_name, store
 from denizen.cli.markdown import markdown
 from denizen.cli.options import new_name
@@ -88,9 +89,9 @@ def fork(name: str, to: str | None, at: str) -> None:
 def rm(names: tuple[str, ...], yes: bool) -> None:
     """Delete sessions for good."""
     if not yes:
-        if not sys.stdin.isatty():
+        if not somebody_there():
             raise click.UsageError("Deleting is for good: say --yes where nobody can be asked.")
-        click.confirm(f"Delete {', '.join(names)} for good?", abort=True, err=True)
+        confirm(f"Delete {', '.join(names)} for good?", abort=True)
     for name in names:
         asyncio.run(store().remove(name))
 

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
+from denizen.cli.asking import confirm
 from denizen.cli.json_lines import JsonLines
 from denizen.cli.options import TurnOptions
 from denizen.cli.terminal import Terminal
@@ -49,8 +50,7 @@ def _decided(options: TurnOptions) -> Loaded:
         return loaded
     home, folder = places(loaded.config)
     told = f"{folder} holds files that can change what the agent may do, or run: {', '.join(found)}."
-    click.echo(printable(told), err=True)
-    trust(home, folder, trusted=click.confirm("Do you trust this folder?", err=True))
+    trust(home, folder, trusted=confirm("Do you trust this folder?", [printable(told)]))
     return options.load()
 
 
