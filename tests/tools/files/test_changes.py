@@ -180,6 +180,8 @@ async def test_a_cancelled_write_is_there_whole_or_not_at_all(workspace: Path, t
         for _ in range(number):
             await asyncio.sleep(0)
         task.cancel()
+        await asyncio.sleep(0)
+        task.cancel()  # again: it is still waited for
         with pytest.raises(asyncio.CancelledError):
             await task
         assert {path.stat().st_size for path in workspace.iterdir()} <= {500_000}
