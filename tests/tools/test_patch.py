@@ -144,6 +144,17 @@ async def test_a_patch_does_not_reach_what_the_tools_may_not_write(path: str, wo
     assert list(workspace.iterdir()) == [workspace / "names.txt"]
 
 
+@pytest.mark.parametrize("change", ["Delete File: link", "Update File: link\n*** Move to: b.txt"])
+async def test_a_link_is_not_taken_for_the_file_that_it_leads_to(change: str, workspace: Path, call: Call) -> None:
+    put(workspace, "sub/a.txt", b"a\n")
+    (workspace / "link").symlink_to("sub/a.txt")
+    with pytest.raises(ToolRefused, match=r"link is a link to sub/a.txt: name that one, or remove the link with bash"):
+        await call(apply_patch, patch=f"*** Begin Patch\n*** {change}\n*** End Patch\n")
+    await call(apply_patch, patch="*** Begin Patch\n*** Update File: link\n@@\n-a\n+b\n*** End Patch\n")
+    assert (workspace / "link").is_symlink()
+    assert (workspace / "sub/a.txt").read_bytes() == b"b\n"
+
+
 async def test_when_one_file_cannot_be_written_all_stay_as_they_were(workspace: Path, call: Call) -> None:
     put(workspace, "a.txt", b"a\n")
     put(workspace, "b.txt", b"b\n")

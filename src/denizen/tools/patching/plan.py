@@ -1,5 +1,6 @@
 """What a whole patch makes of the files, before any of them is written."""
 
+import os
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -20,13 +21,22 @@ _PREFIX = re.compile(r"[a-z]/.")
 
 @dataclass(slots=True)
 class _File:
-    """What a file was and what it will be: its content (None: there is none), and where it came from."""
+    """What a file was and what it will be: its content (None: there is none), and where it came from.
+
+    `link`: the patch names a link that leads to it.
+    """
 
     was: Source
     data: bytes | None
     executable: bool
+    link: str = ""
     origin: Source | None = None
     moved: str = ""
+
+    def require_itself(self) -> None:
+        """Raises ToolRefused where what is to go would be the file and not the link that was named."""
+        if self.link:
+            raise ToolRefused(f"{self.link} is a link to {self.was.path}: name that one, or remove the link with bash")
 
     @property
     def changed(self) -> bool:
@@ -81,6 +91,7 @@ class Plan:
                 f"to delete all of it: *** Delete File: {old.was.path}"
             )
         self._require(old)
+        old.require_itself()
         old.data = None
 
     def _move(self, old: _File, new: _File, patch: FilePatch) -> None:
@@ -88,6 +99,7 @@ class Plan:
             raise ToolRefused(f"{old.was.path} can't become {new.was.path}, which is there already")
         data = self._patched(old, patch)
         if patch.move == "rename":
+            old.require_itself()
             old.data = None
         new.data, new.origin, new.moved = data, old.was, "Renamed" if patch.move == "rename" else "Copied"
         if patch.executable is None:
@@ -128,7 +140,8 @@ class Plan:
 
     def _file(self, path: str) -> _File:
         source = load_if_there(self._workspace, path)
-        return self._files.setdefault(source.path, _File(source, source.data, source.executable))
+        link = path if os.path.islink(f"{self._workspace.root}/{path}") else ""  # noqa: PTH114 (may be no path at all)
+        return self._files.setdefault(source.path, _File(source, source.data, source.executable, link))
 
 
 def _report(file: _File) -> tuple[str, dict[str, Any]]:
