@@ -5,12 +5,14 @@ Each entry names its parent, so that a transcript is a tree; the head is where t
 """
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
 from denizen.events import TurnStop
 from denizen.messages import AssistantMessage, ToolResult, Usage, UserMessage
+
+_Kind = TypeVar("_Kind")
 
 
 class Entry(msgspec.Struct, frozen=True, tag_field="type", kw_only=True, omit_defaults=True):
@@ -96,6 +98,13 @@ class StateEntry(Entry, frozen=True, kw_only=True, tag="state"):
 
     name: str
     value: Any
+
+    def read(self, kind: type[_Kind]) -> _Kind | None:
+        """The value as one of that kind; None where it is none, as damage or another version left it."""
+        try:
+            return msgspec.convert(self.value, kind)
+        except msgspec.ValidationError:
+            return None
 
 
 class SystemEntry(Entry, frozen=True, kw_only=True, tag="system"):

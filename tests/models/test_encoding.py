@@ -94,6 +94,19 @@ async def test_what_python_takes_for_the_same_and_json_does_not_is_told(
     await model.close()
 
 
+@pytest.mark.parametrize("data", [5, "x", [1], None, [["a", "b"]]], ids=str)
+async def test_block_that_its_provider_could_not_understand_is_left_out(
+    pair: tuple[LoopbackServer, type[WireModel]], data: object
+) -> None:
+    server, client = pair
+    model = client("m", base_url=server.base_url)
+    block, words, call = Opaque(model.provider.name, data), Text("Yes?"), ToolCall("c1", "read", {"path": "a"})
+    history = [POOL[0], AssistantMessage([words, block, call, block], model.name), POOL[6]]
+    without = [POOL[0], AssistantMessage([words, call], model.name), POOL[6]]
+    assert await body(server, model, history, "") == await body(server, model, without, "")
+    await model.close()
+
+
 async def test_whatever_else_changes_is_told(pair: tuple[LoopbackServer, type[WireModel]]) -> None:
     server, client = pair
     model = client("m", base_url=server.base_url)

@@ -11,6 +11,9 @@ from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult, UserM
 MISSING = "[Tool result missing — session was interrupted]"
 """What stands for a result that the transcript doesn't have (seed 003, "Load conversation history")."""
 
+BEGINNING_LOST = "[What was said before this is missing from the transcript.]"
+"""What stands before an answer that comes first: providers take no conversation that the model begins."""
+
 
 def missing(call: ToolCall) -> ToolResult:
     """What stands for the result of `call`."""

@@ -6,7 +6,7 @@ from typing import TypeGuard
 import msgspec
 
 from denizen.context.estimate import estimate_message
-from denizen.context.said import as_heard, missing, stamped
+from denizen.context.said import BEGINNING_LOST, as_heard, missing, stamped
 from denizen.context.summary import SUMMARY_HEADING, summarise
 from denizen.entries import AnyEntry, AssistantEntry, CompactionEntry, SystemEntry, ToolEntry, UserEntry
 from denizen.errors import ModelError
@@ -84,6 +84,8 @@ class Transcript:
     def _heard(self, message: AssistantMessage, entry_id: str) -> None:
         if not message.content:
             return
+        if not self._messages:
+            self._add(UserMessage([Text(BEGINNING_LOST)]), entry_id)
         intent = self._actions.read(message, self._tools)
         self._add(message if intent.heard is None else as_heard(message, intent.heard), entry_id)
         self._owed = {call.id: call for call in intent.calls}

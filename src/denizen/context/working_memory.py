@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from denizen.context.iteration import Iteration
-from denizen.context.said import apart, headed, stamped
+from denizen.context.said import BEGINNING_LOST, apart, headed, stamped
 from denizen.entries import (
     AnyEntry,
     AssistantEntry,
@@ -82,6 +82,8 @@ class WorkingMemory:
         changing = [*plan, *(piece.parts for piece in self._news)]
         latest = self._last.messages(changing) if self._last else []
         opening = self._opening if latest else UserMessage(apart([self._opening.content, *changing]))
+        if latest and not (self._answered or opening.content):
+            opening = UserMessage([Text(BEGINNING_LOST)])
         return [*self._answered, *([opening] if opening.content else []), *latest]
 
     def overfull(self, view: View) -> bool:

@@ -33,6 +33,14 @@ RECALLED = "recalled"
 """The state entry that holds what earlier sessions left for a task, as lines: the user's private data."""
 
 
+class Prompt(msgspec.Struct, frozen=True):
+    """The value of a `prompt`: its text, what it was made for, and the action format it was made with."""
+
+    text: str
+    made_for: list[Any] = msgspec.field(name="for")
+    actions: str = ""
+
+
 @dataclass(slots=True)
 class Account:
     """A turn so far, whatever processes it has run in: what was said and used, and what its results were made of."""
@@ -119,8 +127,8 @@ class Feed:
                 self._done(result)
             case UserEntry(message=message):
                 self._asked(message)
-            case StateEntry(name=name, value=value):
-                self._remember(name, value)
+            case StateEntry():
+                self._remember(entry)
             case EndEntry():
                 self._begin_turn()
             case CheckpointEntry(snapshot=snapshot):
@@ -160,12 +168,11 @@ class Feed:
         if tool and tool.traits not in account.seen:
             account.seen |= tool.traits
 
-    def _remember(self, name: str, value: Any) -> None:
-        if name == PROMPT:
-            self.prompt, self.prompt_for = value["text"], value["for"]
-            self.acted_by = value.get("actions", "")
+    def _remember(self, entry: StateEntry) -> None:
+        if entry.name == PROMPT and (prompt := entry.read(Prompt)):
+            self.prompt, self.prompt_for, self.acted_by = prompt.text, prompt.made_for, prompt.actions
             self.prompt_tokens = estimate_text(self.prompt)
-        elif name == APPROVED:
-            self.approved.append(msgspec.convert(value, Rule))
-        elif name == RECALLED:
+        elif entry.name == APPROVED and (rule := entry.read(Rule)):
+            self.approved.append(rule)
+        elif entry.name == RECALLED:
             self.account.seen |= Traits.PRIVATE

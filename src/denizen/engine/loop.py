@@ -17,7 +17,7 @@ from denizen.engine.resume import close_calls, recorded, result_of, settle, unfi
 from denizen.engine.snapshots import keep_after
 from denizen.engine.tracing import UNTRACED, traced, turn_span
 from denizen.engine.turn import Accept, Turn, TurnOver
-from denizen.entries import EndEntry
+from denizen.entries import EndEntry, SystemEntry
 from denizen.errors import DenizenError, OutputError, SessionError
 from denizen.events import Done, RunResult, TurnStop
 from denizen.messages import AssistantMessage, Text, ToolResult, Usage, UserMessage
@@ -25,6 +25,9 @@ from denizen.ports import Intent, Session, TurnIO
 
 if TYPE_CHECKING:
     from denizen.engine.agent import Agent
+
+BROKEN_OFF = "Your answer was broken off. Give it anew."
+"""What a model is told that goes on with a turn: it can't be asked to add to its own words."""
 
 
 async def run_turn(
@@ -93,7 +96,9 @@ async def _answer(turn: Turn, message: UserMessage | None) -> TurnStop:
         parts = [*new.content, Text(turn.output.request())] if turn.output else new.content
         await turn.say(UserMessage(parts, new.id, new.at))
         await remind(turn, new.text)
-    elif left and left[0].stop_reason != "aborted" and await _is_answer(turn, _intent(turn, left[0]), left[1]):
+    elif left and left[0].stop_reason == "aborted":
+        await turn.append(SystemEntry(text=BROKEN_OFF))
+    elif left and await _is_answer(turn, _intent(turn, left[0]), left[1]):
         return "answered"
     return await _iterate(turn)
 

@@ -3,8 +3,10 @@
 import platform
 from datetime import datetime
 
+import msgspec
+
 from denizen.actions import Shell
-from denizen.engine.feed import PROMPT
+from denizen.engine.feed import PROMPT, Prompt
 from denizen.engine.turn import Turn
 from denizen.entries import SessionEntry, StateEntry
 from denizen.prompt import build_prompt, read_bootstrap, scaffold
@@ -16,7 +18,7 @@ async def prompt_for(turn: Turn) -> None:
     wanted = [agent.clock.now().date().isoformat(), str(agent.workspace), agent.model.name, agent.tool_names]
     if turn.feed.prompt_for != wanted:
         text = agent.redact(_compose(turn, _began(turn)))
-        await turn.append(StateEntry(name=PROMPT, value={"text": text, "for": wanted, "actions": agent.acts_by}))
+        await turn.append(StateEntry(name=PROMPT, value=msgspec.to_builtins(Prompt(text, wanted, agent.acts_by))))
 
 
 def _compose(turn: Turn, began: datetime) -> str:

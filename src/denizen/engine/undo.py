@@ -64,10 +64,11 @@ async def undo(agent: "Agent", session: Session, *, force: bool = False) -> str:
 async def redo(agent: "Agent", session: Session, *, force: bool = False) -> str:
     """Take the last undo back; returns what the user had said. Raises DenizenError as `undo` does."""
     last = session.entries[-1] if session.entries else None
-    if not isinstance(last, StateEntry) or last.name != UNDONE:
+    way = last.read(Way) if isinstance(last, StateEntry) and last.name == UNDONE else None
+    if way is None:
         raise DenizenError("There is nothing to redo: nothing was undone, or something was said since.")
     with _told_how():
-        await _go(agent.checkpoints, session, msgspec.convert(last.value, Way), force=force)
+        await _go(agent.checkpoints, session, way, force=force)
     first = _last_turn(session.entries)
     return "" if first is None else _said(session.entries[first])
 
@@ -113,10 +114,11 @@ async def finish_undo(checkpoints: Shadow | None, session: Session) -> None:
     if isinstance(last, CheckpointEntry) and last.label == BEFORE and not unfinished(session.entries):
         with suppress(DenizenError):  # what can't be kept now is no longer told from what the user does
             await _keep_now(checkpoints, session)  # the changes of a copy were being applied
-    if not isinstance(last, StateEntry) or last.name != INTENDED:
+    way = last.read(Way) if isinstance(last, StateEntry) and last.name == INTENDED else None
+    if last is None or way is None:
         return
     try:
-        await _arrive(checkpoints, session, msgspec.convert(last.value, Way))
+        await _arrive(checkpoints, session, way)
     except SessionError:
         raise
     except DenizenError as why:

@@ -96,8 +96,9 @@ class AnthropicModel(WireModel):
         ours = message.model.partition(":")[0] in {"", self.provider.name}
         blocks: list[Block] = []
         for part in message.content:
-            if isinstance(part, Opaque) and "type" not in part.data and blocks and part.provider == self.provider.name:
-                blocks[-1] = blocks[-1] | part.data
+            added = part.data if isinstance(part, Opaque) and part.provider == self.provider.name else None
+            if blocks and isinstance(added, dict) and "type" not in added:
+                blocks[-1] = blocks[-1] | added
             elif block := self._block(part, ours):
                 blocks.append(block)
         return blocks

@@ -82,7 +82,7 @@ class OpenAIModel(WireModel):
             match part:
                 case ToolCall():
                     calls.append(self._call(part))
-                case Opaque(provider, data) if provider == self.provider.name:
+                case Opaque(provider, dict(data)) if provider == self.provider.name:
                     (calls[-1] if after_call else rest).update(data)
                 case _:
                     pass

@@ -1,10 +1,12 @@
 """A task done in a copy of the project, which sees nothing of it until its changes pass."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+
+import msgspec
 
 from denizen.checkpoints import Shadow, Worktree
 from denizen.engine import Agent
@@ -138,32 +140,36 @@ def _once_more(session: Session) -> UserMessage | None:
     return UserMessage([*(part for part in said.content if part != told), told])
 
 
-def _noted(session: Session) -> Mapping[str, str]:
-    """What is noted of the copy that the session's last task has left: the session and the folder; empty where it left
-    none, or was taken back.
-    """
+class _Note(msgspec.Struct, frozen=True):
+    """The value of a `copy`: whose it is, and the folder that it is in; empty: it is gone."""
+
+    session: str
+    folder: str
+
+
+def _noted(session: Session) -> _Note | None:
+    """What is noted of the copy that the session's last task has left; None where it left none, or was taken back."""
     noted, said = _last_noted(session)
-    return noted if said and noted.get("folder") else {}
+    return noted if said else None
 
 
-def _last_noted(session: Session) -> tuple[Mapping[str, str], bool]:
-    """What was last noted of a copy, and whether the task is there that it was for: it may have been taken back."""
+def _last_noted(session: Session) -> tuple[_Note | None, bool]:
+    """What is noted of the last copy that was left, and whether its task is there: it may have been taken back."""
     said = False
     for entry in reversed(session.entries):
-        if isinstance(entry, StateEntry) and entry.name == COPY:
-            return entry.value, said
+        if isinstance(entry, StateEntry) and entry.name == COPY and (noted := entry.read(_Note)):
+            return noted if noted.folder else None, said
         said = said or isinstance(entry, UserEntry)
-    return {}, said
+    return None, said
 
 
-async def _left(checkpoints: Shadow, session: Session, noted: Mapping[str, str]) -> Worktree | None:
+async def _left(checkpoints: Shadow, session: Session, noted: _Note | None) -> Worktree | None:
     """The copy that is noted, where it was this session's: a fork has the same entries."""
-    ours = noted.get("folder") and noted["session"] == session.key
-    return await checkpoints.copy_in(Path(noted["folder"])) if ours else None
+    return await checkpoints.copy_in(Path(noted.folder)) if noted and noted.session == session.key else None
 
 
 async def _note(session: Session, folder: str) -> None:
-    await session.append(StateEntry(name=COPY, value={"session": session.key, "folder": folder}))
+    await session.append(StateEntry(name=COPY, value=msgspec.to_builtins(_Note(session.key, folder))))
 
 
 async def _apply(agent: Agent, session: Session, io: TurnIO, held: _Held, job: Job) -> Sequence[str]:

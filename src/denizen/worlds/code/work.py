@@ -112,8 +112,8 @@ async def work(
 
 def last_job(entries: Sequence[AnyEntry]) -> Job | None:
     """How the session's last task was to be done."""
-    value, _ = _last_task(entries)
-    return msgspec.convert(value["job"], Job) if value else None
+    task, _ = _last_task(entries)
+    return task.job if task else None
 
 
 def unfinished_job(entries: Sequence[AnyEntry]) -> Job | None:
@@ -166,22 +166,29 @@ async def begin(agent: Agent, session: Session, io: TurnIO, job: Job) -> None:
         if job.rollback or job.shadow or job.commits:
             raise
         io.emit(Notice(f"No checkpoint can be made, so this can't be undone: {why}", "warning"))
-    await session.append(StateEntry(name=TASK, value={"began": began, "job": msgspec.to_builtins(job)}))
+    await session.append(StateEntry(name=TASK, value=msgspec.to_builtins(_Task(began, job))))
 
 
-def _last_task(entries: Sequence[AnyEntry]) -> tuple[dict[str, object], Sequence[AnyEntry]]:
+class _Task(msgspec.Struct, frozen=True):
+    """The value of a `task`: the snapshot that it began with, empty where there is none, and how it is to be done."""
+
+    began: str
+    job: Job
+
+
+def _last_task(entries: Sequence[AnyEntry]) -> tuple[_Task | None, Sequence[AnyEntry]]:
     """What is kept of the last task, and the entries since it began."""
     for at in range(len(entries) - 1, -1, -1):
         entry = entries[at]
-        if isinstance(entry, StateEntry) and entry.name == TASK:
-            return entry.value, entries[at:]
-    return {}, ()
+        if isinstance(entry, StateEntry) and entry.name == TASK and (task := entry.read(_Task)):
+            return task, entries[at:]
+    return None, ()
 
 
 def _done(session: Session) -> Stretch:
     """What was done to the files since the last task began."""
-    value, since = _last_task(session.entries)
-    return stretch_of(since, str(value.get("began", "")))
+    task, since = _last_task(session.entries)
+    return stretch_of(since, task.began if task else "")
 
 
 async def changed(checkpoints: Shadow, session: Session) -> Sequence[str]:
