@@ -1,5 +1,6 @@
 """An agent: everything that its turns share."""
 
+import asyncio
 import os
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -15,7 +16,7 @@ from denizen.clock import Clock, SystemClock
 from denizen.config import Config
 from denizen.config.env import read_dotenv
 from denizen.config.home import ensure_home, located, places
-from denizen.config.redact import Redactor
+from denizen.config.redact import Redactor, map_text
 from denizen.config.secrets import secrets_of
 from denizen.config.settings import Rule
 from denizen.config.trust import is_trusted
@@ -28,6 +29,7 @@ from denizen.engine.known import known
 from denizen.engine.loops import Loops, changing_tools
 from denizen.engine.profiles import Profile, find_actions, find_context, find_profile, with_help
 from denizen.engine.undo import finish_undo
+from denizen.errors import DenizenError
 from denizen.memory import open_memory
 from denizen.messages import AssistantMessage, ToolCall, ToolResult
 from denizen.models import open_model
@@ -35,6 +37,7 @@ from denizen.ports import Driver, Model, Session, SessionStore, Tool, Toolset
 from denizen.prompt import find_skills
 from denizen.recent import Recent
 from denizen.sessions import JsonlStore, session_key
+from denizen.sessions.line import whole_characters
 from denizen.tools.defaults import with_defaults
 from denizen.tools.policy import Policy
 from denizen.tools.sandbox import choose_sandbox
@@ -55,17 +58,20 @@ RECENT_ENTRIES = 50_000
 class Agent:
     """A model, tools, a policy and a store to run turns with: `async with Agent(config) as agent`.
 
-    `model`, `tools`, `driver` and `store` stand in for what the configuration names; with `tools=()` there are none.
+    `model` (one, or the name of one), `tools`, `driver` and `store` stand in for what the configuration names; with
+    `tools=()` there are none. It serves one event loop at a time.
     `profile` is one of `PROFILES` by its name, or one of your own.
     `environ` holds the keys (default: the process's, with the home's `.env`). `read_only` refuses everything but reads.
     """
+
+    _loop: asyncio.AbstractEventLoop | None = None
 
     def __init__(
         self,
         config: Config | None = None,
         *,
         profile: str | Profile = "assistant",
-        model: Model | None = None,
+        model: Model | str | None = None,
         tools: Sequence[Tool] | None = None,
         driver: NewDriver | None = None,
         store: SessionStore | None = None,
@@ -74,7 +80,7 @@ class Agent:
         read_only: bool = False,
     ) -> None:
         environ = os.environ if environ is None else environ
-        self.config = located(config or Config(), environ=environ, cwd=Path.cwd())
+        self.config = located(_named(config or Config(), model), environ=environ, cwd=Path.cwd())
         self.home, self.workspace = places(self.config)
         dotenv = read_dotenv(self.home)
         environ = {**dotenv, **environ}
@@ -86,7 +92,7 @@ class Agent:
         )
         self.checkpoints = self._checkpoints()
         self.redactor = Redactor.from_environ(environ, secrets_of(self.config, dotenv))
-        self.model = known(model or open_model(self.config, environ=environ, clock=self.clock))
+        self.model = known(self._model() if isinstance(model, str | None) else model)
         self.actions = Once(find_actions(self.config.agent.actions, self.profile, self.model))
         self.store = store or JsonlStore(self.home / "sessions", clock=self.clock, redactor=self.redactor)
         own, trusted = self.config.agent.workspace_dir, is_trusted(self.home, self.workspace)
@@ -94,7 +100,7 @@ class Agent:
         self.sandbox = choose_sandbox(self.config.sandbox, environ=environ, home=self.home)
         notes = self.profile.name == "assistant"
         self.memory = open_memory(self.config, clock=self.clock, redact=self.redactor.text, with_notes=notes)
-        given = self._own_tools() if tools is None else tools
+        given = self._own_tools() if tools is None else _checked(tools)
         self.tools = Toolset(with_help(given, self.actions.format))
         self._changing = changing_tools(self.tools)
         self.tool_names = [tool.name for tool in self.tools]
@@ -118,7 +124,11 @@ class Agent:
         await self.model.close()
 
     async def open(self, key: str) -> Session:
-        """The session of that key or short name, open for writing. Raises SessionError when another process has it."""
+        """The session of that key or short name, open for writing.
+
+        Raises SessionError when another process has it, DenizenError while another event loop has the agent.
+        """
+        self._belong_here()
         ensure_home(self.home)
         session = await self.store.open(session_key(key), workspace=str(self.workspace), profile=self.profile.name)
         try:
@@ -128,10 +138,20 @@ class Agent:
             raise
         return session
 
+    def _belong_here(self) -> None:
+        """Connections, and what waits for the disk, are an event loop's."""
+        here = asyncio.get_running_loop()
+        if self._loop and self._loop is not here and self._loop.is_running():
+            raise DenizenError("This agent works in another thread's event loop. Make one for each thread.")
+        self._loop = here
+
     @property
     def acts_by(self) -> str:
         """The name of the action format."""
         return type(self.actions.format).__name__.lower()
+
+    def _model(self) -> Model:
+        return open_model(self.config, environ=self.environ, clock=self.clock)
 
     def _own_tools(self) -> Sequence[Tool]:
         """The profile's and the driver's, with the defaults that the configuration gives them."""
@@ -195,13 +215,28 @@ class Agent:
         return self.actions.read(reply, self.tools).calls
 
     def clean(self, message: Cleaned) -> Cleaned:
-        """The message without secrets, wherever in it they are."""
-        encoded = _ENCODER.encode(message)
+        """The message without secrets, wherever in it they are, and without halves of characters."""
+        try:
+            encoded = _ENCODER.encode(message)
+        except UnicodeEncodeError:
+            message = map_text(message, whole_characters)
+            encoded = _ENCODER.encode(message)
         return self.redactor.value(message) if self.redactor.found_in(encoded) else message
 
     def redact(self, text: str) -> str:
         """The text without the secrets that the configuration and the environment hold."""
         return self.redactor.text(text)
+
+
+def _named(config: Config, model: Model | str | None) -> Config:
+    return msgspec.structs.replace(config, model=model) if isinstance(model, str) else config
+
+
+def _checked(tools: Sequence[Tool]) -> Sequence[Tool]:
+    for tool in tools:
+        if not hasattr(tool, "schema"):
+            raise TypeError(f"{tool!r} is no tool: put @tool above the function")
+    return tools
 
 
 def _options(config: Config) -> dict[str, Any]:

@@ -1,40 +1,63 @@
 """The library: one call, one finished turn."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
-from typing import Any
+import inspect
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing, asynccontextmanager, suppress
+from typing import Any, TypedDict, Unpack, cast
 
 from denizen.config import Config, load_config
 from denizen.engine.agent import Agent
 from denizen.engine.loop import run_turn
 from denizen.engine.output import Output
 from denizen.errors import DenizenError
-from denizen.events import RunEvent, RunResult
+from denizen.events import Done, RunEvent, RunResult
 from denizen.messages import Text, UserMessage
 from denizen.ports import Answer, Ask, Control, Model, Parked, Tool, TurnIO
 
 OnEvent = Callable[[RunEvent], None]
+OnEventAsync = Callable[[RunEvent], Awaitable[None]]
+
+
+class StreamOptions(TypedDict, total=False):
+    """What `stream_agent` takes beside the message: as `run_agent`, which says what each is for."""
+
+    session_key: str
+    config: Config | None
+    tools: Sequence[Tool] | None
+    agent: Agent | None
+    model: Model | str | None
+    io: TurnIO | None
+    output: Any
+
+
+class Options(StreamOptions, total=False):
+    """What `run_agent_sync` takes beside the message."""
+
+    on_event: OnEvent | OnEventAsync | None
 
 
 class Listener:
-    """The host of a program: events go to a function, and nobody is there to ask, so a turn that must ask is parked."""
+    """The host of a program: events go to a function, too. Where there is no other, a turn that must ask is parked."""
 
-    def __init__(self, on_event: OnEvent | None = None) -> None:
+    def __init__(self, on_event: OnEvent | None = None, host: TurnIO | None = None) -> None:
         self._on_event = on_event
+        self._host = host
 
     def emit(self, event: RunEvent) -> None:
         """Pass the event on."""
-        if self._on_event:
+        if self._host is not None:
+            self._host.emit(event)
+        if self._on_event is not None:
             self._on_event(event)
 
     def controls(self) -> Sequence[Control]:
-        """Nothing comes in."""
-        return ()
+        """What came in at the host."""
+        return self._host.controls() if self._host else ()
 
     async def ask(self, request: Ask) -> Answer | Parked:
-        """Nobody answers."""
-        return Parked()
+        """What the host is answered; else nobody answers."""
+        return await self._host.ask(request) if self._host else Parked()
 
 
 async def run_agent(
@@ -42,42 +65,51 @@ async def run_agent(
     *,
     session_key: str = "default",
     config: Config | None = None,
-    on_event: OnEvent | None = None,
+    on_event: OnEvent | OnEventAsync | None = None,
     tools: Sequence[Tool] | None = None,
     agent: Agent | None = None,
-    model: Model | None = None,
+    model: Model | str | None = None,
     io: TurnIO | None = None,
     output: Any = None,
 ) -> RunResult:
     """Answer one message: call the model, run the tools it asks for, until its final reply; all of it is kept.
 
     `session_key` names the conversation, in full or short (`"work"`). With `on_event`, or a host's `io`, tokens stream;
-    without, the answer comes whole; message and usage are the same. `tools` are used in place of the standard ones
-    (`denizen.tools.default_tools`), `model` in place of the configured one, `agent` in place of one made for this call.
-    `output` is a type (whatever msgspec decodes) or a JSON schema that the final answer must fulfil: the result's
-    `output` then is of it. `message` None goes on with a turn that a crash or a question left unfinished.
+    without, the answer comes whole; message and usage are the same. `on_event` may be async: then each event waits for
+    the one before. What it raises ends the turn. `tools` are used in place of the standard ones
+    (`denizen.tools.default_tools`), `model` (one, or a name such as `"openai:gpt-5-mini"`) in place of the configured
+    one; `agent` in place of one made for this call: it has its own `config`, `tools` and `model`.
+    `output` is a type (whatever msgspec or pydantic reads) or a JSON schema that the final answer must fulfil: the
+    result's `output` then is of it. `message` None goes on with a turn that a crash or a question left unfinished.
 
     Raises ConfigError, SessionError, ModelError or OutputError; the session goes on with the next message.
     Cancelling stops the model call and the tools, and leaves a transcript that continues.
     """
+    if inspect.iscoroutinefunction(on_event):
+        options = StreamOptions(
+            session_key=session_key, config=config, tools=tools, agent=agent, model=model, io=io, output=output
+        )
+        return await _tell(on_event, stream_agent(message, **options))
+    listen = cast("OnEvent | None", on_event)
     wanted = None if output is None else Output(output)
-    said = UserMessage([Text(message)]) if isinstance(message, str) else message
+    said = _said(message)
     async with _borrowed(agent, config, tools, model) as used:
         session = await used.open(session_key)
         try:
-            host = io or Listener(on_event)
-            return await run_turn(used, session, said, host, stream=bool(on_event or io), output=wanted)
+            host = Listener(listen, io) if listen or not io else io
+            return await run_turn(used, session, said, host, stream=bool(listen or io), output=wanted)
         finally:
             await session.close()
 
 
-async def stream_agent(message: str | UserMessage | None, **options: Any) -> AsyncGenerator[RunEvent]:
-    """The events of one turn as they happen, `done` last; takes what `run_agent` takes.
+async def stream_agent(message: str | UserMessage | None, **options: Unpack[StreamOptions]) -> AsyncGenerator[RunEvent]:
+    """The events of one turn as they happen, `done` last; takes what `run_agent` takes, but for `on_event`.
 
-    Leaving it early cancels the turn.
+    Closing it cancels the turn: `async with contextlib.aclosing(stream_agent(…)) as events` does so at once when the
+    loop is left early; otherwise Python closes it some time later. Raises what `run_agent` raises, behind `done`.
     """
     events: asyncio.Queue[RunEvent | None] = asyncio.Queue()
-    turn = asyncio.create_task(run_agent(message, on_event=events.put_nowait, **options))
+    turn = asyncio.create_task(run_agent(message, on_event=events.put_nowait, **options))  # pyrefly: ignore[open-unpacking]
     turn.add_done_callback(lambda _: events.put_nowait(None))
     try:
         while (event := await events.get()) is not None:
@@ -89,19 +121,34 @@ async def stream_agent(message: str | UserMessage | None, **options: Any) -> Asy
                 await turn
 
 
-def run_agent_sync(message: str | UserMessage | None, **options: Any) -> RunResult:
+def run_agent_sync(message: str | UserMessage | None, **options: Unpack[Options]) -> RunResult:
     """`run_agent` for programs without an event loop: blocks until the turn is over. Raises DenizenError in one."""
     with suppress(RuntimeError):
         asyncio.get_running_loop()
         raise DenizenError("an event loop is running here: use `await run_agent(…)` in place of run_agent_sync")
-    return asyncio.run(run_agent(message, **options))
+    return asyncio.run(run_agent(message, **options))  # pyrefly: ignore[open-unpacking]
+
+
+async def _tell(on_event: OnEventAsync, events: AsyncGenerator[RunEvent]) -> RunResult:
+    async with aclosing(events):
+        async for event in events:
+            await on_event(event)
+    return cast("Done", event).result  # it comes last, or the turn has raised
+
+
+def _said(message: str | UserMessage | None) -> UserMessage | None:
+    if not isinstance(message, str | UserMessage | None):
+        raise TypeError(f"a message is a str, a UserMessage or None, not {type(message).__name__}")
+    return UserMessage([Text(message)]) if isinstance(message, str) else message
 
 
 @asynccontextmanager
 async def _borrowed(
-    agent: Agent | None, config: Config | None, tools: Sequence[Tool] | None, model: Model | None
+    agent: Agent | None, config: Config | None, tools: Sequence[Tool] | None, model: Model | str | None
 ) -> AsyncGenerator[Agent]:
     if agent:
+        if (config, tools, model) != (None, None, None):
+            raise TypeError("an agent has its own config, tools and model: give them to Agent(…)")
         yield agent
         return
     async with Agent(config or load_config(), tools=tools, model=model) as own:

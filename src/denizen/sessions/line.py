@@ -26,7 +26,7 @@ def _encode(entry: AnyEntry, redactor: Redactor) -> tuple[bytes, AnyEntry]:
     try:
         line = _ENCODER.encode(entry)
     except UnicodeEncodeError:  # half a character, as in a file name that isn't UTF-8
-        entry = map_text(entry, _whole_characters)
+        entry = map_text(entry, whole_characters)
         line = _ENCODER.encode(entry)
     if redactor.found_in(line):
         entry = redactor.value(ENTRY.decode(line))
@@ -34,5 +34,6 @@ def _encode(entry: AnyEntry, redactor: Redactor) -> tuple[bytes, AnyEntry]:
     return line + b"\n", entry
 
 
-def _whole_characters(text: str) -> str:
+def whole_characters(text: str) -> str:
+    """The text with a question mark for each half of a character."""
     return text.encode(errors="replace").decode()
