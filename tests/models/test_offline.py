@@ -67,7 +67,6 @@ def _git(folder: Path, *words: str) -> None:
         "which languages are used here?",
         "Could you tell me what programming languages this repo uses, please?",
         "What is it written in?",
-        "is this a Rust project?",
         "What's the tech stack?",
     ],
 )
@@ -76,6 +75,23 @@ async def test_names_the_main_language_and_the_others_by_real_counts(ask: Ask, q
     assert result.reply.startswith("This project is mainly written in Python: 3 of its 7 source files. The others are")
     assert all(f"{language} (1)" in result.reply for language in ("TypeScript", "Go", "C", "Rust", "Markdown"))
     assert [message.name for message in result.messages if isinstance(message, ToolResult)] == ["find"]
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [("is this a Rust project?", "In part."), ("is it Python", "Yes."), ("Is this written in PHP?", "No.")],
+)
+async def test_says_whether_it_is_written_in_a_language(ask: Ask, question: str, said: str) -> None:
+    assert (await ask(question)).reply.startswith(f"{said} This project is mainly written in Python: 3 of its 7")
+
+
+async def test_names_all_that_come_first(ask: Ask, workshop: Path) -> None:
+    for folder in ("web", "tools"):
+        shutil.rmtree(workshop / folder)
+    for number in range(3):
+        (workshop / f"part{number}.rb").touch()
+    reply = (await ask("what language is this?")).reply
+    assert reply.startswith("This project is written in Python and Ruby: 3 of its 6 source files each.")
 
 
 async def test_language_of_a_single_source_language(ask: Ask, workshop: Path) -> None:
@@ -423,9 +439,19 @@ async def test_tells_what_is_not_committed(ask: Ask, workshop: Path) -> None:
     assert " M Makefile" in (await ask("are there uncommitted changes?")).reply
 
 
+async def test_says_of_a_picture_only_that_it_is_none_to_show(ask: Ask, workshop: Path) -> None:
+    (workshop / "photo.bin").write_bytes(b"\0\1\2")
+    reply = (await ask("show photo.bin")).reply
+    assert "photo.bin is binary data (3 bytes)" in reply
+    assert "files of that name" not in reply
+
+
 async def test_says_that_there_is_no_repository(ask: Ask, workshop: Path) -> None:
     shutil.rmtree(workshop / ".git")
-    assert "not the root of a git repository" in (await ask("what changed recently?")).reply
+    for question in ("what changed recently?", "git status"):
+        assert (await ask(question)).reply == (
+            "I can only tell what changed from git, and this folder is not the root of a git repository."
+        )
 
 
 async def test_remembers_and_recalls(ask: Ask) -> None:

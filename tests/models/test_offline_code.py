@@ -29,7 +29,7 @@ def ask(workshop: Path, tmp_path: Path) -> Ask:
 
     async def run(question: str, *, profile: str = "coder", **options: Any) -> RunResult:
         config = Config(model="offline", home=home, workspace=workshop, agent=AgentSettings(workspace_dir=home / "own"))
-        return await run_agent(question, config=config, agent=Agent(config, profile=profile), **options)
+        return await run_agent(question, agent=Agent(config, profile=profile), **options)
 
     return run
 

@@ -83,7 +83,8 @@ def content(asked: Question, found: re.Match[str]) -> Plan:
         return _told(paths[0], result.text)
     missing = _MISSING in result.text or _NO_FILE in result.text
     why = f"There is no `{path}` here." if missing else failed(result, "read")
-    return f"{why}\n\nThere are files of that name:\n\n{_block(paths)}" if paths else why
+    others = [each for each in paths if each != path]
+    return f"{why}\n\nThere are files of that name:\n\n{_block(others)}" if others else why
 
 
 def _viewed(path: str) -> Generator[Sequence[Want], Sequence[ToolResult], str]:

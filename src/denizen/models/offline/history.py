@@ -14,6 +14,7 @@ MOST = 100
 
 _UNBORN = "does not have any commits yet"
 """What git says of a repository where nothing was committed."""
+_NO_REPOSITORY = "not the root of a git repository"
 _NO_COMMITS = "There are no commits here yet."
 
 
@@ -26,18 +27,28 @@ def changes(asked: Question, found: re.Match[str]) -> Plan:
         log = yield from run("git", args=f"log -n {number} --date=short '--format=%h %ad %an: %s'{where}")
         status = yield from run("git", args=f"status --short{where}")
     except Trouble as trouble:
-        return _NO_COMMITS if _UNBORN in str(trouble) else f"I can only tell what changed from git. {trouble}"
+        return _untold(str(trouble))
     what = "" if path == "." else f" of `{path}`"
     commits = _lines(log)
     if not commits:
         return f"There are no commits{what} yet." + _uncommitted(status)
-    heading = f"The latest {len(commits)} commits{what}" if len(commits) > 1 else f"The only commit{what}"
-    return f"{heading}, newest first:\n\n{_bullets(commits)}{_uncommitted(status)}"
+    heading = f"The latest {len(commits)} commits{what}, newest first" if len(commits) > 1 else f"The only commit{what}"
+    return f"{heading}:\n\n{_bullets(commits)}{_uncommitted(status)}"
+
+
+def _untold(trouble: str) -> str:
+    """Why there is nothing to tell."""
+    if _NO_REPOSITORY in trouble:
+        return f"I can only tell what changed from git, and this folder is {_NO_REPOSITORY}."
+    return _NO_COMMITS if _UNBORN in trouble else f"I can only tell what changed from git. {trouble}"
 
 
 def status(asked: Question, found: re.Match[str]) -> Plan:
     """What is changed but not committed."""
-    told = yield from run("git", args="status --short --branch")
+    try:
+        told = yield from run("git", args="status --short --branch")
+    except Trouble as trouble:
+        return _untold(str(trouble))
     branch, *files = _lines(told) or [""]
     where = f" (branch {branch.removeprefix('## ').partition('...')[0]})" if branch.startswith("## ") else ""
     return f"Nothing is uncommitted{where}." if not files else f"Not committed yet{where}:\n\n{_block(files)}"

@@ -41,7 +41,7 @@ def languages(asked: Question, found: re.Match[str]) -> Plan:
     """The languages by number of files: the main one, the others, and what else there is."""
     listing = yield from find_files()
     own = [path for path in listing.files if is_own(path)]
-    counts = languages_of(own).most_common()
+    counts = sorted(languages_of(own).items(), key=lambda each: (-each[1], each[0].name))
     source = [(language, count) for language, count in counts if language.source]
     other = [(language, count) for language, count in counts if not language.source]
     end = _left_out(listing.files) + listing.note
@@ -49,12 +49,31 @@ def languages(asked: Question, found: re.Match[str]) -> Plan:
         return f"There are no files here.{end}"
     if not source:
         return f"I find no source code here, only {_shares(other) or 'nothing that I know'}.{end}"
-    (main, most), *others = source
-    total = sum(count for _, count in source)
-    share = f"{most:,} of its {total:,} source files" if others else f"all of its {counted(total, 'source file')}"
-    text = f"This project is {'mainly ' if others else ''}written in {main.name}: {share}."
-    text += f" The others are {_shares(others)}." if others else ""
+    text = _said(found.groupdict().get("language") or "", source) + _written(source)
     return text + (f" Besides, there is {_shares(other)}." if other else "") + end
+
+
+def _said(name: str, source: Sequence[tuple[Language, int]]) -> str:
+    """The answer to whether it is written in a language; empty where that wasn't asked."""
+    counts = {language.name.lower(): count for language, count in source}
+    if not name:
+        return ""
+    count = counts.get(name.lower(), 0)
+    return "Yes. " if count == source[0][1] else "In part. " if count else "No. "
+
+
+def _written(source: Sequence[tuple[Language, int]]) -> str:
+    """In what, and how much of it."""
+    total = sum(count for _, count in source)
+    most = source[0][1]
+    main = [language.name for language, count in source if count == most]
+    others = source[len(main) :]
+    share = (
+        f"{most:,} of its {total:,} source files" if len(source) > 1 else f"all of its {counted(total, 'source file')}"
+    )
+    text = f"This project is {'mainly ' if others else ''}written in {listed(main)}: {share}"
+    text += " each." if len(main) > 1 else "."
+    return text + (f" The others are {_shares(others)}." if others else "")
 
 
 def is_own(path: str) -> bool:
