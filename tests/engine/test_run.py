@@ -1,7 +1,7 @@
 """The library's entry points."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -10,13 +10,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.engine.conftest import MakeAgent
-from tests.engine.scene import DEFAULT, Host, call, results, say
+from tests.engine.scene import DEFAULT, Host, call, requests_of, results, say
 
 from denizen import Agent, load_config, run_agent, run_agent_sync, stream_agent, tool
-from denizen.entries import AssistantEntry, EndEntry, ToolEntry, UserEntry
+from denizen.entries import AnyEntry, AssistantEntry, EndEntry, ToolEntry, UserEntry
 from denizen.errors import DenizenError, ModelError, SessionError
 from denizen.events import Done, LlmStart, LlmStream, RunEvent, ToolStart
-from denizen.messages import AssistantMessage, Text, Thinking, ToolCall, Usage
+from denizen.messages import AssistantMessage, Text, Thinking, ToolCall, Usage, UserMessage
 from denizen.ports import Answer, FollowUp, Traits
 from denizen.testing import FakeClock, LoopbackOpenAI, ScriptedModel
 
@@ -130,6 +130,23 @@ async def test_what_an_async_listener_raises_ends_the_turn(agent_of: MakeAgent) 
     with pytest.raises(ZeroDivisionError):
         await run_agent("go", agent=agent, on_event=listen)
     assert (await run_agent("never mind", agent=agent)).reply == "fine"
+
+
+async def test_a_turn_ends_once_even_if_the_listener_breaks_on_its_end(
+    agent_of: MakeAgent, entries_of: Callable[[Agent], Awaitable[list[AnyEntry]]]
+) -> None:
+    def listen(event: RunEvent) -> None:
+        if isinstance(event, Done):
+            raise ZeroDivisionError("the screen is gone")
+
+    agent = agent_of(say("fine"))
+    message = UserMessage([Text("go")], id="m1")
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError):
+            await run_agent(message, agent=agent, on_event=listen)
+    assert [entry.stop_reason for entry in await entries_of(agent) if isinstance(entry, EndEntry)] == ["answered"]
+    assert (await run_agent(message, agent=agent)).reply == "fine"
+    assert len(requests_of(agent)) == 1
 
 
 async def test_a_failure_reaches_the_caller_of_an_async_listener(agent_of: MakeAgent) -> None:

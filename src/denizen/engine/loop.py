@@ -75,7 +75,7 @@ async def _answered_before(turn: Turn, message: UserMessage | None) -> RunResult
         with suppress(OutputError):
             result = msgspec.structs.replace(result, output=turn.output.read(result.reply))
     if result:
-        turn.emit(Done(result))
+        turn.tell(result)
     return result
 
 
@@ -177,7 +177,7 @@ async def _finish(turn: Turn, stop: TurnStop, note: str = "") -> RunResult:
     if stop != "parked":
         await turn.append(end)
     result = result_of(turn, end, [*account.messages])  # a parked turn has more to say
-    turn.emit(Done(result))
+    turn.tell(result)
     return result
 
 
@@ -195,6 +195,8 @@ def _end(turn: Turn, stop: TurnStop, note: str) -> EndEntry:
 
 async def _give_up(turn: Turn, stop: TurnStop, note: str = "") -> None:
     """Finish as well as can be: what ends the turn is raised, whatever else breaks now."""
+    if turn.told:  # and the host broke on it: the transcript is complete
+        return
     account = turn.account
     try:
         await _finish(turn, stop, note)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from denizen.engine.feed import Account, Feed
 from denizen.engine.output import Output
 from denizen.entries import AnswerEntry, AnyEntry, StateEntry, UserEntry
-from denizen.events import Notice, RunEvent, TurnStop
+from denizen.events import Done, Notice, RunEvent, RunResult, TurnStop
 from denizen.messages import Text, Usage, UserMessage
 from denizen.ports import Answer, Directive, FollowUp, Interrupt, Session, Steer, Stop, TurnIO, View
 
@@ -33,7 +33,7 @@ class Turn:
     """What the parts of the loop share.
 
     `moved` is as the session was when it began; `tries` counts typed answers; `kept`: the files were
-    snapshotted before this iteration's first call that could change them.
+    snapshotted before this iteration's first call that could change them; `told`: the host knows the result.
     """
 
     agent: "Agent"
@@ -53,6 +53,7 @@ class Turn:
     interrupts: list[str] = field(default_factory=list)
     accept: Accept | None = None
     kept: bool = False
+    told: bool = False
 
     @property
     def account(self) -> Account:
@@ -62,6 +63,11 @@ class Turn:
     def emit(self, event: RunEvent) -> None:
         """Tell the host."""
         self.io.emit(event)
+
+    def tell(self, result: RunResult) -> None:
+        """Tell the host how it ended: the last event."""
+        self.told = True
+        self.emit(Done(result))
 
     def notice(self, text: str, *, warning: bool = False) -> None:
         """Tell the user something."""
