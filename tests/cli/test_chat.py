@@ -75,6 +75,16 @@ def test_lines_are_edited(chat: Chat, model: Model) -> None:
     assert "oh allo" in asked(model)[0]
 
 
+def test_tab_completes_commands_and_lists_those_that_fit(chat: Chat) -> None:
+    screen = chat("--session", "s")
+    screen.type("/co\t")
+    screen.expect("  /continue /compact\n")
+    screen.type("m\t\r")
+    screen.expect("There is nothing to compact.")
+    screen.type("/qu\t\r")
+    assert screen.end() == 0
+
+
 def test_history_lasts_and_is_private(chat: Chat, model: Model, home: Path) -> None:
     model.plays("Once.", "Twice.")
     screen = chat()

@@ -98,6 +98,27 @@ def test_an_entered_line_is_shown_as_queued_and_then_as_said(working: Working, m
     assert model.told().startswith("but be short")
 
 
+def test_tab_completes_commands_and_lists_those_that_fit(working: Working) -> None:
+    screen = working()
+    screen.type("/co\t")
+    screen.expect("  /continue /compact\n")
+    screen.type("m\t\r")
+    screen.shows("queued: /compact")
+
+
+def test_of_a_long_message_the_beginning_is_shown_as_said(working: Working, model: Model, repo: Path) -> None:
+    screen = working("Shorter, then.")
+    message = "\n".join(f"line {number}" for number in range(3000))
+    screen.enter(f"\x1b[200~{message}\x1b[201~")
+    screen.shows("queued: line 0 line 1 ")
+    (repo / "go").touch()
+    shown = screen.expect("Shorter, then.")
+    assert "> line 0\n… line 1\n" in shown
+    assert "more characters: the agent has them" in shown
+    assert "line 2999" not in shown
+    assert model.told().startswith(message)
+
+
 def test_lines_that_were_not_heard_come_back_in_order(working: Working, model: Model) -> None:
     screen = working("Fine.")
     screen.enter("first")

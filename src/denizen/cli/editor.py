@@ -8,20 +8,24 @@ from pathlib import Path
 
 import click
 from prompt_toolkit import PromptSession
+from prompt_toolkit.application import run_in_terminal
 from prompt_toolkit.buffer import Buffer
-from prompt_toolkit.completion import WordCompleter
 from prompt_toolkit.enums import DEFAULT_BUFFER
 from prompt_toolkit.filters import has_focus
 from prompt_toolkit.history import FileHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.output import Output, create_output
 from prompt_toolkit.output.vt100 import Vt100_Output
-from prompt_toolkit.shortcuts import CompleteStyle
 
+from denizen.cli.asking import screen
+from denizen.cli.passing import columns
+from denizen.cli.text import pieces
 from denizen.clock import Clock
 
 MEANT_FOR_THE_TURN = 1.0
 """Seconds in which Ctrl-C doesn't clear what came back from a turn: who stops one often presses it twice."""
+
+_TYPING = has_focus(DEFAULT_BUFFER)
 
 Pressed = Callable[[KeyPressEvent], None]
 Send = Callable[[Buffer], None]
@@ -62,7 +66,7 @@ class Editor:
         self._clock = clock
         self._given = ("", 0.0)  # what the prompt began with, and when
         self._history = _History(history)
-        self._words = WordCompleter([*words], sentence=True)
+        self._words = words
         self._prompt = self.prompt(keys(self._clear_or_leave))
 
     async def read(self) -> str | None:
@@ -77,15 +81,13 @@ class Editor:
 
     def prompt(self, pressed: KeyBindings, *, passing: bool = False) -> PromptSession[str]:
         """A prompt with this history and these completions; of a `passing` one nothing stays on the screen."""
+        pressed.add("tab", filter=_TYPING)(self._complete)
         return PromptSession(
             "> ",
             multiline=True,
             prompt_continuation="… ",
             history=self._history,
             key_bindings=pressed,
-            completer=self._words,
-            complete_while_typing=False,
-            complete_style=CompleteStyle.READLINE_LIKE,
             interrupt_exception=_Interrupted,
             enable_suspend=True,
             erase_when_done=passing,
@@ -115,6 +117,18 @@ class Editor:
             self.draft = self._prompt.default_buffer.text
             raise
 
+    def _complete(self, event: KeyPressEvent) -> None:
+        """As much as all words that fit have in common, or where that is nothing more a list of them."""
+        typed = event.current_buffer.document.text_before_cursor
+        found = [word for word in self._words if word.startswith(typed)]
+        if more := os.path.commonprefix(found)[len(typed) :]:  # noqa: RUF071 - of words, not of paths
+            event.current_buffer.insert_text(more)
+        elif len(found) > 1:
+            lines = pieces(" ".join(found), columns() - 2)
+            run_in_terminal(
+                lambda: click.secho("".join(f"  {line}\n" for line in lines), screen(), nl=False, fg="cyan")
+            )
+
     def _clear_or_leave(self, event: KeyPressEvent) -> None:
         """What is cleared can be had again from the history; what has only just come back isn't."""
         text = event.current_buffer.text
@@ -139,9 +153,8 @@ def _output() -> Output:
 def keys(interrupt: Pressed, send: Send = Buffer.validate_and_handle) -> KeyBindings:
     """Enter sends; Alt-Enter, and Enter behind a backslash, begin another line; Ctrl-C is what it is given as."""
     bindings = KeyBindings()
-    typing = has_focus(DEFAULT_BUFFER)
 
-    @bindings.add("enter", filter=typing)
+    @bindings.add("enter", filter=_TYPING)
     def _(event: KeyPressEvent) -> None:
         buffer = event.current_buffer
         if buffer.document.current_line_before_cursor.endswith("\\"):
@@ -150,9 +163,9 @@ def keys(interrupt: Pressed, send: Send = Buffer.validate_and_handle) -> KeyBind
         else:
             send(buffer)
 
-    @bindings.add("escape", "enter", filter=typing)
+    @bindings.add("escape", "enter", filter=_TYPING)
     def _(event: KeyPressEvent) -> None:
         event.current_buffer.newline()
 
-    bindings.add("c-c", filter=typing)(interrupt)
+    bindings.add("c-c", filter=_TYPING)(interrupt)
     return bindings

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import re
 import sys
 from collections.abc import AsyncGenerator, Coroutine, Generator, Sequence
 from typing import Any, TypeVar
@@ -17,7 +18,7 @@ from prompt_toolkit.layout import ConditionalContainer, FormattedTextControl, HS
 from denizen.cli.above import Above, Page, end_of
 from denizen.cli.editor import Editor, keys
 from denizen.cli.passing import columns, fitting, going_on
-from denizen.cli.text import cut, one_line, printable
+from denizen.cli.text import cut, one_line, printable, shorten
 from denizen.clock import Clock
 
 PAUSE = 1.0
@@ -27,7 +28,10 @@ BETWEEN_DRAWINGS = 0.05
 """Seconds: what streams in smaller pieces is drawn together."""
 
 LONGEST = 1000
-"""Characters of a message that are looked at for the row that shows it."""
+"""Characters that are shown of a message."""
+
+SHOWN_LINES = 12
+"""Lines of it, once it is heard."""
 
 _Result = TypeVar("_Result")
 
@@ -136,7 +140,8 @@ class Live:
         self.heard += heard
         self.queued = [text for text in self.queued if text.startswith("/")]
         for text in heard:
-            click.echo("> " + printable(text).replace("\n", "\n… "), err=True)
+            shown = shorten(printable(text), lines=SHOWN_LINES, characters=LONGEST, how="the agent has them")
+            click.echo("> " + re.sub("\n(?!… )", "\n… ", shown), err=True)
         return heard
 
     async def ask(self, question: str, prompt: str) -> str | None:
