@@ -134,15 +134,15 @@ def test_an_allowed_folder_does_not_allow_what_a_link_in_it_leads_to(tmp_path: P
     assert verdict(rules, "write", tmp_path, path="docs/../x") == ""
 
 
-PATCH = "--- a/docs/a.md\n+++ b/docs/a.md\n@@ -1 +1 @@\n-x\n+y\n"
-
-
 def test_every_file_of_a_patch_counts() -> None:
     rules = [rule("allow", "docs/*", tool="apply_patch"), rule("deny", "secrets/*", tool="*")]
-    assert verdict(rules, "apply_patch", patch=PATCH) == "allow"
-    assert verdict(rules, "apply_patch", patch=f"{PATCH}--- /dev/null\n+++ b/src/a\n") == ""
-    assert verdict(rules, "apply_patch", patch="*** Begin Patch\n*** Delete File: secrets/a\n") == "deny"
-    assert verdict(rules, "apply_patch", patch="rename from docs/a\nrename to secrets/a\n") == "deny"
+    for paths, expected in (
+        (["docs/a.md"], "allow"),
+        (["docs/a.md", "src/a"], ""),
+        (["docs/a.md", "docs/../secrets/a"], "deny"),
+    ):
+        found = deciding_rule(rules, "apply_patch", {"patch": "…"}, paths=paths)
+        assert (found.decide if found else "") == expected
 
 
 def test_hosts_are_compared_in_small_letters() -> None:

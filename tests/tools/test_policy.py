@@ -1,5 +1,6 @@
 """What may run."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,6 +31,7 @@ TOOLS = {
         made("bash", Traits.EXECUTES),
         made("read", READS),
         made("write", Traits.WRITES),
+        made("apply_patch", Traits.WRITES),
         made("remember", Traits.WRITES),
         made("recall", READS | Traits.PRIVATE),
         made("web_fetch", READS | Traits.NETWORK | Traits.UNTRUSTED),
@@ -84,6 +86,32 @@ def test_a_rule_of_the_user_decides_over_the_default() -> None:
     assert verdict(policy(*rules, confined=False), "bash", command="git status; rm -rf x") == "ask"
     assert verdict(policy(*rules), "write", path="uv.lock") == "deny"
     assert verdict(policy(*rules), "read", path=".env") == "ask"
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        "--- a/secrets/x\n+++ b/secrets/x\n@@\n-a\n+b\n",
+        "--- i/secrets/x\n+++ w/secrets/x\n@@\n-a\n+b\n",
+        '--- "a/secrets/\\170"\n+++ "b/secrets/\\170"\n@@\n-a\n+b\n',
+        "diff --git a/secrets/x b/secrets/x\ndeleted file mode 100644\n",
+        "diff --git a/x b/secrets/y\ncopy from x\ncopy to secrets/y\n",
+        "*** Begin Patch\n*** Update File:secrets/x\n@@\n-a\n+b\n*** End Patch\n",
+        "*** Begin Patch\n*** Update File: x\n*** Move to:docs/../secrets/y\n*** End Patch\n",
+        "*** Begin Patch\n*** Add File: docs/x\n+a\n*** Delete File: link/x\n*** End Patch\n",
+    ],
+)
+def test_a_rule_is_about_every_file_of_a_patch_however_it_is_named(patch: str, tmp_path: Path) -> None:
+    (tmp_path / "secrets").mkdir()
+    (tmp_path / "link").symlink_to("secrets")
+    rules = [Rule(tool="*", match="docs/*", decide="allow"), Rule(tool="*", match="secrets/*", decide="deny")]
+    assert verdict(policy(*rules, workspace=tmp_path), "apply_patch", patch=patch) == "deny"
+
+
+def test_what_a_patch_changes_is_no_name_of_a_file(tmp_path: Path) -> None:
+    patch = "--- a/docs/x.sql\n+++ b/docs/x.sql\n@@ -1,2 +1,2 @@\n--- secrets/x\n+++ secrets/y\n a\n"
+    rules = [Rule(tool="*", match="docs/*", decide="allow"), Rule(tool="*", match="secrets/*", decide="deny")]
+    assert verdict(policy(*rules, workspace=tmp_path), "apply_patch", patch=patch) == "allow"
 
 
 def test_a_refusal_names_the_rule() -> None:

@@ -22,10 +22,6 @@ from denizen.errors import ConfigError
 
 _STRICTEST_FIRST = ("deny", "ask", "allow")
 _VERBS = {"allow": "allows", "ask": "asks about", "deny": "denies"}
-_PATCHED = re.compile(
-    r"^(?:(?:\+\+\+|---) (?:[ab]/)?|rename (?:from|to) |\*\*\* (?:(?:Add|Update|Delete) File|Move to): )([^\t\n]+)",
-    re.MULTILINE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +38,21 @@ class Part:
 
 
 def deciding_rule(
-    rules: Sequence[Rule], tool: str, args: Mapping[str, Any], workspace: Path | None = None
+    rules: Sequence[Rule],
+    tool: str,
+    args: Mapping[str, Any],
+    workspace: Path | None = None,
+    paths: Sequence[str] = (),
 ) -> Rule | None:
     """The rule that decides a call: the last that matches; of a call with several parts, the strictest of theirs.
 
     None: no rule matches, or not every part is allowed by one, and the default policy decides. Relative paths are
-    those of `workspace`.
+    those of `workspace`; `paths` are further ones that the call is about (those in a patch).
     """
     concerned = [rule for rule in reversed(rules) if rule.tool in {tool, "*"}]
     if not concerned:
         return None
-    found = [_last_match(concerned, part, all_arguments(args)) for part in _parts(args, workspace)]
+    found = [_last_match(concerned, part, all_arguments(args)) for part in _parts(args, workspace, paths)]
     decided = [rule for rule in found if rule and (rule.decide != "allow" or None not in found)]
     return min(decided, key=lambda rule: _STRICTEST_FIRST.index(rule.decide), default=None)
 
@@ -97,10 +97,10 @@ def plain_url(url: str) -> str:
     return plain.geturl() if pieces.netloc else ""
 
 
-def _parts(args: Mapping[str, Any], workspace: Path | None) -> list[Part]:
+def _parts(args: Mapping[str, Any], workspace: Path | None, further: Sequence[str] = ()) -> list[Part]:
     if isinstance(args.get("command"), str):
         return _command_parts(args["command"])
-    paths = list(_paths(args))
+    paths = [*_paths(args), *further]
     if paths:
         return [_path_part(path, workspace) for path in paths]
     whole = main_argument(args)
@@ -120,8 +120,6 @@ def _paths(args: Mapping[str, Any]) -> Iterator[str]:
         yield args["path"]
     if isinstance(args.get("paths"), list):
         yield from filter(lambda path: isinstance(path, str), args["paths"])
-    if isinstance(args.get("patch"), str):
-        yield from dict.fromkeys(path.strip() for path in _PATCHED.findall(args["patch"]) if path != "/dev/null")
 
 
 def _path_part(path: str, workspace: Path | None) -> Part:

@@ -1,5 +1,6 @@
 """What may run: the user's rules, else the default policy, and over both the rule of two and `--read-only`."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,8 +8,10 @@ from typing import Literal
 
 from denizen.config.rules import all_arguments, deciding_rule, literally, main_argument, plain_url
 from denizen.config.settings import PolicySettings, Rule
+from denizen.errors import ToolRefused
 from denizen.messages import ToolCall
 from denizen.ports import Tool, Traits
+from denizen.tools.patching.read import read_patch
 from denizen.tools.risk import exceeds, risk_of
 
 Verdict = Literal["allow", "ask", "deny"]
@@ -59,7 +62,7 @@ class Policy:
         """Whether the call may run in a turn that has `seen` results of those traits."""
         if self._read_only and (not tool.traits & _HARMLESS or tool.traits & _CHANGES):
             return Decision("deny", f"This run is read-only, and {tool.name} is more than a read.")
-        rule = deciding_rule(_holding(self._rules, call), call.name, call.args, self._workspace)
+        rule = self._deciding(self._rules, call)
         decision = _by_rule(rule, call) if rule else self._by_default(call, tool)
         if decision.verdict == "ask" and self._was_approved(call):
             decision = Decision("allow", "The user approved such calls for the session.")
@@ -72,8 +75,11 @@ class Policy:
         return decision
 
     def _was_approved(self, call: ToolCall) -> bool:
-        rules = _holding(self._approved, call)
-        return deciding_rule(rules, call.name, call.args, self._workspace) is not None
+        return self._deciding(self._approved, call) is not None
+
+    def _deciding(self, rules: Sequence[Rule], call: ToolCall) -> Rule | None:
+        paths = _patched(call, self._workspace) if rules else ()
+        return deciding_rule(_holding(rules, call), call.name, call.args, self._workspace, paths)
 
     def _by_default(self, call: ToolCall, tool: Tool) -> Decision:
         if Traits.EXECUTES in tool.traits and not self._confined:
@@ -106,6 +112,20 @@ def rule_for(call: ToolCall, tool: Tool) -> Rule:
     url = plain_url(argument) if "url" in call.args else ""
     pattern = "/".join([*literally(url).split("/")[:3], "*"]) if url else literally(argument)
     return Rule(tool=tool.name, match=pattern, decide="allow")
+
+
+def _patched(call: ToolCall, workspace: Path | None) -> Sequence[str]:
+    """The files that a patch in the call is about; none where it isn't one, which no rule has to decide."""
+
+    def is_there(name: str) -> bool:
+        return workspace is not None and os.path.exists(f"{workspace}/{name}")  # noqa: PTH110 (may be no path at all)
+
+    try:
+        files = read_patch(str(call.args["patch"])) if "patch" in call.args else []
+    except ToolRefused:
+        return ()
+    names = [file.meant(name, is_there) for file in files for name in (file.old, file.new) if name is not None]
+    return [*dict.fromkeys(names)]
 
 
 def _leaves_sandbox(call: ToolCall) -> bool:

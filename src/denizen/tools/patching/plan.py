@@ -1,7 +1,6 @@
 """What a whole patch makes of the files, before any of them is written."""
 
 import os
-import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,8 +14,6 @@ from denizen.tools.files.workspace import Workspace
 from denizen.tools.function import result
 from denizen.tools.patching.apply import apply_hunks, create_text
 from denizen.tools.patching.read import FilePatch
-
-_PREFIX = re.compile(r"[a-z]/.")
 
 
 @dataclass(slots=True)
@@ -131,12 +128,7 @@ class Plan:
             load(self._workspace, file.was.path)  # says that it is missing, and what is nearest
 
     def _meant(self, name: str, patch: FilePatch) -> _File:
-        """The file that a header names, with or without the letter that diffs put before it."""
-        file = self._file(name)
-        if patch.prefixed and _PREFIX.match(name):
-            bare = self._file(name[2:])
-            return file if file.data is not None and bare.data is None else bare
-        return file
+        return self._file(patch.meant(name, lambda path: self._file(path).data is not None))
 
     def _file(self, path: str) -> _File:
         source = load_if_there(self._workspace, path)

@@ -5,7 +5,7 @@ change something is never passed over: where it can't be told what it belongs to
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -21,6 +21,7 @@ _GIT = re.compile(
 _DATE = re.compile(r"\s+\d{4}-\d\d-\d\d[ T]\d\d:\d\d.*")
 _ESCAPE = re.compile(rb"\\([0-3][0-7]{2}|.)")
 _ESCAPES = dict(zip(b"abtnvfr", b"\a\b\t\n\v\f\r", strict=True))
+_PREFIX = re.compile(r"[a-z]/.")
 _NOWHERE = "/dev/null"
 
 
@@ -37,6 +38,11 @@ class FilePatch:
     move: Literal["", "rename", "copy"] = ""
     executable: bool | None = None
     hunks: list[Hunk] = field(default_factory=list)
+
+    def meant(self, name: str, is_there: Callable[[str], bool]) -> str:
+        """The path that `old` or `new` means, with or without the letter that diffs put before it."""
+        bare = name[2:] if self.prefixed and _PREFIX.match(name) else name
+        return name if is_there(name) and not is_there(bare) else bare
 
 
 def read_patch(patch: str) -> list[FilePatch]:
