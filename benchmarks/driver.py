@@ -48,13 +48,21 @@ C = TypeVar("C", bound=Contender)
 
 
 @dataclass(slots=True)
+class _Session:
+    """A session that goes on, and how many turns it has behind it."""
+
+    turn: Turn
+    behind: int
+
+
+@dataclass(slots=True)
 class Player:
     """Plays turns, checks that each was real, and says what they cost."""
 
     contender: Contender
     weather: Weather
     _opened: int = 0
-    _long: dict[tuple[str, int], Turn] = field(default_factory=dict)
+    _long: dict[tuple[str, int], _Session] = field(default_factory=dict)
 
     async def _open(self, store: str) -> Turn:
         self._opened += 1
@@ -88,24 +96,27 @@ class Player:
         return {"cpu_ms": [await self._cost(turn) for _ in range(count)]}
 
     async def history(self, turns: int, count: int, store: str) -> Figures:
-        """CPU milliseconds of each of `count` turns of a session that had `turns` behind it at first.
+        """CPU milliseconds of each of `count` turns of a session with `turns` behind it, or up to half as many more.
 
-        It is the same session each time, so its history grows a little: another one warms the processor up, which has
-        done others' work since the last measurement, and one turn the session's own data.
+        Another session warms the processor up, which has done others' work since the last measurement, and one turn
+        the session's own data.
         """
-        turn = self._long.get((store, turns)) or await self._long_session(store, turns)
+        session = self._long.get((store, turns))
+        if session is None or session.behind > turns * 1.5:
+            session = self._long[store, turns] = await self._long_session(store, turns)
         gc.collect()
         other = await self._open(store)
         for _ in range(WARM_UP):
             await self._play(other)
-        await self._play(turn)
-        return {"cpu_ms": [await self._cost(turn) for _ in range(count)]}
+        await self._play(session.turn)
+        session.behind += 1 + count
+        return {"cpu_ms": [await self._cost(session.turn) for _ in range(count)]}
 
-    async def _long_session(self, store: str, turns: int) -> Turn:
-        turn = self._long[store, turns] = await self._open(store)
+    async def _long_session(self, store: str, turns: int) -> _Session:
+        turn = await self._open(store)
         for _ in range(turns):
             await self._play(turn)
-        return turn
+        return _Session(turn, turns)
 
     async def _cost(self, turn: Turn) -> float:
         cpu = time.process_time()

@@ -28,6 +28,10 @@ class Samples:
         """How many times `base` this is, median over median."""
         return f"{self.median / base.median:.2f} ×"
 
+    def beside(self, base: "Samples") -> float:
+        """How many times `base` this is, round by round: the median, which a machine that drifts changes little."""
+        return statistics.median(value / other for value, other in zip(self.values, base.values, strict=True))
+
 
 def number(value: float) -> str:
     """Three figures, no exponent."""

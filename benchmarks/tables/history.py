@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
+from statistics import median
 
 from benchmarks.contenders import Entry, Process
 from benchmarks.driver import WARM_UP
@@ -12,11 +12,13 @@ from benchmarks.report import Goal, Samples, Table
 from benchmarks.roster import DENIZEN, FLOOR, KEPT
 
 OURS_NOTE = """\
-Denizen's turn (one tool call, transcript written) in one open session with so many turns behind it. CPU ms per turn,
-median (least–most), after {warm_up} turns of another session, which warm the processor up. *Scripted*: the model is in
-the process, so this is the engine alone; `× first` is over the shortest history. *Over HTTP* is over the two columns
-after it: *same bytes*, the very bodies that Denizen sent, posted by hand with the reply decoded and the tool run, as
-warm; *encoded by hand*, the bare loop at the same history, which encodes its messages anew for every request."""
+Denizen's turn (one tool call, transcript written) in one open session with so many turns behind it. {rounds} rounds,
+everyone in turn in each; of a round the median of {at_once} turns, after {warm_up} of another session, which warm the
+processor up. CPU ms per turn, median (least–most) of the rounds; a ratio is that of each round, and the median of
+these. *Scripted*: the model is in the process, so this is the engine alone; `× first` is over the shortest history.
+*Over HTTP* is over the two columns after it: *same bytes*, the very bodies that Denizen sent, posted by hand with the
+reply decoded and the tool run, as warm; *encoded by hand*, the bare loop at the same history, which encodes its
+messages anew for every request."""
 OURS = (
     *("turns behind", "scripted", "× first", "over HTTP", "same bytes", "× same bytes"),
     *("encoded by hand", "× encoded by hand", "bytes of the last request pair"),
@@ -26,14 +28,17 @@ One session of {turns} turns, each with one tool call, kept where the engine can
 sent each time. CPU ms per turn, median of ten turns; growth is the last ten over the first ten. What grows in the
 floor is the encoding of ever longer requests."""
 AT_ONCE = 5  # turns per measurement: few, since each makes the history longer
+ROUNDS = 5  # for each of the plan's: what is compared here is close
 
 
 def table(plan: Plan, peers: Sequence[Entry]) -> Table:
     """Denizen's own turns at several lengths of history."""
-    result = Table("A turn with a history behind it", OURS_NOTE.format(warm_up=WARM_UP), OURS)
+    rounds = ROUNDS * plan.repeats
+    note = OURS_NOTE.format(rounds=rounds, at_once=AT_ONCE, warm_up=WARM_UP)
+    result = Table("A turn with a history behind it", note, OURS)
     with hall([FLOOR, DENIZEN]) as meeting:
         lanes = {Lane(turns, way): _play(meeting, turns, way) for turns in plan.history for way in WAYS}
-        taken = meeting.interleave(lanes, plan.repeats) if DENIZEN.name in meeting.processes else {}
+        taken = meeting.interleave(lanes, rounds) if DENIZEN.name in meeting.processes else {}
         if not meeting.failed:
             _fill(result, plan, taken)
         meeting.report(result)
@@ -66,17 +71,17 @@ def _play(meeting: Hall, turns: int, way: str) -> Callable[[], Figures]:
 def _fill(result: Table, plan: Plan, taken: Mapping[Lane, Sequence[Figures]]) -> None:
     first: Samples | None = None
     for turns in plan.history:
-        scripted, encoded, ours, replayed = (_turns(taken[Lane(turns, way)]) for way in WAYS)
+        scripted, encoded, ours, replayed = (_rounds(taken[Lane(turns, way)]) for way in WAYS)
         first = first or scripted
-        sent = ours, replayed, ours.over(replayed), encoded, ours.over(encoded)
-        result.add(turns, scripted, scripted.over(first), *sent, taken[Lane(turns, "replayed")][-1]["bytes"])
-        flat, over_http = scripted.median / first.median, ours.median / replayed.median
+        flat, over_http, over_encoded = scripted.beside(first), ours.beside(replayed), ours.beside(encoded)
+        sent = ours, replayed, f"{over_http:.2f} ×", encoded, f"{over_encoded:.2f} ×"
+        result.add(turns, scripted, f"{flat:.2f} ×", *sent, taken[Lane(turns, "replayed")][-1]["bytes"])
         result.goals.append(Goal(f"a turn after {turns} turns, scripted, over the shortest history", 1.2, flat))
         result.goals.append(Goal(f"a turn after {turns} turns, over HTTP, over sending the same bytes", 1.5, over_http))
 
 
-def _turns(figures: Sequence[Figures]) -> Samples:
-    return Samples([*chain.from_iterable(figure["cpu_ms"] for figure in figures)])
+def _rounds(figures: Sequence[Figures]) -> Samples:
+    return Samples([median(figure["cpu_ms"]) for figure in figures])
 
 
 def growth(plan: Plan, peers: Sequence[Entry]) -> Table:
