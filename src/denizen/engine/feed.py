@@ -1,7 +1,6 @@
 """What the engine must know of a session, kept in step with its entries."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -41,12 +40,11 @@ class Prompt(msgspec.Struct, frozen=True):
     actions: str = ""
 
 
-@dataclass(slots=True)
-class Account:
+class Account(msgspec.Struct, eq=False):
     """A turn so far, whatever processes it has run in: what was said and used, and what its results were made of."""
 
-    messages: list[Message] = field(default_factory=list)
-    usage: Usage = field(default_factory=Usage)
+    messages: list[Message] = []
+    usage: Usage = Usage()
     iterations: int = 0
     seen: Traits = Traits.NONE
 

@@ -1,8 +1,9 @@
 """One turn while it runs: its session, its host, and what the person said meanwhile."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from denizen.engine.feed import Account, Feed
 from denizen.engine.output import Output
@@ -28,8 +29,7 @@ class TurnOver(Exception):
         self.note = note
 
 
-@dataclass(slots=True)
-class Turn:
+class Turn(msgspec.Struct, eq=False):
     """What the parts of the loop share.
 
     `moved` is as the session was when it began; `tries` counts typed answers; `kept`: the files were
@@ -48,9 +48,9 @@ class Turn:
     tries: int = 0
     retries: int = 0
     last_usage: Usage | None = None
-    steers: list[str] = field(default_factory=list)
-    follow_ups: list[str] = field(default_factory=list)
-    interrupts: list[str] = field(default_factory=list)
+    steers: list[str] = []
+    follow_ups: list[str] = []
+    interrupts: list[str] = []
     accept: Accept | None = None
     kept: bool = False
     told: bool = False
