@@ -32,6 +32,7 @@ TOOLS = {
         made("read", READS),
         made("write", Traits.WRITES),
         made("apply_patch", Traits.WRITES),
+        made("edit_symbol", Traits.WRITES),
         made("remember", Traits.WRITES),
         made("recall", READS | Traits.PRIVATE),
         made("web_fetch", READS | Traits.NETWORK | Traits.UNTRUSTED),
@@ -106,6 +107,29 @@ def test_a_rule_is_about_every_file_of_a_patch_however_it_is_named(patch: str, t
     (tmp_path / "link").symlink_to("secrets")
     rules = [Rule(tool="*", match="docs/*", decide="allow"), Rule(tool="*", match="secrets/*", decide="deny")]
     assert verdict(policy(*rules, workspace=tmp_path), "apply_patch", patch=patch) == "deny"
+
+
+@pytest.mark.parametrize(
+    ("name", "args"),
+    [
+        ("read", {"path": "secrets.py/KEY"}),
+        ("edit_symbol", {"target": "secrets.py/KEY", "action": "delete"}),
+        ("edit_symbol", {"target": "docs/a.py/f", "action": "move", "content": "secrets.py"}),
+        ("edit_symbol", {"target": "docs/a.py/f", "action": "move", "content": "link.py/KEY"}),
+    ],
+)
+def test_a_rule_is_about_the_file_of_a_symbol(name: str, args: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "secrets.py").write_text("KEY = 1\n")
+    (tmp_path / "link.py").symlink_to("secrets.py")
+    denied = policy(Rule(tool="*", match="secrets.py", decide="deny"), workspace=tmp_path)
+    assert verdict(denied, name, **args) == "deny"
+    assert verdict(denied, name, **{**args, "path": "other.py", "target": "other.py/f", "content": ""}) == "allow"
+
+
+def test_a_target_that_can_be_no_path_is_left_to_the_tool(tmp_path: Path) -> None:
+    for target in ("x" * 5000, "a/" * 3000, "a\0b", ""):
+        args = {"target": target, "action": "replace"}
+        assert verdict(policy(Rule(tool="*", match="x", decide="deny"), workspace=tmp_path), "edit_symbol", **args)
 
 
 def test_what_a_patch_changes_is_no_name_of_a_file(tmp_path: Path) -> None:

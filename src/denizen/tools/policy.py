@@ -12,7 +12,7 @@ from denizen.errors import ToolRefused
 from denizen.messages import ToolCall
 from denizen.ports import Tool, Traits
 from denizen.tools.patching.read import read_patch
-from denizen.tools.risk import exceeds, risk_of
+from denizen.tools.risk import exceeds, file_of, risk_of
 
 Verdict = Literal["allow", "ask", "deny"]
 
@@ -78,7 +78,7 @@ class Policy:
         return self._deciding(self._approved, call) is not None
 
     def _deciding(self, rules: Sequence[Rule], call: ToolCall) -> Rule | None:
-        paths = _patched(call, self._workspace) if rules else ()
+        paths = _named(call, self._workspace) if rules and self._workspace else ()
         return deciding_rule(_holding(rules, call), call.name, call.args, self._workspace, paths)
 
     def _by_default(self, call: ToolCall, tool: Tool) -> Decision:
@@ -114,18 +114,26 @@ def rule_for(call: ToolCall, tool: Tool) -> Rule:
     return Rule(tool=tool.name, match=pattern, decide="allow")
 
 
-def _patched(call: ToolCall, workspace: Path | None) -> Sequence[str]:
-    """The files that a patch in the call is about; none where it isn't one, which no rule has to decide."""
+def _named(call: ToolCall, workspace: Path) -> Sequence[str]:
+    """The files that a call is about and doesn't name as its `path`: those of a patch, and of symbols."""
+    args = {name: value for name, value in call.args.items() if isinstance(value, str)}
+    targets = [args[name] for name in ("path", "target") if name in args]
+    targets += [args["content"]] if args.get("action") == "move" and "content" in args else []
+    names = [*targets, *(file_of(target, workspace) for target in targets), *_patched(args.get("patch", ""), workspace)]
+    return [*dict.fromkeys(names)]
+
+
+def _patched(patch: str, workspace: Path) -> Sequence[str]:
+    """The files of a patch; none of one that can't be read, and so does nothing."""
 
     def is_there(name: str) -> bool:
-        return workspace is not None and os.path.exists(f"{workspace}/{name}")  # noqa: PTH110 (may be no path at all)
+        return os.path.exists(f"{workspace}/{name}")  # noqa: PTH110 (may be no path at all)
 
     try:
-        files = read_patch(str(call.args["patch"])) if "patch" in call.args else []
+        files = read_patch(patch) if patch else []
     except ToolRefused:
         return ()
-    names = [file.meant(name, is_there) for file in files for name in (file.old, file.new) if name is not None]
-    return [*dict.fromkeys(names)]
+    return [file.meant(name, is_there) for file in files for name in (file.old, file.new) if name is not None]
 
 
 def _leaves_sandbox(call: ToolCall) -> bool:

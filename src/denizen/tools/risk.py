@@ -1,6 +1,7 @@
 """How much a change to a file could break (seed 001): what decides whether a person is asked before it."""
 
 import difflib
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -91,18 +92,18 @@ def _symbol(args: Mapping[str, Any], workspace: Path) -> Risk:
     target, content = str(args.get("target", "")), str(args.get("content", ""))
     if args.get("action") in {"delete", "move"}:
         return Risk("high", f"it takes {target} from where it is")
-    path = _file_of(target, workspace)
+    path = file_of(target, workspace)
     name = target.rpartition("/")[2] if args.get("action") == "replace" and path != target else ""
     kept = set(content.splitlines())
     defined = (line for line in _present(workspace, path).splitlines() if name and _names(line, name))
     return _judged(path, [line for line in defined if line not in kept], content.splitlines())
 
 
-def _file_of(target: str, workspace: Path) -> str:
+def file_of(target: str, workspace: Path) -> str:
     """The file of `FILE/Symbol`; all of it where there is no such file."""
     parts = target.split("/")
     paths = ("/".join(parts[:length]) for length in range(len(parts), 0, -1))
-    return next((path for path in paths if path and (workspace / path).is_file()), target)
+    return next((path for path in paths if path and os.path.isfile(workspace / path)), target)  # noqa: PTH113 (no path?)
 
 
 def _patch(patch: str) -> Risk:
