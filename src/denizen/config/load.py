@@ -54,7 +54,12 @@ def load_config(
     workspace: Path | str | None = None,
     overrides: Mapping[str, Any] | None = None,
 ) -> Config:
-    """The user's settings, ready for `run_agent`; `load` says which, and from where. Raises ConfigError."""
+    """The user's settings, ready for `run_agent`: those of `path`, by default of `denizen.toml` in `home`.
+
+    `home` is `$DENIZEN_HOME`, else `~/.denizen`; `workspace`, where the agent works, the git repository around `cwd`,
+    else `agent.workspace_dir`. `overrides` are nested like the file and stand over it: `{"agent": {"top_p": 0.9}}`.
+    Raises ConfigError with a line for every setting that is unknown, mistyped or missing.
+    """
     return load(path, home=home, environ=environ, cwd=cwd, workspace=workspace, overrides=overrides).config
 
 
