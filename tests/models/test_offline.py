@@ -149,7 +149,7 @@ async def test_folders_called_data_are_the_projects_unless_tests_read_them(ask: 
 
 @pytest.mark.parametrize(
     "question",
-    ["list the files", "What files are there?", "show me the project structure", "what's in this folder?", "ls"],
+    ["list the files", "What files are there?", "show me the project structure", "list the directory", "files", "ls"],
 )
 async def test_lists_the_files(ask: Ask, question: str) -> None:
     reply = (await ask(question)).reply
@@ -299,6 +299,8 @@ async def test_says_that_nothing_declares_dependencies(ask: Ask, workshop: Path)
         "cat README.md",
         "what's in the readme?",
         'open "README.md"',
+        "look at README.md",
+        "README?",
     ],
 )
 async def test_shows_a_file_as_it_is(ask: Ask, question: str) -> None:
@@ -340,8 +342,33 @@ async def test_says_why_a_file_cannot_be_shown(ask: Ask, workshop: Path) -> None
 
 @pytest.mark.parametrize(
     "question",
+    ["Where can I find checkout?", "where does checkout live", "locate checkout", "in which file is checkout?"],
+)
+async def test_finds_where_something_is(ask: Ask, question: str) -> None:
+    assert "web/app.ts:5: export function checkout" in (await ask(question)).reply
+
+
+async def test_method_without_a_keyword_is_found_by_its_name_behind_its_class(ask: Ask, workshop: Path) -> None:
+    (workshop / "web/till.ts").write_text("class Till {\n  async weigh(a: number): number { return a }\n}\n")
+    assert "web/till.ts:2: async weigh(a: number)" in (await ask("where is Till.weigh")).reply
+    assert (await ask("where is Till.nothing")).reply == "There is no file called `Till.nothing` here."
+
+
+@pytest.mark.parametrize(
+    "question", ["any TODOs?", "find all todos", "show me the TODOs in src", "are there todos here"]
+)
+async def test_finds_what_is_to_be_done(ask: Ask, workshop: Path, question: str) -> None:
+    (workshop / "src/later.py").write_text("# TODO: weigh\n")
+    assert "src/later.py:1: # TODO: weigh" in (await ask(question)).reply
+
+
+@pytest.mark.parametrize(
+    "question",
     [
         'find the text "LAMP_CENTS"',
+        "does the code mention LAMP_CENTS?",
+        "where does it say LAMP_CENTS",
+        "occurrences of LAMP_CENTS",
         "search for LAMP_CENTS",
         "grep LAMP_CENTS",
         "where is LAMP_CENTS used?",
@@ -387,6 +414,8 @@ async def test_says_that_a_text_is_nowhere(ask: Ask) -> None:
         ("where is the trait Press", "tools/press.rs:1: pub trait Press"),
         ("where is squeeze defined?", "tools/press.rs:1: pub trait Press { fn squeeze"),
         ("where is ship defined?", "Makefile:1: ship: build"),
+        ("Where's the PriceList class?", "src/shop/prices.py:6: class PriceList:"),
+        ("renderBasket definition", "web/app.ts:3: export const renderBasket"),
     ],
 )
 async def test_finds_definitions_in_many_languages(ask: Ask, question: str, place: str) -> None:
@@ -417,7 +446,9 @@ async def test_says_where_a_name_is_mentioned_that_nothing_defines(ask: Ask) -> 
     assert (await ask("where is zeppelin defined?")).reply.startswith("I find `zeppelin` nowhere")
 
 
-@pytest.mark.parametrize("question", ["what changed recently?", "What's new?", "show me the git log", "recent commits"])
+@pytest.mark.parametrize(
+    "question", ["what changed recently?", "What's new?", "the git log", "changes since last week"]
+)
 async def test_tells_the_latest_commits_and_what_is_uncommitted(ask: Ask, workshop: Path, question: str) -> None:
     (workshop / "Makefile").write_text("ship:\n")
     reply = (await ask(question)).reply
@@ -462,7 +493,8 @@ async def test_remembers_and_recalls(ask: Ask) -> None:
     await ask("remember: tea at five")
     assert (await ask("what do you remember about windows? ")).reply.startswith("I remember nothing about windows")
     assert "it's the 3rd door" in (await ask("do you remember the door?")).reply
-    assert "tea at five" in (await ask("what do you remember?")).reply
+    for question in ("what do you remember?", "what did I ask you to remember"):
+        assert "tea at five" in (await ask(question)).reply
 
 
 @pytest.mark.parametrize(

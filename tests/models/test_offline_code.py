@@ -131,7 +131,7 @@ async def test_as_many_functions_are_told_as_are_asked_for(ask: Ask) -> None:
 
 async def test_without_the_tool_it_says_so(ask: Ask) -> None:
     reply = (await ask("what are the longest functions?", profile="assistant")).reply
-    assert reply == "For that I need the tool `analyze`, which isn't there in this session."
+    assert reply == "For that I need the tool `analyze`, which isn't there in this session. Ask it in `denizen code`."
 
 
 async def test_dependencies_come_from_the_lock_files_too(ask: Ask, workshop: Path) -> None:

@@ -51,10 +51,13 @@ def told(listing: Listing, what: str, folder: str, *, word: str = "") -> str:
 
 
 def located(asked: Question, found: re.Match[str]) -> Plan:
-    """Where files of a name are."""
+    """Where files of a name are; one like `Cart.total` may be defined in a file."""
     name = asked.name(found["name"])
     paths = yield from _called(name)
-    return f"`{name}` is here:\n\n{_block(paths)}" if paths else f"There is no file called `{name}` here."
+    if paths:
+        return f"`{name}` is here:\n\n{_block(paths)}"
+    defined = yield from search.definition(asked, found)
+    return f"There is no file called `{name}` here." if defined.startswith("I find") else defined
 
 
 def whereabouts(asked: Question, found: re.Match[str]) -> Plan:

@@ -35,7 +35,7 @@ WORDS: Final = {
         rf"(?: {_HERE})?)"
     ),
     "FOLDER": rf"{_DETERMINERS}(?:{_HERE}|(?P<place>{QUOTED}|\S+)(?: {_HERE})?)",
-    "SOMEFOLDER": rf"(?P<place>{QUOTED}|\S+) (?:folder|directory)",
+    "SOMEFOLDER": rf"(?P<place>{QUOTED}|(?!(?:the|this|that|my|our|current|whole) )\S+) (?:folder|directory)",
     "COUNT": r"(?:few |couple of )?(?P<count>\w+)",
     "LANGUAGE": r"(?P<language>[\w+#]+)",
 }

@@ -34,7 +34,7 @@ def advance(plan: Plan, results: Mapping[str, ToolResult], offered: Set[str], ma
             missing = next((want.tool for want in wants if want.tool not in offered), "")
             calls = [ToolCall(f"{mark}-{step}-{n}", want.tool, want.args) for n, want in enumerate(wants)]
             if missing:
-                wants = plan.throw(Trouble(f"For that I need the tool `{missing}`, which isn't there in this session."))
+                wants = plan.throw(Trouble(_lacking(missing)))
             elif all(call.id in results for call in calls):
                 wants = plan.send([results[call.id] for call in calls])
             else:
@@ -44,6 +44,11 @@ def advance(plan: Plan, results: Mapping[str, ToolResult], offered: Set[str], ma
         return over.value
     except Trouble as trouble:
         return str(trouble)
+
+
+def _lacking(tool: str) -> str:
+    where = " Ask it in `denizen code`." if tool == "analyze" else ""
+    return f"For that I need the tool `{tool}`, which isn't there in this session.{where}"
 
 
 def run(tool: str, **args: Any) -> Generator[Sequence[Want], Sequence[ToolResult], str]:

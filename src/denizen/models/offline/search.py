@@ -82,6 +82,7 @@ def _definitions(symbol: str) -> Sequence[str]:
         rf"^\s*#\s*define\s+{symbol}\b",
         rf"^\s*(?:(?:export|public|private|protected|static|final|readonly)\s+)*{symbol}\s*(?::[^=]*)?=(?:[^=]|$)",
         rf"^\s*[\w$<>:,*&\[\]][\w$<>:,*&\[\]\s]*[\s*&](?:\w+::)*{symbol}\s*\([^;]*$",
+        rf"^\s*(?:(?:async|static|get|set|override)\s+)*{symbol}\s*\([^;]*\)[^;()=]*\{{",
         rf"^{symbol}\s*:(?:[^=]|$)",
     )
 
