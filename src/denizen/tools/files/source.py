@@ -46,7 +46,9 @@ def load(workspace: Workspace, path: str) -> Source:
     with workspace.at(path) as place, place.open() as file:
         found = os.fstat(file.fileno())
         if found.st_size > LARGEST:
-            raise ToolRefused(f"{place.path} is too large to edit ({size(found.st_size)}, at most {size(LARGEST)})")
+            raise ToolRefused(
+                f"{place.path} is too large to edit ({size(found.st_size)}, at most {size(LARGEST)}); use bash, with sed"
+            )
         return Source(place.path, file.read(), bool(found.st_mode & 0o111), version(found))
 
 

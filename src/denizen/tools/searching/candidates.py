@@ -46,7 +46,7 @@ def candidates(
         top = place.address
         if found and stat.S_ISREG(found.st_mode):
             if found.st_size > LARGEST:
-                raise ToolRefused(f"{place.path} is too large to search ({size(found.st_size)})")
+                raise ToolRefused(f"{place.path} is too large to search ({size(found.st_size)}); use bash, with grep")
             yield [top]
             return
     wanted = _Wanted(any_glob(glob.removeprefix("!")) if glob else [Glob("*")], but=glob.startswith("!"))
