@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from denizen.actions import Native
+from denizen import tool
+from denizen.actions import Native, Shell
 from denizen.clock import SystemClock
 from denizen.context import Transcript
 from denizen.context.said import MISSING
@@ -24,7 +25,7 @@ from denizen.messages import (
     Usage,
     UserMessage,
 )
-from denizen.ports import Limits, Toolset, View
+from denizen.ports import Limits, Toolset, Traits, View
 
 
 class Window:
@@ -180,6 +181,52 @@ async def test_level_two_shortens_long_tool_results_and_says_by_how_much() -> No
     assert result.content == [Text("x" * 20_000), Image("image/png", b"p"), Text("\n[truncated 5000 chars]")]
 
 
+async def test_level_two_shortens_each_long_result_that_was_told_in_words() -> None:
+    look = tool(name="look", traits=Traits.READS)(_look)
+    policy = Transcript(Shell(), Toolset([look]))
+    reply = AssistantMessage([Text("$(look a) $(look b) $(look c)")])
+    asked = Shell().read(reply, Toolset([look])).calls
+    given = ["x" * 25_000, "short", "y" * 30_000]
+    results = [ToolResult(call.id, "look", [Text(text)]) for call, text in zip(asked, given, strict=True)]
+    for entry in (user(0), AssistantEntry(id="a", message=reply), *(ToolEntry(id="t", message=r) for r in results)):
+        policy.observe(entry)
+    entry = await policy.relieve(view(), 2, summary_of)
+    assert entry is not None
+    policy.observe(entry)
+    told = policy.assemble(view())[-1].text
+    for kept, cut, letter in ((20_000, 25_000, "x"), (20_000, 30_000, "y")):
+        assert cut > told.count(letter) > kept - 30, "the command above it counts, too"
+    assert (told.count("\n[truncated "), "short" in told) == (2, True)
+    assert await policy.relieve(view(), 2, summary_of) is None
+
+
+def _look(path: str) -> str:
+    """Look."""
+    return path
+
+
+async def test_level_three_leaves_what_fits_of_the_last_messages() -> None:
+    policy = policy_of([user(0), answer(0), user(1, "x" * 100_000), user(2, "Are you there?")])
+    assert await policy.relieve(view(10_000), 1, summary_of) is None
+    assert await policy.relieve(view(10_000), 2, summary_of) is None
+    entry = await policy.relieve(view(10_000), 3, summary_of)
+    assert entry is not None
+    policy.observe(entry)
+    assert [message.text for message in policy.assemble(view(10_000))] == [
+        "[Conversation summary]\nthey talked",
+        "Are you there?",
+    ]
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [history(3), [user(0), user(1, "x" * 100_000)], [*calls(0), user(0, "x" * 100_000), *calls(1, 3_000)]],
+    ids=["all fits", "the last message is too long", "the last results are too many"],
+)
+async def test_level_three_leaves_alone_what_it_can_not_help(entries: list[AnyEntry]) -> None:
+    assert await policy_of(entries).relieve(view(10_000), 3, summary_of) is None
+
+
 def test_a_compaction_of_entries_that_are_no_longer_behind_the_head_is_ignored() -> None:
     policy = policy_of([*history(3), CompactionEntry(id="z", first="x1", last="x9", summary="of another branch")])
     assert len(policy.assemble(view())) == 12
@@ -271,8 +318,8 @@ async def test_a_compaction_never_parts_a_call_from_its_result(shape: list[str |
     for n, kind in enumerate(shape):
         entries += [user(n)] if kind == "user" else [answer(n)] if kind == "answer" else calls(n, int(kind))
     policy = policy_of(entries, keep=keep)
-    for _ in range(2):
-        entry = await policy.relieve(view(), 1, summary_of)
+    for level, window in ((1, 200_000), (3, 3_000), (1, 200_000), (3, 2_000)):
+        entry = await policy.relieve(view(window), level, summary_of)
         if entry:
             policy.observe(entry)
         assert _pairs_hold(policy.assemble(view()))

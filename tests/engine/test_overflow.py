@@ -10,8 +10,8 @@ from denizen import Agent, run_agent, tool
 from denizen.entries import AnyEntry, CompactionEntry
 from denizen.errors import ModelError
 from denizen.events import Compacted, Notice
-from denizen.messages import Text, ToolResult
-from denizen.ports import Limits, Traits
+from denizen.messages import AssistantMessage, Text, ToolResult
+from denizen.ports import Limits, ModelRequest, Traits
 from denizen.testing import ScriptedModel
 
 Entries = Callable[[Agent], Awaitable[list[AnyEntry]]]
@@ -67,6 +67,31 @@ async def test_what_overflows_all_the_same_is_given_up(agent_of: MakeAgent) -> N
     agent = agent_of(call(("look", {"size": 30_000})), TOO_LONG, TOO_LONG, tools=[look])
     with pytest.raises(ModelError, match="too long"):
         await run_agent("look", agent=agent)
+
+
+async def test_after_a_message_that_is_too_long_the_session_goes_on(agent_of: MakeAgent) -> None:
+    def strict(request: ModelRequest) -> AssistantMessage | ModelError:
+        return TOO_LONG if sum(len(message.text) for message in request.messages) > 30_000 else say("Yes.")
+
+    agent = agent_of(model=ScriptedModel([strict] * 10, limits=Limits(window=10_000)))
+    await run_agent("Hello?", agent=agent)
+    with pytest.raises(ModelError, match="too long"):
+        await run_agent("x" * 100_000, agent=agent)
+    assert (await run_agent("Are you there?", agent=agent)).reply == "Yes."
+
+
+async def test_what_fits_of_the_last_results_is_left(agent_of: MakeAgent) -> None:
+    """A local model with a small window goes on, though the last ten messages are too many for it."""
+
+    def strict(request: ModelRequest) -> AssistantMessage | ModelError:
+        return TOO_LONG if sum(len(message.text) for message in request.messages) > 24_000 else say("Done.")
+
+    looks = [call(("look", {"size": 5_000})) for _ in range(8)]
+    script = ScriptedModel([*looks[:4], *[strict] * 4], limits=Limits(window=8_000))
+    result = await run_agent("look around", agent=agent_of(model=script, tools=[look]))
+    assert result.reply == "Done."
+    last = script.requests[-1].messages
+    assert 1 < sum(isinstance(message, ToolResult) for message in last) < 4
 
 
 async def test_without_a_summary_the_old_messages_are_cut_and_the_user_is_told(agent_of: MakeAgent, host: Host) -> None:

@@ -1,7 +1,8 @@
 """The `Transcript` context policy: the model sees the history, compacted when it gets too long."""
 
+import operator
 from collections.abc import Sequence
-from typing import TypeGuard
+from itertools import chain, repeat
 
 import msgspec
 
@@ -18,6 +19,8 @@ KEEP = 10
 
 TRUNCATE_OVER = 20_000
 """Characters of a tool result that level 2 leaves (seed 003, "Level 2")."""
+
+_MARK = "\n[truncated "
 
 
 class Transcript:
@@ -77,9 +80,18 @@ class Transcript:
         return not view.holds(counted + self._uncounted)
 
     async def relieve(self, view: View, level: int, ask: AskModel) -> CompactionEntry | None:
-        """Level 1: a summary for all but the last messages. Level 2: long tool results are shortened."""
+        """Level 1: a summary for all but the last messages. Level 2: long tool results are shortened.
+
+        Level 3: where even the last messages are too many for the window, a summary for all but those that fit.
+        """
         self._flush()
-        return await self._summarised(view, ask) if level == 1 else self._truncated()
+        match level:
+            case 1:
+                return await self._summarised(view, ask, self._safe_cut())
+            case 2:
+                return self._truncated()
+            case _:
+                return await self._summarised(view, ask, self._fitting_cut(view))
 
     def _heard(self, message: AssistantMessage, entry_id: str) -> None:
         if not message.content:
@@ -119,15 +131,23 @@ class Transcript:
             self._add(*self._held.pop(0))
 
     def _safe_cut(self) -> int:
-        """Where the kept messages begin: never between a call and its result."""
+        """Where the kept messages begin, never between a call and its result; 0 where all are kept."""
         cut = max(len(self._messages) - self._keep, 0)
         while cut > 0 and self._bound[cut]:
             cut -= 1
-        return cut
+        return cut if cut > 1 else 0  # one message, or an earlier summary alone, can't be made smaller
 
-    async def _summarised(self, view: View, ask: AskModel) -> CompactionEntry | None:
-        cut = self._safe_cut()
-        if cut < 2:  # one message, or an earlier summary alone, can't be made smaller
+    def _fitting_cut(self, view: View) -> int:
+        """Where the last messages begin that fit beside a summary; 0 where all do, or none."""
+        cut, used = len(self._messages), view.prompt + view.window // 4
+        while cut and view.holds(used := used + estimate_message(self._messages[cut - 1])):
+            cut -= 1
+        while cut < len(self._messages) and self._bound[cut]:
+            cut += 1
+        return cut if cut < len(self._messages) else 0
+
+    async def _summarised(self, view: View, ask: AskModel, cut: int) -> CompactionEntry | None:
+        if not cut:
             return None
         try:
             summary = await summarise(self._messages[:cut], view.window, ask)
@@ -142,7 +162,8 @@ class Transcript:
         )
 
     def _truncated(self) -> CompactionEntry | None:
-        if not any(_too_long(message, TRUNCATE_OVER) for message in self._messages):
+        shortened = map(_shortened, self._messages, self._bound, repeat(TRUNCATE_OVER))
+        if all(map(operator.is_, self._messages, shortened)):
             return None
         count = len(self._messages)
         return CompactionEntry(last=self._ids[-1], truncate_over=TRUNCATE_OVER, old_count=count, new_count=count)
@@ -153,7 +174,7 @@ class Transcript:
         end = len(self._ids) - self._ids[::-1].index(entry.last)
         old, ids, bound = self._messages[:end], self._ids[:end], self._bound[:end]
         if entry.truncate_over:
-            old = [_shortened(message, entry.truncate_over) for message in old]
+            old = [*map(_shortened, old, bound, repeat(entry.truncate_over))]
         else:
             old, ids, bound = [UserMessage([Text(_summary_text(entry.summary))])], [entry.last], [False]
         self._messages = old + self._messages[end:]
@@ -166,24 +187,28 @@ def _summary_text(summary: str) -> str:
     return f"{SUMMARY_HEADING}\n{summary or 'The earlier messages were cut off; no summary of them could be made.'}"
 
 
-def _too_long(message: Message, limit: int) -> TypeGuard[ToolResult]:
-    """Whether it is a result of more than `limit` characters that wasn't shortened before."""
-    if not isinstance(message, ToolResult) or len(message.text) <= limit:
-        return False
-    last = message.content[-1]
-    return not (isinstance(last, Text) and last.text.startswith("\n[truncated "))
+def _shortened(message: Message, told: bool, limit: int) -> Message:
+    """The message with `limit` characters of the result that it is, or of each that is `told` in it; else the same."""
+    match message:
+        case ToolResult(content=[*_, Text(text)]) if text.startswith(_MARK):
+            return message
+        case ToolResult(content=content):
+            short = _cut(content, limit)
+        case UserMessage(content=content) if told:
+            short = [*chain.from_iterable(_cut([part], limit) for part in content)]
+        case _:
+            return message
+    return message if short == content else msgspec.structs.replace(message, content=short)
 
 
-def _shortened(message: Message, limit: int) -> Message:
-    if not _too_long(message, limit):
-        return message
+def _cut(parts: Sequence[UserPart], limit: int) -> list[UserPart]:
+    """The parts with `limit` characters of their words, and what is missing."""
     kept: list[UserPart] = []
     room = limit
-    for part in message.content:
+    for part in parts:
         if isinstance(part, Text):
-            kept.append(Text(part.text[:room]))
-            room -= min(len(part.text), room)
+            kept += [Text(part.text[: max(room, 0)])] if room > 0 else []
+            room -= len(part.text)
         else:
             kept.append(part)
-    marker = Text(f"\n[truncated {len(message.text) - limit} chars]")
-    return msgspec.structs.replace(message, content=[part for part in kept if part != Text("")] + [marker])
+    return kept if room >= 0 else [*kept, Text(f"{_MARK}{-room} chars]")]

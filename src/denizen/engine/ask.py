@@ -28,7 +28,7 @@ async def ask_model(turn: Turn) -> AssistantMessage:
     A context that won't fit is relieved before the call, one that the provider refuses after it (seed 003, "3-level
     context overflow recovery"); the levels begin anew with each iteration. Raises ModelError when nothing helped.
     """
-    levels = [1, 2]
+    levels = [1, 2, 3]
     await _relieve_early(turn, levels)
     while True:
         turn.agent.budget.check(turn)

@@ -116,7 +116,8 @@ def test_results_come_back_in_the_order_of_their_commands() -> None:
     assert told.content == [
         Text("[1] $ view\nsee: "),
         Image("image/png", b"png"),
-        Text("so\n\n[2] $ grep (failed)\nnone"),
+        Text("so"),
+        Text("\n\n[2] $ grep (failed)\nnone"),
     ]
 
 

@@ -195,13 +195,14 @@ def _number(result: ToolResult) -> int:
 
 
 def _outputs(results: Sequence[ToolResult]) -> list[UserPart]:
-    """All of them, with neighbouring texts as one."""
+    """All of them; the neighbouring texts of each as one."""
     parts: list[UserPart] = []
     for result in results:
         above = "\n\n" if parts else ""
         failed = " (failed)" if result.is_error else ""
-        for part in (Text(f"{above}[{_number(result)}] $ {result.name}{failed}\n"), *result.content):
-            if isinstance(part, Text) and parts and isinstance(parts[-1], Text):
+        parts.append(Text(f"{above}[{_number(result)}] $ {result.name}{failed}\n"))
+        for part in result.content:
+            if isinstance(part, Text) and isinstance(parts[-1], Text):
                 parts[-1] = Text(parts[-1].text + part.text)
             else:
                 parts.append(part)
