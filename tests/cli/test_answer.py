@@ -85,6 +85,12 @@ def test_always_becomes_a_rule(denizen: Run, model: Model, home: Path, parked: s
     assert denizen("ask", "--session", "another", "again").status == 0
 
 
+def test_an_empty_answer_is_none(denizen: Run, parked: str) -> None:
+    ran = denizen("answer", parked, "")
+    assert ran.status == 4
+    assert "Answer with: " in ran.out
+
+
 @pytest.mark.parametrize("option", ["--for-session", "--always"])
 def test_only_a_yes_can_hold_for_longer(denizen: Run, parked: str, option: str) -> None:
     assert denizen("answer", parked, "no", option).status == 2

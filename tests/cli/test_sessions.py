@@ -1,6 +1,7 @@
 """`denizen sessions`: list, show, fork, rm, export."""
 
 import json
+import os
 import stat
 from pathlib import Path
 
@@ -160,3 +161,26 @@ def test_fences_hold_whatever_is_in_them(denizen: Run, model: Model, repo: Path)
     model.plays(call("read", path="fence.md"), "Fenced.")
     denizen("ask", "--session", "s", "hi")
     assert "\n`````\n" in denizen("sessions", "show", "s").out
+
+
+def test_export_writes_to_a_pipe_as_to_any_file(denizen: Run, talked: str, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    ran = denizen("sessions", "export", talked, "--format", "markdown", "--output", str(pipe))
+    assert ran.status == 0
+    assert os.read(reader, 1000).startswith(b"# talk")
+    os.close(reader)
+    assert pipe.is_fifo()
+
+
+def test_a_long_name_leaves_room_for_the_rest_on_a_terminal(
+    denizen: Run, model: Model, on_terminal: OnTerminal
+) -> None:
+    model.plays("Hello.")
+    denizen("ask", "--session", "long" * 50, "hi there")
+    screen = on_terminal("sessions", "list")
+    shown = screen.expect("hi there")
+    assert "longlong" in shown
+    assert "…" in shown
+    assert "long" * 50 in denizen("sessions", "list").out

@@ -46,10 +46,11 @@ def answer(name: str, words: tuple[str, ...], scope: Scope | None, options: Turn
     with options.host() as host, asyncio.Runner() as runner:
         entries = runner.run(store().read(name))
         request = _question(name, entries)
-        if not words:
+        said = " ".join(words)
+        if not said.strip():
             _show(name, request, host)
             return STATUS["parked"]
-        given = _answer(request, " ".join(words), scope)
+        given = _answer(request, said, scope)
         goes_on = as_it_began(options, entries)
         return run(runner, _go_on(name, given, goes_on, settled(goes_on), host))
 

@@ -15,11 +15,11 @@ from denizen.cli.attachments import compose, read_piped, unattached
 from denizen.cli.home import short_name
 from denizen.cli.json_lines import JsonLines
 from denizen.cli.options import TurnOptions
+from denizen.cli.output import write_file
 from denizen.cli.sessions import print_sessions
 from denizen.cli.table import table
 from denizen.cli.terminal import Terminal
 from denizen.cli.turns import STATUS, opened
-from denizen.config.files import write_private
 from denizen.config.load import Loaded
 from denizen.engine import Agent
 from denizen.errors import ConfigError, DenizenError
@@ -182,7 +182,7 @@ def _beside(options: TurnOptions, loaded: Loaded, folder: Path) -> Agent:
 
 def _write_sarif(path: Path, reply: str, workspace: Path) -> None:
     found, _ = findings_of(reply)
-    write_private(path, msgspec.json.format(msgspec.json.encode(sarif_of(found, __version__, workspace))) + b"\n")
+    write_file(path, msgspec.json.format(msgspec.json.encode(sarif_of(found, __version__, workspace))) + b"\n")
 
 
 async def _conclude(agent: Agent, session: Session, job: Job, host: Host, outcome: Outcome) -> int:

@@ -9,11 +9,10 @@ import click
 import msgspec
 
 from denizen.cli.asking import confirm, somebody_there
-from denizen.cli.output import write
+from denizen.cli.output import write, write_file
 from denizen.cli.table import print_table
 from denizen.cli.text import one_line, printable
 from denizen.clock import SystemClock
-from denizen.config.files import write_private
 from denizen.config.load import load
 from denizen.config.redact import Redactor
 from denizen.memory import Recollection, open_memory
@@ -79,7 +78,7 @@ def export(only: str | None, output: Path | None) -> None:
     facts = _of(_memory().facts(), only)
     text = _json_lines(facts)
     if output:
-        write_private(output, text.encode())
+        write_file(output, text.encode())
         click.echo(f"{counted(len(facts), 'fact')} written to {printable(str(output))}.", err=True)
     else:
         write(text)

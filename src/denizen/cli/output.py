@@ -1,9 +1,12 @@
 """Standard output, which holds results alone, and errors on standard error."""
 
+from pathlib import Path
+
 import click
 
 from denizen.cli.text import printable
-from denizen.errors import DenizenError, SessionError
+from denizen.config.files import write_private
+from denizen.errors import ConfigError, DenizenError, SessionError
 
 
 def write(text: str) -> None:
@@ -17,6 +20,17 @@ def write(text: str) -> None:
         raise
     except OSError as error:
         raise not_written(error) from error
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Write a file that the user named, for them alone; into a pipe or a device as it is. Raises ConfigError."""
+    if path.is_file() or not path.exists():
+        write_private(path, data)
+        return
+    try:
+        path.write_bytes(data)
+    except OSError as error:
+        raise ConfigError(f"{path} can't be written: {error.strerror}.") from error
 
 
 def not_written(error: OSError) -> DenizenError:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import sys
 from collections.abc import Sequence
 from datetime import datetime
@@ -15,11 +16,10 @@ from denizen.cli.asking import confirm, somebody_there
 from denizen.cli.home import short_name, store
 from denizen.cli.markdown import markdown
 from denizen.cli.options import new_name
-from denizen.cli.output import write
+from denizen.cli.output import write, write_file
 from denizen.cli.table import print_table
-from denizen.cli.text import printable, width
+from denizen.cli.text import cut, printable, width
 from denizen.clock import SystemClock
-from denizen.config.files import write_private
 from denizen.config.home import user_folder
 from denizen.entries import AnyEntry
 from denizen.ports import SessionInfo
@@ -108,7 +108,7 @@ def export(name: str, kind: Literal["jsonl", "markdown"], output: Path | None) -
     else:
         text = "\n\n".join(markdown(entries, whole=True)) + "\n"
     if output:
-        write_private(output, text.encode())
+        write_file(output, text.encode())
     else:
         write(text if kind == "jsonl" else printable(text))
 
@@ -119,7 +119,7 @@ def _read(name: str) -> Sequence[AnyEntry]:
 
 def _row(info: SessionInfo, now: datetime) -> tuple[str, ...]:
     return (
-        short_name(info.key),
+        _name(info.key),
         _when(datetime.fromtimestamp(info.updated).astimezone(), now),
         info.model,
         f"{info.tokens:,}" if info.tokens else "",
@@ -128,6 +128,12 @@ def _row(info: SessionInfo, now: datetime) -> tuple[str, ...]:
         _folder(info.workspace),
         info.title,
     )
+
+
+def _name(key: str) -> str:
+    """A session's name; on a terminal beginning and end of one that would leave no room for the rest."""
+    name, half = short_name(key), max(shutil.get_terminal_size().columns // 6, 10)
+    return name if width(name) <= 2 * half or not sys.stdout.isatty() else f"{cut(name, half)}{name[-half:]}"
 
 
 def _folder(path: str) -> str:
