@@ -203,6 +203,19 @@ async def test_server_here_that_does_not_run_is_to_be_started() -> None:
     assert words.endswith(f" (connection refused); start it (`ollama serve`), {where}")
 
 
+async def test_https_where_there_is_none_says_what_to_write(loopback_openai: LoopbackOpenAI) -> None:
+    words = await told(loopback_openai.base_url.replace("http:", "https:"), "ollama:qwen3")
+    assert words.endswith(": does it speak https? If not, write http:// in providers.ollama.base_url")
+
+
+async def test_compressed_answer_says_where_to_look() -> None:
+    async with Raw(whole(b"\x1f\x8b", "Content-Encoding: gzip")) as server:
+        words = await told(server.url, "ollama:qwen3")
+    assert words.endswith(
+        "; something on the way does it: see that providers.ollama.base_url leads to the provider itself"
+    )
+
+
 @pytest.mark.parametrize(("status", "said"), [(404, b"404 page not found"), (404, b""), (405, b"")])
 async def test_place_that_is_not_there_is_a_wrong_address(
     loopback_openai: LoopbackOpenAI, status: int, said: bytes

@@ -32,6 +32,7 @@ NOON = datetime(2026, 2, 3, 12, tzinfo=UTC)
         (404, "unknown"),
         (422, "unknown"),
         (302, "unknown"),
+        (451, "unknown"),
     ],
 )
 def test_status_alone_decides(status: int, kind: ErrorKind) -> None:

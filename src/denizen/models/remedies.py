@@ -46,6 +46,11 @@ _REMEDIES: Final = (
         "begin a new session with a smaller picture",
     ),
     _on(r"certificate verify failed", "if you trust that server, name the file with its certificate in SSL_CERT_FILE"),
+    _on(r"does it speak https\?", "if not, write http:// in providers.{provider}.base_url"),
+    _on(
+        r"its answer is compressed",
+        "something on the way does it: see that providers.{provider}.base_url leads to the provider itself",
+    ),
     _on(r"HTTP request (was sent )?to (an )?HTTPS", "write https:// in providers.{provider}.base_url"),
     _on(
         r"is not a (chat completion|message) in",
