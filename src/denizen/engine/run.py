@@ -76,8 +76,8 @@ async def run_agent(
 
     `session_key` names the conversation, in full or short (`"work"`). With `on_event`, or a host's `io`, tokens stream;
     without, the answer comes whole; message and usage are the same. `on_event` may be async: then each event waits for
-    the one before. What it raises ends the turn. `tools` are used in place of the standard ones
-    (`denizen.tools.default_tools`), `model` (one, or a name such as `"openai:gpt-5-mini"`) in place of the configured
+    the one before. What it raises ends the turn. `tools` are used in place of the standard ones (beside them:
+    `[*Agent(config).tools, mine]`), `model` (one, or a name such as `"openai:gpt-5-mini"`) in place of the configured
     one; `agent` in place of one made for this call: it has its own `config`, `tools` and `model`.
     `output` is a type (whatever msgspec or pydantic reads) or a JSON schema that the final answer must fulfil: the
     result's `output` then is of it. `message` None goes on with a turn that a crash or a question left unfinished.
