@@ -186,6 +186,15 @@ class SandboxConformance:
         )
         assert (path.read_bytes() if path.exists() else None) == before
 
+    def test_the_repositorys_data_stays_under_another_name_too(self, machine: Machine) -> None:
+        folder = machine.user / "apart"
+        folder.mkdir()
+        _git(folder, "init", "--separate-git-dir", "data")
+        before = (folder / "data/config").read_bytes()
+        machine.run("sh", "-c", "echo x > data/hooks/new; echo x >> data/config; mv data gone", workspace=folder)
+        assert (folder / "data/config").read_bytes() == before
+        assert not (folder / "data/hooks/new").exists()
+
     def test_git_can_be_read(self, machine: Machine) -> None:
         assert machine.shell("git log --format=%s; git status --short").startswith("The first\n?? denizen.toml\n")
 

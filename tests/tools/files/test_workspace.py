@@ -200,6 +200,14 @@ async def test_git_and_the_configuration_are_not_written(
     assert (workspace / ".git/config").read_text() == "[core]\n"
 
 
+async def test_gits_data_under_another_name_is_not_written(workspace: Path, call: Call) -> None:
+    subprocess.run(["git", "init", "--separate-git-dir", "data"], cwd=workspace, check=True, capture_output=True)
+    for path in ("data/config", "data/hooks/pre-commit", "data/new/file"):
+        with pytest.raises(ToolRefused, match="git's own data"):
+            await call(write, path=path, content="x")
+    await call(write, path="data.txt", content="x")
+
+
 @pytest.mark.parametrize("path", ["denizen.toml", ".git/config"])
 async def test_they_may_be_read(path: str, workspace: Path, call: Call) -> None:
     (workspace / path).parent.mkdir(exist_ok=True)

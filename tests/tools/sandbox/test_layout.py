@@ -81,3 +81,10 @@ def test_what_is_protected_is_what_is_there(user: Path) -> None:
     (user / "work/denizen.toml").touch()
     (user / "work/.denizen").mkdir()
     assert laid_out(user).protected == tuple(user / "work" / name for name in (".git", "denizen.toml", ".denizen"))
+
+
+def test_gits_data_under_another_name_in_the_workspace_is_protected(user: Path) -> None:
+    (user / "work/.git").rmdir()
+    (user / "work/.git").write_text("gitdir: ./.bare\n")
+    (user / "work/.bare").mkdir()
+    assert laid_out(user).protected == (user / "work/.git", user / "work/.bare")

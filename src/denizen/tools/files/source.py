@@ -47,7 +47,7 @@ def load(workspace: Workspace, path: str) -> Source:
         found = os.fstat(file.fileno())
         if found.st_size > LARGEST:
             raise ToolRefused(
-                f"{place.path} is too large to edit ({size(found.st_size)}, at most {size(LARGEST)}); use bash, with sed"
+                f"{place.path} is too large to edit ({size(found.st_size)}, at most {size(LARGEST)}); use sed in bash"
             )
         return Source(place.path, file.read(), bool(found.st_mode & 0o111), version(found))
 

@@ -49,7 +49,7 @@ def layout(
     secret = [user / name for name in _SECRET]
     return Layout(
         workspace,
-        protected=tuple(_real(workspace / name for name in _PROTECTED)),
+        protected=tuple(_real([*(workspace / name for name in _PROTECTED), *_own_data(workspace)])),
         hidden=tuple(sorted(hidden)),
         shown=tuple(
             place
@@ -90,6 +90,13 @@ def _repository(workspace: Path) -> Iterator[Path]:
     folder = git_folder(workspace)
     if folder:
         yield shared_git_folder(folder)
+
+
+def _own_data(workspace: Path) -> Iterator[Path]:
+    """Where the workspace keeps git's data in itself, under another name."""
+    folder = git_folder(workspace)
+    if folder and folder.is_relative_to(workspace):
+        yield folder
 
 
 def _real(places: Iterable[Path]) -> Iterator[Path]:
