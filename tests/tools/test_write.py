@@ -65,3 +65,10 @@ async def test_a_great_change_is_told_in_numbers(workspace: Path, call: Call) ->
     (workspace / "a.txt").write_text("".join(f"{n}\n" for n in range(9000)))
     result = await call(write, path="a.txt", content="".join(f"{-n}\n" for n in range(1, 8000)))
     assert (result.details["diff"], result.details["added"], result.details["removed"]) == ("", 7999, 9000)
+
+
+async def test_changes_far_apart_in_a_large_file_are_counted(workspace: Path, call: Call) -> None:
+    lines = [f"{n}\n" for n in range(9000)]
+    (workspace / "a.txt").write_text("".join(lines))
+    result = await call(write, path="a.txt", content="".join(["first\n", *lines[1:-1], "last\n", "more\n"]))
+    assert (result.details["added"], result.details["removed"]) == (3, 2)

@@ -2,6 +2,7 @@
 
 import difflib
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from denizen.tools.files.text import readable
 
 MOST_COMPARED = 3000
-"""Changed lines up to which the lines are matched with each other; more are one block."""
+"""Changed lines up to which the lines are matched with each other; of more, those are counted that one side lacks."""
 MOST_SHOWN = 200
 """Lines of a diff."""
 
@@ -36,7 +37,8 @@ def difference(old: str, new: str) -> Difference:
     end = _same(a[begin:][::-1], b[begin:][::-1])
     changed_a, changed_b = len(a) - begin - end, len(b) - begin - end
     if max(changed_a, changed_b) > MOST_COMPARED:
-        return Difference("", changed_b, changed_a)
+        there, here = Counter(a), Counter(b)
+        return Difference("", (here - there).total(), (there - here).total())
     first = max(begin - 3, 0)
     parts = a[first : len(a) - max(end - 3, 0)], b[first : len(b) - max(end - 3, 0)]
     lines = list(difflib.unified_diff(*parts, lineterm=""))[2:]
