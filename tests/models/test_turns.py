@@ -12,7 +12,7 @@ from denizen import Agent, RunResult, run_agent, tool
 from denizen.config import Config
 from denizen.config.settings import AgentSettings, AuthProfile, BudgetSettings, ProviderSettings
 from denizen.events import Retry, RunEvent, Withdrawn
-from denizen.messages import AssistantMessage, Opaque, Text, Thinking, ToolCall, Usage
+from denizen.messages import AssistantMessage, AssistantPart, Opaque, Text, Thinking, ToolCall, Usage
 from denizen.ports import Traits
 from denizen.testing import FakeClock, LoopbackAnthropic, LoopbackOpenAI, Step
 from denizen.testing.loopback import LoopbackServer
@@ -80,13 +80,13 @@ async def test_every_block_of_anthropic_comes_back_unchanged(loopback_anthropic:
 async def test_what_openai_s_likes_add_comes_back_unchanged(
     loopback_openai: LoopbackOpenAI, ask: Ask, model: str, extra: Opaque
 ) -> None:
-    content = [extra, *CALLS] if model.startswith("openrouter") else [CALLS[0], extra, CALLS[1]]
-    loopback_openai.say(AssistantMessage([*content], stop_reason="tool_calls"), "Done.", "And done.")
+    content: list[AssistantPart] = [CALLS[0], extra, CALLS[1]] if model.startswith("gemini") else [extra, *CALLS]
+    loopback_openai.say(AssistantMessage(content, stop_reason="tool_calls"), "Done.", "And done.")
     for _ in range(2):
         await ask(loopback_openai, model)
     for received in loopback_openai.requests[1:]:
         answer = next(each for each in received.json["messages"] if each["role"] == "assistant")
-        carrier = answer if model.startswith("openrouter") else answer["tool_calls"][0]
+        carrier = answer["tool_calls"][0] if model.startswith("gemini") else answer
         assert {name: carrier[name] for name in extra.data} == extra.data
         assert [call["id"] for call in answer["tool_calls"]] == ["t1", "t2"]
 
