@@ -85,7 +85,7 @@ class RunResult(msgspec.Struct, frozen=True):
 
     `messages` are the ones this turn added, the user's first. `usage` sums all calls, `last_call_usage` is the last
     call's alone: the size of the context. `output` is the typed answer where one was asked for. `retries` counts
-    model calls that had to be made again. `error` says what went wrong where `stop_reason` is `error`.
+    model calls that had to be made again. `error` says more where a limit, a loop, the budget or an error ended it.
     """
 
     reply: str

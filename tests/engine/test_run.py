@@ -132,6 +132,14 @@ async def test_what_an_async_listener_raises_ends_the_turn(agent_of: MakeAgent) 
     assert (await run_agent("never mind", agent=agent)).reply == "fine"
 
 
+async def test_a_listener_whose_coroutines_nobody_would_await_is_refused(agent_of: MakeAgent) -> None:
+    async def listen(event: RunEvent) -> None:
+        pass
+
+    with pytest.raises(TypeError, match="async def"):
+        await run_agent("go", agent=agent_of(say("fine")), on_event=lambda event: listen(event))  # noqa: PLW0108
+
+
 async def test_a_turn_ends_once_even_if_the_listener_breaks_on_its_end(
     agent_of: MakeAgent, entries_of: Callable[[Agent], Awaitable[list[AnyEntry]]]
 ) -> None:

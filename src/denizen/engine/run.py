@@ -15,7 +15,7 @@ from denizen.events import Done, RunEvent, RunResult
 from denizen.messages import Text, UserMessage
 from denizen.ports import Answer, Ask, Control, Model, Parked, Tool, TurnIO
 
-OnEvent = Callable[[RunEvent], None]
+OnEvent = Callable[[RunEvent], object]
 OnEventAsync = Callable[[RunEvent], Awaitable[None]]
 
 
@@ -48,8 +48,9 @@ class Listener:
         """Pass the event on."""
         if self._host is not None:
             self._host.emit(event)
-        if self._on_event is not None:
-            self._on_event(event)
+        if self._on_event is not None and inspect.iscoroutine(left := self._on_event(event)):
+            left.close()
+            raise TypeError(f"on_event gave a coroutine: make it an `async def` function; it is {self._on_event!r}")
 
     def controls(self) -> Sequence[Control]:
         """What came in at the host."""
