@@ -226,7 +226,7 @@ def test_without_a_key_a_server_on_this_machine_is_taken(
     assert loopback_openai.requests[0].path == "/v1/models"
 
 
-@pytest.mark.parametrize("reply", [b"<html>", b"[]", b'{"data": [{}, 1]}', b"\xff"])
+@pytest.mark.parametrize("reply", [b"<html>", b"[]", b'{"data": [{}, 1]}', b"\xff", b"[" * 100_000])
 def test_server_that_is_no_model_server_is_passed_over(
     nowhere: dict[str, ProviderSettings], loopback_openai: LoopbackOpenAI, reply: bytes
 ) -> None:

@@ -25,7 +25,7 @@ def served_models(base_url: str) -> list[str]:
         with closing(kind(where.hostname or "", where.port, timeout=PATIENCE)) as connection:
             connection.request("GET", f"{where.path.rstrip('/')}/models", headers={"Accept": "application/json"})
             return _chat_models(json.loads(connection.getresponse().read(MOST)))
-    except (OSError, ValueError, http.client.HTTPException):  # nobody there, or something else than a model server
+    except (OSError, ValueError, RecursionError, http.client.HTTPException):  # nobody there, or no model server
         return []
 
 
