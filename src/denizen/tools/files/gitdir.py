@@ -43,10 +43,12 @@ def borrowed(folder: Path, workspace: Path) -> str:
         return str(folder / "commondir")
     for top, folders, files in os.walk(folder):
         if top == str(folder):
-            folders[:] = [name for name in folders if name in {"objects", "refs", "logs"}]
+            folders[:] = [name for name in folders if name in {"objects", "refs", "logs", "worktrees"}]
         for place in (f"{top}/{name}" for name in (*folders, *files)):
             if os.path.islink(place) and not Path(os.path.realpath(place)).is_relative_to(root):  # noqa: PTH114 (fast)
                 return place
+        if top == f"{folder}/objects":  # of thousands, and none can be found without knowing its name
+            folders[:] = [name for name in folders if name == "pack"]
     return ""
 
 
