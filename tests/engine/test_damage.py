@@ -9,8 +9,9 @@ from tests.engine.conftest import MakeAgent
 from tests.engine.scene import call, requests_of, say, user
 
 from denizen import Agent, run_agent, tool
+from denizen.engine.resume import unfinished
 from denizen.engine.undo import redo, undo
-from denizen.entries import AssistantEntry, CompactionEntry, StateEntry, SystemEntry, UserEntry
+from denizen.entries import AnswerEntry, AssistantEntry, CompactionEntry, StateEntry, SystemEntry, UserEntry
 from denizen.errors import DenizenError
 from denizen.messages import AssistantMessage, Message, Text, ToolResult, UserMessage
 from denizen.ports import Traits
@@ -27,6 +28,12 @@ def look(path: str) -> str:
 def mark(what: str) -> str:
     """Leave a mark."""
     return f"marked {what}"
+
+
+@tool(traits=Traits.SENDS)
+def send(what: str) -> str:
+    """Send it."""
+    return f"sent {what}"
 
 
 TOOLS = (look, mark)
@@ -102,6 +109,31 @@ async def test_whatever_became_of_its_lines_the_next_message_is_answered(agent_o
         assert (await run_agent("Go on", agent=agent)).reply == "Here.", number
         assert all(sound(request.messages) for request in requests_of(agent)), number
         assert file.read_text().startswith(text), number
+
+
+async def test_any_beginning_of_a_session_goes_on(agent_of: MakeAgent, tmp_path: Path) -> None:
+    """What a crash leaves, also one amid a compaction, an undo, and a question to a person."""
+    ask = call(("send", {"what": "f"}))
+    agent = agent_of(*REPLIES, ask, say("Sent."), tools=[*TOOLS, send])
+    file, _ = await lived(agent, tmp_path)
+    assert (await run_agent("send", agent=agent)).stop_reason == "parked"
+    session = await agent.open("default")
+    await session.append(AnswerEntry(call_id="c1", allow=True))
+    await session.close()
+    assert (await run_agent(None, agent=agent)).reply == "Sent."
+    lines = file.read_text().splitlines(keepends=True)
+    for end in range(1, len(lines)):
+        file.write_text("".join(lines[:end]) + lines[end][:40])
+        agent = agent_of(call(("look", {"path": "x"})), say("Here."), say("And here."), tools=[*TOOLS, send])
+        session = await agent.open("default")
+        left = unfinished(session.entries)
+        await session.close()
+        stopped = (await run_agent(None, agent=agent)).stop_reason if left else "answered"
+        assert stopped in {"answered", "parked"}, end
+        if stopped == "answered":
+            assert (await run_agent("Go on", agent=agent)).stop_reason == "answered", end
+        assert all(sound(request.messages) for request in requests_of(agent)), end
+        assert file.read_text().startswith("".join(lines[:end])), end
 
 
 VALUES = [7, None, "text", [], [1], {}, {"text": 5}, {"to": 1}, {"job": 3}, {"folder": 1}, {"tool": {}}]

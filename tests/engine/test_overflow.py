@@ -4,9 +4,10 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 from tests.engine.conftest import MakeAgent
-from tests.engine.scene import Host, call, requests_of, say
+from tests.engine.scene import DEFAULT, Host, call, requests_of, say
 
 from denizen import Agent, run_agent, tool
+from denizen.engine.compact import compact
 from denizen.entries import AnyEntry, CompactionEntry
 from denizen.errors import ModelError
 from denizen.events import Compacted, Notice
@@ -121,6 +122,47 @@ async def test_a_call_that_would_not_fit_is_relieved_before_it_is_made(agent_of:
     result = await run_agent("one more", agent=agent, io=host)
     assert result.reply == "fits"
     assert len(host.of(Compacted)) == 1
+
+
+async def test_nothing_is_cut_without_a_summary_before_the_provider_refused(agent_of: MakeAgent, host: Host) -> None:
+    talk = [say(f"answer {number}", input=100, output=10) for number in range(7)]
+    full = say("full", input=9_000, output=10)
+    script = [*talk, full, ModelError("down", kind="timeout"), say("fits all the same")]
+    agent = agent_of(model=ScriptedModel(script, limits=Limits(window=10_000)))
+    await _talk(agent, 8)
+    result = await run_agent("one more", agent=agent, io=host)
+    assert result.reply == "fits all the same"
+    assert len(requests_of(agent)[-1].messages) == 17
+    assert host.of(Compacted) == []
+
+
+async def test_the_summariser_is_told_what_must_last_and_shown_what_goes(agent_of: MakeAgent) -> None:
+    talk = [say(f"answer {number}") for number in range(8)]
+    agent = agent_of(*talk, TOO_LONG, say("summary"), say("answer 8"), tools=[look])
+    await _talk(agent, 9)
+    asked = requests_of(agent)[-2]
+    assert asked.tools == ()
+    for what in ("what the user wants", "decided and why", "names of files", "still open"):
+        assert what in asked.system
+    [shown] = asked.messages
+    assert "User: question 0" in shown.text
+    assert "question 8" not in shown.text
+
+
+@pytest.mark.parametrize("by_hand", [False, True])
+async def test_after_a_compaction_the_prompt_is_made_anew(agent_of: MakeAgent, host: Host, *, by_hand: bool) -> None:
+    talk = [say(f"answer {number}") for number in range(8)]
+    agent = agent_of(*talk, *([] if by_hand else [TOO_LONG]), say("summary"), say("answer 8"))
+    await _talk(agent, 8)
+    (agent.config.agent.workspace_dir / "MEMORY.md").write_text("- the user likes Rome\n")
+    if by_hand:
+        session = await agent.open("default")
+        assert await compact(agent, session, host)
+        await session.close()
+    await run_agent("question 8", agent=agent)
+    prompts = [request.system for request in requests_of(agent) if request.session_key == DEFAULT]
+    assert "likes Rome" in prompts[-1]
+    assert not any("likes Rome" in prompt for prompt in prompts[:-1])
 
 
 async def test_the_summary_costs_and_is_counted(agent_of: MakeAgent) -> None:
