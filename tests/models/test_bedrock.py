@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 import pytest
-from tests.models.calls import ASKED, answer, call, failure
+from tests.models.calls import ASKED, answer, call, failure, request
 
 from denizen.config import Config
 from denizen.config.settings import ProviderSettings
@@ -124,6 +124,31 @@ async def test_stream_that_breaks_off_is_tried_again_by_its_kind(server: Loopbac
     hello = framed(server.wire.streamed(AssistantMessage([Text("Hello, dear world")])))
     server.send(*hello[:5], Step.HANG_UP)
     assert failure(await call(model(server))).kind == "timeout"
+
+
+NOTHING = [b"null", b"[]", b"{}", b'{"bytes": null}', b'{"bytes": "!"}', b'{"bytes": "W10="}', b"\xff"]
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        bytes(60),
+        b"no frames at all, but bytes of this length which say nothing",
+        framed([b'data: {"type": "ping"}'])[0].replace(b"bytes", b"bites"),
+        *(frame(each, event_type="chunk", message_type="event") for each in NOTHING),
+    ],
+)
+async def test_frames_that_make_no_sense_are_a_failure(server: LoopbackBedrock, odd: bytes) -> None:
+    hello = framed(server.wire.streamed(AssistantMessage([Text("Hello")])))
+    server.send(*hello[:4], odd)
+    assert failure(await call(model(server))).kind == "timeout"
+
+
+@pytest.mark.parametrize("body", [b"", b"hi", b"\xff", b'"x"', b"[" * 100_000])
+async def test_answer_in_one_piece_that_is_none_is_a_failure(server: LoopbackBedrock, body: bytes) -> None:
+    server.send(body, content_type="application/json")
+    error = failure(await call(model(server), request(stream=False)))
+    assert error.message == f"bedrock:{MODEL}: its answer is not a message in Anthropic's format"
 
 
 async def test_unreachable_server_is_a_failed_connection() -> None:

@@ -22,7 +22,9 @@ from denizen.models.providers import Provider
 from denizen.ports import Limits, ModelRequest
 
 if TYPE_CHECKING:
-    from anthropic import AsyncAnthropicBedrock
+    from anthropic import AsyncAnthropicBedrock, AsyncStream
+
+_NOT_SET_UP: Final = "AWS isn't set up"
 
 CONNECT: Final = 10.0
 """Seconds until a connection stands."""
@@ -100,21 +102,40 @@ class BedrockModel(AnthropicModel):
         try:
             sdk = self._opened()
             answer = await sdk.post(**call, stream=request.stream, stream_cls=AsyncStream[Any])
-        except (ValueError, RuntimeError, BotoCoreError) as error:  # no region, no credentials, no such profile
-            raise self._origin.failure(f"AWS isn't set up: {_lacking(error)}", "auth") from error
-        if not request.stream:
+        except (ValueError, RecursionError) as error:
+            raise self._origin.failure("its answer is not a message in Anthropic's format") from error
+        except (RuntimeError, BotoCoreError) as error:  # no credentials, no such profile
+            missing = "no credentials are found" if isinstance(error, RuntimeError) else error
+            raise self._origin.failure(f"{_NOT_SET_UP}: {missing}", "auth") from error
+        if request.stream:
+            async for event in self._framed(answer):
+                yield event
+        else:
             yield msgspec.json.encode(answer)
-            return
+
+    async def _framed(self, answer: "AsyncStream[Any]") -> AsyncGenerator[bytes]:
+        """The events in the frames of AWS."""
+        from anthropic import APIError
+        from httpx2 import HTTPError
+
         async with answer:
-            async for event in answer:
-                yield msgspec.json.encode(event)
+            try:
+                async for event in answer:
+                    yield msgspec.json.encode(event)
+            except (APIError, HTTPError):
+                raise
+            except Exception as error:  # the boundary to the SDK: where a frame makes no sense, it may raise anything
+                raise self._origin.failure("its stream is damaged", "timeout") from error
 
     def _opened(self) -> "AsyncAnthropicBedrock":
-        """The SDK's client. Raises ValueError where no region is known."""
+        """The SDK's client. Raises ModelError where no region is known."""
         from anthropic import AsyncAnthropicBedrock
 
         if self._sdk is None:
-            self._sdk = AsyncAnthropicBedrock(**self._settings)
+            try:
+                self._sdk = AsyncAnthropicBedrock(**self._settings)
+            except ValueError as error:
+                raise self._origin.failure(f"{_NOT_SET_UP}: no region is set", "auth") from error
         return self._sdk
 
     def _failed(self, error: Exception) -> ModelError:
@@ -126,16 +147,6 @@ class BedrockModel(AnthropicModel):
         failure = self._origin.complained(error.body or error.message, status)
         failure.retry_after = retry_after(error.response.headers, self._clock.now())
         return failure
-
-
-def _lacking(error: Exception) -> str:
-    """What is missing, where the SDK speaks to programmers."""
-    match error:
-        case ValueError():
-            return "no region is set"
-        case RuntimeError():
-            return "no credentials are found"
-    return str(error)
 
 
 def _credentials(api_key: str, environ: Mapping[str, str]) -> dict[str, str | None]:
