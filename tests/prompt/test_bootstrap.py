@@ -143,6 +143,15 @@ def test_a_link_out_of_the_project_is_not_followed(own: Path, project: Path, tmp
     assert "a link to a file outside the project" in notices[0]
 
 
+def test_a_link_that_leads_in_circles_is_told(own: Path, project: Path) -> None:
+    (project / "AGENTS.md").symlink_to("CLAUDE.md")
+    (project / "CLAUDE.md").symlink_to("AGENTS.md")
+    (own / "SOUL.md").symlink_to("SOUL.md")
+    files, notices = read_bootstrap(own, project)
+    assert files == []
+    assert len([notice for notice in notices if "is not read: " in notice]) == 3
+
+
 # The starter file
 
 

@@ -1,5 +1,6 @@
 """The files that make an agent its user's own, and those in which a project says how to work in it."""
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,7 +81,9 @@ def _paths(workspace_dir: Path, workspace: Path, *, heartbeat: bool) -> Iterator
 
 def _read(path: Path, limit: int, inside: Path | None) -> str:
     """The text of a file, cut to `limit` characters; empty when there is none. Raises OSError."""
-    if inside and not path.resolve().is_relative_to(inside.resolve()):
+    if inside and not Path(os.path.realpath(path)).is_relative_to(
+        os.path.realpath(inside)
+    ):  # links may lead in circles
         raise OSError(0, "it is a link to a file outside the project")
     data = read_file(path, 4 * MOST_CHARS + 4)  # no character takes more than 4 bytes
     text = (data or b"").decode("utf-8-sig", errors="replace").replace("\0", "\ufffd").strip()
