@@ -7,6 +7,7 @@ import pytest
 
 from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
+from denizen.tools.files.walk import MOST_DEEP
 from denizen.tools.find import MOST, find
 
 Call = Callable[..., Awaitable[ToolResult]]
@@ -90,6 +91,13 @@ async def test_a_deep_tree_is_walked_to_its_end(workspace: Path, call: Call) -> 
     deep.mkdir(parents=True)
     (deep / "end").touch()
     assert (await call(find, pattern="end")).text == "d/" * 300 + "end"
+
+
+async def test_a_tree_without_end_is_left_and_told(workspace: Path, call: Call) -> None:
+    workspace.joinpath(*["d"] * MOST_DEEP, "deeper").mkdir(parents=True)
+    text = (await call(find, pattern="d*")).text
+    assert text.count("\n") == MOST_DEEP
+    assert text.endswith(f"/d/d/d (more than {MOST_DEEP} folders deep)]")
 
 
 async def test_a_pattern_for_too_many_names_is_refused(call: Call) -> None:

@@ -12,6 +12,8 @@ from denizen.tools.files.workspace import Workspace
 
 MOST_NAMED = 10
 """Names in a message."""
+MOST_DEEP = 400
+"""Folders in each other that are gone into: each is held open, and a process may hold only so many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,9 @@ def _visit(levels: list[_Level], found: "os.DirEntry[str]", top: int, passed: Pa
         passed.ignored += 1
         return
     yield Entry(names[top:], level.fd, is_folder, found.is_file(follow_symlinks=False))
-    if is_folder:
+    if is_folder and len(levels) == MOST_DEEP:
+        passed.unread.append(f"{printable('/'.join(names))} (more than {MOST_DEEP} folders deep)")
+    elif is_folder:
         try:
             levels.append(_level(os.open(found.name, FOLDER, dir_fd=level.fd), names, level.ignored))
         except OSError as error:
