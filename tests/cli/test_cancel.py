@@ -55,6 +55,16 @@ def test_a_signal_cancels_the_turn_and_its_processes(
     assert denizen("ask", "--session", "s", "go on").out == "Going on.\n"
 
 
+def test_ctrl_c_leaves_no_empty_line(on_terminal: OnTerminal, model: Model) -> None:
+    model.plays(stalls("A long answ"))
+    screen = on_terminal("ask", "tell me everything")
+    screen.expect("A long answ")
+    screen.type("\x03")
+    assert screen.end() == 130
+    assert screen.text.rstrip(" ").endswith("s\n")
+    assert not screen.text.endswith("\n\n")
+
+
 def descendants(pid: int) -> list[int]:
     children = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
     return children + [grandchild for child in children for grandchild in descendants(child)]

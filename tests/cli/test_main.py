@@ -71,6 +71,14 @@ def test_an_unknown_command_is_wrong_use(denizen: Run) -> None:
     assert "Did you mean ask?" in ran.err
 
 
+def test_a_folder_that_is_gone_is_told(tmp_path: Path, environ: dict[str, str]) -> None:
+    words = ["/bin/sh", "-c", f"mkdir gone; cd gone; rmdir ../gone; {' '.join(PROGRAM)} ask hi"]
+    done = subprocess.run(words, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "current folder is not there any more" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_streams_that_are_closed_are_no_reason_to_fail(denizen: Run, environ: dict[str, str]) -> None:
     command = f"exec {sys.executable} -m denizen config path <&- >&- 2>&-"
     assert subprocess.run(["sh", "-c", command], env=environ, check=False).returncode == 0

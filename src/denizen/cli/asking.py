@@ -22,9 +22,12 @@ def confirm(question: str, about: Iterable[str] = (), *, abort: bool = False) ->
     for line in about:
         click.echo(line, screen())
     click.echo(f"{question} [y/N]: ", screen(), nl=False)
-    answer = sys.stdin.readline()
-    if not answer:
-        click.echo(file=screen())  # what is said next begins a line
+    answer = ""
+    try:
+        answer = sys.stdin.readline()
+    finally:
+        if not answer:
+            click.echo(file=screen())  # what is said next begins a line
     if answer.strip().lower() in {"y", "yes"}:
         return True
     if abort:

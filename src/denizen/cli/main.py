@@ -6,6 +6,8 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import click
 
@@ -63,6 +65,12 @@ class _Lazy(click.Group):
             near = difflib.get_close_matches(args[0], COMMANDS, 1)
             ctx.fail(wrong.message + (f" Did you mean {near[0]}?" if near else ""))
 
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise click.Abort from None  # or click adds an empty line
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
@@ -78,6 +86,10 @@ def cli() -> None:
     Exit status: 0 answered, 1 failed, 2 wrong use or configuration, 3 stopped without an answer (limit, loop, budget),
     4 parked: a person must answer first, 130 cancelled.
     """
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        raise ConfigError("The current folder is not there any more. Go to another one first.") from None
 
 
 def main() -> None:

@@ -5,7 +5,6 @@ from pathlib import Path
 import click
 
 from denizen.cli.text import printable
-from denizen.config.files import write_private
 from denizen.errors import ConfigError, DenizenError, SessionError
 
 
@@ -24,6 +23,8 @@ def write(text: str) -> None:
 
 def write_file(path: Path, data: bytes) -> None:
     """Write a file that the user named, for them alone; into a pipe or a device as it is. Raises ConfigError."""
+    from denizen.config.files import write_private
+
     if path.is_file() or not path.exists():
         write_private(path, data)
         return

@@ -132,7 +132,7 @@ def _row(info: SessionInfo, now: datetime) -> tuple[str, ...]:
 
 def _name(key: str) -> str:
     """A session's name; on a terminal beginning and end of one that would leave no room for the rest."""
-    name, half = short_name(key), max(shutil.get_terminal_size().columns // 6, 10)
+    name, half = short_name(key), max(shutil.get_terminal_size().columns // 8, 10)
     return name if width(name) <= 2 * half or not sys.stdout.isatty() else f"{cut(name, half)}{name[-half:]}"
 
 
