@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from denizen.errors import ErrorKind
-from denizen.models.complaint import LONGEST, Origin, read_complaint, retry_after
+from denizen.models.complaint import LONGEST, LONGEST_WAIT, Origin, read_complaint, retry_after
 
 NOON = datetime(2026, 2, 3, 12, tzinfo=UTC)
 
@@ -219,6 +219,8 @@ def test_error_in_an_error_is_read_however_deep(nest: bytes, depth: int) -> None
         ({"retry-after": "nan"}, None),
         ({"retry-after": "inf"}, None),
         ({"retry-after": "soon"}, None),
+        ({"retry-after": "1e300"}, LONGEST_WAIT),
+        ({"retry-after": "Tue, 03 Feb 9999 12:00:30 GMT"}, LONGEST_WAIT),
         ({"retry-after": "Tue, 03 Feb 2026 12:00:30 +99999999999999999999"}, None),
         ({"retry-after": "Tue, 03 Feb 99999999999999999999 12:00:30 GMT"}, None),
     ],

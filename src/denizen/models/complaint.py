@@ -17,6 +17,9 @@ from denizen.models.parsing import decode
 LONGEST: Final = 600
 """Characters of a provider's sentence that are kept: enough for any, too little for a page."""
 
+LONGEST_WAIT: Final = 30 * 86_400.0
+"""Seconds that a provider may ask to wait; for more, it can ask again."""
+
 _ANYTHING: Final = msgspec.json.Decoder()
 
 _SECRET: Final = 8
@@ -101,11 +104,11 @@ def read_complaint(status: int, body: Any, without: Callable[[str], str] = str) 
 def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
     """Seconds to wait, from `retry-after-ms` or `Retry-After` (seconds or a date); None: the provider doesn't say."""
     milliseconds = _number(headers.get("retry-after-ms"))
-    if milliseconds is not None:
-        return milliseconds / 1000
     wish = headers.get("retry-after")
-    seconds = _number(wish)
-    return _until(wish, headers.get("date"), now) if wish and seconds is None else seconds
+    seconds = _number(wish) if milliseconds is None else milliseconds / 1000
+    if wish and seconds is None:
+        seconds = _until(wish, headers.get("date"), now)
+    return None if seconds is None else min(seconds, LONGEST_WAIT)
 
 
 def _number(text: str | None) -> float | None:
