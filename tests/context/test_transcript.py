@@ -232,6 +232,32 @@ def test_a_compaction_of_entries_that_are_no_longer_behind_the_head_is_ignored()
     assert len(policy.assemble(view())) == 12
 
 
+def test_a_compaction_that_ends_between_a_call_and_its_result_takes_the_result_too() -> None:
+    policy = policy_of([user(0), *calls(5, 2), answer(6), user(7), CompactionEntry(last="a5", summary="They met.")])
+    assert [message.text for message in policy.assemble(view())] == [
+        "[Conversation summary]\nThey met.",
+        "answer 6",
+        "question 7",
+    ]
+
+
+async def test_a_compaction_counts_whatever_action_format_the_session_goes_on_with() -> None:
+    tools = Toolset([tool(name="look", traits=Traits.READS)(_look)])
+    asked = AssistantEntry(id="a", message=AssistantMessage([Text("$(look a)")]))
+    [made] = Shell().read(asked.message, tools).calls
+    seen = ToolEntry(id="t", message=ToolResult(made.id, "look", [Text("seen")]))
+    before: list[AnyEntry] = [user(0), asked, seen]
+    writer, reader = Transcript(Shell(), tools, keep=1), Transcript(Native(), tools)
+    for entry in (*before, user(1)):
+        writer.observe(entry)
+    made_smaller = await writer.relieve(view(), 1, summary_of)
+    assert made_smaller is not None
+    for entry in (*before, user(1), made_smaller):
+        reader.observe(entry)
+    texts = [message.text for message in reader.assemble(view())]
+    assert texts == ["[Conversation summary]\nthey talked", "question 1"]
+
+
 async def test_a_compacted_history_reads_the_same_after_a_restart() -> None:
     entries = history(10)
     policy = policy_of(entries)

@@ -41,6 +41,9 @@ class Transcript:
         self._owed: dict[str, ToolCall] = {}  # the calls of the last answer that have no result yet
         self._results: list[ToolResult] = []
         self._results_id = ""
+        self._left_out: dict[
+            str, str
+        ] = {}  # a result without a call, as another action format had it, and what it follows
         self._problems: Sequence[str] = ()
         self._held: list[tuple[UserMessage, str]] = []
         self._counted: int | None = None  # tokens that the provider has counted; None: the messages have changed since
@@ -109,6 +112,8 @@ class Transcript:
         if self._owed.pop(result.call_id, None):
             self._results.append(result)
             self._results_id = entry_id
+        elif self._ids:
+            self._left_out[entry_id] = self._ids[-1]
 
     def _add(self, message: Message, entry_id: str, *, bound: bool = False) -> None:
         self._messages.append(message)
@@ -169,9 +174,12 @@ class Transcript:
         return CompactionEntry(last=self._ids[-1], truncate_over=TRUNCATE_OVER, old_count=count, new_count=count)
 
     def _shrink(self, entry: CompactionEntry) -> None:
-        if entry.last not in self._ids:
+        last = self._left_out.get(entry.last, entry.last)
+        if last not in self._ids:
             return  # what it stands for is no longer behind the head
-        end = len(self._ids) - self._ids[::-1].index(entry.last)
+        end = len(self._ids) - self._ids[::-1].index(last)
+        while end < len(self._bound) and self._bound[end]:
+            end += 1
         old, ids, bound = self._messages[:end], self._ids[:end], self._bound[:end]
         if entry.truncate_over:
             old = [*map(_shortened, old, bound, repeat(entry.truncate_over))]
