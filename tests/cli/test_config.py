@@ -44,6 +44,14 @@ def test_check_says_what_was_read_and_what_comes_of_it(denizen: Run, home: Path,
     ]
 
 
+def test_check_tells_of_a_rule_for_a_tool_that_there_is_not(denizen: Run, home: Path) -> None:
+    rules = '[{ tool = "bsh", decide = "deny" }, { tool = "view", decide = "ask" }, { tool = "*", decide = "ask" }]'
+    (home / "denizen.toml").write_text(f'model = "offline"\n[policy]\nrules = {rules}\n')
+    ran = denizen("config", "check")
+    assert ran.err == "A rule of the policy is for bsh, and no tool here is called so. Did you mean bash?\n"
+    assert ran.status == 0
+
+
 def test_check_says_where_the_model_comes_from_when_none_is_set(denizen: Run, home: Path) -> None:
     lines = denizen("config", "check", ANTHROPIC_API_KEY="sk-planted-canary").out.splitlines()
     assert lines[0] == f"read       nothing: {home / 'denizen.toml'} isn't there, the defaults hold"
