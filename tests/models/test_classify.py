@@ -92,6 +92,7 @@ def test_every_provider_has_its_words_for_a_context_that_is_too_long(status: int
         ),
         (402, {"message": "Insufficient Balance"}, "billing"),
         (403, {"message": "Your team has used all available credits or reached its monthly spending limit"}, "billing"),
+        (403, {"message": "Your team doesn't have any credits. You can purchase credits on x.ai."}, "billing"),  # xAI
         (429, {"message": "This would exceed your rate limit. Please reduce the prompt length"}, "rate_limit"),
         (400, {"status": "INVALID_ARGUMENT", "message": "API key not valid. Please pass a valid API key."}, "auth"),
         (400, {"message": "The upstream server timed out"}, "timeout"),
@@ -202,6 +203,23 @@ def test_error_in_an_error_is_read_however_deep(nest: bytes, depth: int) -> None
     assert read_complaint(503, nest * depth).kind == "timeout"
     closing = (b"]" if nest == b"[" else b"}" * nest.count(b"{")) * depth
     assert read_complaint(503, nest * depth + b'"Down"' + closing).kind == "timeout"
+
+
+@pytest.mark.parametrize(
+    ("status", "text", "seconds"),
+    [
+        (429, "You exceeded your current quota. Please retry in 37.5s.", 37.5),  # Gemini
+        (429, "Rate limit reached on tokens per day. Please try again in 1h7m12.25s. Need more?", 4032.25),  # Groq
+        (429, "Rate limit reached. Please try again in 450ms.", 0.45),  # OpenAI
+        (429, "Please try again in 20 seconds", 20.0),
+        (503, "Try again in 2m", 120.0),
+        (429, "Please try again in a while", None),
+        (401, "Please try again in 20s", None),
+    ],
+)
+def test_wish_to_wait_is_read_from_the_words_too(status: int, text: str, seconds: float | None) -> None:
+    error = Origin("m", "p").complained({"error": {"message": text}}, status)
+    assert error.retry_after == seconds
 
 
 @pytest.mark.parametrize(

@@ -145,7 +145,8 @@ class BedrockModel(AnthropicModel):
             return self._origin.failure(f"the connection failed: {error.__cause__ or error}", "timeout")
         status = 0 if error.status_code == HTTPStatus.OK else error.status_code
         failure = self._origin.complained(error.body or error.message, status)
-        failure.retry_after = retry_after(error.response.headers, self._clock.now())
+        if (wait := retry_after(error.response.headers, self._clock.now())) is not None:
+            failure.retry_after = wait
         return failure
 
 

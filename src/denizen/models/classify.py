@@ -95,7 +95,8 @@ _OVERFLOW: Final = _any(
 )
 _BEYOND_THE_RATE: Final = _any(r"tokens must be reduced|context_length_exceeded")  # OpenAI, a request above its limit
 _BILLING: Final = _any(
-    r"credit balance is too low|insufficient[ _](balance|credits?|funds)|out of credits|(buy|add) (more )?credits",
+    r"credit balance is too low|insufficient[ _](balance|credits?|funds)|out of credits",
+    r"(buy|add|purchase) (more )?credits",
     r"(used all|exhausted) .{0,30}credits|spend(ing)?[ _]limit|billing (hard )?limit|billing_not_active",
 )
 _MODEL: Final = _any(r"\bmodels?\b|endpoints found")

@@ -26,6 +26,9 @@ _SECRET: Final = 8
 """Characters of a key that deserves the name; local servers are given words like `none`."""
 
 _TRACE: Final = "Traceback (most recent call last)"
+_WAIT: Final = re.compile(r"(?:retry|try again) in ((?:\d{1,9}(?:\.\d+)? ?(?:ms|h|m|s))+)", re.IGNORECASE)
+_SPAN: Final = re.compile(r"([\d.]+) ?(ms|h|m|s)", re.IGNORECASE)
+_SECONDS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _CONTROL: Final = re.compile(r"[\0-\x08\x0e-\x1a]")
 """What texts don't hold: the body is compressed, or something else altogether."""
 _TITLE: Final = re.compile(r"<title>(?:\s*\d{3}\b)?([^<]*)", re.IGNORECASE)
@@ -69,7 +72,10 @@ class Origin:
         """The failure that a provider's own words tell of: a response's body (bytes), or an error in a stream."""
         complaint = read_complaint(status, body, self._hidden)
         told = f"{complaint.text.removesuffix('.')} (HTTP {complaint.status})" if complaint.status else complaint.text
-        return self.failure(told, complaint.kind, complaint.status)
+        failure = self.failure(told, complaint.kind, complaint.status)
+        if failure.kind in {"rate_limit", "timeout"}:
+            failure.retry_after = _wait_told(complaint.text)
+        return failure
 
     def damaged(self, payload: bytes) -> ModelError:
         """The failure behind an event that can't be read: it tells of an error in an odd shape, or is damaged."""
@@ -109,6 +115,13 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
     if wish and seconds is None:
         seconds = _until(wish, headers.get("date"), now)
     return None if seconds is None else min(seconds, LONGEST_WAIT)
+
+
+def _wait_told(text: str) -> float | None:
+    """Seconds to wait where only the words say it, as Gemini's and Groq's do: "try again in 1m2.5s"."""
+    found = _WAIT.search(text)
+    spans = _SPAN.findall(found[1]) if found else ()
+    return min(sum(float(count) * _SECONDS[unit.lower()] for count, unit in spans), LONGEST_WAIT) if spans else None
 
 
 def _number(text: str | None) -> float | None:

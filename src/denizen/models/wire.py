@@ -177,7 +177,8 @@ class WireModel(ABC):
 
     def _refused(self, status: int, body: bytes, headers: Mapping[str, str]) -> ModelError:
         error = self._origin.complained(body, status)
-        error.retry_after = retry_after(headers, self._clock.now())
+        if (wait := retry_after(headers, self._clock.now())) is not None:
+            error.retry_after = wait
         return error
 
     def _last(self, reply: Reply) -> Finished | Failed:
