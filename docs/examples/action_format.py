@@ -3,14 +3,15 @@
 import json
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
 from denizen import Agent, run_agent_sync, tool
 from denizen.context import Transcript
-from denizen.engine.profiles import PROFILES, Profile
+from denizen.engine.profiles import Profile
 from denizen.messages import AssistantMessage, Message, Text, ToolCall, ToolResult, UserMessage
-from denizen.ports import Intent, ModelRequest, Spoken, Toolset
+from denizen.ports import MISUSED, Intent, ModelRequest, Spoken, Toolset
 from denizen.testing import ScriptedModel
 
 CALL = re.compile(r"^~~~call (\w+)\n(.*?)\n~~~$", re.MULTILINE | re.DOTALL)
@@ -28,7 +29,7 @@ class Fenced:
     def read(self, message: AssistantMessage, tools: Toolset) -> Intent:
         """The calls in the text, and the text without them; always with the same ids, as it is read more than once."""
         found = enumerate(CALL.findall(message.text), 1)
-        calls = [ToolCall(f"call-{number}", name, json.loads(args)) for number, (name, args) in found]
+        calls = [ToolCall(f"call-{number}", name, arguments(args)) for number, (name, args) in found]
         return Intent(calls, CALL.sub("", message.text).strip())
 
     def spoken(self, tools: Toolset) -> Spoken | None:
@@ -44,7 +45,15 @@ class Fenced:
         return f"{call.name} {json.dumps(call.args)}"
 
 
-PROFILES["fenced"] = Profile("fenced", Fenced(), Transcript)
+def arguments(text: str) -> dict[str, Any]:
+    """What a call says; what can't be read is told to the model."""
+    try:
+        return msgspec.json.decode(text, type=dict[str, Any])
+    except msgspec.DecodeError as wrong:
+        return {MISUSED: f"the arguments must be a JSON object: {wrong}"}
+
+
+FENCED = Profile("fenced", Fenced(), Transcript)
 
 
 @tool
@@ -55,6 +64,6 @@ def price(article: str) -> str:
 
 if __name__ == "__main__":
     model = ScriptedModel(['Let me see.\n~~~call price\n{"article": "lamp"}\n~~~', "A lamp costs 40 €."])
-    agent = Agent(profile="fenced", tools=[price], model=model)
+    agent = Agent(profile=FENCED, tools=[price], model=model)
     print(run_agent_sync("What does a lamp cost?", agent=agent).reply)
     print(model.requests[1].messages[-1].text)

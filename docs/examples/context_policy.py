@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from denizen import Agent, run_agent_sync
 from denizen.actions import Native
-from denizen.engine.profiles import PROFILES, Profile
+from denizen.engine.profiles import Profile
 from denizen.entries import AnyEntry, AssistantEntry, CompactionEntry, ToolEntry, UserEntry
 from denizen.messages import Message
 from denizen.ports import ActionFormat, AskModel, View
@@ -44,11 +44,11 @@ class LastTurns:
         return None
 
 
-PROFILES["forgetful"] = Profile("forgetful", Native(), lambda actions, tools: LastTurns(actions, turns=2))
+FORGETFUL = Profile("forgetful", Native(), lambda actions, tools: LastTurns(actions, turns=2))
 
 if __name__ == "__main__":
     model = ScriptedModel(["Hello, Ann.", "Noon.", "I don't know."])
-    agent = Agent(profile="forgetful", tools=[], model=model)
+    agent = Agent(profile=FORGETFUL, tools=[], model=model)
     for text in ("I'm Ann.", "When do we eat?", "Who am I?"):
         run_agent_sync(text, agent=agent)
     print([message.text.partition("<time>")[0] for message in model.requests[-1].messages])
