@@ -83,6 +83,11 @@ async def test_there_is_no_input_no_terminal_and_no_pager(sandbox: Sandbox, turn
     assert (await bash(sandbox, turn, command)).text == "none\ndumb cat cat 1 1\n[exit code 0]"
 
 
+async def test_no_editor_is_waited_for(sandbox: Sandbox, turn: ToolContext) -> None:
+    command = 'git var GIT_EDITOR; "$EDITOR" file; "$VISUAL" file; echo gone on'
+    assert (await bash(sandbox, turn, command)).text == "true\ngone on\n[exit code 0]"
+
+
 async def test_a_broken_pipe_ends_a_command_quietly(sandbox: Sandbox, turn: ToolContext) -> None:
     assert (await bash(sandbox, turn, "yes | head -1")).text == "y\n[exit code 0]"
 

@@ -15,6 +15,9 @@ _FIXED = {
     "PAGER": "cat",
     "GIT_PAGER": "cat",
     "GIT_TERMINAL_PROMPT": "0",
+    "GIT_EDITOR": "true",  # it would wait for a person, and a message that git proposes is taken as it is
+    "EDITOR": "true",
+    "VISUAL": "true",
     "GIT_OPTIONAL_LOCKS": "0",  # `git status` would refresh its index, which a sandbox keeps it from
     "DEBIAN_FRONTEND": "noninteractive",
     "PYTHONUNBUFFERED": "1",
