@@ -11,7 +11,8 @@ from tests.engine.scene import Host, call, requests_of, results, say
 
 from denizen import Agent, Config, run_agent, tool
 from denizen.config.settings import AgentSettings, PolicySettings, ProviderSettings, Rule
-from denizen.entries import AnyEntry, AssistantEntry, StartedEntry, UserEntry
+from denizen.engine.resume import question_of
+from denizen.entries import AnswerEntry, AnyEntry, AssistantEntry, StartedEntry, UserEntry
 from denizen.errors import SessionError
 from denizen.events import LlmStream, RunEvent, TextDelta, TextEnd, ToolStart
 from denizen.messages import Image, Text, ToolResult, UserMessage
@@ -283,4 +284,14 @@ async def test_a_turn_that_was_cut_off_goes_on_only_in_the_format_it_was_begun_i
     other = agent_of("hello", tools=[ask])
     with pytest.raises(SessionError, match="--actions"):
         await run_agent(None, agent=other)
+    with pytest.raises(SessionError, match="--actions"):
+        await run_agent("something else", agent=other)
     assert requests_of(other) == []
+    again = agent_of("As you like.", config=SHELL, tools=[ask])
+    session = await again.open("default")
+    asked = question_of(session.entries)
+    assert asked is not None
+    await session.append(AnswerEntry(call_id=asked.call_id, allow=True, text="the first"))
+    await session.close()
+    assert (await run_agent(None, agent=again)).reply == "As you like."
+    assert "the first" in requests_of(again)[0].messages[-1].text

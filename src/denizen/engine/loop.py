@@ -51,6 +51,7 @@ async def run_turn(
     if message is None and not unfinished(session.entries):
         raise SessionError(f"Session {session.key} has nothing left to do; give it a message.")
     turn = Turn(agent, session, io, stream, agent.feed(session), session.moved, traced(), output, accept=accept)
+    _speak_as_begun(turn)
     with turn_span(agent.profile.name, session.key) if turn.traced else UNTRACED:
         try:
             return await _answered_before(turn, message) or await _finish(turn, await _answer(turn, message))
@@ -82,7 +83,6 @@ async def _answered_before(turn: Turn, message: UserMessage | None) -> RunResult
 async def _answer(turn: Turn, message: UserMessage | None) -> TurnStop:
     """Settle what an earlier run left, take the message in, and iterate until there is an answer."""
     new = message if message and message.id not in turn.feed.user_ids else None
-    _speak_as_begun(turn)
     try:
         left = await settle(turn)
     except TurnOver as over:
@@ -104,7 +104,7 @@ async def _answer(turn: Turn, message: UserMessage | None) -> TurnStop:
 
 
 def _speak_as_begun(turn: Turn) -> None:
-    """Open calls can only be read in the format they were written in."""
+    """Open calls can only be read in the format they were written in: another one leaves the turn as it stands."""
     begun = turn.feed.acted_by
     if begun and begun != turn.agent.acts_by and unfinished(turn.session.entries):
         raise SessionError(
