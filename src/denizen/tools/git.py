@@ -43,8 +43,8 @@ _REFUSED = {
 _WHOLE = frozenset({"text", "ignore-rev"})
 """Options that are no abbreviation of a refused one."""
 _SHORT = {"status": {"v": "it runs programs"}, "blame": {"S": "it reads files outside the repository"}}
-_WITH_VALUE = frozenset("BCGLMSUXlnu")
-"""Short options behind which nothing is an option any more: `-Sword`."""
+_WITH_VALUE = frozenset("BCGILMSUX")
+"""Short options behind which nothing is an option any more, in any of the commands: `-Sword`."""
 _SHELL = frozenset({"|", ">", ">>", "2>&1", "2>/dev/null", "&&", "||", ";"})
 _SETTINGS = (
     *("core.fsmonitor=false", "core.hooksPath=/dev/null", "color.ui=never", "status.submoduleSummary=false"),
