@@ -88,7 +88,7 @@ def iteration(*outputs: str | ToolResult, words: str = "") -> list[AnyEntry]:
     ]
 
 
-def keeps(*numbers: int) -> ToolResult:
+def keeps(*numbers: object) -> ToolResult:
     return ToolResult("", "keep", [Text("Kept.")], details={"keep": [*numbers]})
 
 
@@ -196,6 +196,10 @@ def test_keeping_all_leaves_out_what_is_in_the_memory_already() -> None:
 
 def test_a_number_that_there_is_not_keeps_nothing() -> None:
     assert memory_of(says("task"), iteration("alpha"), iteration(keeps(0, 2, -1))).texts[0] == "task"
+
+
+def test_what_damage_made_of_a_number_keeps_nothing() -> None:
+    assert memory_of(says("task"), iteration("alpha"), iteration(keeps("1", [1], None))).texts[0] == "task"
 
 
 def test_notes_stay_whoever_made_them() -> None:

@@ -126,9 +126,9 @@ class WorkingMemory:
             case _:
                 pass
 
-    def _keep(self, numbers: Sequence[int]) -> None:
+    def _keep(self, numbers: Sequence[object]) -> None:
         for number in numbers:
-            output = self._shown.output(number) if self._shown else None
+            output = self._shown.output(number) if self._shown and isinstance(number, int) else None
             if output and output.name not in _OWN:
                 self._remember(_Piece(output.content))
 
