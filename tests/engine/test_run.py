@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.engine.conftest import MakeAgent
 from tests.engine.scene import DEFAULT, Host, call, requests_of, results, say
 
+import denizen
 from denizen import Agent, load_config, run_agent, run_agent_sync, stream_agent, tool
 from denizen.entries import AnyEntry, AssistantEntry, EndEntry, ToolEntry, UserEntry
 from denizen.errors import DenizenError, ModelError, SessionError
@@ -38,6 +39,10 @@ async def wait() -> str:
 async def send(to: str) -> str:
     """Send it."""
     return f"sent to {to}"
+
+
+def test_what_there_is_is_listed() -> None:
+    assert {*denizen.__all__} < {*dir(denizen)}
 
 
 async def test_blocking_inside_an_event_loop_says_what_to_do(agent_of: MakeAgent) -> None:
