@@ -191,6 +191,21 @@ async def test_mistral_is_sent_what_it_takes(loopback_openai: LoopbackOpenAI) ->
     assert used[0].isalnum()
 
 
+@pytest.mark.parametrize(("provider", "name"), [("mistral", "m"), ("openrouter", "mistralai/devstral-medium")])
+async def test_mistral_hears_an_answer_between_results_and_the_user(
+    loopback_openai: LoopbackOpenAI, provider: str, name: str
+) -> None:
+    called = AssistantMessage([ToolCall("abcDEF123", "read", {})])
+    result = ToolResult("abcDEF123", "read", [Text("A"), Image("image/png", b"x")])
+    body = await sent(loopback_openai, request(HI, called, result, HI), provider, name)
+    assert [each["role"] for each in body["messages"]] == ["user", "assistant", "tool", "assistant", "user", "user"]
+    body = await sent(loopback_openai, request(HI, called, result, HI), "openai")
+    assert [each["role"] for each in body["messages"]] == ["user", "assistant", "tool", "user", "user"]
+    plain = ToolResult("abcDEF123", "read", [Text("A")])
+    body = await sent(loopback_openai, request(HI, called, plain), provider, name)
+    assert [each["role"] for each in body["messages"]] == ["user", "assistant", "tool"]
+
+
 async def test_deepseek_gets_the_thoughts_back_that_led_to_its_calls(loopback_openai: LoopbackOpenAI) -> None:
     own = AssistantMessage([Thinking("hm"), ToolCall("c1", "read", {})], "deepseek:m")
     foreign = AssistantMessage([Thinking("hm"), ToolCall("c2", "read", {})], "openai:m")

@@ -21,6 +21,10 @@ _SHORT_ID: Final = re.compile(r"[a-zA-Z0-9]{9}")
 
 Json = dict[str, Any]
 
+_MISTRAL: Final = re.compile(r"(mis|minis|magis|devs|codes|pix|mix)tral", re.IGNORECASE)
+"""Its models want an answer between results and the user, whoever serves them."""
+_HEARD: Final[Json] = {"role": "assistant", "content": "I have the results."}
+
 
 class OpenAIModel(WireModel):
     """A model behind OpenAI's Chat Completions API, or behind one of the many servers that speak it.
@@ -30,6 +34,10 @@ class OpenAIModel(WireModel):
 
     path = "/chat/completions"
     usual = PROVIDERS["openai"]
+
+    @property
+    def _heard_between(self) -> bool:
+        return self.provider.heard_between or bool(_MISTRAL.search(self.model))
 
     def _credentials(self, api_key: str) -> Mapping[str, str]:
         return {"Authorization": f"Bearer {api_key}"} if api_key else {}
@@ -69,7 +77,9 @@ class OpenAIModel(WireModel):
                 case _:
                     said.append(_said(message.content))
         if pictures:
-            messages.append(_said(pictures))
+            said.insert(0, _said(pictures))
+        if self._heard_between and messages and any(said):
+            messages.append(_HEARD)
         return b",".join([encode_json(message) for message in messages + said if message])
 
     def _answered(self, message: AssistantMessage) -> Json | None:

@@ -35,6 +35,8 @@ class Provider:
     """The field in which it wants the thoughts back that led to a tool call; empty: it doesn't."""
     short_ids: bool = False
     """Ids of tool calls must be nine letters and digits."""
+    heard_between: bool = False
+    """Between the results of tools and what the user says there must be an answer."""
     thoughts_extra: bool = False
     """The tokens of thoughts aren't part of the tokens of the answer in its usage."""
     cache_on_request: str = ""
@@ -82,6 +84,7 @@ PROVIDERS: Mapping[str, Provider] = {
             stream_usage=False,
             json_schema="alone",
             short_ids=True,
+            heard_between=True,
         ),
         Provider(
             "deepseek",
