@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import PROGRAM, Run
+from tests.cli.model import Model, call
 
 import denizen as package
 
@@ -69,6 +70,21 @@ def test_an_unknown_command_is_wrong_use(denizen: Run) -> None:
     assert ran.status == 2
     assert "aks" in ran.err
     assert "Did you mean ask?" in ran.err
+
+
+def test_progress_that_cannot_be_written_stops_nothing(model: Model, repo: Path, environ: dict[str, str]) -> None:
+    model.plays(call("read", path="hello.py"), "Done.")
+    with Path("/dev/full").open("w") as full:
+        ran = subprocess.run(
+            [*PROGRAM, "ask", "hi"],
+            cwd=repo,
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=full,
+            check=False,
+        )
+    assert (ran.stdout, ran.returncode) == (b"Done.\n", 0)
 
 
 def test_a_folder_that_is_gone_is_told(tmp_path: Path, environ: dict[str, str]) -> None:

@@ -3,17 +3,21 @@
 import difflib
 import errno
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from denizen import __version__
 from denizen.cli.output import not_written, say_error
 from denizen.errors import ConfigError, DenizenError
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 FAILED, WRONG_USE, CANCELLED = 1, 2, 130
 
@@ -132,9 +136,23 @@ def _flushed(status: int) -> int:
     return status or FAILED
 
 
+class _Dispensable(io.FileIO):
+    """A file that a full disk makes shorter: what can't be written there stops nothing."""
+
+    def write(self, data: "Buffer", /) -> int:
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            raise
+        except OSError:
+            return memoryview(data).nbytes
+
+
 def _fill_streams() -> None:
     """What was closed is nothing to read, or nowhere to write; odd characters never stop the program."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         stream = getattr(sys, name) or open(os.devnull, mode, encoding="utf-8")  # noqa: PTH123, SIM115 - until the end
         stream.reconfigure(errors="replace")
         setattr(sys, name, stream)
+    log = io.BufferedWriter(_Dispensable(sys.stderr.fileno(), "w", closefd=False))
+    sys.stderr = io.TextIOWrapper(log, sys.stderr.encoding, "replace", line_buffering=True)
