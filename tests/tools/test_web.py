@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 from aiohttp import web
+from yarl import URL
 
 from denizen.config.settings import WebSettings
 from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
 from denizen.ports import ToolContext, Traits
-from denizen.tools.web import web_fetch_tool
+from denizen.tools.web import is_same_site, web_fetch_tool
 
 Fetch = Callable[..., Awaitable[ToolResult]]
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -276,6 +277,41 @@ async def test_redirections_are_followed_and_the_last_address_is_told(fetch: Fet
         result = await fetch(url)
     assert f"{url}/two?x" in result.text
     assert body(result) == "here"
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1"])
+async def test_a_redirection_to_another_site_is_told_and_not_followed(fetch: Fetch, host: str) -> None:
+    reached: list[str] = []
+
+    async def arrive(request: web.Request) -> web.Response:
+        reached.append(request.path)
+        return web.Response(text="there")
+
+    async with serving(arrive) as other:
+        other = other.replace("127.0.0.1", host)
+        async with serving(respond(status=302, headers={"Location": f"{other}/page?data"})) as url:
+            with pytest.raises(ToolRefused) as refused:
+                await fetch(f"{url}/a")
+        assert str(refused.value) == f"{url}/a leads to another site; if you want that, fetch {other}/page?data"
+        assert reached == []
+        assert body(await fetch(f"{other}/page?data")) == "there"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("http://example.org/", "https://example.org/a", True),
+        ("https://example.org/", "https://www.example.org/", True),
+        ("https://www.example.org/", "https://EXAMPLE.org./", True),
+        ("https://example.org:8443/", "https://example.org:8443/b", True),
+        ("https://example.org/", "http://example.org/", False),
+        ("https://example.org/", "https://docs.example.org/", False),
+        ("https://example.org/", "https://example.org:8443/", False),
+        ("https://example.org/", "https://example.org.evil.example/", False),
+    ],
+)
+def test_what_one_site_is(one: str, other: str, same: bool) -> None:
+    assert is_same_site(URL(one), URL(other)) == same
 
 
 async def test_redirections_without_end_are_refused(fetch: Fetch) -> None:

@@ -86,7 +86,9 @@ async def _follow(session: "ClientSession", url: str, guard: AddressGuard, most:
         async with session.get(place, allow_redirects=False) as response:
             if response.status not in _REDIRECTS or "Location" not in response.headers:
                 return await _read(response, most)
-            place = _checked(response.headers["Location"], guard, at=place)
+            here, place = place, _checked(response.headers["Location"], guard, at=place)
+            if not is_same_site(here, place):  # an approval is for a site, and who leads on could be told anything
+                raise ToolRefused(f"{url} leads to another site; if you want that, fetch {place}")
     raise ToolRefused(f"{url} leads through more than {_MOST_HOPS} redirections")
 
 
@@ -109,6 +111,13 @@ def _checked(url: str, guard: AddressGuard, at: "URL | None" = None) -> "URL":
         raise ToolRefused(f"an address with a name or a password in it is not fetched: give {place.with_user(None)}")
     guard.check_literal(host)
     return place
+
+
+def is_same_site(one: "URL", other: "URL") -> bool:
+    """Whether a redirection stays where it was: on the host, with `www.` or without, and not back to http."""
+    names = [(place.raw_host or "").removeprefix("www.").rstrip(".") for place in (one, other)]
+    ports = one.port == other.port or (one.is_default_port() and other.is_default_port())
+    return names[0] == names[1] and ports and other.scheme in {one.scheme, "https"}
 
 
 def _resolver(guard: AddressGuard) -> "AbstractResolver":
