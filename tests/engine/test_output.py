@@ -1,5 +1,6 @@
 """Typed answers."""
 
+from contextlib import suppress
 from typing import Any, Literal
 
 import msgspec
@@ -127,3 +128,12 @@ async def test_words_without_quotes_are_no_json_where_a_schema_asks_for_that(age
 async def test_a_type_that_json_cannot_say_is_refused_by_its_name(agent_of: MakeAgent) -> None:
     with pytest.raises(TypeError, match="Agent"):
         await run_agent("which?", agent=agent_of(say("1")), output=type(agent_of()))
+
+
+@pytest.mark.parametrize("kind", [list[int], int | str, Street | Town, Literal["[]"], {"type": "array"}])
+async def test_providers_are_told_schemas_of_objects_alone(agent_of: MakeAgent, kind: Any) -> None:
+    agent = agent_of(*[say("[]")] * 3)
+    with suppress(OutputError):
+        await run_agent("which?", agent=agent, output=kind)
+    assert requests_of(agent)[0].output_schema is None
+    assert "JSON schema" in requests_of(agent)[0].messages[0].text

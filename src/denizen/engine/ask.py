@@ -84,7 +84,7 @@ def request_of(turn: Turn) -> ModelRequest:
         options=agent.options,
         stream=turn.stream,
         session_key=turn.session.key,
-        output_schema=turn.output.schema if turn.output else None,
+        output_schema=turn.output.enforced if turn.output else None,
     )
     return agent.actions.prepare(request, agent.tools)
 

@@ -23,6 +23,11 @@ class Output:
         self._kind = _Schema(kind) if isinstance(kind, dict) else Typed(kind)
         self.schema = _without_detour(self._kind.schema)
 
+    @property
+    def enforced(self) -> dict[str, Any] | None:
+        """The schema, for a provider to hold the answer to; they refuse any that isn't of an object."""
+        return self.schema if self.schema.get("type") == "object" else None
+
     def request(self) -> str:
         """The words that ask the model for it."""
         return (
