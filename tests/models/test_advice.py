@@ -200,7 +200,7 @@ async def test_server_here_that_does_not_run_is_to_be_started() -> None:
         words = await told(f"http://127.0.0.1:{taken.getsockname()[1]}/v1", "ollama:qwen3")
     assert "nothing listens at http://127.0.0.1:" in words
     where = "or set providers.ollama.base_url to where it listens"
-    assert words.endswith(f" (connection refused); start it (`ollama serve`), {where}")
+    assert words.endswith(f" (connection refused); start it (`OLLAMA_CONTEXT_LENGTH=32768 ollama serve`), {where}")
 
 
 async def test_https_where_there_is_none_says_what_to_write(loopback_openai: LoopbackOpenAI) -> None:

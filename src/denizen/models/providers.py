@@ -111,7 +111,13 @@ PROVIDERS: Mapping[str, Provider] = {
         Provider(
             "together", "https://api.together.xyz/v1", "TOGETHER_API_KEY", console="https://api.together.ai/settings"
         ),
-        Provider("ollama", "http://127.0.0.1:11434/v1", local=True, start="ollama serve", json_schema="alone"),
+        Provider(
+            "ollama",
+            "http://127.0.0.1:11434/v1",
+            local=True,
+            start="OLLAMA_CONTEXT_LENGTH=32768 ollama serve",
+            json_schema="alone",
+        ),
         Provider("lmstudio", "http://127.0.0.1:1234/v1", local=True, start="lms server start", json_schema="alone"),
         Provider("vllm", "http://127.0.0.1:8000/v1", local=True, start="vllm serve MODEL", json_schema="alone"),
         Provider("llamacpp", "http://127.0.0.1:8080/v1", local=True, start="llama-server -m FILE", json_schema="alone"),
