@@ -157,6 +157,12 @@ async def test_binary_files_are_told_by_kind_and_size(data: bytes, what: str, wo
         await call(read, path="a.bin")
 
 
+async def test_the_program_for_a_binary_file_is_named(workspace: Path, call: Call) -> None:
+    (workspace / "a.pdf").write_bytes(b"%PDF-1.7 text")
+    with pytest.raises(ToolRefused, match="not text; bash may have pdftotext for it"):
+        await call(read, path="a.pdf")
+
+
 async def test_a_folder_points_to_ls(workspace: Path, call: Call) -> None:
     (workspace / "sub").mkdir()
     with pytest.raises(ToolRefused, match="sub is a folder; list it with ls"):

@@ -32,12 +32,13 @@ _IMAGES = {
     "image/webp": re.compile(rb"RIFF....WEBP", re.DOTALL),
 }
 _BINARY = {
-    b"%PDF-": "a PDF document",
-    b"PK\x03\x04": "a zip archive",
-    b"\x1f\x8b": "gzip data",
-    b"\x7fELF": "a program or library (ELF)",
-    b"SQLite format 3\0": "an SQLite database",
+    b"%PDF-": ("a PDF document", "pdftotext"),
+    b"PK\x03\x04": ("a zip archive", "unzip -l"),
+    b"\x1f\x8b": ("gzip data", "zcat"),
+    b"\x7fELF": ("a program or library (ELF)", "readelf"),
+    b"SQLite format 3\0": ("an SQLite database", "sqlite3"),
 }
+"""What files begin with: what they are, and the program for them."""
 
 Line = Annotated[int, Meta(ge=1)]
 
@@ -63,10 +64,12 @@ def _read(workspace: Workspace, path: str, asked: tuple[int, int | None], stop: 
         for media_type, magic in _IMAGES.items():
             if magic.match(head):
                 return _image(file, place.path, media_type, length)
-        known = next((what for magic, what in _BINARY.items() if head.startswith(magic)), "")
-        text = None if known else open_text(file)
+        for magic, (what, program) in _BINARY.items():
+            if head.startswith(magic):
+                raise ToolRefused(f"{place.path} is {what} ({size(length)}), not text; bash may have {program} for it")
+        text = open_text(file)
         if text is None:
-            raise ToolRefused(f"{place.path} is {known or 'binary data'} ({size(length)}), not text; it isn't shown")
+            raise ToolRefused(f"{place.path} is binary data ({size(length)}), not text; it isn't shown")
         return _show(text, place.path, asked, length, stop)
 
 
