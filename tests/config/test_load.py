@@ -103,6 +103,7 @@ def test_options_come_over_the_file(machine: Machine) -> None:
 def test_options_are_checked_like_the_file(machine: Machine) -> None:
     refusal = machine.refusal("", overrides={"agent": {"max_iterations": 0}})
     assert refusal == "The options: agent.max_iterations: expected an integer of at least 1, found 0."
+    assert machine.refusal("", overrides={"agent": None}) == "The options: agent: expected a table, found nothing."
 
 
 # Mistakes
@@ -154,6 +155,10 @@ def test_options_are_checked_like_the_file(machine: Machine) -> None:
         (
             '[providers.x]\nauth_profiles = [\n  { id = "a" },\n  { api_kee = "k", id = "b" },\n]',
             ":4: providers.x.auth_profiles[1].api_kee is not a setting. Did you mean",
+        ),
+        (
+            '[providers.x]\napi_key = "k"',
+            "api_key is not a setting. Did you mean providers.x.auth_profiles = [{ id = …, api_key = … }]?",
         ),
         (
             '[[policy.rules]]\ntool = "a"\ndecide = "ask"\n[[policy.rules]]\ntool = "b"',

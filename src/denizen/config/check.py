@@ -63,12 +63,21 @@ def _fits(value: Any, kind: Any) -> bool:
 
 
 def _unknown(path: KeyPath, key: str, known: Mapping[str, Any]) -> str:
-    nearest = [dotted((*path, name)) for name in [_nearest(key, known)] if name] or [
-        *_at_the_top(path, key),
-        *_elsewhere(key),
-    ]
+    nearest = (
+        [*_inside(path, key, known)]
+        or [dotted((*path, name)) for name in [_nearest(key, known)] if name]
+        or [*_at_the_top(path, key), *_elsewhere(key)]
+    )
     hint = f"Did you mean {' or '.join(nearest)}?" if nearest else f"Known here: {', '.join(known)}."
     return f"{dotted((*path, key))} is not a setting. {hint}"
+
+
+def _inside(path: KeyPath, key: str, known: Mapping[str, Any]) -> Iterator[str]:
+    """The lists of tables right here whose tables have the setting."""
+    for name, field in known.items():
+        item: Any = get_args(field.type)[0] if get_origin(field.type) is list else None
+        if is_table(item) and key in fields(item):
+            yield f"{dotted((*path, name))} = [{{ {', '.join(f'{each} = …' for each in fields(item))} }}]"
 
 
 def _at_the_top(path: KeyPath, key: str) -> list[str]:

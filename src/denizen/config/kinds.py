@@ -16,7 +16,7 @@ _WORDS: dict[Any, str] = {
     int: "an integer",
     float: "a number",
 }
-_FOUND = _WORDS | {list: "a list", dict: "a table"}
+_FOUND = _WORDS | {list: "a list", dict: "a table", type(None): "nothing"}
 
 
 def fields(table: type[msgspec.Struct]) -> dict[str, msgspec.structs.FieldInfo]:
