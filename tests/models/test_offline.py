@@ -309,6 +309,22 @@ async def test_shows_a_file_as_it_is(ask: Ask, question: str) -> None:
     assert reply.endswith("from shop.prices import price_of\n```\n````")
 
 
+async def test_file_nearest_to_the_root_is_shown_and_the_others_are_named(ask: Ask, workshop: Path) -> None:
+    (workshop / "web/README.md").write_text("The page.")
+    reply = (await ask("what's in the readme?")).reply
+    assert reply.startswith("`README.md` contains:")
+    assert reply.endswith("Others of that name:\n\n```\nweb/README.md\n```")
+
+
+async def test_files_of_a_name_at_the_same_depth_are_named(ask: Ask, workshop: Path) -> None:
+    for folder in ("web", "tools"):
+        (workshop / folder / "notes.md").write_text("Notes.")
+    reply = (await ask("what's in notes.md?")).reply
+    assert reply == (
+        "There is no `notes.md` here.\n\nThere are files of that name:\n\n```\ntools/notes.md\nweb/notes.md\n```"
+    )
+
+
 async def test_finds_the_file_by_its_name_alone(ask: Ask) -> None:
     assert "`src/shop/cart.py` contains:" in (await ask("what does cart.py contain?")).reply
     assert "`src/shop/cart.py`" not in (await ask("what does shop/prices.py contain?")).reply

@@ -81,13 +81,19 @@ def content(asked: Question, found: re.Match[str]) -> Plan:
     if _NO_FILE in result.text and (rows := (yield from _viewed(path))):
         return _inside(path, rows)
     paths = yield from _called(path)
-    if len(paths) == 1 and paths != [path]:
-        [result] = yield from read_files(paths)
-        return _told(paths[0], result.text)
+    if paths and _is_meant(paths) and path not in paths:
+        [result] = yield from read_files(paths[:1])
+        others = f"\n\nOthers of that name:\n\n{_block(paths[1:])}" if paths[1:] else ""
+        return _told(paths[0], result.text) + others
     missing = _MISSING in result.text or _NO_FILE in result.text
     why = f"There is no `{path}` here." if missing else failed(result, "read")
     others = [each for each in paths if each != path]
     return f"{why}\n\nThere are files of that name:\n\n{_block(others)}" if others else why
+
+
+def _is_meant(paths: Sequence[str]) -> bool:
+    """Whether one of them is nearer to the root than all others: the first."""
+    return len(paths) == 1 or paths[0].count("/") < paths[1].count("/")
 
 
 def _viewed(path: str) -> Generator[Sequence[Want], Sequence[ToolResult], str]:
