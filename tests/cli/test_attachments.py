@@ -13,6 +13,18 @@ PNG = base64.b64decode(
 )
 
 
+@pytest.mark.parametrize("command", ["ask", "code"])
+def test_a_file_has_the_name_by_which_tools_know_it(denizen: Run, model: Model, repo: Path, command: str) -> None:
+    (repo / "src").mkdir()
+    (repo / "src" / "app.py").write_text("print(1)\n")
+    (repo.parent / "notes.txt").write_text("mine\n")
+    model.plays("Fine.")
+    denizen(command, "see @app.py, @../hello.py and @../../notes.txt", cwd=repo / "src")
+    asked = json.dumps(model.requests[0]["messages"])
+    names = ("src/app.py", "hello.py", f"{repo.parent}/notes.txt")
+    assert [name for name in names if f'<file path=\\"{name}\\">' not in asked] == []
+
+
 def test_piped_input_is_added_to_the_message(denizen: Run, model: Model) -> None:
     model.plays("Reviewed.")
     denizen("ask", "Review this:", piped="+ a line\n")

@@ -12,6 +12,7 @@ from denizen.cli.json_lines import JsonLines
 from denizen.cli.options import TurnOptions, turn_options
 from denizen.cli.terminal import Terminal
 from denizen.cli.turns import STATUS, opened, run, settled
+from denizen.config.home import places
 from denizen.config.load import Loaded
 from denizen.engine import run_turn
 from denizen.engine.output import Output
@@ -43,11 +44,11 @@ def ask(message: tuple[str, ...], images: tuple[Path, ...], output_schema: Path 
     goes to standard error. --json prints events, exact, in place of both.
     """
     with options.host() as host, asyncio.Runner() as runner:
-        said = _message(message, images, options)
-        for text in unattached(" ".join(message)):
-            host.emit(Notice(text, "warning"))
         output = Output(_schema(output_schema)) if output_schema else None
         loaded = settled(options)
+        said = _message(message, images, options, loaded)
+        for text in unattached(" ".join(message)):
+            host.emit(Notice(text, "warning"))
         return run(runner, _ask(said, options, loaded, host, output))
 
 
@@ -67,10 +68,13 @@ async def _ask(
     return STATUS[result.stop_reason]
 
 
-def _message(words: tuple[str, ...], images: tuple[Path, ...], options: TurnOptions) -> UserMessage | None:
+def _message(
+    words: tuple[str, ...], images: tuple[Path, ...], options: TurnOptions, loaded: Loaded
+) -> UserMessage | None:
     piped = read_piped(sys.stdin)
     if words or images or piped.strip() or not (options.continue_ or options.session):
-        return UserMessage(compose(" ".join(words), images, piped))
+        _, workspace = places(loaded.config)
+        return UserMessage(compose(" ".join(words), workspace, images, piped))
     return None
 
 

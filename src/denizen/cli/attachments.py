@@ -19,14 +19,15 @@ _MENTION = re.compile(r'(?<!\S)@(?:"([^"]+)"|(\S+))')
 _MAGIC = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
 
 
-def compose(text: str, images: Sequence[Path] = (), piped: bytes = b"") -> list[UserPart]:
+def compose(text: str, workspace: Path, images: Sequence[Path] = (), piped: bytes = b"") -> list[UserPart]:
     """The parts of a message: its words, the files that it mentions, the images, the piped input.
 
+    Files have the names by which tools know them: those in the workspace from there on, others from the root on.
     Raises ConfigError for a file that can't be used, and for a message of nothing.
     """
     parts: list[UserPart] = [Text(text)] if text.strip() else []
     found = filter(None, map(_file, _mentioned(text)))
-    parts += [_attached(path) for path in dict.fromkeys(found)]
+    parts += [_attached(path, workspace) for path in dict.fromkeys(found)]
     parts += [_image(path) for path in images]
     if piped.strip():
         parts.append(_piped(piped, alone=not parts))
@@ -72,12 +73,13 @@ def _file(names: tuple[str, str]) -> Path | None:
     return None
 
 
-def _attached(path: Path) -> UserPart:
+def _attached(path: Path, workspace: Path) -> UserPart:
     data = _read(path)
     kind = _kind(data)
     if kind:
         return Image(kind, data)
-    return Text(f'\n\n<file path="{path}">\n{_text(data, str(path), "Leave out the @ to name it only.")}\n</file>')
+    name = os.path.normpath(Path.cwd() / path).removeprefix(f"{workspace}/")
+    return Text(f'\n\n<file path="{name}">\n{_text(data, str(path), "Leave out the @ to name it only.")}\n</file>')
 
 
 def _piped(data: bytes, *, alone: bool) -> UserPart:

@@ -20,6 +20,7 @@ from denizen.cli.sessions import print_sessions
 from denizen.cli.table import table
 from denizen.cli.terminal import Terminal
 from denizen.cli.turns import STATUS, opened
+from denizen.config.home import places
 from denizen.config.load import Loaded
 from denizen.engine import Agent
 from denizen.errors import ConfigError, DenizenError
@@ -65,7 +66,7 @@ async def do(wanted: Wanted, options: TurnOptions, loaded: Loaded, host: Host) -
         host.emit(Notice(text, "warning"))
     piped = read_piped(sys.stdin)
     goes_on = bool(options.continue_ or options.session) and not (wanted.words or piped.strip())
-    said = None if goes_on else compose(wanted.words, (), piped)
+    said = None if goes_on else compose(wanted.words, places(loaded.config)[1], (), piped)
     options = await options.at_session(loaded, begun=goes_on)
     async with options.agent(loaded) as agent, opened(agent, options.session, host) as session:
         left = last_job(session.entries) or Job()

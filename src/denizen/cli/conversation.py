@@ -57,7 +57,7 @@ class Conversation:
 
     async def say(self, text: str) -> TurnStop:
         """One turn; how it ended."""
-        return await self._turn(UserMessage(compose(text)), unattached(text))
+        return await self._turn(UserMessage(compose(text, self.agent.workspace)), unattached(text))
 
     async def go_on(self) -> TurnStop:
         """Go on with the turn that was left unfinished; how it ended. Raises SessionError where there is none."""
