@@ -121,6 +121,10 @@ async def test_only_reading_commands_are_offered(git: Git, args: str) -> None:
         "log -pO/etc/passwd",
         "diff -uO/etc/passwd",
         "status -bv",
+        "log --decorate-refs -- --output=x",
+        "log -L -- --output=x",
+        "blame -L -- -S/etc/passwd a.txt",
+        "blame --ignore-rev -- -S/etc/passwd a.txt",
         "log --alternate-refs",
     ],
 )

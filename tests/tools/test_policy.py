@@ -118,12 +118,13 @@ def test_a_rule_is_about_every_file_of_a_patch_however_it_is_named(patch: str, t
         ("edit_symbol", {"target": "docs/a.py/f", "action": "move", "content": "link.py/KEY"}),
     ],
 )
-def test_a_rule_is_about_the_file_of_a_symbol(name: str, args: dict[str, str], tmp_path: Path) -> None:
+def test_a_rule_is_about_the_file_of_a_symbol(name: str, args: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / "secrets.py").write_text("KEY = 1\n")
     (tmp_path / "link.py").symlink_to("secrets.py")
     denied = policy(Rule(tool="*", match="secrets.py", decide="deny"), workspace=tmp_path)
     assert verdict(denied, name, **args) == "deny"
-    assert verdict(denied, name, **{**args, "path": "other.py", "target": "other.py/f", "content": ""}) == "allow"
+    other: dict[str, Any] = {**args, "path": "other.py", "target": "other.py/f", "content": ""}
+    assert verdict(denied, name, **other) == "allow"
 
 
 def test_a_target_that_can_be_no_path_is_left_to_the_tool(tmp_path: Path) -> None:

@@ -145,11 +145,9 @@ def _checked(args: str, workspace: Path) -> tuple[str, list[str]]:
         raise ToolRefused(f"git {command} isn't offered here, only {', '.join(_COMMANDS)}; for others use bash")
     if sign := next((word for word in words if word in _SHELL), ""):
         raise ToolRefused(f"git is asked without a shell, which would know {sign}; leave it out, or use bash")
-    options = words[: words.index("--")] if "--" in words else words
-    for word in options:
+    for word in words:  # also behind `--`, which may be the value of an option
         if reason := _refusal(command, word):
             raise ToolRefused(f"git {command} {word} is refused: {reason}")
-    for word in words[len(options) :] + [word for word in options if not word.startswith("-")]:
         if _is_outside(word, workspace):
             raise ToolRefused(f"git: {word!r} is outside the workspace")
     return command, words
@@ -162,7 +160,7 @@ def _refusal(command: str, word: str) -> str:
         letters = list(takewhile(lambda letter: letter in short or letter not in _WITH_VALUE, word[1:]))
         return next((short[letter] for letter in letters if letter in short), "") if word.startswith("-") else ""
     name = word[2:].partition("=")[0]
-    if name in _WHOLE:
+    if not name or name in _WHOLE:
         return ""
     if command == "status" and "verbose".startswith(name):
         return "it runs programs"
