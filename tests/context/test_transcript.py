@@ -241,6 +241,18 @@ def test_a_compaction_that_ends_between_a_call_and_its_result_takes_the_result_t
     ]
 
 
+async def test_a_summary_takes_a_quarter_of_the_window_at_most() -> None:
+    async def talks(messages: Sequence[Message], system: str) -> AssistantMessage:
+        return AssistantMessage([Text("first " + "words " * 10_000 + "last")])
+
+    entry = await policy_of(history(5)).relieve(view(10_000), 1, talks)
+    assert entry is not None
+    assert len(entry.summary) < 7_600
+    assert entry.summary.startswith("first ")
+    assert "characters left out" in entry.summary
+    assert entry.summary.endswith(" last")
+
+
 async def test_a_compaction_counts_whatever_action_format_the_session_goes_on_with() -> None:
     tools = Toolset([tool(name="look", traits=Traits.READS)(_look)])
     asked = AssistantEntry(id="a", message=AssistantMessage([Text("$(look a)")]))
