@@ -471,7 +471,7 @@ class ContextPolicy(Protocol):
         ...
 
     async def relieve(self, view: View, level: int, ask: AskModel) -> CompactionEntry | None:
-        """The entry that makes the context smaller; None: it can't (seed 003: level 1 summarises, 2 truncates)."""
+        """The entry that makes the context smaller; None: it can't. Level 1 summarises, 2 truncates, 3 keeps less."""
         ...
 
 
