@@ -27,11 +27,19 @@ os.execv(sys.argv[1], sys.argv[1:])
 
 
 class Screen:
-    """Runs `argv` with a terminal of 24 rows of 80 columns as its standard streams, or with another `stdin`."""
+    """Runs `argv` with a terminal of 24 rows as its standard streams, or with another `stdin`."""
 
-    def __init__(self, argv: Sequence[str], cwd: Path, environ: Mapping[str, str], *, stdin: int | None = None) -> None:
+    def __init__(
+        self,
+        argv: Sequence[str],
+        cwd: Path,
+        environ: Mapping[str, str],
+        *,
+        stdin: int | None = None,
+        columns: int = 80,
+    ) -> None:
         self._fd, terminal = pty.openpty()
-        fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         self.modes_before = self.modes
         self.process = subprocess.Popen(
             [sys.executable, "-c", _AT_TERMINAL, *argv],
@@ -45,7 +53,7 @@ class Screen:
         os.close(terminal)
         self.raw = ""
         self._seen = 0
-        self._rows = pyte.Screen(80, 24)
+        self._rows = pyte.Screen(columns, 24)
         self._terminal = pyte.ByteStream(self._rows)
 
     @property

@@ -477,3 +477,19 @@ def test_on_a_small_screen_the_last_of_many_queued_lines_is_shown(working: Worki
     for number in range(24):
         screen.enter(f"line {number}.")
     screen.shows("queued: line 23. · ↑ takes it back")
+
+
+def test_on_a_narrow_screen_all_choices_of_a_question_are_shown(
+    model: Model, repo: Path, environ: dict[str, str]
+) -> None:
+    model.plays(call("write", path="new.txt", content="x"), "Left alone.")
+    screen = Screen([*PROGRAM, "chat"], repo, environ, columns=40)
+    try:
+        screen.expect(PROMPT)
+        screen.enter("write it")
+        screen.shows("y yes · s yes, for this session · a")
+        screen.shows("always · n no · or say what to do")
+        screen.type("n\r")
+        screen.expect("Left alone.")
+    finally:
+        screen.close()

@@ -18,7 +18,7 @@ from prompt_toolkit.layout import ConditionalContainer, FormattedTextControl, HS
 from denizen.cli.above import Above, Page, end_of
 from denizen.cli.editor import Editor, keys
 from denizen.cli.passing import columns, fitting, going_on
-from denizen.cli.text import cut, one_line, printable, shorten
+from denizen.cli.text import cut, one_line, pieces, printable, shorten
 from denizen.clock import Clock
 
 PAUSE = 1.0
@@ -263,7 +263,7 @@ class Live:
             below[-1] = fitting(below[-1], " · ↑ takes it back", cells)
         if self._question:
             below += [f"  set aside: {one_line(self._aside[:LONGEST])}"] if self._aside else []
-            below.append(self._question)
+            below += pieces(self._question, cells)[: max(screen.rows // 2, 1)]
         elif self._status:
             text, since = self._status
             below.append(going_on(text, self._clock.monotonic() - since, cells))
