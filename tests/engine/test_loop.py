@@ -245,6 +245,12 @@ async def test_tools_show_what_they_do_while_they_run(agent_of: MakeAgent, host:
     assert [event.text for event in host.of(ToolUpdate)] == ["one", "two"]
 
 
+async def test_an_empty_answer_is_told_as_such(agent_of: MakeAgent, host: Host) -> None:
+    result = await run_agent("hi", agent=agent_of(say("")), io=host)
+    assert (result.stop_reason, result.reply) == ("answered", "")
+    assert [notice.text for notice in host.of(Notice)] == ["The model's answer is empty."]
+
+
 async def test_a_call_cut_off_by_the_length_limit_is_not_run(agent_of: MakeAgent, host: Host) -> None:
     ran: list[str] = []
 

@@ -142,6 +142,8 @@ async def _is_answer(turn: Turn, intent: Intent, results: Sequence[ToolResult]) 
     """Whether the turn ends here: no result needs the model, the answer is of the asked type, nobody says more."""
     if not intent.ends and not all(result.ends_turn for result in results):
         return False
+    if not results and not intent.reply.strip():
+        turn.notice("The model's answer is empty.", warning=True)
     return await _accepted(turn, intent.reply) and not await turn.pass_on(turn.follow_ups)
 
 
