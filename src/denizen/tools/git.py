@@ -1,13 +1,10 @@
 """`git`: what the repository tells, without changing it and without running anything that it brings along."""
 
-import os
-import shlex
 import shutil
 import tempfile
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import takewhile
 from pathlib import Path
 
 from denizen.errors import ToolRefused
@@ -15,6 +12,7 @@ from denizen.messages import Text, ToolResult
 from denizen.ports import Sandboxed, ToolContext, Traits
 from denizen.tools.files.gitdir import borrowed, git_folder
 from denizen.tools.function import FunctionTool, tool
+from denizen.tools.git_words import checked_words, is_outside
 from denizen.tools.programs.process import Kept, run
 from denizen.tools.sandbox.environment import scrubbed
 
@@ -25,27 +23,6 @@ _COMMANDS = {
     "show": ["--no-ext-diff", "--no-textconv"],
     "blame": ["--no-textconv"],
 }
-_REFUSED = {
-    "output": "it writes a file",
-    "ext-diff": "it runs programs",
-    "textconv": "it runs programs",
-    "remerge-diff": "it runs programs",
-    "diff-merges": "it may run programs; -m, -c and --cc are allowed",
-    "submodule": "it runs programs",
-    "ignore-submodules": "it runs programs",
-    "recurse-submodules": "it runs programs",
-    "alternate-refs": "it runs programs",
-    "help": "it runs programs",
-    "no-index": "it reads files outside the repository",
-    "contents": "it reads files outside the repository",
-    "ignore-revs-file": "it reads files outside the repository",
-}
-_WHOLE = frozenset({"text", "ignore-rev"})
-"""Options that are no abbreviation of a refused one."""
-_SHORT = {"status": {"v": "it runs programs"}, "blame": {"S": "it reads files outside the repository"}}
-_WITH_VALUE = frozenset("BCGILMSUX")
-"""Short options behind which nothing is an option any more, in any of the commands: `-Sword`."""
-_SHELL = frozenset({"|", ">", ">>", "2>&1", "2>/dev/null", "&&", "||", ";"})
 _SETTINGS = (
     *("core.fsmonitor=false", "core.hooksPath=/dev/null", "color.ui=never", "status.submoduleSummary=false"),
     *("diff.submodule=short", "log.showSignature=false", "log.diffMerges=separate"),
@@ -72,7 +49,7 @@ def git_tool(environ: Mapping[str, str], *, most: int = 40_000) -> FunctionTool:
         Args:
             args: As on a command line, `log -n 5 --stat -- src`.
         """
-        command, words = _checked(args, turn.workspace)
+        command, words = checked_words(args, turn.workspace)
         kept = Kept(most)
         with _opened(turn.workspace, environment) as repository:
             harmless = await repository.harmless()
@@ -111,7 +88,7 @@ class _Repository:
                 raise ToolRefused(f"the repository's git configuration names a program in a strange way: {name!r}")
             if name != "blame.ignorerevsfile":
                 words += ["-c", f"{name}={'false' if name.endswith('.required') else ''}"]
-            elif value.startswith(("~", "%")) or _is_outside(value, self.workspace):
+            elif value.startswith(("~", "%")) or is_outside(value, self.workspace):
                 raise ToolRefused(f"git's setting blame.ignoreRevsFile leads out of the workspace: {value!r}")
         return words
 
@@ -130,44 +107,3 @@ def _opened(workspace: Path, environ: Mapping[str, str]) -> Generator[_Repositor
         if (folder / "index").is_file():
             shutil.copy2(folder / "index", scratch)
         yield _Repository(workspace, start, {**environ, "GIT_INDEX_FILE": f"{scratch}/index"})
-
-
-def _checked(args: str, workspace: Path) -> tuple[str, list[str]]:
-    """The command and its words. Raises ToolRefused for what could write, run something, or read elsewhere."""
-    try:
-        words = shlex.split(args)
-    except ValueError as error:
-        raise ToolRefused(f"git: {args!r} can't be read as a command line: {error}") from error
-    command, words = words[0] if words else "", words[1:]
-    if command == "git":
-        return _checked(args.strip().removeprefix("git"), workspace)
-    if command not in _COMMANDS:
-        raise ToolRefused(f"git {command} isn't offered here, only {', '.join(_COMMANDS)}; for others use bash")
-    if sign := next((word for word in words if word in _SHELL), ""):
-        raise ToolRefused(f"git is asked without a shell, which would know {sign}; leave it out, or use bash")
-    for word in words:  # also behind `--`, which may be the value of an option
-        if reason := _refusal(command, word):
-            raise ToolRefused(f"git {command} {word} is refused: {reason}")
-        if _is_outside(word, workspace):
-            raise ToolRefused(f"git: {word!r} is outside the workspace")
-    return command, words
-
-
-def _refusal(command: str, word: str) -> str:
-    """Why an option isn't allowed, also one that is abbreviated; empty: it is."""
-    if not word.startswith("--"):
-        short = {"O": "it reads files outside the repository"} | _SHORT.get(command, {})
-        letters = list(takewhile(lambda letter: letter in short or letter not in _WITH_VALUE, word[1:]))
-        return next((short[letter] for letter in letters if letter in short), "") if word.startswith("-") else ""
-    name = word[2:].partition("=")[0]
-    if not name or name in _WHOLE:
-        return ""
-    if command == "status" and "verbose".startswith(name):
-        return "it runs programs"
-    return next((reason for option, reason in _REFUSED.items() if option.startswith(name)), "")
-
-
-def _is_outside(word: str, workspace: Path) -> bool:
-    place = os.path.normpath(workspace / word)
-    within = Path(place).is_relative_to(workspace)
-    return "\0" in word or not within or not Path(os.path.realpath(place)).is_relative_to(workspace.resolve())
