@@ -1,13 +1,15 @@
 """`denizen` itself: help, version, and what is loaded for what."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from tests.cli.conftest import PROGRAM, Run
-from tests.cli.model import Model, call
+from tests.cli.model import Model, call, stalls
+from tests.cli.test_cancel import wait_until
 
 import denizen as package
 
@@ -98,6 +100,16 @@ def test_a_folder_that_is_gone_is_told(tmp_path: Path, environ: dict[str, str]) 
 def test_streams_that_are_closed_are_no_reason_to_fail(denizen: Run, environ: dict[str, str]) -> None:
     command = f"exec {sys.executable} -m denizen config path <&- >&- 2>&-"
     assert subprocess.run(["sh", "-c", command], env=environ, check=False).returncode == 0
+
+
+def test_what_is_said_to_a_closed_stream_goes_into_no_file(model: Model, repo: Path, environ: dict[str, str]) -> None:
+    model.plays(stalls("Let me see"))
+    command = ["sh", "-c", f"exec {' '.join(PROGRAM)} ask hi <&- >&- 2>&-"]
+    with subprocess.Popen(command, cwd=repo, env=environ) as process:
+        wait_until(lambda: len(model.requests) == 1)
+        open_files = {str(Path(f"/proc/{process.pid}/fd/{number}").readlink()) for number in range(3)}
+        process.terminate()
+    assert open_files == {os.devnull}
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["ask", "--help"], ["--version"]], ids=" ".join)

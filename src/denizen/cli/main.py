@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -151,8 +151,13 @@ class _Dispensable(io.FileIO):
 def _fill_streams() -> None:
     """What was closed is nothing to read, or nowhere to write; odd characters never stop the program."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        stream = getattr(sys, name) or open(os.devnull, mode, encoding="utf-8")  # noqa: PTH123, SIM115 - until the end
+        stream = getattr(sys, name) or _nowhere(mode)
         stream.reconfigure(errors="replace")
         setattr(sys, name, stream)
     log = io.BufferedWriter(_Dispensable(sys.stderr.fileno(), "w", closefd=False))
     sys.stderr = io.TextIOWrapper(log, sys.stderr.encoding, "replace", line_buffering=True)
+
+
+def _nowhere(mode: Literal["r", "w"]) -> io.TextIOWrapper:
+    """A stream whose number stays taken, or what is said would go into the file that gets it next."""
+    return open(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8", closefd=False)
