@@ -93,3 +93,16 @@ def test_a_session_that_waits_for_an_answer_says_so(denizen: Run, model: Model, 
     ran = denizen("context", "s")
     assert ran.status == 0
     assert "waits for an answer first" in ran.err
+
+
+@pytest.mark.parametrize("command", ["context", "replay"])
+def test_a_transcript_without_its_beginning_and_with_odd_state_is_read(
+    denizen: Run, home: Path, talked: str, command: str
+) -> None:
+    path = next((home / "sessions").rglob(f"*{talked}.jsonl"))
+    _, *lines = path.read_text().splitlines(keepends=True)
+    odd = [json.dumps(json.loads(line) | {"value": ["x"]}) + "\n" if '"state"' in line else line for line in lines]
+    assert odd != lines
+    path.write_text("".join(odd))
+    ran = denizen(command, talked)
+    assert (ran.status, "long.txt" in ran.out) == (0, True), ran.err

@@ -11,12 +11,12 @@ from denizen.cli.home import store
 from denizen.cli.output import write
 from denizen.cli.table import print_table
 from denizen.cli.text import printable
+from denizen.cli.turns import last_prompt
 from denizen.config.load import load
 from denizen.engine import Agent
 from denizen.engine.context import Part, next_request, parts_of
-from denizen.engine.feed import PROMPT
 from denizen.engine.resume import question_of
-from denizen.entries import AnyEntry, SessionEntry, StateEntry
+from denizen.entries import AnyEntry, SessionEntry
 
 TITLES = ("message", "from", "part", "characters", "tokens", "begins with")
 
@@ -45,16 +45,11 @@ def context(session: str, full: bool, as_json: bool, config: Path | None) -> Non
 
 
 async def _parts(entries: Sequence[AnyEntry], config: Path | None) -> list[Part]:
-    header = next(entry for entry in entries if isinstance(entry, SessionEntry))
+    header = next((entry for entry in entries if isinstance(entry, SessionEntry)), SessionEntry(key=""))  # may be lost
     loaded = load(config, workspace=header.workspace if Path(header.workspace).is_dir() else None)
     async with Agent(loaded.config, environ=loaded.environ, profile=header.profile or "assistant") as agent:
-        return [*parts_of(next_request(agent, entries), _prompt(entries))]
-
-
-def _prompt(entries: Sequence[AnyEntry]) -> str:
-    """The session's system prompt as it was recorded last."""
-    recorded = (e.value["text"] for e in reversed(entries) if isinstance(e, StateEntry) and e.name == PROMPT)
-    return next(recorded, "")
+        prompt = last_prompt(entries)
+        return [*parts_of(next_request(agent, entries), prompt.text if prompt else "")]
 
 
 def _rows(parts: Sequence[Part]) -> Iterable[Sequence[str]]:

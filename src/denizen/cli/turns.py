@@ -19,7 +19,7 @@ from denizen.config.home import places
 from denizen.config.load import Loaded
 from denizen.config.trust import awaiting_trust, trust
 from denizen.engine import Agent
-from denizen.engine.feed import PROMPT
+from denizen.engine.feed import PROMPT, Prompt
 from denizen.entries import AnyEntry, SessionEntry, StateEntry
 from denizen.events import Notice
 from denizen.ports import Session
@@ -96,13 +96,19 @@ def as_it_began(options: TurnOptions, entries: Sequence[AnyEntry]) -> TurnOption
     """The options, and where they say nothing a session's own: its folder, its profile, its last action format."""
     began = _workspace_of(entries)
     profile = next((entry.profile for entry in entries if isinstance(entry, SessionEntry)), "")
-    prompts = (entry.value for entry in reversed(entries) if isinstance(entry, StateEntry) and entry.name == PROMPT)
+    prompt = last_prompt(entries)
     return dataclasses.replace(
         options,
         workspace=options.workspace or (Path(began) if began else None),
         profile=options.profile or profile or None,
-        actions=options.actions or next(prompts, {}).get("actions"),
+        actions=options.actions or (prompt.actions if prompt else None),
     )
+
+
+def last_prompt(entries: Sequence[AnyEntry]) -> Prompt | None:
+    """The system prompt as it was recorded last."""
+    states = (entry for entry in reversed(entries) if isinstance(entry, StateEntry) and entry.name == PROMPT)
+    return next(filter(None, (state.read(Prompt) for state in states)), None)
 
 
 def _workspace_of(entries: Sequence[AnyEntry]) -> str:
