@@ -53,6 +53,10 @@ def test_a_provider_whose_models_nobody_tells_says_so(denizen: Run, home: Path, 
     assert out.startswith(f"Which models vllm has is not known: no server answers at {nobody}.\n")
 
 
+def test_a_provider_is_found_by_the_name_that_models_take(denizen: Run) -> None:
+    assert denizen("models", "llama.cpp").out.startswith("Which models llamacpp has is not known: ")
+
+
 def test_an_unknown_provider_is_wrong_use(denizen: Run) -> None:
     ran = denizen("models", "nobody")
     assert ran.status == 2

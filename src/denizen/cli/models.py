@@ -15,7 +15,7 @@ from denizen.config.load import Loaded, load
 from denizen.errors import ConfigError
 from denizen.models.catalogue import known_models
 from denizen.models.local import served_models
-from denizen.models.providers import PROVIDERS
+from denizen.models.providers import PROVIDERS, provider_named
 from denizen.models.reach import Reach, reach
 from denizen.models.resolve import first_there
 
@@ -71,11 +71,12 @@ def _names(loaded: Loaded, provider: str | None) -> list[str]:
     names = [*dict.fromkeys((*loaded.config.providers, *PROVIDERS, "bedrock", *sorted(plugins), "offline"))]
     if provider is None:
         return names
-    if provider not in names:
+    found = next((name for name in (provider, provider_named(provider).name) if name in names), "")
+    if not found:
         near = difflib.get_close_matches(provider, names, 1, 0.5)
         there = f"the nearest is {near[0]!r}" if near else f"there are {', '.join(names)}"
         raise ConfigError(f"No provider is called {provider!r}; {there}.")
-    return [provider]
+    return [found]
 
 
 def _unlisted(offer: Offer) -> str:
