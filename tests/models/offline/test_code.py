@@ -1,20 +1,17 @@
 """The offline model as a coder: it uses the code tools, and does without them where it hasn't got them."""
 
 import shutil
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.models.offline.workshop import WORKSHOP, Ask
 
 from denizen import RunResult, run_agent
 from denizen.config import Config
 from denizen.config.settings import AgentSettings
 from denizen.engine.agent import Agent
 from denizen.messages import ToolResult
-
-Ask = Callable[..., Awaitable[RunResult]]
-WORKSHOP = Path(__file__).parent.parent / "data/offline/workshop"
 
 
 @pytest.fixture

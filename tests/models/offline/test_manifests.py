@@ -6,7 +6,7 @@ import pytest
 
 from denizen.models.offline.manifests import reader_of
 
-MANIFESTS = Path(__file__).parent.parent / "data/offline/manifests"
+MANIFESTS = Path(__file__).parents[2] / "data/offline/manifests"
 
 
 @pytest.mark.parametrize(

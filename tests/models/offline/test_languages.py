@@ -1,0 +1,96 @@
+"""The offline model says in what languages a project is written."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.models.offline.workshop import Ask
+
+from denizen.messages import ToolResult
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What language is this project?",
+        "which languages are used here?",
+        "Could you tell me what programming languages this repo uses, please?",
+        "What is it written in?",
+        "What's the tech stack?",
+    ],
+)
+async def test_names_the_main_language_and_the_others_by_real_counts(ask: Ask, question: str) -> None:
+    result = await ask(question)
+    assert result.reply.startswith("This project is mainly written in Python: 3 of its 7 source files. The others are")
+    assert all(f"{language} (1)" in result.reply for language in ("TypeScript", "Go", "C", "Rust", "Markdown"))
+    assert [message.name for message in result.messages if isinstance(message, ToolResult)] == ["find"]
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [("is this a Rust project?", "In part."), ("is it Python", "Yes."), ("Is this written in PHP?", "No.")],
+)
+async def test_says_whether_it_is_written_in_a_language(ask: Ask, question: str, said: str) -> None:
+    assert (await ask(question)).reply.startswith(f"{said} This project is mainly written in Python: 3 of its 7")
+
+
+async def test_names_all_that_come_first(ask: Ask, workshop: Path) -> None:
+    for folder in ("web", "tools"):
+        shutil.rmtree(workshop / folder)
+    for number in range(3):
+        (workshop / f"part{number}.rb").touch()
+    reply = (await ask("what language is this?")).reply
+    assert reply.startswith("This project is written in Python and Ruby: 3 of its 6 source files each.")
+
+
+async def test_language_of_a_single_source_language(ask: Ask, workshop: Path) -> None:
+    for folder in ("web", "tools"):
+        shutil.rmtree(workshop / folder)
+    assert "written in Python: all of its 3 source files." in (await ask("what language is this?")).reply
+
+
+async def test_queries_of_tree_sitter_are_not_scheme(ask: Ask, workshop: Path) -> None:
+    for path in ("queries/python.scm", "src/shop/queries/go.scm"):
+        (workshop / path).parent.mkdir(exist_ok=True)
+        (workshop / path).touch()
+    reply = (await ask("what language is this?")).reply
+    assert "3 of its 7 source files" in reply
+    assert "Scheme" not in reply
+
+
+async def test_says_that_there_is_no_source_code(ask: Ask, workshop: Path) -> None:
+    for folder in ("web", "tools", "src"):
+        shutil.rmtree(workshop / folder)
+    assert (await ask("what language is this?")).reply.startswith("I find no source code here, only")
+
+
+async def test_counts_a_workspace_of_many_pages(ask: Ask, workshop: Path) -> None:
+    for number in range(700):
+        (workshop / f"src/part{number}.py").touch()
+    assert "703 of its 707 source files" in (await ask("what language is this?")).reply
+
+
+async def test_says_that_it_sees_only_a_part(ask: Ask) -> None:
+    little = {"max_tool_result_chars": 60}
+    reply = (await ask("list the files", settings=little)).reply
+    assert reply.endswith("That is what I see in a part of the files; there are more.")
+    assert "That is its beginning" in (await ask("show me README.md", settings=little)).reply
+    assert "is too long for me" in (await ask("list the dependencies", settings=little)).reply
+
+
+@pytest.mark.parametrize("folder", ["vendor", "src/third_party/lamp", "tests/data", "tests/shop/data/a", "fixtures"])
+async def test_what_others_wrote_or_tests_read_is_not_the_projects(ask: Ask, workshop: Path, folder: str) -> None:
+    (workshop / "pyproject.toml").unlink()
+    (workshop / folder).mkdir(parents=True)
+    shutil.copy(workshop / "src/shop/cart.py", workshop / folder / "cart.py")
+    shutil.copy(workshop / "web/package.json", workshop / folder / "package.json")
+    reply = (await ask("what language is this?")).reply
+    assert "3 of its 7 source files" in reply
+    assert " Not counted: 2 files of test data or by others, in `" in reply
+    assert folder not in (await ask("list the dependencies")).reply
+
+
+async def test_folders_called_data_are_the_projects_unless_tests_read_them(ask: Ask, workshop: Path) -> None:
+    (workshop / "data").mkdir()
+    shutil.copy(workshop / "src/shop/cart.py", workshop / "data/cart.py")
+    assert "4 of its 8 source files" in (await ask("what language is this?")).reply

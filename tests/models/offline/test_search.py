@@ -1,0 +1,114 @@
+"""The offline model finds where something is, and where it is defined."""
+
+from pathlib import Path
+
+import pytest
+from tests.models.offline.workshop import Ask
+
+from denizen.messages import ToolResult
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["Where can I find checkout?", "where does checkout live", "locate checkout", "in which file is checkout?"],
+)
+async def test_finds_where_something_is(ask: Ask, question: str) -> None:
+    assert "web/app.ts:5: export function checkout" in (await ask(question)).reply
+
+
+async def test_method_without_a_keyword_is_found_by_its_name_behind_its_class(ask: Ask, workshop: Path) -> None:
+    (workshop / "web/till.ts").write_text("class Till {\n  async weigh(a: number): number { return a }\n}\n")
+    assert "web/till.ts:2: async weigh(a: number)" in (await ask("where is Till.weigh")).reply
+    assert (await ask("where is Till.nothing")).reply == "There is no file called `Till.nothing` here."
+
+
+@pytest.mark.parametrize(
+    "question", ["any TODOs?", "find all todos", "show me the TODOs in src", "are there todos here"]
+)
+async def test_finds_what_is_to_be_done(ask: Ask, workshop: Path, question: str) -> None:
+    (workshop / "src/later.py").write_text("# TODO: weigh\n")
+    assert "src/later.py:1: # TODO: weigh" in (await ask(question)).reply
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        'find the text "LAMP_CENTS"',
+        "does the code mention LAMP_CENTS?",
+        "where does it say LAMP_CENTS",
+        "occurrences of LAMP_CENTS",
+        "search for LAMP_CENTS",
+        "grep LAMP_CENTS",
+        "where is LAMP_CENTS used?",
+        "who uses `LAMP_CENTS`?",
+    ],
+)
+async def test_finds_a_text(ask: Ask, question: str) -> None:
+    reply = (await ask(question)).reply
+    assert reply.startswith("`LAMP_CENTS` is in 4 places in 2 files:")
+    assert "src/shop/cart.py:5: LIMIT: int = LAMP_CENTS * 100" in reply
+
+
+async def test_finds_a_text_in_a_place_of_several_words_and_signs(ask: Ask) -> None:
+    assert "(basket: Basket)` is in 2 places in `web/`" in (await ask('search for "(basket: Basket)" in web/')).reply
+    assert (await ask("search for 'sum(prices'")).reply.startswith("`sum(prices` is in 1 place:")
+
+
+async def test_finds_a_text_in_other_capitals_and_says_so(ask: Ask) -> None:
+    assert (await ask("search for WORKSHOP")).reply.startswith(
+        "`WORKSHOP` is in 2 places in 2 files, with other capitals:"
+    )
+
+
+async def test_says_that_a_text_is_nowhere(ask: Ask) -> None:
+    assert (await ask('find the text "zeppelin"')).reply == "`zeppelin` is nowhere in the files that I can search."
+
+
+@pytest.mark.parametrize(
+    ("question", "place"),
+    [
+        ("where is PriceList defined?", "src/shop/prices.py:6: class PriceList:"),
+        ("where's price_of defined", "src/shop/prices.py:9: def price_of(self, article: str) -> int:"),
+        ("Where is `PriceList.price_of` implemented?", "src/shop/prices.py:9: def price_of"),
+        ("find the definition of refresh", "src/shop/prices.py:13: async def refresh"),
+        ("which file defines LAMP_CENTS?", "src/shop/prices.py:3: LAMP_CENTS = 1250"),
+        ("where is the constant LIMIT defined", "src/shop/cart.py:5: LIMIT: int = LAMP_CENTS * 100"),
+        ("where is renderBasket defined", "web/app.ts:3: export const renderBasket"),
+        ("where is the interface Basket?", "web/app.ts:1: export interface Basket"),
+        ("where is checkout()?", "web/app.ts:5: export function checkout"),
+        ("where is Weigh defined?", "tools/scale.go:7: func (s *Scale) Weigh() int"),
+        ("where is ring_bell declared?", "tools/bell.c:4: static int ring_bell(int times)"),
+        ("where is LOUD defined", "tools/bell.c:2: #define LOUD 3"),
+        ("where is the trait Press", "tools/press.rs:1: pub trait Press"),
+        ("where is squeeze defined?", "tools/press.rs:1: pub trait Press { fn squeeze"),
+        ("where is ship defined?", "Makefile:1: ship: build"),
+        ("Where's the PriceList class?", "src/shop/prices.py:6: class PriceList:"),
+        ("renderBasket definition", "web/app.ts:3: export const renderBasket"),
+    ],
+)
+async def test_finds_definitions_in_many_languages(ask: Ask, question: str, place: str) -> None:
+    reply = (await ask(question)).reply
+    assert " is defined in " in reply.partition("\n")[0]
+    assert place in reply
+
+
+async def test_one_search_finds_a_definition(ask: Ask) -> None:
+    result = await ask("where is LIMIT defined?")
+    assert [message.name for message in result.messages if isinstance(message, ToolResult)] == ["grep"]
+
+
+async def test_finds_the_definition_of_a_name_that_is_on_too_many_lines_to_show(ask: Ask, workshop: Path) -> None:
+    (workshop / "a.py").write_text("lamp += 1\n" * 5_000)
+    (workshop / "z.py").write_text("def lamp(): ...\n")
+    assert "z.py:1: def lamp(): ..." in (await ask("where is lamp defined?")).reply
+
+
+async def test_parts_of_longer_names_are_not_the_name(ask: Ask, workshop: Path) -> None:
+    (workshop / "a.py").write_text("class PriceListing: ...\nclass MyPriceList: ...\n")
+    assert "in 1 place:" in (await ask("where is PriceList defined?")).reply
+
+
+async def test_says_where_a_name_is_mentioned_that_nothing_defines(ask: Ask) -> None:
+    reply = (await ask("where is printf defined?")).reply
+    assert reply.startswith("I find no line that defines `printf`, but it is mentioned in 1 place:")
+    assert (await ask("where is zeppelin defined?")).reply.startswith("I find `zeppelin` nowhere")
