@@ -73,10 +73,37 @@ def test_a_compound_command_is_allowed_when_all_of_it_is() -> None:
         "GIT_DIR=x git push",
         "g'it' push",
         "git push > log",
+        "git  push",
+        "git\tpush",
+        "git \\\npush",
+        "/usr/bin/git push",
+        "git -C . -c a=b -p push",
+        "git $'push'",
+        "env -i git push",
+        "sudo -u x git push",
+        "nice -n 5 timeout 9 git push",
+        "A='b c' git push",
+        "A[0]=1 B+=2 git push",
+        "2>x git push",
+        "bash -c 'git push'",
+        '/bin/sh -ec "git push"',
+        "eval 'git push'",
+        "trap 'git push' EXIT",
+        "find . -exec git push {} +",
+        "ls | xargs -n1 git push",
     ],
 )
 def test_any_part_that_is_denied_denies_the_command(command: str) -> None:
     assert verdict([rule("allow", "*"), rule("deny", "git push*")], "bash", command=command) == "deny"
+
+
+@pytest.mark.parametrize("command", ["git pull", "git log -S 'git push'", "echo git push", "grep -rn 'git push' docs"])
+def test_a_command_that_only_speaks_of_what_is_denied_is_not(command: str) -> None:
+    assert verdict([rule("allow", "*"), rule("deny", "git push*")], "bash", command=command) == "allow"
+
+
+def test_a_command_of_a_megabyte_is_decided() -> None:
+    assert verdict([rule("deny", "git push*")], "bash", command="sudo " + "a b " * 250_000) == ""
 
 
 def test_the_last_rule_that_matches_wins() -> None:

@@ -1,7 +1,7 @@
 """Taking a shell command apart, as far as that can be done without running it."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 _TOKEN = re.compile(
@@ -19,9 +19,34 @@ _TOKEN = re.compile(
 _RESERVED = re.compile(
     r"(?:!|\[\[|case|coproc|do|done|elif|else|esac|fi|for|function|if|select|then|time|until|while)(?!\S)"
 )
-_PREFIXES = re.compile(
-    r"^(?:(?:!|builtin|command|do|doas|elif|else|env|exec|if|nice|nohup|sudo|then|time|until|while|xargs|\w+=\S*)\s+)+"
+_RUNNERS = frozenset(
+    {
+        *(
+            "!",
+            "bash",
+            "builtin",
+            "busybox",
+            "chroot",
+            "command",
+            "coproc",
+            "dash",
+            "do",
+            "doas",
+            "elif",
+            "else",
+            "env",
+        ),
+        *("eval", "exec", "find", "flock", "if", "ionice", "nice", "nohup", "parallel", "script", "setsid", "sh"),
+        *("stdbuf", "strace", "sudo", "su", "taskset", "then", "time", "timeout", "trap", "unshare", "until", "watch"),
+        *("while", "xargs", "zsh"),
+    }
 )
+"""Words behind which another program may stand."""
+_BEFORE = re.compile(r"\w+(?:\[[^]]*\])?\+?=|[012&]*[<>]")
+"""How what may stand before a program begins: a variable's value, a redirection."""
+_MOST_READINGS = 12
+"""Words at the beginning of a command that are taken for what stands before the program that matters."""
+_QUOTING = re.compile(r"""\$(?=['"])|['"\\]""")
 _SEPARATORS = re.compile(r"[;&|\n(){}`]|\$\(|[<>]\(")
 
 
@@ -57,7 +82,8 @@ def simple_commands(command: str) -> list[Simple] | None:
 
 def fragments(command: str) -> list[str]:
     """What may be simple commands in one that isn't understood: cut crudely, also inside quotes."""
-    return [piece.strip() for piece in _SEPARATORS.split(command) if piece.strip()]
+    joined = command.replace("\\\n", "")
+    return [piece.strip() for piece in _SEPARATORS.split(joined) if piece.strip()]
 
 
 def is_compound(text: str) -> bool:
@@ -65,9 +91,33 @@ def is_compound(text: str) -> bool:
     return bool(_SEPARATORS.search(text))
 
 
-def without_prefixes(text: str) -> str:
-    """A simple command without `sudo`, `then`, `A=1` and their like before the program that matters."""
-    return _PREFIXES.sub("", text)
+def readings(text: str) -> Iterator[str]:
+    """What a simple command comes to: the program that matters first, without its place, its options, and quotes.
+
+    Of one that may run another (`sudo -u x rm y`, `A=1 rm y`) that other, wherever in it that may begin.
+    """
+    words = _QUOTING.sub("", text).split()
+    for start in range(min(len(words), _MOST_READINGS)):
+        yield from _without_options(words[start].rpartition("/")[2], words[start + 1 :])
+        if start == 0 and not _runs_another(words[0]):
+            return
+
+
+def _runs_another(word: str) -> bool:
+    return word.rpartition("/")[2] in _RUNNERS or _BEFORE.match(word) is not None
+
+
+def _without_options(program: str, words: Sequence[str]) -> Iterator[str]:
+    """The command, and what is left of it without the options that stand first, each with a value or without."""
+    yield " ".join([program, *words])
+    for _ in range(_MOST_READINGS):
+        if not words or not words[0].startswith("-"):
+            return
+        has_value = len(words) > 1 and not words[1].startswith("-")
+        yield " ".join([program, *words[1:]])
+        if has_value:
+            yield " ".join([program, *words[2:]])
+        words = words[2 if has_value else 1 :]
 
 
 def _tokens(command: str) -> Iterator[tuple[str, str]]:

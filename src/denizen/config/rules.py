@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from denizen.config.commands import fragments, is_compound, simple_commands, without_prefixes
+from denizen.config.commands import fragments, is_compound, readings, simple_commands
 from denizen.config.settings import Rule
 from denizen.errors import ConfigError
 
@@ -111,8 +111,8 @@ def _command_parts(command: str) -> list[Part]:
     simple = simple_commands(command)
     if not simple:
         pieces = fragments(command) or [command]
-        return [Part(command, (), (piece, without_prefixes(piece))) for piece in pieces]
-    return [Part(command, (part.text,), (part.text, part.unquoted, without_prefixes(part.unquoted))) for part in simple]
+        return [Part(command, (), (piece, *readings(piece))) for piece in pieces]
+    return [Part(command, (part.text,), (part.text, part.unquoted, *readings(part.unquoted))) for part in simple]
 
 
 def _paths(args: Mapping[str, Any]) -> Iterator[str]:
