@@ -40,6 +40,13 @@ def test_escaped_secret_is_found(written: str) -> None:
     assert "p" not in found.replace("[redacted]", "").replace("\\n\\t", "")
 
 
+@pytest.mark.parametrize(
+    "written", ["sk/canary%2B1234%3D%C3%A9", "sk%2Fcanary%2B1234%3D%C3%A9", "sk%2fcanary%2b1234%3d%c3%a9"]
+)
+def test_a_secret_in_a_url_is_found_however_that_is_escaped(written: str) -> None:
+    assert Redactor(["sk/canary+1234=é"]).text(f"https://host/{written}?a") == "https://host/[redacted]?a"
+
+
 def test_longer_secret_wins() -> None:
     assert Redactor(["canary-12", "canary-12-longer"]).text("canary-12-longer") == "[redacted]"
 

@@ -20,6 +20,7 @@ SHORTEST = 8
 _NAMED_SECRET = re.compile(r"(?i)KEY(?!BOARD)|TOKEN(?!IZER)|SECRET|PASSW|PASSPHRASE|CREDENTIAL|_PAT$")
 _NAMED_PLACE = re.compile(r"(?i)_(FILE|PATH|DIR|HOME)$")
 _WORD = re.compile(r"[A-Za-z]{,15}")
+_PERCENT = re.compile("%[0-9A-F]{2}")
 _URL_PASSWORD = re.compile(r"://[^/\s:@]*:([^/\s@]+)@")
 
 
@@ -199,7 +200,9 @@ def _forms(secret: str) -> Iterator[str]:
     lines = [line.strip() for line in secret.splitlines() if not line.startswith("-----")]
     for part in {secret, *lines}:
         if len(part) >= SHORTEST:
-            yield from (part, _escaped(part), json.dumps(part)[1:-1], quote(part, safe="", errors="replace"))
+            urls = [quote(part, safe=safe, errors="replace") for safe in ("", "/")]
+            small = [_PERCENT.sub(lambda sign: sign[0].lower(), url) for url in urls]
+            yield from (part, _escaped(part), json.dumps(part)[1:-1], *urls, *small)
 
 
 def _escaped(text: str) -> str:
