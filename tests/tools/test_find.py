@@ -8,7 +8,7 @@ import pytest
 from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
 from denizen.tools.files.walk import MOST_DEEP
-from denizen.tools.find import MOST, find
+from denizen.tools.find import MOST, find, find_tool
 
 Call = Callable[..., Awaitable[ToolResult]]
 
@@ -114,3 +114,15 @@ async def test_what_is_no_folder_is_refused(workspace: Path, call: Call) -> None
     (workspace / "file").touch()
     with pytest.raises(ToolRefused, match="file is a file, not a folder"):
         await call(find, pattern="*", path="file")
+
+
+@pytest.mark.usefixtures("tree")
+async def test_a_search_that_takes_too_long_says_so(tree: Path, call: Call) -> None:
+    (tree / ".gitignore").write_text("".join(f"*{number}\n" for number in range(5000)))
+    result = await call(find_tool(seconds=0.0), pattern="*")
+    assert result.text.endswith("\n[not all was searched: it took too long; give a narrower `path`]")
+
+
+async def test_a_pattern_with_many_commas_in_an_open_brace_takes_no_time(call: Call) -> None:
+    pattern = "{" + "," * 300_000
+    assert (await call(find, pattern=pattern)).text.startswith("[nothing matches {,,,")

@@ -1,5 +1,6 @@
 """`find`: files and folders by name."""
 
+import asyncio
 import re
 import threading
 from collections.abc import Sequence
@@ -9,7 +10,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from denizen.messages import ToolResult
-from denizen.ports import ToolContext, Traits
+from denizen.ports import Tool, ToolContext, Traits
 from denizen.tools.files.glob import any_glob
 from denizen.tools.files.thread import in_thread
 from denizen.tools.files.walk import Passed, path_below, walk
@@ -18,21 +19,37 @@ from denizen.tools.function import result, tool
 
 MOST = 500
 """Paths that one call shows."""
+SECONDS = 30.0
+"""How long a search may take."""
 
 _SIGNS = re.compile(r"[*?\[]")
 
 
-@tool(traits=Traits.READS | Traits.REPEATABLE)
-async def find(turn: ToolContext, pattern: str, path: str = ".", start: Annotated[int, Meta(ge=1)] = 1) -> ToolResult:
-    """Find files and folders by name, without those that git ignores.
+def find_tool(*, seconds: float = SECONDS) -> Tool:
+    """The tool, which searches for that long."""
 
-    Args:
-        pattern: Glob: `*.py` anywhere, `src/**/*.{ts,tsx}` from `path`, `test/` for folders
-        path: Folder to search
-        start: First result shown
-    """
-    stop = threading.Event()
-    return await in_thread(stop, _find, Workspace.of(turn), path, (pattern, start), stop)
+    @tool(traits=Traits.READS | Traits.REPEATABLE)
+    async def find(
+        turn: ToolContext, pattern: str, path: str = ".", start: Annotated[int, Meta(ge=1)] = 1
+    ) -> ToolResult:
+        """Find files and folders by name, without those that git ignores.
+
+        Args:
+            pattern: Glob: `*.py` anywhere, `src/**/*.{ts,tsx}` from `path`, `test/` for folders
+            path: Folder to search
+            start: First result shown
+        """
+        stop = threading.Event()
+        late = asyncio.get_running_loop().call_later(seconds, stop.set)
+        try:
+            return await in_thread(stop, _find, Workspace.of(turn), path, (pattern, start), stop)
+        finally:
+            late.cancel()
+
+    return find
+
+
+find = find_tool()
 
 
 def _find(workspace: Workspace, path: str, asked: tuple[str, int], stop: threading.Event) -> ToolResult:
@@ -51,6 +68,8 @@ def _find(workspace: Workspace, path: str, asked: tuple[str, int], stop: threadi
     text = "\n".join(shown) or f"[nothing {'more ' if found else ''}matches {pattern}{_hint(pattern, found)}]"
     if len(found) == start + MOST:
         text += f"\n[there is more; to go on: find with start={start + MOST}]"
+    if stop.is_set():
+        text += "\n[not all was searched: it took too long; give a narrower `path`]"
     return result(text + passed.notes(nothing_found=not found), path=folder, pattern=pattern, found=len(shown))
 
 

@@ -12,7 +12,7 @@ from denizen.errors import ToolRefused
 MOST_ALTERNATIVES = 200
 """Patterns that braces may stand for."""
 
-_BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
+_BRACES = re.compile(r"\{([^{},]*,[^{}]*)\}")
 _CLASSES = {
     "alnum": string.ascii_letters + string.digits,
     "alpha": string.ascii_letters,
