@@ -153,6 +153,11 @@ async def test_the_same_call_three_times_in_a_row_that_gives_something_else_is_a
     assert question.startswith("You have made the same call 3 times in a row: `clock()`. If you wait for something,")
 
 
+async def test_calls_that_are_made_together_again_are_asked_about_too(play: Play) -> None:
+    _, requests = await play(*[[("clock", {}), ("clock", {})]] * 3)
+    assert told(requests)[0].startswith("You have made the same call 3 times in a row: `clock()`")
+
+
 async def test_bookkeeping_does_not_hide_that_a_call_is_made_again(play: Play) -> None:
     _, requests = await play(("clock", {}), ("task", {}), ("clock", {}), ("task", {}), ("clock", {}))
     assert told(requests)[0].startswith("You have made the same call 3 times in a row: `clock()`")
@@ -172,6 +177,18 @@ async def test_a_command_that_only_takes_another_time_gives_the_same(play: Play,
     result, requests = await play(*[("timed", {})] * 12, tools=[timed])
     assert "the same call was made 3 times with the same result" in told(requests)[0]
     assert result.stop_reason == "loop"
+
+
+async def test_a_number_of_many_digits_holds_nothing_up(play: Play) -> None:
+    numbers = count()
+
+    @tool(traits=Traits.EXECUTES)
+    def power() -> str:
+        """Compute a large number."""
+        return f"{next(numbers)}{'7' * 40_000} s"
+
+    _, requests = await play(*[("power", {})] * 3, tools=[power])
+    assert told(requests)[0].startswith("You have made the same call 3 times in a row: `power()`")
 
 
 async def test_the_same_error_three_times(play: Play) -> None:

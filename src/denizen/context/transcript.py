@@ -41,9 +41,7 @@ class Transcript:
         self._owed: dict[str, ToolCall] = {}  # the calls of the last answer that have no result yet
         self._results: list[ToolResult] = []
         self._results_id = ""
-        self._left_out: dict[
-            str, str
-        ] = {}  # a result without a call, as another action format had it, and what it follows
+        self._left_out: dict[str, str] = {}  # a result without a call, as another format had it, and what it follows
         self._problems: Sequence[str] = ()
         self._held: list[tuple[UserMessage, str]] = []
         self._counted: int | None = None  # tokens that the provider has counted; None: the messages have changed since

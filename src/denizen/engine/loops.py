@@ -22,8 +22,11 @@ NOTHING_NEW = 5
 BOOKKEEPING = frozenset({"keep", "note", "notes", "task"})
 """Tools whose calls are neither a loop nor news: with them the agent keeps its own books."""
 
-_TIMES = re.compile(r"\d+(?:\.\d+)?\s?(?:ms|s|secs?|seconds?|min|minutes?)\b|\b\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?\b")
-"""How long a command took, and when it ran."""
+_TIMES = re.compile(
+    r"(?<![\d.])\d{1,9}(?:\.\d{1,9})?\s?(?:ms|s|secs?|seconds?|min|minutes?)\b"
+    r"|\b\d{1,2}:\d\d(?::\d\d(?:[.,]\d{1,9})?)?\b"
+)
+"""How long a command took, and when it ran; a number of many digits is looked at once."""
 _CHANGES = Traits.WRITES | Traits.EXECUTES | Traits.SENDS
 _ENCODER = msgspec.json.Encoder(order="deterministic", enc_hook=repr)
 _NOT_ITS_DOING = frozenset({DROPPED, MISSING})
@@ -183,11 +186,11 @@ class Loops:
         return None
 
     def _in_a_row(self, steps: Sequence[_Step]) -> bool:
-        """Whether this is the last of so many iterations that made one call, the same, whatever it gave."""
-        call = hash(frozenset(step.call_key for step in steps))
-        self._row = self._row + 1 if call == self._row_of else 1
-        self._row_of = call
-        return self._row == SAME and len(steps) == 1
+        """Whether this is the last of so many iterations that made the same calls, whatever they gave."""
+        calls = hash(frozenset(step.call_key for step in steps))
+        self._row = self._row + 1 if calls == self._row_of else 1
+        self._row_of = calls
+        return self._row == SAME
 
     def _nothing_new(self) -> _Sign | None:
         if self._stale < NOTHING_NEW:

@@ -62,8 +62,8 @@ _REMEDIES: Final = (
         "take a provider that serves where you are",
     ),
     _on(
-        r"\bflagged\b|moderation|content (management )?policy|content filter|safety system|content exists risk"
-        r"|inappropriate content",
+        r"\b(input|prompt|content|request|message)s?\b.{0,60}\bflagged\b|requires moderation|inappropriate content"
+        r"|content (management )?policy|content filter|safety system|content exists risk",
         "say it otherwise, or take another model",
     ),
     _on(r"AWS isn't set up: .*region", "set AWS_REGION"),

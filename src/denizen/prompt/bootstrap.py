@@ -81,9 +81,8 @@ def _paths(workspace_dir: Path, workspace: Path, *, heartbeat: bool) -> Iterator
 
 def _read(path: Path, limit: int, inside: Path | None) -> str:
     """The text of a file, cut to `limit` characters; empty when there is none. Raises OSError."""
-    if inside and not Path(os.path.realpath(path)).is_relative_to(
-        os.path.realpath(inside)
-    ):  # links may lead in circles
+    leads_to = Path(os.path.realpath(path))  # Path.resolve() raises RuntimeError for links that lead in circles
+    if inside and not leads_to.is_relative_to(os.path.realpath(inside)):
         raise OSError(0, "it is a link to a file outside the project")
     data = read_file(path, 4 * MOST_CHARS + 4)  # no character takes more than 4 bytes
     text = (data or b"").decode("utf-8-sig", errors="replace").replace("\0", "\ufffd").strip()

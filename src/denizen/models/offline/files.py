@@ -57,7 +57,7 @@ def located(asked: Question, found: re.Match[str]) -> Plan:
     if paths:
         return f"`{name}` is here:\n\n{_block(paths)}"
     defined = yield from search.definition(asked, found)
-    return f"There is no file called `{name}` here." if defined.startswith("I find") else defined
+    return f"There is no file called `{name}` here." if defined.startswith(search.UNDEFINED) else defined
 
 
 def whereabouts(asked: Question, found: re.Match[str]) -> Plan:
@@ -66,7 +66,7 @@ def whereabouts(asked: Question, found: re.Match[str]) -> Plan:
     defined = yield from search.definition(asked, found)
     if not paths:
         return defined
-    more = "" if defined.startswith("I find") else f"\n\n{defined}"
+    more = "" if defined.startswith(search.UNDEFINED) else f"\n\n{defined}"
     return f"`{asked.name(found['name'])}` is the name of:\n\n{_block(paths)}{more}"
 
 

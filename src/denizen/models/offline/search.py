@@ -11,6 +11,8 @@ from denizen.plural import counted
 
 LINES = 50
 """How many lines are shown."""
+UNDEFINED: Final = "I find "
+"""How the answer begins where nothing defines a name."""
 
 _SYMBOLS: Final = r'if type == "array" then .[] else . end | select(.signature) | "\(.file):\(.line): \(.signature)"'
 """What is wanted of the symbols that `view` finds."""
@@ -65,8 +67,8 @@ def _by_patterns(name: str, path: str) -> Plan:
         if defining := [hit for hit in hits if re.search(kind, hit.line) and not _USING.match(hit.line)]:
             return _told(f"`{name}` is defined in {{}}:", defining, said)
     if mentions:
-        return _told(f"I find no line that defines `{name}`, but it is mentioned in {{}}:", mentions, remarks)
-    return f"I find `{name}` nowhere in the files that I can search.{_remarked(remarks)}"
+        return _told(f"{UNDEFINED}no line that defines `{name}`, but it is mentioned in {{}}:", mentions, remarks)
+    return f"{UNDEFINED}`{name}` nowhere in the files that I can search.{_remarked(remarks)}"
 
 
 def _whole(name: str) -> str:
