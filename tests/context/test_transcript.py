@@ -241,11 +241,21 @@ def test_a_compaction_that_ends_between_a_call_and_its_result_takes_the_result_t
     ]
 
 
-async def test_a_summary_takes_a_quarter_of_the_window_at_most() -> None:
-    async def talks(messages: Sequence[Message], system: str) -> AssistantMessage:
-        return AssistantMessage([Text("first " + "words " * 10_000 + "last")])
+async def talkative(messages: Sequence[Message], system: str) -> AssistantMessage:
+    return AssistantMessage([Text("first " + "words " * 10_000 + "last")])
 
-    entry = await policy_of(history(5)).relieve(view(10_000), 1, talks)
+
+async def test_what_level_three_leaves_fits_beside_the_longest_summary() -> None:
+    policy = policy_of([user(number, "x" * 3_500) for number in range(12)])
+    entry = await policy.relieve(view(10_000), 3, talkative)
+    assert entry is not None
+    policy.observe(entry)
+    assert len(policy.assemble(view(10_000))) > 2
+    assert not policy.overfull(view(10_000))
+
+
+async def test_a_summary_takes_a_quarter_of_the_window_at_most() -> None:
+    entry = await policy_of(history(5)).relieve(view(10_000), 1, talkative)
     assert entry is not None
     assert len(entry.summary) < 7_600
     assert entry.summary.startswith("first ")
