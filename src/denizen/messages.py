@@ -114,6 +114,8 @@ def _parts(message: "UserMessage | AssistantMessage | ToolResult") -> None:
 
 
 def _text(parts: Sequence[Any]) -> str:
+    if len(parts) == 1 and type(parts[0]) is Text:  # nearly always
+        return parts[0].text
     return "".join([part.text for part in parts if type(part) is Text])
 
 

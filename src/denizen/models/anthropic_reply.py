@@ -12,7 +12,7 @@ from denizen.events import Retrying, StreamEvent
 from denizen.messages import AssistantMessage, AssistantPart, StopReason, ToolCall, Usage
 from denizen.models.anthropic_block import Block, Delta
 from denizen.models.complaint import Origin
-from denizen.models.parsing import MOST_TOKENS, decode
+from denizen.models.parsing import Count, decode
 from denizen.models.sse import EventStream
 
 _STOPS: Final[Mapping[str, StopReason]] = {
@@ -24,10 +24,10 @@ _STOPS: Final[Mapping[str, StopReason]] = {
 
 
 class _Usage(msgspec.Struct, gc=False):
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cache_read_input_tokens: int | None = None
-    cache_creation_input_tokens: int | None = None
+    input_tokens: Count | None = None
+    output_tokens: Count | None = None
+    cache_read_input_tokens: Count | None = None
+    cache_creation_input_tokens: Count | None = None
 
 
 class _Message(msgspec.Struct, gc=False):
@@ -155,7 +155,7 @@ class AnthropicReply:
         """The counts are totals, and a later event need not repeat them all."""
         self._stop = stop or self._stop
         for name in _Usage.__struct_fields__ if usage else ():
-            if (count := getattr(usage, name)) is not None and 0 <= count < MOST_TOKENS:
+            if (count := getattr(usage, name)) is not None:
                 setattr(self._usage, name, count)
 
     def _counted(self) -> Usage:

@@ -78,7 +78,7 @@ class OpenAIModel(WireModel):
                     said.append(_said(message.content))
         if pictures:
             said.insert(0, _said(pictures))
-        if self._heard_between and messages and any(said):
+        if messages and any(said) and self._heard_between:
             messages.append(_HEARD)
         return b",".join([encode_json(message) for message in messages + said if message])
 

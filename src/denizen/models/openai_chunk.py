@@ -6,7 +6,7 @@ import msgspec
 
 from denizen.messages import Usage
 from denizen.models.openai_calls import CallDelta
-from denizen.models.parsing import MOST_TOKENS
+from denizen.models.parsing import Count
 
 _MOST_PAID: Final = 1e9
 
@@ -40,21 +40,21 @@ class Delta(msgspec.Struct, gc=False):
 
 
 class _Details(msgspec.Struct, gc=False):
-    cached_tokens: int | None = None
-    cache_write_tokens: int | None = None
-    reasoning_tokens: int | None = None
+    cached_tokens: Count | None = None
+    cache_write_tokens: Count | None = None
+    reasoning_tokens: Count | None = None
 
 
 class Counts(msgspec.Struct, gc=False):
     """Tokens as the providers count them: those of the prompt include what the cache gave and got."""
 
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
+    prompt_tokens: Count | None = None
+    completion_tokens: Count | None = None
     prompt_tokens_details: _Details | None = None
     completion_tokens_details: _Details | None = None
-    cached_tokens: int | None = None
-    prompt_cache_hit_tokens: int | None = None
-    cache_creation_input_tokens: int | None = None
+    cached_tokens: Count | None = None
+    prompt_cache_hit_tokens: Count | None = None
+    cache_creation_input_tokens: Count | None = None
     cost: Any = None
     is_byok: bool | None = None
 
@@ -63,14 +63,13 @@ class Counts(msgspec.Struct, gc=False):
         details = self.prompt_tokens_details or _Details()
         read = _first(details.cached_tokens, self.cached_tokens, self.prompt_cache_hit_tokens)
         written = _first(details.cache_write_tokens, self.cache_creation_input_tokens)
-        sent = _first(self.prompt_tokens)
+        sent = self.prompt_tokens
         fresh = None if sent is None else max(0, sent - (read or 0) - (written or 0))
         return Usage(fresh, self._answered(thoughts_extra), read, written, self._paid())
 
     def _answered(self, thoughts_extra: bool) -> int | None:
         thoughts = (self.completion_tokens_details or _Details()).reasoning_tokens if thoughts_extra else 0
-        answered = _first(self.completion_tokens)
-        return None if answered is None else answered + (_first(thoughts) or 0)
+        return None if self.completion_tokens is None else self.completion_tokens + (thoughts or 0)
 
     def _paid(self) -> float | None:
         """US dollars, where a router tells; with the user's own key it tells only its fee."""
@@ -101,8 +100,7 @@ CHUNK: Final = msgspec.json.Decoder(Chunk)
 
 
 def _first(*counts: int | None) -> int | None:
-    """The first that is one."""
     for count in counts:
-        if count is not None and 0 <= count < MOST_TOKENS:
+        if count is not None:
             return count
     return None

@@ -212,7 +212,7 @@ class OpenAIReply:
         if text := "".join(self._pieces):
             self._parts.append(self._kind(text))
             news.append(TextEnd(text) if self._kind is Text else ThinkingEnd(text))
-        self._pieces = []
+            self._pieces = []
 
     def _end(self, news: list[StreamEvent]) -> None:
         self._end_run(news)

@@ -4,7 +4,7 @@ import functools
 import json
 import operator
 import re
-from typing import Any, Final, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
 
@@ -14,8 +14,8 @@ INVALID_JSON: Final = "invalid_json"
 UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What a decoder raises for bytes that it can't read as they are."""
 
-MOST_TOKENS: Final = 2**48
-"""Of a call: more, or fewer than none, isn't a count."""
+Count = Annotated[int, msgspec.Meta(ge=0, lt=2**48)]
+"""Of tokens: more, or fewer than none, isn't one."""
 
 _T = TypeVar("_T")
 _STEP: Final = re.compile(r"\.(\w+)|\[(\d+)\]")
