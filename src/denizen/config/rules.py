@@ -52,7 +52,8 @@ def deciding_rule(
     concerned = [rule for rule in reversed(rules) if rule.tool in {tool, "*"}]
     if not concerned:
         return None
-    found = [_last_match(concerned, part, all_arguments(args)) for part in _parts(args, workspace, paths)]
+    whole = all_arguments(args)
+    found = [_last_match(concerned, part, whole) for part in _parts(args, workspace, paths)]
     decided = [rule for rule in found if rule and (rule.decide != "allow" or None not in found)]
     return min(decided, key=lambda rule: _STRICTEST_FIRST.index(rule.decide), default=None)
 
@@ -158,7 +159,7 @@ def _matches(rule: Rule, part: Part) -> bool:
     if rule.decide != "allow":
         texts = (part.whole,) if is_compound(rule.match) else part.perhaps
         return any(fnmatchcase(text, rule.match) for text in texts)
-    if rule.match == literally(part.whole):
+    if len(rule.match) >= len(part.whole) and rule.match == literally(part.whole):
         return True
     return bool(part.surely) and all(fnmatchcase(text, rule.match) for text in part.surely)
 
