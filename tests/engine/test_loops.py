@@ -146,11 +146,14 @@ async def test_what_is_no_loop(play: Play, steps: list[Any]) -> None:
     assert told(requests) == []
 
 
-async def test_the_same_call_three_times_in_a_row_that_gives_something_else_is_asked_about_once(play: Play) -> None:
+async def test_the_same_call_three_times_in_a_row_that_gives_something_else_is_asked_about_once(
+    play: Play, host: Host
+) -> None:
     result, requests = await play(*[("clock", {})] * 20)
     assert result.stop_reason == "answered"
     [question] = told(requests)
     assert question.startswith("You have made the same call 3 times in a row: `clock()`. If you wait for something,")
+    assert host.of(Notice) == [], "it may wait: nobody needs to know"
 
 
 async def test_calls_that_are_made_together_again_are_asked_about_too(play: Play) -> None:

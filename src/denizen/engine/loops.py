@@ -64,7 +64,7 @@ class _Sign:
 
 
 class Loops:
-    """Takes in the iterations of a turn; `action` is what the last one calls for: None unless it closes a loop.
+    """Takes in the iterations of a turn; `action` is what the last one calls for, `stuck` whether it closes a loop.
 
     The same call with the same result, nothing having changed between; the same error; a cycle of calls; nothing new.
     For the first loop that is a reflection, then a return to the last checkpoint, then a question to the person, then
@@ -77,6 +77,7 @@ class Loops:
         self._changing = changing
         self._show = show
         self.action: Action | None = None
+        self.stuck = False
         self._now = self._rung = self._since = 0
         self._known: set[int] = set()  # what was seen in the turn: calls, results, both together, errors, texts
         self._first: Iteration | None = None
@@ -110,7 +111,9 @@ class Loops:
             self._rung = 0
             self._counts.clear()
             self._errors.clear()
-        if sign := (self._sign(steps) if steps else None) or self._nothing_new():
+        sign = (self._sign(steps) if steps else None) or self._nothing_new()
+        self.stuck = sign is not None
+        if sign:
             self._climb(sign)
         elif steps and self._in_a_row(steps):
             self.action = Proceed(

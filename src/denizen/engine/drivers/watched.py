@@ -25,7 +25,7 @@ class Watched:
     @property
     def stuck(self) -> bool:
         """Whether the last iteration closed a loop."""
-        return self._loops.action is not None
+        return self._loops.stuck
 
     def decide(self, view: View) -> Action:
         """The step against a loop, else the driver's. Raises DenizenError."""
