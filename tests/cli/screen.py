@@ -10,7 +10,7 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pyte
@@ -72,10 +72,17 @@ class Screen:
 
     def shows(self, wanted: str) -> None:
         """Wait until that stands on the screen, whichever of its characters were drawn when."""
+        self._until(lambda rows: any(wanted in row for row in rows), f"{wanted!r} does not stand on the screen")
+
+    def gone(self, unwanted: str) -> None:
+        """Wait until that doesn't stand on the screen."""
+        self._until(lambda rows: not any(unwanted in row for row in rows), f"{unwanted!r} stands on the screen")
+
+    def _until(self, holds: Callable[[Sequence[str]], bool], otherwise: str) -> None:
         end = time.monotonic() + PATIENCE
-        while not any(wanted in row for row in self._rows.display):
+        while not holds(self._rows.display):
             shown = "\n".join(row.rstrip() for row in self._rows.display)
-            assert self._read(end - time.monotonic()), f"{wanted!r} does not stand on the screen:\n{shown}"
+            assert self._read(end - time.monotonic()), f"{otherwise}:\n{shown}"
 
     def type(self, keys: str) -> None:
         """Press keys."""
