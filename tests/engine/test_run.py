@@ -78,10 +78,17 @@ async def test_a_model_can_be_named(tmp_path: Path) -> None:
 
 async def test_what_an_agent_has_is_not_given_twice(agent_of: MakeAgent) -> None:
     agent = agent_of(say("hi"))
-    given: list[dict[str, Any]] = [{"model": ScriptedModel([])}, {"tools": [weather]}, {"config": agent.config}]
+    given: list[dict[str, Any]] = [{"model": ScriptedModel([])}, {"tools": [weather]}]
     for options in given:
         with pytest.raises(TypeError, match="give them to Agent"):
             await run_agent("hi", agent=agent, **options)
+
+
+async def test_a_program_that_has_a_configuration_may_pass_it_beside_its_agent(
+    agent_of: MakeAgent, tmp_path: Path
+) -> None:
+    result = await run_agent("hello", config=load_config(environ={}, cwd=tmp_path), agent=agent_of(say("hi")))
+    assert result.reply == "hi"
 
 
 async def test_what_is_no_message_is_refused_before_the_turn(agent_of: MakeAgent) -> None:

@@ -79,7 +79,7 @@ async def run_agent(
     without, the answer comes whole; message and usage are the same. `on_event` may be async: then each event waits for
     the one before. What it raises ends the turn. `tools` are used in place of the standard ones (beside them:
     `[*Agent(config).tools, mine]`), `model` (one, or a name such as `"openai:gpt-5-mini"`) in place of the configured
-    one; `agent` in place of one made for this call: it has its own `config`, `tools` and `model`.
+    one; `agent` in place of one made for this call: it has its own tools and model, and goes by its own `config`.
     `output` is a type (whatever msgspec or pydantic reads) or a JSON schema that the final answer must fulfil: the
     result's `output` then is of it. `message` None goes on with a turn that a crash or a question left unfinished.
 
@@ -148,8 +148,8 @@ async def _borrowed(
     agent: Agent | None, config: Config | None, tools: Sequence[Tool] | None, model: Model | str | None
 ) -> AsyncGenerator[Agent]:
     if agent:
-        if (config, tools, model) != (None, None, None):
-            raise TypeError("an agent has its own config, tools and model: give them to Agent(…)")
+        if (tools, model) != (None, None):
+            raise TypeError("an agent has its own tools and model: give them to Agent(…)")
         yield agent
         return
     async with Agent(config or load_config(), tools=tools, model=model) as own:
