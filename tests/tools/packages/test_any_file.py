@@ -84,3 +84,17 @@ def test_any_piece_of_a_lock_file_may_be_broken(lock: Path, data: st.DataObject)
     except ToolRefused as refused:
         texts = [str(refused)]
     assert all(texts)
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("go.mod", b"module m\n\nrequire a.b/c v1.2.3\n" + b"\n" * 300_000),
+        ("go.mod", b"module m\n\nrequire a.b/c v1.2.3\n" + b"require (\n" * 100_000),
+        ("pnpm-lock.yaml", b"packages:\n  a@1.0.0:\n    a: b" + b" " * 300_000 + b"c\n"),
+    ],
+    ids=["lines", "brackets", "blanks"],
+)
+def test_a_file_made_to_keep_its_reader_busy_is_read_like_others(name: str, data: bytes) -> None:
+    listed, _ = told({name: data, "package.json": b'{"dependencies": {"left": "1"}}'})
+    assert "left" in listed

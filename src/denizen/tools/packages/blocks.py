@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 _LINE = re.compile(
-    r"""(?P<indent> *)(?P<key>"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s#'"-][^\s#]*):(?: +(?P<value>\S.*?))?\s*"""
+    r"""(?P<indent> *)(?P<key>"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s#'"-][^\s#]*):(?: +(?P<value>\S.*))?"""
 )
 _DEEPEST = 20
 
@@ -17,7 +17,7 @@ def read_blocks(source: str) -> dict[str, Any]:
     top: dict[str, Any] = {}
     open_ones: list[tuple[int, dict[str, Any]]] = [(-1, top)]
     for line in source.splitlines():
-        found = _LINE.fullmatch(line)
+        found = _LINE.fullmatch(line.rstrip())
         if not found:
             continue
         indent = len(found["indent"])

@@ -12,10 +12,10 @@ from denizen.tools.packages.graph import Manifest, Wanted, table, text, words
 ELSEWHERE = ("path", "git", "url", "file")
 """How a manifest says that a dependency is from no registry."""
 _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][\w.-]*)\s*(\[[^\]]*\])?\s*\(?([^;@#()]*)(?:@\s*([^\s;]+))?")
-_GO_LINE = re.compile(r"^\s*(?:require\s+)?([^\s()/][^\s()]*)\s+(v[^\s/]+)[ \t]*(// indirect)?", re.MULTILINE)
-_GO_REQUIRES = re.compile(r"^require\s*\(([^)]*)\)|^require\s+[^\s(].*$", re.MULTILINE)
+_GO_LINE = re.compile(r"^[ \t]*(?:require[ \t]+)?([^\s()/][^\s()]*)[ \t]+(v[^\s/]+)[ \t]*(// indirect)?", re.MULTILINE)
+_GO_REQUIRES = re.compile(r"^require[ \t]*\(([^)]*)(?:\)|\Z)|^require[ \t]+[^\s(].*$", re.MULTILINE)
 
-_GO_LOCAL = re.compile(r"^\s*(?:replace\s+)?([^\s()]+)(?:\s+v\S+)?\s+=>\s+(\.{0,2}/\S*)", re.MULTILINE)
+_GO_LOCAL = re.compile(r"^[ \t]*(?:replace[ \t]+)?([^\s()]+)(?:[ \t]+v\S+)?[ \t]+=>[ \t]+(\.{0,2}/\S*)", re.MULTILINE)
 
 
 def read_pyproject(source: str) -> Manifest:
