@@ -49,6 +49,18 @@ async def test_the_model_is_told_the_schema(agent_of: MakeAgent) -> None:
     assert set(request.output_schema["properties"]) == {"name", "people"}
 
 
+async def test_types_within_the_type_are_told_too(agent_of: MakeAgent) -> None:
+    class Country(msgspec.Struct):
+        capital: City
+
+    agent = agent_of(say('{"capital": {"name": "Rome", "people": 1}}'))
+    assert (await run_agent("which country?", agent=agent, output=Country)).output == Country(City("Rome", 1))
+    told = requests_of(agent)[0].output_schema
+    assert told is not None
+    assert told["properties"]["capital"] == {"$ref": "#/$defs/City"}
+    assert set(told["$defs"]["City"]["properties"]) == {"name", "people"}
+
+
 async def test_a_fence_around_the_answer_does_no_harm(agent_of: MakeAgent) -> None:
     agent = agent_of(say('```json\n{"name": "Rome", "people": 1}\n```'))
     assert (await run_agent("which?", agent=agent, output=City)).output == City("Rome", 1)

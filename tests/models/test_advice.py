@@ -147,6 +147,11 @@ async def test_rate_limit_says_how_long_to_wait(loopback_openai: LoopbackOpenAI,
     assert said == f"openai:gpt-5-mini: Slow down (HTTP 429); {words}{GOES_ON}"
 
 
+async def test_wish_to_wait_may_stand_in_the_words_alone(loopback_openai: LoopbackOpenAI) -> None:
+    words = await refused(loopback_openai, "openai:gpt-5-mini", 429, "Slow down. Try again in 1m2.5s.")
+    assert words.endswith(f"(HTTP 429); it asks to wait 63 s{GOES_ON}")
+
+
 async def test_what_is_too_long_says_how_to_send_less(loopback_openai: LoopbackOpenAI) -> None:
     words = await refused(loopback_openai, "openai:gpt-5-mini", 413, b"<html>too large</html>")
     less = "begin a new session, attach less, or take a model that sees more"

@@ -178,6 +178,19 @@ async def test_calls_without_ids_of_their_own_are_given_some(anthropic: Asked) -
     assert first != second
 
 
+@pytest.mark.parametrize("content", [[], None])
+async def test_answer_with_nothing_in_it_is_a_failure(content: Any) -> None:
+    with LoopbackAnthropic() as server:
+        told = await Asked(server, AnthropicModel, stream=False).failed({"content": content})
+    assert told == "anthropic:m: its answer is empty"
+
+
+async def test_answer_in_one_piece_that_does_not_say_why_it_ends_is_whole() -> None:
+    with LoopbackAnthropic() as server:
+        message = await Asked(server, AnthropicModel, stream=False).told({"content": [SAID]})
+    assert (message.text, message.stop_reason) == ("I look.", "end")
+
+
 # Both
 
 
