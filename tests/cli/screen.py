@@ -109,6 +109,13 @@ class Screen:
             pass
         return self.process.wait(PATIENCE)
 
+    def hang_up(self) -> int:
+        """Take the terminal away; the program's exit status."""
+        nothing = os.open(os.devnull, os.O_RDWR)
+        os.dup2(nothing, self._fd)
+        os.close(nothing)
+        return self.process.wait(PATIENCE)
+
     def close(self) -> None:
         self.process.kill()
         self.process.wait()

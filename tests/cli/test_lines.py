@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import OnTerminal
+from tests.cli.conftest import PROGRAM, OnTerminal
 from tests.cli.model import Model
 from tests.cli.screen import Screen
 from tests.cli.test_cancel import wait_until
@@ -97,3 +97,13 @@ def test_the_terminal_is_left_as_it_was(working: Working, repo: Path) -> None:
     screen.type("\x04")
     assert screen.end() == 0
     assert screen.modes == screen.modes_before
+
+
+def test_a_terminal_that_goes_away_is_no_failure(repo: Path, environ: dict[str, str]) -> None:
+    screen = Screen(["/bin/sh", "-c", f"exec {' '.join(PROGRAM)} chat 2>err"], repo, environ)
+    try:
+        screen.expect(">")
+        assert screen.hang_up() == 130
+    finally:
+        screen.close()
+    assert "Traceback" not in (repo / "err").read_text()

@@ -32,7 +32,9 @@ def compose(text: str, workspace: Path, images: Sequence[Path] = (), piped: byte
     if piped.strip():
         parts.append(_piped(piped, alone=not parts))
     if not parts:
-        raise ConfigError('There is no message. Give one: denizen ask "What language is this project?", or pipe it in.')
+        raise ConfigError(
+            'There is no message. Say in words what to do, as in "What language is this project?", or pipe it in.'
+        )
     return parts
 
 

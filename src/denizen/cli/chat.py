@@ -136,8 +136,8 @@ def _tried(runner: asyncio.Runner, conversation: Conversation, work: Work, text:
     except KeyboardInterrupt:
         end = "cancelled"
     if lines := conversation.lines:
-        said_in_vain = [] if end in GOOD_ENDS else _unsaid(conversation, before, text, lines.heard)
-        lines.bring_back(said_in_vain if end in GOOD_ENDS else [*said_in_vain, *lines.rest()])
+        good = end in GOOD_ENDS
+        lines.bring_back([] if good else [*_unsaid(conversation, before, text, lines.heard), *lines.rest()])
     return end
 
 

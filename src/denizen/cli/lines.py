@@ -97,7 +97,8 @@ def _modes(stream: TextIO, *, of: int = 0, without: int = 0) -> Generator[None]:
     try:
         yield
     finally:
-        termios.tcsetattr(stream, termios.TCSANOW, before)
+        with contextlib.suppress(termios.error):  # the terminal may be gone
+            termios.tcsetattr(stream, termios.TCSANOW, before)
 
 
 def terminal_lines() -> Lines | None:

@@ -142,7 +142,7 @@ class _Dispensable(io.FileIO):
     def write(self, data: "Buffer", /) -> int:
         try:
             return super().write(data)
-        except BrokenPipeError:
+        except BrokenPipeError:  # whoever read it is gone, as behind `2>&1 | head`: the program ends
             raise
         except OSError:
             return memoryview(data).nbytes
