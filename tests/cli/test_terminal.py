@@ -196,11 +196,13 @@ def test_ctrl_c_at_a_question_ends_its_line(on_terminal: OnTerminal, model: Mode
 
 
 @pytest.mark.usefixtures("asks_about_writes")
-def test_what_was_typed_before_a_question_is_no_answer_to_it(on_terminal: OnTerminal, model: Model) -> None:
-    model.plays(call("bash", command="sleep 1"), call("write", path="new.txt", content="x"), "Done.")
+def test_what_was_typed_before_a_question_is_no_answer_to_it(on_terminal: OnTerminal, model: Model, repo: Path) -> None:
+    waits = "while [ ! -e go ]; do sleep 0.05; done"
+    model.plays(call("bash", command=waits), call("write", path="new.txt", content="x"), "Done.")
     screen = on_terminal("ask", "hi")
-    screen.expect("… bash sleep 1")
+    screen.expect("… bash while")
     screen.type("y")
+    (repo / "go").touch()
     screen.expect(QUESTION)
     screen.enter("")
     assert screen.end() == 0
