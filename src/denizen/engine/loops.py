@@ -30,6 +30,10 @@ _TIMES = re.compile(
 _CHANGES = Traits.WRITES | Traits.EXECUTES | Traits.SENDS
 _ENCODER = msgspec.json.Encoder(order="deterministic", enc_hook=repr)
 _NOT_ITS_DOING = frozenset({DROPPED, MISSING})
+_WAITING = (
+    f"You have made the same call {SAME} times in a row: {{}}. If you wait for something, wait longer before you look "
+    "again; else say in a sentence what it is to bring, and do something else."
+)
 _TOLD = 6
 """Calls that are named as what was tried."""
 _WIDEST = 120
@@ -116,11 +120,7 @@ class Loops:
         if sign:
             self._climb(sign)
         elif steps and self._in_a_row(steps):
-            self.action = Proceed(
-                f"You have made the same call {SAME} times in a row: {self._named(steps[0])}. If you wait for "
-                "something, wait longer before you look again; else say in a sentence what it is to bring, and do "
-                "something else."
-            )
+            self.action = Proceed(_WAITING.format(self._named(steps[0])))
 
     def _sign(self, steps: Sequence[_Step]) -> _Sign | None:
         return self._repeated(steps) or self._error(steps) or self._circle(steps)

@@ -111,8 +111,9 @@ def _look_at_the_server(error: ModelError, provider: str) -> str:
 
 
 def _look_at_the_network(provider: str) -> str:
-    where = {"bedrock": ", and at AWS_REGION"}.get(provider, f", and at providers.{provider}.base_url")
-    return f"ask again; if that doesn't help, look at the network{'' if provider in PROVIDERS else where}"
+    setting = "AWS_REGION" if provider == "bedrock" else f"providers.{provider}.base_url"
+    address = "" if provider in PROVIDERS else f", and at {setting}"
+    return f"ask again; if that doesn't help, look at the network{address}"
 
 
 def _refused(error: ModelError, provider: str) -> str:
