@@ -251,6 +251,12 @@ async def test_an_empty_answer_is_told_as_such(agent_of: MakeAgent, host: Host) 
     assert [notice.text for notice in host.of(Notice)] == ["The model's answer is empty."]
 
 
+async def test_an_empty_answer_whose_reason_is_told_is_told_once(agent_of: MakeAgent, host: Host) -> None:
+    refusal = AssistantMessage([], usage=Usage(cost_usd=0.0), stop_reason="refusal")
+    await run_agent("hi", agent=agent_of(refusal), io=host)
+    assert [notice.text for notice in host.of(Notice)] == ["The model refused to answer."]
+
+
 async def test_a_call_cut_off_by_the_length_limit_is_not_run(agent_of: MakeAgent, host: Host) -> None:
     ran: list[str] = []
 

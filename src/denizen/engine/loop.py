@@ -123,6 +123,8 @@ async def _iterate(turn: Turn) -> TurnStop:
         await guide(turn)
         reply = await ask_model(turn)
         intent = _intent(turn, reply)
+        if _is_empty(reply, intent):
+            turn.notice("The model's answer is empty.", warning=True)
         for directive in intent.directives:
             await turn.apply(directive)
         results = await run_calls(turn, reply, intent.calls)
@@ -138,12 +140,15 @@ def _intent(turn: Turn, reply: AssistantMessage) -> Intent:
     return turn.agent.actions.read(reply, turn.agent.tools)
 
 
+def _is_empty(reply: AssistantMessage, intent: Intent) -> bool:
+    """Whether it neither says nor does anything, and why wasn't told yet."""
+    return reply.stop_reason == "end" and not (intent.calls or intent.directives or intent.reply.strip())
+
+
 async def _is_answer(turn: Turn, intent: Intent, results: Sequence[ToolResult]) -> bool:
     """Whether the turn ends here: no result needs the model, the answer is of the asked type, nobody says more."""
     if not intent.ends and not all(result.ends_turn for result in results):
         return False
-    if not results and not intent.reply.strip():
-        turn.notice("The model's answer is empty.", warning=True)
     return await _accepted(turn, intent.reply) and not await turn.pass_on(turn.follow_ups)
 
 
