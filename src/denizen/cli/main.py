@@ -108,7 +108,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     try:
         status = cli.main(arguments, prog_name="denizen", standalone_mode=False, color=colour)
     except click.ClickException as wrong:
-        wrong.show()
+        _say_wrong(wrong)
         return wrong.exit_code
     except DenizenError as error:
         say_error(error)
@@ -121,6 +121,16 @@ def run(arguments: Sequence[str] | None = None) -> int:
         say_error(not_written(error))
         return FAILED
     return status if isinstance(status, int) else 0
+
+
+def _say_wrong(wrong: click.ClickException) -> None:
+    """Say what click refuses as all else is said; it refuses a group without a command with its help."""
+    if isinstance(wrong, click.exceptions.NoArgsIsHelpError):
+        wrong.show()
+        return
+    if isinstance(wrong, click.UsageError) and wrong.ctx:
+        click.echo(f"{wrong.ctx.get_usage()}\nTry: {wrong.ctx.command_path} --help\n", err=True)
+    say_error(DenizenError(wrong.format_message()))
 
 
 def _flushed(status: int) -> int:
