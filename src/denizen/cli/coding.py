@@ -31,7 +31,7 @@ from denizen.ports import Session
 from denizen.worlds.code import steps
 from denizen.worlds.code.aside import work_aside
 from denizen.worlds.code.commit import REQUEST as COMMIT
-from denizen.worlds.code.commit import commit, in_other_repositories, message_of, without_message
+from denizen.worlds.code.commit import commit, in_other_repositories, message_of, repository_of, without_message
 from denizen.worlds.code.difference import difference_to
 from denizen.worlds.code.findings import findings_of, rows_of, sarif_of
 from denizen.worlds.code.roles import AUDITOR, Role, find_role
@@ -140,13 +140,13 @@ def _check(wanted: Wanted, agent: Agent, role: Role | None) -> None:
     """Raise ConfigError for what can't be had, before anything is spent on it."""
     if wanted.sarif and role is not AUDITOR:
         raise ConfigError("--sarif writes down what an auditor found: add --role auditor.")
-    folders = (agent.workspace, *agent.workspace.parents)
-    if wanted.commits and not any((folder / ".git").exists() for folder in folders):
+    if wanted.commits and not repository_of(agent.workspace):
         raise ConfigError(f"--commit: {agent.workspace} is in no git repository.")
 
 
 def _job(wanted: Wanted, agent: Agent, role: Role | None, host: Host, left: Job) -> Job:
     """How the task is to be done: as the command line says, and as one that is gone on with (`left`) was to be."""
+    commits = wanted.commits or left.commits
     usual = (AUTO,) if (role and role.validates) or wanted.shadow else ()
     checks = wanted.checks or (() if left.validators else usual)
     found = [command for check in checks for command in (validators_of(agent.workspace) if check == AUTO else [check])]
@@ -158,7 +158,8 @@ def _job(wanted: Wanted, agent: Agent, role: Role | None, host: Host, left: Job)
         tries=wanted.tries,
         rollback=wanted.rollback or left.rollback,
         shadow=wanted.shadow or left.shadow,
-        commits=wanted.commits or left.commits,
+        commits=commits,
+        repository=left.repository or (str(repository_of(agent.workspace)) if commits else ""),
     )
 
 
@@ -191,11 +192,12 @@ async def _conclude(agent: Agent, session: Session, job: Job, host: Host, outcom
         host.emit(Notice(f"Not done, as {outcome.failed.command} fails:\n{outcome.failed.output}", "error"))
         return STATUS["error"]
     if job.commits and outcome.done:
-        return await _commit(agent, host, outcome, message_of(words_of(session.entries), outcome.result.reply))
+        message = message_of(words_of(session.entries), outcome.result.reply)
+        return await _commit(agent, host, outcome, message, Path(job.repository))
     return STATUS[outcome.result.stop_reason]
 
 
-async def _commit(agent: Agent, host: Host, outcome: Outcome, message: str) -> int:
+async def _commit(agent: Agent, host: Host, outcome: Outcome, message: str, repository: Path) -> int:
     others = in_other_repositories(agent.workspace, outcome.changed)
     if others:
         host.emit(Notice(f"In repositories of their own, and so not committed: {named(others)}.", "warning"))
@@ -204,7 +206,7 @@ async def _commit(agent: Agent, host: Host, outcome: Outcome, message: str) -> i
         host.emit(Notice("Nothing of the project was changed, so nothing is committed."))
         return 0
     try:
-        made = await commit(agent.workspace, ours, message, agent.environ)
+        made = await commit(agent.workspace, ours, message, agent.environ, repository=repository)
     except DenizenError as why:
         host.emit(Notice(f"Not committed. {why}\nIts message was to be:\n{message}", "error"))
         return STATUS["error"]

@@ -88,3 +88,9 @@ def test_gits_data_under_another_name_in_the_workspace_is_protected(user: Path) 
     (user / "work/.git").write_text("gitdir: ./.bare\n")
     (user / "work/.bare").mkdir()
     assert laid_out(user).protected == (user / "work/.git", user / "work/.bare")
+
+
+def test_hooks_in_the_workspace_are_protected_like_gits_own(user: Path) -> None:
+    (user / "work/.git/config").write_text('[core]\n\tbare = false\n\thooksPath = ".githooks"\n')
+    (user / "work/.githooks").mkdir()
+    assert laid_out(user).protected == (user / "work/.git", user / "work/.githooks")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from denizen.errors import DenizenError
-from denizen.worlds.code.commit import commit, in_other_repositories, message_of, without_message
+from denizen.worlds.code.commit import commit, in_other_repositories, message_of, repository_of, without_message
 
 ENVIRON = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
@@ -113,7 +113,7 @@ def test_only_what_is_the_message_is_taken_out_of_the_answer(reply: str, message
 
 async def test_renamed_and_deleted_files_are_in_it(repo: Path) -> None:
     (repo / "old.txt").rename(repo / "new.txt")
-    await commit(repo, ["new.txt", "old.txt"], "Rename it", ENVIRON)
+    await commit(repo, ["new.txt", "old.txt"], "Rename it", ENVIRON, repository=repo)
     assert committed(repo) == ["A", "new.txt", "D", "old.txt"]
     assert git(repo, "status", "--porcelain") == ""
 
@@ -122,7 +122,7 @@ async def test_odd_names_are_names(empty: Path) -> None:
     for name in ODD:
         (empty / name).write_text("x")
     (empty / "a.py").write_text("not in it")
-    await commit(empty, ODD, "The first, and odd", ENVIRON)
+    await commit(empty, ODD, "The first, and odd", ENVIRON, repository=empty)
     assert sorted(committed(empty)[1::2]) == sorted(ODD)
 
 
@@ -131,17 +131,17 @@ async def test_what_the_user_staged_stays_staged_and_out_of_it(repo: Path) -> No
     (repo / "kept.txt").write_text("mine")
     git(repo, "add", "--all")
     (repo / "made.txt").write_text("made")
-    await commit(repo, ["made.txt"], "Make it", ENVIRON)
+    await commit(repo, ["made.txt"], "Make it", ENVIRON, repository=repo)
     assert committed(repo) == ["A", "made.txt"]
     assert git(repo, "status", "--porcelain").splitlines() == ["M  kept.txt", "A  mine.txt"]
 
 
 async def test_a_deleted_file_that_git_never_knew_is_left_out(repo: Path) -> None:
     (repo / "made.txt").write_text("made")
-    await commit(repo, ["made.txt", "scratch.txt"], "Make it", ENVIRON)
+    await commit(repo, ["made.txt", "scratch.txt"], "Make it", ENVIRON, repository=repo)
     assert committed(repo) == ["A", "made.txt"]
     with pytest.raises(DenizenError, match="nothing to commit"):
-        await commit(repo, ["scratch.txt"], "Tidy up", ENVIRON)
+        await commit(repo, ["scratch.txt"], "Tidy up", ENVIRON, repository=repo)
 
 
 def test_what_lies_in_a_repository_within_is_told_apart(repo: Path) -> None:
@@ -153,7 +153,7 @@ def test_what_lies_in_a_repository_within_is_told_apart(repo: Path) -> None:
 async def test_a_detached_head_gets_its_commit(repo: Path) -> None:
     git(repo, "checkout", "--quiet", "--detach")
     (repo / "made.txt").write_text("made")
-    made = await commit(repo, ["made.txt"], "Make it", ENVIRON)
+    made = await commit(repo, ["made.txt"], "Make it", ENVIRON, repository=repo)
     assert git(repo, "rev-parse", "--short", "HEAD").strip() == made
 
 
@@ -164,7 +164,7 @@ async def test_a_hook_that_refuses_is_told_and_the_changes_stay(repo: Path) -> N
     hook.chmod(0o755)
     (repo / "made.txt").write_text("made")
     with pytest.raises(DenizenError, match=r"tabs, please.*uncommitted"):
-        await commit(repo, ["made.txt"], "Make it", ENVIRON)
+        await commit(repo, ["made.txt"], "Make it", ENVIRON, repository=repo)
     assert (repo / "made.txt").read_text() == "made"
     assert git(repo, "log", "--format=%s") == "first\n"
 
@@ -172,4 +172,35 @@ async def test_a_hook_that_refuses_is_told_and_the_changes_stay(repo: Path) -> N
 async def test_without_git_it_is_said(repo: Path, tmp_path: Path) -> None:
     (repo / "made.txt").write_text("made")
     with pytest.raises(DenizenError, match="git"):
-        await commit(repo, ["made.txt"], "Make it", {"PATH": str(tmp_path)})
+        await commit(repo, ["made.txt"], "Make it", {"PATH": str(tmp_path)}, repository=repo)
+
+
+def evil_hook(folder: Path) -> None:
+    folder.mkdir(parents=True)
+    (folder / "pre-commit").write_text("#!/bin/sh\ntouch ran\n")
+    (folder / "pre-commit").chmod(0o755)
+
+
+async def test_a_repository_that_the_task_made_is_not_committed_to(repo: Path) -> None:
+    project = repo / "part"
+    project.mkdir()
+    assert repository_of(project) == repo
+    git(project, "init", "--quiet", "--template=")
+    evil_hook(project / ".git" / "hooks")
+    (project / "made.txt").write_text("made")
+    with pytest.raises(DenizenError, match="is no longer in the repository"):
+        await commit(project, ["made.txt"], "Make it", ENVIRON, repository=repo)
+    assert not (project / "ran").exists()
+
+
+@pytest.mark.parametrize(("path", "folder"), [("hooks", "hooks"), (".husky/_", ".husky")])
+async def test_hooks_that_the_task_changed_are_not_run(path: str, folder: str, repo: Path) -> None:
+    git(repo, "config", "core.hooksPath", path)
+    evil_hook(repo / path)
+    (repo / folder / "pre-push").write_text("changed")
+    with pytest.raises(DenizenError, match=rf"The task changed {folder}/pre-push, which a commit runs"):
+        await commit(repo, [f"{folder}/pre-push"], "Change it", ENVIRON, repository=repo)
+    assert not (repo / "ran").exists()
+    (repo / "made.txt").write_text("made")
+    await commit(repo, ["made.txt"], "Make it", ENVIRON, repository=repo)
+    assert (repo / "ran").exists()

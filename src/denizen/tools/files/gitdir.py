@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 _MOST_BYTES = 10_000
+_HOOKS = re.compile(r"^[ \t]*hookspath[ \t]*=[ \t]*(\S.*)$", re.MULTILINE | re.IGNORECASE)
 _WORKTREE = re.compile(r"^\s*worktree\s*=\s*(.+?)\s*$", re.MULTILINE)
 
 
@@ -28,6 +29,12 @@ def git_folder(workspace: Path) -> Path | None:
 def shared_git_folder(folder: Path) -> Path:
     """The data that a linked worktree shares with the others; of any other repository, its folder."""
     return folder.parent.parent if folder.parent.name == "worktrees" else folder
+
+
+def hooks_folder(folder: Path, workspace: Path) -> Path | None:
+    """Where a repository's settings say that its hooks are (`core.hooksPath`); None where they don't."""
+    found = _HOOKS.search(_text(folder / "config"))
+    return _place(workspace, found[1].strip().strip('"')) if found else None
 
 
 def borrowed(folder: Path, workspace: Path) -> str:

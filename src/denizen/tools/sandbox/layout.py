@@ -7,7 +7,7 @@ from pathlib import Path
 from denizen.config.home import user_folder
 from denizen.config.settings import SandboxSettings
 from denizen.errors import ToolRefused
-from denizen.tools.files.gitdir import git_folder, shared_git_folder
+from denizen.tools.files.gitdir import git_folder, hooks_folder, shared_git_folder
 
 _HIDDEN = ("/home", "/root", "/run", "/tmp", "/var/tmp")  # noqa: S108 (hidden, not written)
 _PROTECTED = (".git", "denizen.toml", ".denizen")
@@ -93,10 +93,10 @@ def _repository(workspace: Path) -> Iterator[Path]:
 
 
 def _own_data(workspace: Path) -> Iterator[Path]:
-    """Where the workspace keeps git's data in itself, under another name."""
+    """Where the workspace keeps git's data in itself under another name, and the hooks that git runs."""
     folder = git_folder(workspace)
-    if folder and folder.is_relative_to(workspace):
-        yield folder
+    hooks = hooks_folder(shared_git_folder(folder), workspace) if folder else None
+    yield from (place for place in (folder, hooks) if place and workspace in place.parents)
 
 
 def _real(places: Iterable[Path]) -> Iterator[Path]:

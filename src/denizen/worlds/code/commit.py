@@ -43,11 +43,23 @@ def in_other_repositories(workspace: Path, paths: Sequence[str]) -> Sequence[str
     return [path for path in paths if any((workspace / folder / ".git").exists() for folder in _folders(path))]
 
 
-async def commit(workspace: Path, paths: Sequence[str], message: str, environ: Mapping[str, str]) -> str:
+def repository_of(workspace: Path) -> Path | None:
+    """The folder of the repository that the workspace is in; None: it is in none."""
+    return next((folder for folder in (workspace, *workspace.parents) if os.path.lexists(folder / ".git")), None)
+
+
+async def commit(
+    workspace: Path, paths: Sequence[str], message: str, environ: Mapping[str, str], *, repository: Path
+) -> str:
     """Commit these paths and nothing else, what the user has staged included; returns the commit's short id.
 
-    The repository's own hooks and settings hold, as this is the user's commit. Raises DenizenError with what git says.
+    The hooks and settings of `repository`, which the workspace was in before the task, hold, as this is the user's
+    commit. Raises DenizenError with what git says, and where the task would decide what git runs: it made a repository
+    of its own, or changed the hooks.
     """
+    if repository_of(workspace) != repository:
+        raise DenizenError(f"Since the task began, {workspace} is no longer in the repository {repository}.")
+    await _require_own_hooks(workspace, paths, environ)
     there = [path for path in paths if os.path.lexists(workspace / path)]
     if there:
         await _git(workspace, environ, "add", "--", *there)
@@ -105,6 +117,14 @@ def _written(reply: str) -> str:
     """What the answer says that the message should be; empty where it doesn't."""
     section = _section(reply)
     return section.message if section else ""
+
+
+async def _require_own_hooks(workspace: Path, paths: Sequence[str], environ: Mapping[str, str]) -> None:
+    """Raise DenizenError where the commit would run hooks, or what hooks of husky run, that are among the paths."""
+    hooks = Path(os.path.normpath(workspace / await _git(workspace, environ, "rev-parse", "--git-path", "hooks")))
+    folder = hooks.parent if hooks.name == "_" else hooks
+    if changed := next((path for path in paths if (workspace / path).is_relative_to(folder)), None):
+        raise DenizenError(f"The task changed {changed}, which a commit runs: look at it, and commit it yourself.")
 
 
 def _folders(path: str) -> Sequence[PurePath]:

@@ -25,7 +25,8 @@ TAKEN_BACK = "The task failed, and what it changed in files was taken back."
 
 class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How a task is done, whoever goes on with it: the `validators` that must pass, how often the agent may try,
-    whether a failure takes its changes back, whether it is done in a copy (`shadow`), and whether it ends in a commit.
+    whether a failure takes its changes back, whether it is done in a copy (`shadow`), and whether it ends in a commit,
+    to the `repository` that the project was in at first.
     """
 
     role: str = ""
@@ -34,6 +35,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     rollback: bool = False
     shadow: bool = False
     commits: bool = False
+    repository: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
