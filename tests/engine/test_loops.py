@@ -182,7 +182,7 @@ async def test_a_command_that_only_takes_another_time_gives_the_same(play: Play,
     assert result.stop_reason == "loop"
 
 
-async def test_a_number_of_many_digits_holds_nothing_up(play: Play) -> None:
+async def test_a_number_of_many_digits_is_no_time_that_it_took(play: Play) -> None:
     numbers = count()
 
     @tool(traits=Traits.EXECUTES)
