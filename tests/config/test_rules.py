@@ -181,6 +181,27 @@ def test_hosts_are_compared_in_small_letters() -> None:
     assert verdict(rules, "web_fetch", url="https://[x/") == ""
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://evil.test/x.python.org/",
+        "https://evil.test/?.python.org/",
+        "https://evil.test?.python.org/",
+        "https://evil.test#.python.org/",
+    ],
+)
+def test_an_allowed_part_of_a_hosts_name_is_not_looked_for_behind_the_host(url: str) -> None:
+    rules = [rule("allow", "https://*.python.org/*", "web_fetch")]
+    assert verdict(rules, "web_fetch", url="https://docs.python.org/3/") == "allow"
+    assert verdict(rules, "web_fetch", url=url) == ""
+    assert verdict([rule("deny", "https://*.python.org/*", "web_fetch")], "web_fetch", url=url) == "deny"
+
+
+@pytest.mark.parametrize("pattern", ["*", "https://*", "http*://docs.python.org/3/*", "*.python.org/*", "https:*"])
+def test_wider_patterns_for_addresses_allow_what_they_did(pattern: str) -> None:
+    assert verdict([rule("allow", pattern, "web_fetch")], "web_fetch", url="https://docs.python.org/3/a/b") == "allow"
+
+
 def test_other_arguments_are_matched_as_json() -> None:
     assert verdict([rule("allow", '*"level":1*', tool="dim")], "dim", lamp="b", level=1) == "allow"
 

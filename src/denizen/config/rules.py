@@ -20,6 +20,7 @@ from denizen.config.commands import fragments, is_compound, readings, simple_com
 from denizen.config.settings import Rule
 from denizen.errors import ConfigError
 
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://")
 _STRICTEST_FIRST = ("deny", "ask", "allow")
 _VERBS = {"allow": "allows", "ask": "asks about", "deny": "denies"}
 
@@ -161,7 +162,18 @@ def _matches(rule: Rule, part: Part) -> bool:
         return any(fnmatchcase(text, rule.match) for text in texts)
     if len(rule.match) >= len(part.whole) and rule.match == literally(part.whole):
         return True
-    return bool(part.surely) and all(fnmatchcase(text, rule.match) for text in part.surely)
+    return bool(part.surely) and all(_covers(rule.match, text) for text in part.surely)
+
+
+def _covers(pattern: str, text: str) -> bool:
+    """Whether a pattern that allows matches; in an address, its `*` in the host's name ends with that."""
+    if _ADDRESS.match(text) and not fnmatchcase(_site(text), _site(pattern)):
+        return False
+    return fnmatchcase(text, pattern)
+
+
+def _site(address: str) -> str:
+    return "/".join(address.split("/")[: 3 if "://" in address else 1])
 
 
 def _matches_example(rule: Rule, example: str) -> bool:
