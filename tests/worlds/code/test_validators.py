@@ -87,3 +87,13 @@ async def test_one_that_takes_too_long_has_failed(tmp_path: Path) -> None:
     )
     assert not verdict.passed
     assert "took longer" in verdict.output
+
+
+@pytest.mark.usefixtures("programs")
+@pytest.mark.parametrize("name", ["pyproject.toml", "package.json", "Makefile"])
+def test_what_is_no_file_keeps_nobody_waiting(tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / name)
+    assert validators_of(tmp_path) == []
+    (tmp_path / name).unlink()
+    (tmp_path / name).symlink_to("/dev/zero")
+    assert validators_of(tmp_path) == []

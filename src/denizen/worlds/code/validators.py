@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from denizen.config.files import read_file
 from denizen.errors import ToolRefused
 from denizen.ports import Sandbox
 from denizen.tools.programs.process import Kept, run
@@ -17,6 +18,8 @@ MOST = 6_000
 """Bytes of a failed command's output that the model gets."""
 SECONDS = 900.0
 """How long one may take."""
+_LARGEST = 5_000_000
+"""Bytes of a file that is looked into."""
 _TESTS = ("tests", "test")
 _NO_TESTS = "no test specified"
 
@@ -107,24 +110,29 @@ def _own(workspace: Path, name: str) -> str:
 
 
 def _has_check(makefile: Path) -> bool:
-    try:
-        return re.search(r"^check\s*:(?!=)", makefile.read_text("utf-8", "replace"), re.MULTILINE) is not None
-    except OSError:
-        return False
+    return re.search(r"^check[ \t]*:(?!=)", _text(makefile), re.MULTILINE) is not None
 
 
 def _toml(path: Path) -> Mapping[str, Any]:
     try:
-        return tomllib.loads(path.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError):
+        return tomllib.loads(_text(path))
+    except (ValueError, RecursionError):
         return {}
 
 
 def _json(path: Path) -> Mapping[str, Any]:
     try:
-        return _table(json.loads(path.read_text("utf-8")))
-    except (OSError, ValueError, RecursionError):
+        return _table(json.loads(_text(path)))
+    except (ValueError, RecursionError):
         return {}
+
+
+def _text(path: Path) -> str:
+    """What a file holds; nothing of what is none: a pipe would keep it waiting."""
+    try:
+        return (read_file(path, _LARGEST) or b"").decode("utf-8", "replace")
+    except OSError:
+        return ""
 
 
 def _table(value: object) -> Mapping[str, Any]:
