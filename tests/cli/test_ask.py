@@ -117,7 +117,7 @@ def test_what_a_tool_is_called_with_cannot_paint_a_terminal(denizen: Run, model:
 def test_without_a_message_it_says_how_to_give_one(denizen: Run, model: Model) -> None:
     ran = denizen("ask")
     assert ran.status == 2
-    assert 'denizen ask "What language is this project?"' in ran.err
+    assert 'as in "What language is this project?", or pipe it in' in ran.err
 
 
 def test_an_unknown_option_is_wrong_use(denizen: Run) -> None:

@@ -21,6 +21,7 @@ from denizen.entries import EndEntry, SystemEntry
 from denizen.errors import DenizenError, OutputError, SessionError
 from denizen.events import Done, RunResult, TurnStop
 from denizen.messages import AssistantMessage, Text, ToolResult, Usage, UserMessage
+from denizen.plural import counted
 from denizen.ports import Intent, Session, TurnIO
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ async def _iterate(turn: Turn) -> TurnStop:
             continue
         if await _is_answer(turn, intent, results):
             return "answered"
-    raise TurnOver("iteration_limit", f"Stopped at the limit of {limit} iterations without an answer.")
+    raise TurnOver("iteration_limit", f"Stopped at the limit of {counted(limit, 'iteration')} without an answer.")
 
 
 def _intent(turn: Turn, reply: AssistantMessage) -> Intent:

@@ -87,7 +87,7 @@ class _Opener:
     def _wired(self, way: Reach, model: str) -> Iterator[Candidate]:
         """A model behind HTTP."""
         if missing := way.missing():
-            raise ConfigError(f"There is no key for {way.provider.name}: {missing} (made at {way.provider.console})")
+            raise ConfigError(f"There is no key for {way.provider.name}: {missing} (keys: {way.provider.console})")
         for key in way.keys or [Key("default", "", f"providers.{way.provider.name}.auth_profiles")]:
             yield Candidate(
                 f"{way.provider.name}:{model}",
