@@ -160,11 +160,8 @@ class WireModel(ABC):
         settings = replace(request, messages=())
         if encoded.settings != settings:
             encoded.settings, encoded.head = settings, self._head(request)
-        latest = b",".join(self._latest(encoded)) + b"]}"
         comma = b"," if encoded.runs and not encoded.head.endswith(b"[") else b""
-        if not encoded.blocks:
-            return [encoded.head + comma + latest]
-        return [encoded.head + comma, *encoded.blocks, latest]
+        return [encoded.head + comma, *encoded.blocks, b",".join(self._latest(encoded)) + b"]}"]
 
     async def _in_one_piece(self, response: Connection, request: ModelRequest) -> bool:
         """Whether the answer isn't a stream. Raises ModelError where it is a refusal."""
