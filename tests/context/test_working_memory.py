@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.context.words import InText, written
+from tests.pairs import calls_are_paired
 
 from denizen.actions import Native
 from denizen.context import WorkingMemory
@@ -335,7 +336,7 @@ def test_an_answer_that_broke_off_does_not_end_what_the_model_sees() -> None:
 def test_a_result_that_is_missing_is_said_to_be(actions: ActionFormat) -> None:
     memory = memory_of(says("task"), iteration("alpha", "beta")[:2], actions=actions)
     assert MISSING in memory.texts[-1]
-    assert _pairs_hold(memory.messages)
+    assert calls_are_paired(memory.messages)
 
 
 def test_a_result_of_no_call_is_left_out() -> None:
@@ -419,24 +420,10 @@ def test_reading_the_entries_anew_gives_the_same(actions: ActionFormat, steps: l
 
 
 def _is_well_formed(messages: Sequence[Message]) -> None:
-    assert _pairs_hold(messages)
+    assert calls_are_paired(messages)
     speakers = ["assistant" if isinstance(message, AssistantMessage) else "user" for message in messages]
     assert speakers[0] == speakers[-1] == "user"
     runs = [m for m in messages if not isinstance(m, ToolResult)]
     for one, two in pairwise(runs):
         assert type(one) is not type(two)
     assert all(message.content for message in messages)
-
-
-def _pairs_hold(messages: Sequence[Message]) -> bool:
-    open_calls: list[str] = []
-    for message in messages:
-        if isinstance(message, ToolResult):
-            if message.call_id not in open_calls:
-                return False
-            open_calls.remove(message.call_id)
-        elif open_calls:
-            return False
-        elif isinstance(message, AssistantMessage):
-            open_calls = [call.id for call in message.tool_calls]
-    return not open_calls

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import pytest
 from tests.engine.conftest import MakeAgent
 from tests.engine.scene import Host, requests_of, say
+from tests.pairs import calls_are_paired
 
 from denizen import Agent, run_agent, tool
 from denizen.entries import AnyEntry, EndEntry
@@ -122,23 +123,9 @@ async def _all_is_well(agent: Agent, key: str, done: list[str], again: Agent, wh
     assert done == before, f"{when}: a call ran that had been cancelled"
     assert len(done) == len(set(done)), f"{when}: an effect happened twice"
     messages = requests_of(again)[-1].messages
-    assert _calls_and_results_are_paired(messages), when
+    assert calls_are_paired(messages), when
     told = [message.text for message in messages if isinstance(message, ToolResult)]
     assert all(text.removeprefix("did ") in done for text in told if text.startswith("did ")), when
-
-
-def _calls_and_results_are_paired(messages: Any) -> bool:
-    waiting: list[str] = []
-    for message in messages:
-        if isinstance(message, ToolResult):
-            if message.call_id not in waiting:
-                return False
-            waiting.remove(message.call_id)
-        elif waiting:
-            return False
-        elif isinstance(message, AssistantMessage):
-            waiting = [call.id for call in message.tool_calls]
-    return not waiting
 
 
 @pytest.mark.parametrize("how", ["while it waits", "when what it waited for is there"])

@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 from tests.engine.conftest import MakeAgent
 from tests.engine.scene import call, requests_of, say, user
+from tests.pairs import calls_are_paired
 
 from denizen import Agent, run_agent, tool
 from denizen.engine.resume import unfinished
 from denizen.engine.undo import redo, undo
 from denizen.entries import AnswerEntry, AssistantEntry, CompactionEntry, StateEntry, SystemEntry, UserEntry
 from denizen.errors import DenizenError
-from denizen.messages import AssistantMessage, Message, Text, ToolResult, UserMessage
+from denizen.messages import AssistantMessage, Message, Text, UserMessage
 from denizen.ports import Traits
 from denizen.worlds.code.work import last_job, unfinished_job
 
@@ -47,17 +48,8 @@ def make(request: pytest.FixtureRequest, agent_of: MakeAgent) -> Make:
 
 def sound(messages: Sequence[Message]) -> bool:
     """Whether providers take it: the user begins and has the last word, and each call has its one result behind it."""
-    owed: list[str] = []
-    for message in messages:
-        if isinstance(message, ToolResult):
-            if message.call_id not in owed:
-                return False
-            owed.remove(message.call_id)
-        elif owed:
-            return False
-        elif isinstance(message, AssistantMessage):
-            owed = [made.id for made in message.tool_calls]
-    return not owed and isinstance(messages[0], UserMessage) and not isinstance(messages[-1], AssistantMessage)
+    begins_and_ends_well = isinstance(messages[0], UserMessage) and not isinstance(messages[-1], AssistantMessage)
+    return begins_and_ends_well and calls_are_paired(messages)
 
 
 async def lived(agent: Agent, tmp_path: Path) -> tuple[Path, list[str]]:
