@@ -38,8 +38,8 @@ class Transcript:
         self._messages: list[Message] = []
         self._ids: list[str] = []
         self._bound: list[bool] = []  # whether the message belongs to the one before it
-        self._owed: dict[str, ToolCall] = {}  # the calls of the last answer that have no result yet
-        self._results: list[ToolResult] = []
+        self._calls: dict[str, ToolCall] = {}  # the calls of the last answer, until their results are told
+        self._results: dict[str, ToolResult] = {}
         self._results_id = ""
         self._left_out: dict[str, str] = {}  # a result without a call, as another format had it, and what it follows
         self._problems: Sequence[str] = ()
@@ -101,14 +101,14 @@ class Transcript:
             self._add(UserMessage([Text(BEGINNING_LOST)]), entry_id)
         intent = self._actions.read(message, self._tools)
         self._add(message if intent.heard is None else as_heard(message, intent.heard), entry_id)
-        self._owed = {call.id: call for call in intent.calls}
+        self._calls = {call.id: call for call in intent.calls}
         self._problems = intent.problems
         if message.usage.output:
             self._counted, self._uncounted, self._weighed = message.usage.context, 0, len(self._messages)
 
     def _settle(self, result: ToolResult, entry_id: str) -> None:
-        if self._owed.pop(result.call_id, None):
-            self._results.append(result)
+        if result.call_id in self._calls and result.call_id not in self._results:
+            self._results[result.call_id] = result
             self._results_id = entry_id
         elif self._ids:
             self._left_out[entry_id] = self._ids[-1]
@@ -119,11 +119,11 @@ class Transcript:
         self._bound.append(bound)
 
     def _flush(self) -> None:
-        """The results of the last answer, as the action format tells them; then what the system said meanwhile."""
-        if not (self._owed or self._results or self._held):
+        """The results of the last answer in the order of its calls; then what the system said meanwhile."""
+        if not (self._calls or self._held):
             return
-        results = [*self._results, *map(missing, self._owed.values())]
-        self._owed = {}
+        results = [self._results.get(call.id) or missing(call) for call in self._calls.values()]
+        self._calls = {}
         if results:
             told = [UserMessage([Text("\n".join(self._problems))])] if self._problems else []
             for message in (*self._actions.report(results), *told):

@@ -1,6 +1,8 @@
 """Going on where a crash, or a question to a person, stopped a turn (design, "Resuming")."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, cast
 
 from denizen.context.said import MISSING
 from denizen.engine.calls import CANCELLED, ELSEWHERE, STOPPED_WHILE_RUNNING, record, refused, run_calls
@@ -21,6 +23,9 @@ from denizen.entries import (
 from denizen.events import RunResult
 from denizen.messages import AssistantMessage, Message, ToolCall, ToolResult
 from denizen.ports import Traits
+
+if TYPE_CHECKING:
+    from denizen.engine.agent import Agent
 
 UNDONE = "undone"
 """The state entry, behind a head that was moved, that says how to take an undo back."""
@@ -160,10 +165,25 @@ def result_of(turn: Turn, end: EndEntry, messages: Sequence[Message]) -> RunResu
         last_call_usage=end.last_call_usage,
         retries=end.retries,
         stop_reason=end.stop_reason,
-        messages=messages,
+        messages=[*_in_call_order(turn.agent, messages)],
         session_key=turn.session.key,
         error=end.error,
     )
+
+
+def _in_call_order(agent: "Agent", messages: Sequence[Message]) -> Iterator[Message]:
+    """The messages, with the results of each reply in the order of its calls."""
+    reply = AssistantMessage([])
+    for kind, group in groupby(messages, type):
+        some = [*group]
+        if kind is ToolResult and len(some) > 1:
+            results = {result.call_id: result for result in cast("list[ToolResult]", some)}
+            called = [results.pop(call.id) for call in agent.calls_of(reply) if call.id in results]
+            yield from (*called, *results.values())
+            continue
+        if isinstance(some[-1], AssistantMessage):
+            reply = some[-1]
+        yield from some
 
 
 def _why_not(turn: Turn, call: ToolCall, last: LastReply) -> str:
