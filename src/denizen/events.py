@@ -136,7 +136,7 @@ class ToolUpdate(msgspec.Struct, frozen=True, tag_field="type", tag="tool_update
 
 
 class ToolEnd(msgspec.Struct, frozen=True, tag_field="type", tag="tool_end"):
-    """A tool ended after `duration_ms` milliseconds. `summary` is one line for the screen."""
+    """A tool ended after `duration_ms` milliseconds. `summary` is one line for the screen, `text` all it gave."""
 
     tool_name: str
     tool_call_id: str
@@ -145,6 +145,7 @@ class ToolEnd(msgspec.Struct, frozen=True, tag_field="type", tag="tool_end"):
     summary: str = ""
     for_user: str | None = None
     details: Any = None
+    text: str = ""
 
 
 class Retry(msgspec.Struct, frozen=True, tag_field="type", tag="retry"):

@@ -138,6 +138,16 @@ async def test_a_failed_call_is_summed_up_by_its_exit_code_and_last_line(
     assert [end.summary for end in host.of(ToolEnd)] == [summary]
 
 
+async def test_the_end_of_a_call_holds_all_that_the_tool_gave(agent_of: MakeAgent, host: Host) -> None:
+    @tool
+    def look() -> str:
+        """Look."""
+        return "one\ntwo\nthree"
+
+    await run_agent("go", agent=agent_of(call(("look", {})), say("Done."), tools=[look]), io=host)
+    assert [end.text for end in host.of(ToolEnd)] == ["one\ntwo\nthree"]
+
+
 async def test_streaming_and_buffered_give_the_same_result(agent_of: MakeAgent) -> None:
     script = (call(("weather", {"city": "Rome"}), input=5, output=2), say("sunny", input=9, output=4))
     buffered = await run_agent("weather?", agent=agent_of(*script, tools=[weather]), session_key="a")

@@ -103,8 +103,22 @@ async def _run(turn: Turn, call: ToolCall, refusal: str) -> ToolResult:
         record_result(span, result)
     await record(turn, result)
     duration = (turn.agent.clock.monotonic() - began) * 1000
-    turn.emit(ToolEnd(call.name, call.id, duration, result.is_error, summary(result), result.for_user, result.details))
+    turn.emit(tool_end(result, duration))
     return result
+
+
+def tool_end(result: ToolResult, duration_ms: float = 0.0) -> ToolEnd:
+    """The event that shows a result."""
+    return ToolEnd(
+        result.name,
+        result.call_id,
+        duration_ms,
+        result.is_error,
+        summary(result),
+        result.for_user,
+        result.details,
+        result.text,
+    )
 
 
 def summary(result: ToolResult) -> str:

@@ -28,11 +28,11 @@ from acp.schema import (
 
 from denizen import __version__
 from denizen.engine import Agent, run_turn
-from denizen.engine.calls import summary
+from denizen.engine.calls import tool_end
 from denizen.engine.resume import question_of
 from denizen.entries import AnswerEntry, AnyEntry, AssistantEntry, ToolEntry, UserEntry
 from denizen.errors import DenizenError
-from denizen.events import Notice, RunResult, ToolEnd, TurnStop
+from denizen.events import Notice, RunResult, TurnStop
 from denizen.messages import Text, UserMessage, UserPart
 from denizen.ports import Session
 from denizen.sessions import session_key
@@ -239,10 +239,7 @@ def _told(entries: Sequence[AnyEntry], agent: Agent, updates: Updates) -> list[A
                 told += [acp.update_agent_message_text(intent.reply)] if intent.reply else []
                 told += [updates.call(call) for call in intent.calls]
             case ToolEntry(message=result):
-                end = ToolEnd(
-                    result.name, result.call_id, 0.0, result.is_error, summary(result), details=result.details
-                )
-                told += updates.of(end)
+                told += updates.of(tool_end(result))
             case _:
                 pass
     return told
