@@ -200,6 +200,78 @@ async def test_the_same_error_three_times(play: Play) -> None:
     assert "the same error came 3 times: line 7: the text isn't there" in reflection
 
 
+READING = [("look", {"path": str(number)}) for number in range(6)]
+"""Some files were read before."""
+
+
+def edit(number: int) -> tuple[str, dict[str, Any]]:
+    return ("write", {"text": f"try {number}"})
+
+
+def failing(number: int, *, flags: str = "") -> tuple[str, dict[str, Any]]:
+    return ("failing", {"flags": flags})
+
+
+STUCK: dict[str, Callable[[int], list[Any]]] = {
+    "in one reply": lambda n: [[edit(n), failing(n)]],
+    "one after the other": lambda n: [edit(n), failing(n)],
+    "checked first": lambda n: [[failing(n), edit(n)]],
+    "with a look between": lambda n: [edit(n), ("look", {"path": f"look {n}"}), failing(n)],
+    "with many edits between": lambda n: [*(edit(10 * n + each) for each in range(7)), failing(n)],
+    "several edits and the check in one reply": lambda n: [[*(edit(10 * n + each) for each in range(3)), failing(n)]],
+    "checked another way each time": lambda n: [[edit(n), failing(n, flags=f"-{n}")]],
+    "with another check that passes": lambda n: [[edit(n), failing(n), CHECK]],
+}
+
+
+@pytest.mark.parametrize("arranged", STUCK)
+async def test_edits_after_which_the_check_fails_as_before_are_noticed_and_again_later(
+    play: Play, tools: list[Tool], arranged: str
+) -> None:
+    lines = count(7)
+
+    @tool(traits=Traits.EXECUTES)
+    def failing(flags: str) -> str:
+        """Run the tests; the failing line moves with the edits."""
+        raise ToolRefused(f"line {next(lines)}: AssertionError: 3 != 4")
+
+    steps = [step for number in range(6) for step in STUCK[arranged](number)]
+    _, requests = await play(*READING, *steps, tools=[*tools, failing])
+    noticed = [text for text in told(requests) if "with the same result" in text or "the same error came" in text]
+    assert len(noticed) == 2, told(requests)
+
+
+async def test_a_check_that_passes_in_between_is_no_loop(play: Play, tools: list[Tool]) -> None:
+    runs = count()
+
+    @tool(traits=Traits.EXECUTES)
+    def check() -> str:
+        """Fails each second time."""
+        if next(runs) % 2 == 0:
+            raise ToolRefused("AssertionError")
+        return "all is well"
+
+    others = [each for each in tools if each.name != "check"]
+    steps = [step for number in range(5) for step in (CHECK, edit(number), CHECK, edit(100 + number))]
+    _, requests = await play(*steps, tools=[*others, check])
+    assert told(requests) == []
+
+
+@pytest.mark.needs("git")
+async def test_a_return_takes_back_nothing_from_before_the_last_progress(play: Play, project: Path) -> None:
+    @tool(traits=Traits.WRITES)
+    def improve(turn: ToolContext, line: str) -> str:
+        """Add a line."""
+        with (turn.workspace / FILE).open("a") as poem:
+            poem.write(f"{line}\n")
+        return f"added {line}"
+
+    lines = [f"line {number}" for number in range(6)]
+    progress = [("improve", {"line": line}) for line in lines]
+    await play(SPOILT[0], *progress, *SPOILT[1:], tools=[spoil, improve])
+    assert (project / FILE).read_text() == "\n".join(["0line 0", *lines[1:], ""])
+
+
 async def test_calls_of_one_reply_that_fail_alike_are_one_failure(play: Play) -> None:
     _, requests = await play([("replace", {"old": text}) for text in "abcdef"])
     assert told(requests) == []

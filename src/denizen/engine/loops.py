@@ -18,7 +18,8 @@ SAME = 3
 LONGEST_CYCLE = 4
 """Calls of a cycle. Twice with the same results is a loop already."""
 NOTHING_NEW = 5
-"""Iterations in a row without anything new that are a loop. As many with something new, and all is forgiven."""
+"""Iterations in a row without anything new that are a loop. As many with something new and no error that was there
+before, and the ladder begins anew."""
 BOOKKEEPING = frozenset({"keep", "note", "notes", "task"})
 """Tools whose calls are neither a loop nor news: with them the agent keeps its own books."""
 
@@ -70,7 +71,8 @@ class _Sign:
 class Loops:
     """Takes in the iterations of a turn; `action` is what the last one calls for, `stuck` whether it closes a loop.
 
-    The same call with the same result, nothing having changed between; the same error; a cycle of calls; nothing new.
+    The same call with the same result, nothing having changed between; the same error, whatever was changed between,
+    until the call that gave it succeeds; a cycle of calls; nothing new.
     For the first loop that is a reflection, then a return to the last checkpoint, then a question to the person, then
     the end of the turn; each counts anew. The same call in a row that gives something else each time is no loop, as it
     may wait for something: it is asked about, once. An iteration costs the same however many came before it.
@@ -82,7 +84,7 @@ class Loops:
         self._show = show
         self.action: Action | None = None
         self.stuck = False
-        self._now = self._rung = self._since = 0
+        self._now = self._rung = self._since = self._forgiven = 0
         self._known: set[int] = set()  # what was seen in the turn: calls, results, both together, errors, texts
         self._first: Iteration | None = None
         self._fresh = 0  # iterations in a row that brought something new
@@ -92,7 +94,8 @@ class Loops:
 
     def _count_anew(self) -> None:
         self._counts: dict[int, tuple[int, int]] = {}  # how often, since when: calls with their results
-        self._errors: dict[str, tuple[int, int]] = {}
+        self._errors: dict[int, tuple[int, int]] = {}
+        self._failing: dict[int, int] = {}  # the calls whose last result was an error, and which
         self._counted_from = self._now + 1
         self._stale = self._row = 0
 
@@ -110,11 +113,12 @@ class Loops:
         self.action = None
         steps = self._steps(iteration) if iteration.calls else ()
         news = [self._is_news(step) for step in steps] if iteration.calls else [self._is_new(hash(iteration.text))]
-        self._fresh, self._stale = (self._fresh + 1, 0) if True in news else (0, self._stale + 1)
+        fails_again = any(step.result.is_error and not new for step, new in zip(steps, news, strict=False))
+        self._fresh = self._fresh + 1 if True in news and not fails_again else 0
+        self._stale = 0 if True in news else self._stale + 1
         if self._fresh >= NOTHING_NEW:
-            self._rung = 0
+            self._rung, self._forgiven = 0, self._now
             self._counts.clear()
-            self._errors.clear()
         sign = (self._sign(steps) if steps else None) or self._nothing_new()
         self.stuck = sign is not None
         if sign:
@@ -147,7 +151,7 @@ class Loops:
         """Whether the turn had not seen that before: an error, a change, or what something looks like."""
         unseen = self._is_new(step.key)
         if step.result.is_error:
-            return self._is_new(hash(_gist(step.result)))
+            return self._is_new(_error_key(step))
         if step.call.name not in self._changing:
             return self._is_new(hash((*step.result.content,)))
         if unseen:
@@ -168,10 +172,16 @@ class Loops:
         return None
 
     def _error(self, steps: Iterable[_Step]) -> _Sign | None:
-        failed = {gist: step for step in steps if step.result.is_error and (gist := _gist(step.result))}
-        for gist, step in failed.items():
-            times, since = self._errors.get(gist, (0, self._now))
-            self._errors[gist] = times + 1, since
+        failed: dict[int, _Step] = {}
+        for step in steps:
+            if step.result.is_error:
+                self._failing[step.call_key] = key = _error_key(step)
+                failed[key] = step
+            elif solved := self._failing.pop(step.call_key, 0):
+                self._errors.pop(solved, None)
+        for key, step in failed.items():
+            times, since = self._errors.get(key, (0, self._now))
+            self._errors[key] = times + 1, since
             if times + 1 == SAME:
                 return _Sign(f"the same error came {SAME} times: {_first_line(step.result)}", since)
         return None
@@ -202,7 +212,8 @@ class Loops:
 
     def _climb(self, sign: _Sign) -> None:
         """Take the next step against a loop, and begin to count anew."""
-        self._since = min(self._since, sign.since) if self._rung else sign.since
+        since = max(sign.since, self._forgiven + 1)
+        self._since = min(self._since, since) if self._rung else since
         self._rung += 1
         self._count_anew()
         match self._rung:
@@ -239,10 +250,11 @@ def _goes_round(keys: Sequence[int], length: int, rounds: int) -> bool:
     return len(keys) == rounds * length and len(set(last)) > 1 and [*last] * rounds == [*keys]
 
 
-def _gist(result: ToolResult) -> str:
-    """What an error says, whatever numbers are in it; empty where it is but an exit code."""
-    text = re.sub(r"\[[^\]]*\]", "", result.text[:500] + result.text[500:][-500:])
-    return re.sub(r"\d+", "#", text).strip()
+def _error_key(step: _Step) -> int:
+    """What an error says, whatever numbers are in it; which call it is where that is but an exit code."""
+    text = step.result.text
+    words = re.sub(r"\[[^\]]*\]", "", text[:500] + text[500:][-500:])
+    return hash(("error", re.sub(r"\d+", "#", words).strip() or step.call_key))
 
 
 def _first_line(result: ToolResult) -> str:
