@@ -179,5 +179,12 @@ class ToolResult(msgspec.Struct, frozen=True, tag_field="type", tag="tool", omit
         """Its words."""
         return _text(self.content)
 
+    @property
+    def edits(self) -> list[dict[str, Any]]:
+        """What an edit did to files, as its `details` tell it: each with `path` and `diff`."""
+        details = self.details if isinstance(self.details, dict) else {}
+        files = details.get("files", [details])
+        return [file for file in files if "path" in file and "diff" in file]
+
 
 Message = UserMessage | AssistantMessage | ToolResult

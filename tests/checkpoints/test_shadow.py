@@ -95,22 +95,38 @@ async def test_ignored_files_are_neither_kept_nor_touched(shadow: Shadow, worksp
     assert (workspace / "b.log").exists()
 
 
-async def test_what_the_project_tracks_is_kept_even_if_it_is_ignored(shadow: Shadow, workspace: Path) -> None:
+@pytest.mark.parametrize("folder", ["dist", "node_modules"])
+async def test_what_the_project_tracks_is_kept_even_if_it_is_ignored(
+    shadow: Shadow, workspace: Path, folder: str
+) -> None:
     git(workspace, "init")
     (workspace / ".gitignore").write_text("dist/\n")
-    (workspace / "dist").mkdir()
-    (workspace / "dist" / "kept.js").write_text("1")
-    (workspace / "dist" / "built.js").write_text("1")
-    git(workspace, "add", "--force", "dist/kept.js")
+    (workspace / folder).mkdir()
+    (workspace / folder / "kept.js").write_text("1")
+    (workspace / folder / "built.js").write_text("1")
+    git(workspace, "add", "--force", f"{folder}/kept.js")
     before = await shadow.snapshot()
     for name in ("kept.js", "built.js"):
-        (workspace / "dist" / name).write_text("2")
-    assert (await shadow.diff(before)).paths == ["dist/kept.js"]
-    git(workspace, "add", "--force", "dist/built.js")
+        (workspace / folder / name).write_text("2")
+    assert (await shadow.diff(before)).paths == [f"{folder}/kept.js"]
+    git(workspace, "add", "--force", f"{folder}/built.js")
     later = await shadow.snapshot()
-    (workspace / "dist" / "built.js").unlink()
+    (workspace / folder / "built.js").unlink()
     await shadow.restore(later)
-    assert (workspace / "dist" / "built.js").read_text() == "2"
+    assert (workspace / folder / "built.js").read_text() == "2"
+
+
+async def test_by_products_are_neither_kept_nor_touched(shadow: Shadow, workspace: Path) -> None:
+    before = await shadow.snapshot()
+    for path in ("__pycache__/a.pyc", "web/node_modules/lib/index.js", ".pytest_cache/v"):
+        (workspace / path).parent.mkdir(parents=True)
+        (workspace / path).write_text("left by a program")
+    (workspace / "cache").mkdir()
+    (workspace / "cache" / "store.py").write_text("written by somebody")
+    assert (await shadow.diff(before)).paths == ["cache/store.py"]
+    await shadow.restore(before)
+    assert not (workspace / "cache" / "store.py").exists()
+    assert (workspace / "__pycache__" / "a.pyc").exists()
 
 
 @pytest.mark.parametrize("file", [".git/index", ".git"])

@@ -80,6 +80,23 @@ def test_commit_makes_one_commit_of_what_the_agent_changed(denizen: Run, model: 
     assert git(committed, "status", "--porcelain").split() == ["A", "mine.txt"]
 
 
+@pytest.mark.parametrize("how", [["--commit"], ["--commit", "--shadow"]], ids=["in place", "in a copy"])
+def test_what_commands_and_checks_leave_is_not_committed(
+    denizen: Run, model: Model, committed: Path, how: list[str]
+) -> None:
+    leaves = "mkdir -p __pycache__ && touch __pycache__/hello.pyc"
+    model.plays(
+        f"$(write made.py 'x = 1\n')\n$(run {leaves} && echo log > run.log && echo '# more' >> hello.py)",
+        "$(done Made.\n\n## Commit\nAdd a file)",
+    )
+    check = f"{leaves} && echo passed > report.txt"
+    ran = denizen("code", "--yes", *how, "--validate", check, "Make a file", **IDENTITY)
+    assert ran.status == 0, ran.err
+    assert git(committed, "show", "--name-only", "--format=").split() == ["hello.py", "made.py"]
+    assert "not by edits, and so not committed: report.txt, run.log" in ran.err
+    assert (committed / "__pycache__").exists() == ("--shadow" not in how)
+
+
 def test_a_message_that_came_to_nothing_is_told(denizen: Run, model: Model, committed: Path) -> None:
     hook = committed / ".git/hooks/pre-commit"
     hook.write_text("#!/bin/sh\necho no; exit 1\n")

@@ -23,6 +23,11 @@ _ATTRIBUTES = b"* -text -eol -crlf -ident -filter !diff !merge !working-tree-enc
 """Files are kept byte for byte, whatever the project's .gitattributes say."""
 _LARGEST = 1_000_000
 """Bytes of a file of patterns that are read."""
+_BY_PRODUCTS = (
+    *("__pycache__/", "*.py[cod]", ".pytest_cache/", ".mypy_cache/", ".ruff_cache/", ".hypothesis/", "*.egg-info/"),
+    *(".tox/", ".nox/", ".venv/", "node_modules/", ".gradle/", ".DS_Store"),
+)
+"""What programs leave behind and nobody writes: never kept, unless the project's repository tracks it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +106,10 @@ async def _chosen(git: Git) -> Path:
 
 
 def _write_excludes(place: Place, root: Path, private: Sequence[Path]) -> None:
-    """The project's own unshared patterns, and what is never kept."""
+    """By-products, the project's own unshared patterns, and what is never kept."""
     own = _own_folder(root)
     shared = own / os.fsdecode(_read(own / "commondir")).strip()
-    lines = [_read(shared / "info" / "exclude"), os.fsencode(TEMPORARY)]
+    lines = [*map(os.fsencode, _BY_PRODUCTS), _read(shared / "info" / "exclude"), os.fsencode(TEMPORARY)]
     lines += [_pattern(folder.relative_to(root)) for folder in private]
     data, file = b"\n".join(lines) + b"\n", place.folder / "info" / "exclude"
     if _read(file) != data:

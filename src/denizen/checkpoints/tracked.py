@@ -1,4 +1,4 @@
-"""Files that the project's own repository tracks although its rules ignore them: they are part of the project."""
+"""Files that the project's own repository tracks although its rules, or ours, ignore them: they are part of it."""
 
 import contextlib
 import os
@@ -28,7 +28,8 @@ async def include_tracked(git: Git, folder: Path, private: Sequence[Path]) -> No
 
 async def _tracked(git: Git, folder: Path) -> Sequence[str]:
     scope = ["--", git.within] if git.within else []
-    question = ("ls-files", "--cached", "--ignored", "--exclude-standard", "-z")
+    ours = f"--exclude-from={git.folder / 'info' / 'exclude'}"
+    question = ("ls-files", "--cached", "--ignored", "--exclude-standard", ours, "-z")
     answer = await replace(git, folder=folder).run(*question, *scope, also={"GIT_OPTIONAL_LOCKS": "0"})
     return os.fsdecode(answer).split("\0")[:-1]
 

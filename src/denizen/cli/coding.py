@@ -31,12 +31,19 @@ from denizen.ports import Session
 from denizen.worlds.code import steps
 from denizen.worlds.code.aside import work_aside
 from denizen.worlds.code.commit import REQUEST as COMMIT
-from denizen.worlds.code.commit import commit, in_other_repositories, message_of, repository_of, without_message
+from denizen.worlds.code.commit import (
+    by_products,
+    commit,
+    in_other_repositories,
+    message_of,
+    repository_of,
+    without_message,
+)
 from denizen.worlds.code.difference import difference_to
 from denizen.worlds.code.findings import findings_of, rows_of, sarif_of
 from denizen.worlds.code.roles import AUDITOR, Role, find_role
 from denizen.worlds.code.validators import validators_of
-from denizen.worlds.code.work import Job, Outcome, last_job, words_of, work
+from denizen.worlds.code.work import Job, Outcome, edited, last_job, words_of, work
 
 AUTO = "auto"
 """The check that stands for those of the project."""
@@ -192,20 +199,24 @@ async def _conclude(agent: Agent, session: Session, job: Job, host: Host, outcom
         host.emit(Notice(f"Not done, as {outcome.failed.command} fails:\n{outcome.failed.output}", "error"))
         return STATUS["error"]
     if job.commits and outcome.done:
-        message = message_of(words_of(session.entries), outcome.result.reply)
-        return await _commit(agent, host, outcome, message, Path(job.repository))
+        return await _commit(agent, session, host, outcome, Path(job.repository))
     return STATUS[outcome.result.stop_reason]
 
 
-async def _commit(agent: Agent, host: Host, outcome: Outcome, message: str, repository: Path) -> int:
+async def _commit(agent: Agent, session: Session, host: Host, outcome: Outcome, repository: Path) -> int:
+    message = message_of(words_of(session.entries), outcome.result.reply)
     others = in_other_repositories(agent.workspace, outcome.changed)
     if others:
         host.emit(Notice(f"In repositories of their own, and so not committed: {named(others)}.", "warning"))
     ours = [path for path in outcome.changed if path not in others]
-    if not ours:
-        host.emit(Notice("Nothing of the project was changed, so nothing is committed."))
-        return 0
     try:
+        left = await by_products(agent.workspace, ours, edited(session.entries), agent.environ)
+        if left:
+            host.emit(Notice(f"Made by commands, not by edits, and so not committed: {named(left)}.", "warning"))
+        ours = [path for path in ours if path not in left]
+        if not ours:
+            host.emit(Notice("Nothing of the project was changed, so nothing is committed."))
+            return 0
         made = await commit(agent.workspace, ours, message, agent.environ, repository=repository)
     except DenizenError as why:
         host.emit(Notice(f"Not committed. {why}\nIts message was to be:\n{message}", "error"))

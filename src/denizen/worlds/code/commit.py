@@ -3,7 +3,7 @@
 import os
 import re
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
@@ -19,6 +19,8 @@ REQUEST = (
 SUBJECT = 72
 """Characters of a subject at most."""
 SECONDS = 300.0
+_MOST_LISTED = 10_000_000
+"""Bytes of a list of paths."""
 _FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
 
 
@@ -41,6 +43,16 @@ def without_message(reply: str) -> str:
 def in_other_repositories(workspace: Path, paths: Sequence[str]) -> Sequence[str]:
     """The paths that lie in a repository within the project, a submodule: no commit of the project can hold them."""
     return [path for path in paths if any((workspace / folder / ".git").exists() for folder in _folders(path))]
+
+
+async def by_products(
+    workspace: Path, paths: Sequence[str], edited: Collection[str], environ: Mapping[str, str]
+) -> Sequence[str]:
+    """The paths that no edit made and git doesn't track: what commands and checks left. Raises DenizenError."""
+    made = [path for path in paths if path not in edited]
+    listed = ("-c", "core.quotePath=false", "ls-files", "--", *made)
+    tracked = set((await _git(workspace, environ, *listed, most=_MOST_LISTED)).splitlines()) if made else set[str]()
+    return [path for path in made if path not in tracked]
 
 
 def repository_of(workspace: Path) -> Path | None:
@@ -132,8 +144,8 @@ def _folders(path: str) -> Sequence[PurePath]:
     return PurePath(path).parents[:-1]
 
 
-async def _git(workspace: Path, environ: Mapping[str, str], *words: str) -> str:
-    kept = Kept(4_000)
+async def _git(workspace: Path, environ: Mapping[str, str], *words: str, most: int = 4_000) -> str:
+    kept = Kept(most)
     argv = ["git", "--literal-pathspecs", "--no-pager", *words]
     try:
         status = await run(Sandboxed(argv, environ), workspace, seconds=SECONDS, take=kept.add)

@@ -10,7 +10,7 @@ from denizen.engine import Agent, run_turn
 from denizen.engine.resume import question_of
 from denizen.engine.snapshots import AFTER, BEFORE, Stretch, keep, stretch_of
 from denizen.engine.undo import take_back
-from denizen.entries import AnyEntry, EndEntry, StateEntry, UserEntry
+from denizen.entries import AnyEntry, EndEntry, StateEntry, ToolEntry, UserEntry
 from denizen.errors import DenizenError
 from denizen.events import Notice, RunResult
 from denizen.messages import UserMessage
@@ -198,6 +198,12 @@ async def changed(checkpoints: Shadow, session: Session) -> Sequence[str]:
     done = _done(session)
     ours = await checkpoints.touched(done.ours)
     return [path for path in (await checkpoints.diff(done.first)).paths if path in ours] if ours else []
+
+
+def edited(entries: Sequence[AnyEntry]) -> set[str]:
+    """The paths that edits changed since the last task began; what commands did isn't in it."""
+    _, since = _last_task(entries)
+    return {file["path"] for entry in since if isinstance(entry, ToolEntry) for file in entry.message.edits}
 
 
 async def allowed(agent: Agent, io: TurnIO, commands: Sequence[str]) -> None:
