@@ -229,10 +229,14 @@ class Memory(Protocol):
 
 
 class Sandboxed(msgspec.Struct, frozen=True):
-    """A command ready to start: its arguments and its whole environment."""
+    """A command ready to start: its arguments and its whole environment.
+
+    `notice` is what the user and the model should know about where it runs; `bash` says it once a session.
+    """
 
     argv: Sequence[str]
     environ: Mapping[str, str]
+    notice: str = ""
 
 
 class Sandbox(Protocol):

@@ -1,10 +1,14 @@
 """`denizen doctor`: what was found, and what to do about it."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Run
+from tests.cli.conftest import PROGRAM, Run
 from tests.cli.model import Model, lists, refuses
+
+from denizen.tools.sandbox import launch
 
 
 def found(text: str, subject: str) -> str:
@@ -131,6 +135,15 @@ def test_a_home_that_cannot_be_made_makes_it_unusable(denizen: Run, tmp_path: Pa
 @pytest.mark.needs("bwrap")
 def test_the_sandbox_says_what_it_promises(denizen: Run) -> None:
     assert "bubblewrap: Commands can write only in the workspace" in found(denizen("doctor").out, "sandbox")
+
+
+def test_a_sandbox_that_breaks_builds_is_not_fine(repo: Path, environ: dict[str, str]) -> None:
+    # under the launcher mounts are refused, as some kernels and containers do
+    confined = [sys.executable, launch.__file__, "--write", "/", "--network", "--", *PROGRAM, "doctor"]
+    out = subprocess.run(confined, cwd=repo, env=environ, capture_output=True, text=True, check=True).stdout
+    assert found(out, "sandbox").startswith("! sandbox       Landlock without namespaces: ")
+    assert "→ Commands can't make, rename or delete files in the workspace's root" in found(out, "sandbox")
+    assert "install bubblewrap" in found(out, "sandbox")
 
 
 def test_missing_programs_are_told(denizen: Run, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
 from denizen.ports import Sandbox, ToolContext, Traits
 from denizen.tools.bash import bash_tool
-from denizen.tools.sandbox import Bubblewrap, Landlock, Unconfined, choose_sandbox, problem_with
+from denizen.tools.sandbox import Bubblewrap, Landlock, LandlockAlone, Unconfined, choose_sandbox, problem_with
 
 ENVIRON = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
 
@@ -52,6 +52,20 @@ async def test_the_output_and_the_exit_code_are_told(sandbox: Sandbox, turn: Too
     result = await bash(sandbox, turn, "echo hello")
     assert (result.text, result.is_error, result.details) == ("hello\n[exit code 0]", False, {"exit_code": 0})
     assert (result.call_id, result.name) == ("call-1", "bash")
+
+
+async def test_what_the_sandbox_cannot_do_is_said_before_the_first_command_of_a_session(
+    turn: ToolContext, shown: list[str], tmp_path: Path
+) -> None:
+    alone = LandlockAlone(SandboxSettings(), ENVIRON, tmp_path / "home")
+    if problem := problem_with(alone):
+        pytest.skip(problem)
+    tool = bash_tool(alone)
+    other = dataclasses.replace(turn, session_key="another")
+    texts = [(await tool.run({"command": "echo hello"}, place)).text for place in (turn, turn, other)]
+    notice = f"[{alone.advice}]\n"
+    assert texts == [f"{notice}hello\n[exit code 0]", "hello\n[exit code 0]", f"{notice}hello\n[exit code 0]"]
+    assert shown == [notice, "hello\n", "hello\n", notice, "hello\n"]
 
 
 async def test_a_failure_is_an_error_with_its_exit_code(sandbox: Sandbox, turn: ToolContext) -> None:

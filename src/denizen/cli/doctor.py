@@ -101,11 +101,7 @@ def _configuration(loaded: Loaded) -> Iterator[Finding]:
 def _sandbox(loaded: Loaded) -> Finding:
     sandbox = choose_sandbox(loaded.config.sandbox, environ=loaded.environ, home=home())
     found = f"{sandbox.name}: {sandbox.promises}"
-    if sandbox.confines:
-        return Finding("fine", "sandbox", found)
-    return Finding(
-        "improvable", "sandbox", found, "Install bubblewrap (bwrap); until then you are asked about commands."
-    )
+    return Finding("improvable" if sandbox.advice else "fine", "sandbox", found, sandbox.advice)
 
 
 def _program(name: str, advice: str) -> Finding:

@@ -128,6 +128,14 @@ class SandboxConformance:
         assert (machine.workspace / "README").read_text() == "read me\nb\n"
         assert not (machine.workspace / "src/main.py").exists()
 
+    def test_files_next_to_the_repositorys_data_can_be_made_renamed_and_deleted(self, machine: Machine) -> None:
+        said = machine.shell("sed -i s/me/us/ README && echo a > new && mv src moved && rm -r moved && mkdir build")
+        assert said == ""
+        assert (machine.workspace / "README").read_text() == "read us\n"
+        assert sorted(path.name for path in machine.workspace.iterdir()) == [
+            *(".git", "README", "build", "denizen.toml", "new")
+        ]
+
     def test_all_of_a_workspace_without_repository_can_be_changed(self, machine: Machine) -> None:
         folder = machine.user / "notes"
         folder.mkdir()
@@ -277,6 +285,11 @@ class SandboxConformance:
         machine.shell(f"unshare -Urm sh -c 'umount -l /tmp; umount -l {machine.user}; echo x > {machine.outside}/new'")
         assert not (machine.workspace / ".git/new").exists()
         assert not (machine.outside / "new").exists()
+
+    def test_no_system_v_memory_outlives_a_command(self, machine: Machine) -> None:
+        key = str(int.from_bytes(os.urandom(3)) + 1)
+        machine.python(f"import ctypes; ctypes.CDLL(None).shmget({key}, 4096, 0o1600)")
+        assert key not in Path("/proc/sysvipc/shm").read_text().split()
 
     def test_no_process_stays_behind(self, machine: Machine) -> None:
         pipe = machine.workspace / "src/held"

@@ -31,6 +31,7 @@ def bash_tool(
     A command that asks for `unsandboxed` runs in `outside`, where there is such: whether it may is the policy's to say.
     """
     shell = shutil.which("bash") or "sh"
+    noticed: set[tuple[str, str]] = set()
 
     @tool(traits=Traits.EXECUTES, shell_names=("run",))
     async def bash(command: str, turn: ToolContext, timeout: _Seconds = 120, unsandboxed: bool = False) -> ToolResult:
@@ -44,6 +45,10 @@ def bash_tool(
         place = outside if unsandboxed and outside else sandbox
         wrapped = place.wrap([shell, "-c", "--", command], workspace=turn.workspace, network=network)
         kept, lines = Kept(most), Lines(turn.emit, _MOST_SHOWN)
+        notice = f"[{wrapped.notice}]\n" if (turn.session_key, wrapped.notice) not in noticed and wrapped.notice else ""
+        if notice:
+            noticed.add((turn.session_key, wrapped.notice))
+            turn.emit(notice)
 
         def take(data: bytes) -> None:
             kept.add(data)
@@ -56,7 +61,7 @@ def bash_tool(
         if status and place.confines and any(sign in text for sign in _REFUSALS):
             notes.append("[the sandbox may have refused something; what needs to be done outside can be `unsandboxed`]")
         content = "\n".join([*([text.removesuffix("\n")] if text else []), *notes])
-        return ToolResult("", "", [Text(content)], is_error=status != 0, details={"exit_code": status})
+        return ToolResult("", "", [Text(notice + content)], is_error=status != 0, details={"exit_code": status})
 
     confinement = f" {sandbox.promises} The network is {'on' if network else 'off'}." if sandbox.confines else ""
     description = f"{bash.schema.description}{confinement}"

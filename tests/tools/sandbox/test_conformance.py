@@ -8,7 +8,7 @@ import pytest
 
 from denizen.config.settings import SandboxSettings
 from denizen.testing.conformance_sandbox import Machine, NewSandbox, SandboxConformance
-from denizen.tools.sandbox import Bubblewrap, Landlock
+from denizen.tools.sandbox import Bubblewrap, Landlock, LandlockAlone
 from denizen.tools.sandbox.launch import abi
 
 
@@ -33,3 +33,20 @@ class TestLandlock(SandboxConformance):
         environ = {"HOME": str(Path(os.__file__).parent), "PATH": os.environ["PATH"]}
         hidden = dataclasses.replace(machine, sandbox=Landlock(SandboxSettings(toolchains=[]), environ, tmp_path))
         assert hidden.shell(f"echo ran; cat {os.__file__} 2>/dev/null") == "ran\n"
+
+
+class TestLandlockWithoutNamespaces(TestLandlock):
+    @pytest.fixture
+    def new_sandbox(self) -> NewSandbox:
+        return LandlockAlone
+
+    def test_files_next_to_the_repositorys_data_can_be_made_renamed_and_deleted(self, machine: Machine) -> None:
+        said = machine.shell("echo x > new; rm README; mv src gone; echo x > README; echo x > src/new; mv README src/")
+        assert said.count("Permission denied") == 4
+        assert sorted(path.name for path in machine.workspace.iterdir()) == [".git", "README", "denizen.toml", "src"]
+        assert (machine.workspace / "README").read_text() == "x\n"
+        assert (machine.workspace / "src/new").read_text() == "x\n"
+        assert "none made, renamed or deleted" in machine.sandbox.promises
+        notice = machine.sandbox.wrap(["true"], workspace=machine.workspace).notice
+        assert "Commands can't make, rename or delete files in the workspace's root" in notice
+        assert "install bubblewrap" in notice

@@ -9,18 +9,23 @@ from denizen.config.settings import SandboxSettings
 from denizen.errors import DenizenError
 from denizen.ports import Sandbox
 from denizen.tools.sandbox.bwrap import Bubblewrap
-from denizen.tools.sandbox.landlock import Landlock
+from denizen.tools.sandbox.landlock import Landlock, LandlockAlone
 from denizen.tools.sandbox.unconfined import Unconfined
 
-__all__ = ["Bubblewrap", "Landlock", "Unconfined", "choose_sandbox", "problem_with"]
+__all__ = ["Bubblewrap", "Landlock", "LandlockAlone", "Unconfined", "choose_sandbox", "problem_with"]
 
 _PATIENCE = 10.0
 """Seconds that a sandbox may take to show that it works."""
 
 
-def choose_sandbox(settings: SandboxSettings, environ: Mapping[str, str], home: Path) -> Sandbox:
-    """Bubblewrap where it works, else Landlock, else none; `home` is Denizen's own, which commands never see."""
-    for kind in (Bubblewrap, Landlock):
+def choose_sandbox(
+    settings: SandboxSettings, environ: Mapping[str, str], home: Path
+) -> Bubblewrap | Landlock | Unconfined:
+    """Bubblewrap where it works, else Landlock with namespaces or alone, else none.
+
+    `home` is Denizen's own, which commands never see.
+    """
+    for kind in (Bubblewrap, Landlock, LandlockAlone):
         sandbox = kind(settings, environ, home)
         if not problem_with(sandbox):
             return sandbox

@@ -31,6 +31,7 @@ class Bubblewrap:
         "the configuration allows it; what they leave in the background ends with them."
     )
     confines = True
+    advice = ""
 
     def __init__(self, settings: SandboxSettings, environ: Mapping[str, str], home: Path) -> None:
         self._settings = settings

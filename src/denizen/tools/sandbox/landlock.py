@@ -13,21 +13,26 @@ from denizen.tools.sandbox.supervised import supervised
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 
 
+_WRITABLE = "Commands can write only in the workspace, but for .git and Denizen's configuration there, and in $TMPDIR; "
+_THE_REST = (
+    "of the home they read nothing but toolchains; sockets are refused unless the configuration allows the network; "
+    "what they leave in the background ends with them. Permissions and times of other files can still be changed, and "
+    "before Linux 6.12 other processes be ended."
+)
+
+
 class Landlock:
     """Only the workspace and a private folder can be written; nothing of the home is read, and no socket opened.
 
-    `home` is Denizen's own, which commands never see.
+    In a mount namespace of its own, where what is protected in the workspace is read-only. `home` is Denizen's own,
+    which commands never see.
     """
 
     name = "Landlock"
-    promises = (
-        "Commands can write only in the workspace, but for .git and Denizen's configuration there, and in $TMPDIR; "
-        "beside those two nothing can be added or removed, only in the folders next to them; of the home they read "
-        "nothing but toolchains; sockets are refused unless the configuration allows the network; what they leave in "
-        "the background ends with them. Permissions and times of other files can still be changed, and before Linux "
-        "6.12 other processes be ended."
-    )
+    promises = _WRITABLE + _THE_REST
     confines = True
+    advice = ""
+    namespaces = True
 
     def __init__(self, settings: SandboxSettings, environ: Mapping[str, str], home: Path) -> None:
         self._settings = settings
@@ -37,8 +42,12 @@ class Landlock:
     def wrap(self, argv: Sequence[str], *, workspace: Path, network: bool = False) -> Sandboxed:
         """The confined command. Raises ToolRefused for a workspace that can't be set apart from the home."""
         places = layout(workspace, self._settings, self._environ, self._home, network=network)
-        options = [*_grants(places), *self._links(places), *(["--network"] if network else [])]
-        return Sandboxed(supervised(argv, options), scrubbed(self._environ, self._settings.environment))
+        options = [*_grants(places, protected=() if self.namespaces else places.protected), *self._links(places)]
+        options += ["--network"] if network else []
+        if self.namespaces:
+            options += ["--namespaces", *(word for place in places.protected for word in ("--protect", str(place)))]
+        environ = scrubbed(self._environ, self._settings.environment)
+        return Sandboxed(supervised(argv, options), environ, notice=self.advice)
 
     def _links(self, places: Layout) -> Iterator[str]:
         """What stands in the command's own home for what is shown of the real one."""
@@ -48,13 +57,32 @@ class Landlock:
                 yield from ("--link", str(place.relative_to(user)), str(place.resolve()))
 
 
-def _grants(places: Layout) -> Iterator[str]:
+class LandlockAlone(Landlock):
+    """Without namespaces, where the kernel or a container refuses them.
+
+    Landlock grants whole folders: in one that holds something protected, nothing can be made, renamed or deleted.
+    """
+
+    name = "Landlock without namespaces"
+    promises = (
+        f"{_WRITABLE}in the folders that hold those two, such as the workspace's root, files can be changed but none "
+        f"made, renamed or deleted; {_THE_REST}"
+    )
+    advice = (
+        "Commands can't make, rename or delete files in the workspace's root, so `sed -i` and many builds fail there: "
+        "install bubblewrap (bwrap) and allow user namespaces (often kernel.apparmor_restrict_unprivileged_userns or "
+        "user.max_user_namespaces; in a container, its security profile)."
+    )
+    namespaces = False
+
+
+def _grants(places: Layout, *, protected: Sequence[Path]) -> Iterator[str]:
     unseen = (*places.hidden, *places.secret)
     yield from _grant("--read", Path("/"), (*unseen, Path("/dev")))
     for place in places.shown:
         yield from _grant("--read", place.resolve(), unseen)
     yield from _grant("--read", places.workspace, unseen)
-    yield from _grant("--write", places.workspace, (*unseen, *places.protected))
+    yield from _grant("--write", places.workspace, (*unseen, *protected))
     for device in _DEVICES:
         yield from _grant("--write", Path(device), ())
 

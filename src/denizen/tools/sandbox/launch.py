@@ -2,12 +2,16 @@
 
 A program of its own, of the standard library alone so that it starts quickly:
 
-    python -I -S launch.py [--read PATH | --write PATH [--except PATH…]]… [--link NAME TARGET]… [--network] -- COMMAND…
+    python -I -S launch.py [--read PATH | --write PATH [--except PATH…]]… [--link NAME TARGET]… [--network]
+                           [--namespaces] [--protect PATH]… -- COMMAND…
 
 With grants, the command gets a home and a folder for temporary files of its own; links in that home stand for what of
-the real one it may read. It adopts every orphan of the command (PR_SET_CHILD_SUBREAPER), so none escapes by leaving its
-group, its session or its parent, and ends them when the command is over, on SIGTERM, and when its own parent dies. Its
-exit status is the command's, 128 + n after signal n, 126 where the command couldn't be confined or run.
+the real one it may read. With `--namespaces`, it has mounts and System V memory of its own, and what is protected is
+read-only in whatever it may write; without, System V memory is refused to a confined command.
+
+The launcher adopts every orphan of the command (PR_SET_CHILD_SUBREAPER), so none escapes by leaving its group, its
+session or its parent, and ends them when the command is over, on SIGTERM, and when its own parent dies. Its exit status
+is the command's, 128 + n after signal n, 126 where the command couldn't be confined or run.
 """
 
 # pathlib takes its time to import
@@ -41,6 +45,12 @@ NUMBER, ARCHITECTURE, FIRST_ARGUMENT = 0, 4, 16
 ALLOWED, KILLED, REFUSED = 0x7FFF0000, 0x80000000, 0x00050000
 AF_INET, AF_INET6, AF_NETLINK = 2, 10, 16
 
+# by architecture: the system calls shmget, msgget, semget
+SYSTEM_V = {"x86_64": (29, 68, 64), "aarch64": (194, 186, 190)}
+CLONE_NEWNS, CLONE_NEWIPC, CLONE_NEWUSER = 0x00020000, 0x08000000, 0x10000000
+MS_BIND, MS_REC, MS_PRIVATE = 1 << 12, 1 << 14, 1 << 18
+MOUNT_SETATTR, AT_FDCWD, AT_RECURSIVE, MOUNT_ATTR_RDONLY = 442, -100, 0x8000, 1
+
 libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -52,17 +62,26 @@ class Grant(NamedTuple):
     without: list[str]
 
 
+class Options(NamedTuple):
+    """How the command is confined; `protected` is None without namespaces."""
+
+    grants: list[Grant]
+    links: list[tuple[str, str]]
+    network: bool
+    protected: list[str] | None
+
+
 def main(argv: Sequence[str]) -> int:
     """Run the command to its end; its exit status."""
-    grants, links, network, command = _read(argv[1:])
+    options, command = _read(argv[1:])
     libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, _stop)
-    with _scratch(links) if grants else contextlib.nullcontext("") as scratch:
+    with _scratch(options.links) if options.grants else contextlib.nullcontext("") as scratch:
         child = os.fork()
         if child == 0:
-            _become(command, grants, scratch, network=network)
+            _become(command, options, scratch)
         try:
             return _exit_status(child)
         finally:
@@ -70,9 +89,10 @@ def main(argv: Sequence[str]) -> int:
             _end_all()
 
 
-def _read(words: Sequence[str]) -> tuple[list[Grant], list[tuple[str, str]], bool, list[str]]:
+def _read(words: Sequence[str]) -> tuple[Options, list[str]]:
     grants: list[Grant] = []
     links: list[tuple[str, str]] = []
+    protected: list[str] | None = None
     rest, network = iter(words), False
     for word in rest:
         match word:
@@ -84,9 +104,13 @@ def _read(words: Sequence[str]) -> tuple[list[Grant], list[tuple[str, str]], boo
                 links.append((next(rest), next(rest)))
             case "--network":
                 network = True
+            case "--namespaces":
+                protected = []
+            case "--protect":
+                protected = [*(protected or []), next(rest)]
             case _:
                 break
-    return grants, links, network, list(rest)
+    return Options(grants, links, network, protected), list(rest)
 
 
 def abi() -> int:
@@ -141,36 +165,66 @@ def _scratch(links: Sequence[tuple[str, str]]) -> Generator[str]:
         shutil.rmtree(folder, ignore_errors=True)  # the command may have made it impossible
 
 
-def _become(command: list[str], grants: Sequence[Grant], scratch: str, *, network: bool) -> NoReturn:
+def _become(command: list[str], options: Options, scratch: str) -> NoReturn:
     try:
         libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)
-        if grants:
+        if options.grants:
             os.environ["HOME"] = scratch
             os.environ["TMPDIR"] = f"{scratch}/tmp"  # noqa: S108
-            _confine([*grants, Grant("--write", scratch, [])], network=network)
+            if options.protected is not None:
+                _enter_namespaces()
+                for place in options.protected:
+                    _make_read_only(place)
+            _confine(options, scratch)
         os.execvp(command[0], command)  # noqa: S606
     except BaseException as error:  # noqa: BLE001 (nothing of the copied process may run on)
         os.write(2, f"{command[0] if command else 'the command'} can't be run: {error}\n".encode(errors="replace"))
     os._exit(126)
 
 
-def _confine(grants: Sequence[Grant], *, network: bool) -> None:
+def _enter_namespaces() -> None:
+    """Mounts and System V memory of its own: as root at once, else as the root of a user namespace."""
+    user, group = os.geteuid(), os.getegid()
+    if libc.unshare(CLONE_NEWNS | CLONE_NEWIPC):
+        if libc.unshare(CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUSER):
+            raise OSError(ctypes.get_errno(), "the kernel refuses namespaces")
+        for name, text in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
+            with open(f"/proc/self/{name}", "w") as file:
+                file.write(text)
+    _mount(None, "/", MS_REC | MS_PRIVATE)
+
+
+def _make_read_only(path: str) -> None:
+    """By a mount over itself, which also can't be renamed or removed."""
+    _mount(path, path, MS_BIND | MS_REC)
+    attributes = struct.pack("QQQQ", MOUNT_ATTR_RDONLY, 0, 0, 0)
+    place, flags = os.fsencode(path), ctypes.c_uint(AT_RECURSIVE)
+    _called(MOUNT_SETATTR, ctypes.c_int(AT_FDCWD), place, flags, attributes, ctypes.c_size_t(len(attributes)))
+
+
+def _mount(source: str | None, target: str, flags: int) -> None:
+    if libc.mount(os.fsencode(source) if source else None, os.fsencode(target), None, ctypes.c_ulong(flags), None):
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code), target)
+
+
+def _confine(options: Options, scratch: str) -> None:
     version = abi()
     if version < LEAST_ABI:
         raise OSError(errno.ENOSYS, f"the kernel's Landlock is too old (ABI {version})")
     handled = ALL if version >= 5 else ALL & ~DEVICE_CONTROL
     attributes = struct.pack("QQQ", handled, 0, SCOPES if version >= 6 else 0)
     rules = _called(CREATE_RULESET, attributes, ctypes.c_size_t(len(attributes)), ctypes.c_uint32(0))
-    for grant in grants:
+    for grant in (*options.grants, Grant("--write", scratch, [])):
         for place in _beneath(grant.path, grant.without):
             _add(rules, place, READ if grant.access == "--read" else handled)
     _drop_capabilities()
     if libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
         raise OSError(ctypes.get_errno(), "no_new_privs was refused")
     _called(RESTRICT_SELF, rules, ctypes.c_uint32(0))
-    _filter_calls([AF_INET, AF_INET6, AF_NETLINK] if network else [])
+    _filter_calls([AF_INET, AF_INET6, AF_NETLINK] if options.network else [], own_memory=options.protected is not None)
 
 
 def _beneath(path: str, without: Sequence[str]) -> Iterator[str]:
@@ -209,14 +263,15 @@ class _Program(ctypes.Structure):
     _fields_ = [("length", ctypes.c_ushort), ("filter", ctypes.c_char_p)]
 
 
-def _filter_calls(families: Sequence[int]) -> None:
-    """Refuse sockets but of those families, the kernel's key rings, and ways around this."""
-    architecture, socket, *keys = CALLS[os.uname().machine]
+def _filter_calls(families: Sequence[int], *, own_memory: bool) -> None:
+    """Refuse sockets but of those families, key rings, ways around this; System V memory unless it is its own."""
+    architecture, socket, *refused = CALLS[os.uname().machine]
+    refused += [] if own_memory else SYSTEM_V[os.uname().machine]
     steps = [
         *((LOAD, 0, 0, ARCHITECTURE), (EQUAL, 1, 0, architecture), (RETURN, 0, 0, KILLED), (LOAD, 0, 0, NUMBER)),
         *((AT_LEAST, 0, 1, 1 << 30), (RETURN, 0, 0, REFUSED | errno.ENOSYS)),  # the x32 variants of calls
     ]
-    for call in (IO_URING_SETUP, *keys):
+    for call in (IO_URING_SETUP, *refused):
         steps += [(EQUAL, 0, 1, call), (RETURN, 0, 0, REFUSED | errno.EPERM)]
     steps += [(EQUAL, 1, 0, socket), (RETURN, 0, 0, ALLOWED), (LOAD, 0, 0, FIRST_ARGUMENT)]
     for family in families:

@@ -15,6 +15,7 @@ class Unconfined:
     name = "none"
     promises = "Nothing is confined: commands run with all of the user's rights, but without keys in their environment."
     confines = False
+    advice = "Install bubblewrap (bwrap); until then you are asked about commands."
 
     def __init__(self, settings: SandboxSettings, environ: Mapping[str, str]) -> None:
         self._settings = settings
