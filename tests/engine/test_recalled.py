@@ -65,7 +65,7 @@ async def test_no_secret_of_the_environment_is_remembered(agent_of: MakeAgent, t
     kept = {"text": "The key is canary-4711-canary", "context": "canary-4711-canary"}
     agent = agent_of(call(("remember", kept)), say("Done."), environ={"SHOP_API_KEY": "canary-4711-canary"})
     await run_agent("Remember the key", agent=agent)
-    assert [fact.text for fact in await agent.memory.recall("key")] == ["The key is [redacted]"]
+    assert [fact.text for fact in await agent.memory.recall("key")] == ["The key is [redacted:SHOP_API_KEY]"]
     files = [file for file in tmp_path.rglob("*") if file.is_file()]
     assert {"memory.db", "MEMORY.md"} <= {file.name for file in files}
     assert not [file for file in files if b"canary-4711" in file.read_bytes()]

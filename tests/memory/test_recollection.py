@@ -95,12 +95,12 @@ async def test_what_is_no_fact_is_refused(memory: Recollection, text: str, why: 
 
 
 async def test_secrets_never_reach_the_disk(memory_of: Open, tmp_path: Path) -> None:
-    memory = memory_of(redact=Redactor(["hunter2-hunter2"]).text, with_notes=True)
+    memory = memory_of(redact=Redactor({"KEY": "hunter2-hunter2"}).text, with_notes=True)
     await memory.remember("The password is hunter2-hunter2", context="hunter2-hunter2")
     files = [file for file in tmp_path.rglob("*") if file.is_file()]
     assert len(files) >= 2
     assert not [file for file in files if b"hunter2-hunter2" in file.read_bytes()]
-    assert await recalled(memory, "password") == ["The password is [redacted]"]
+    assert await recalled(memory, "password") == ["The password is [redacted:KEY]"]
 
 
 async def test_a_damaged_file_is_told(memory: Recollection, tmp_path: Path) -> None:

@@ -49,11 +49,11 @@ def with_secret(secret: str) -> list[AnyEntry]:
 
 
 async def test_planted_secret_is_in_no_entry_on_disk_or_in_memory(tmp_path: Path) -> None:
-    store = JsonlStore(tmp_path, clock=SystemClock(), redactor=Redactor([CANARY]))
+    store = JsonlStore(tmp_path, clock=SystemClock(), redactor=Redactor({"KEY": CANARY}))
     async with opened(store) as session:
         for entry in with_secret(CANARY):
             await session.append(entry)
-        assert content(session.entries) == with_secret("[redacted]")
+        assert content(session.entries) == with_secret("[redacted:KEY]")
         assert [*await store.read("work")] == [*session.entries]
     data = store.path("work").read_bytes()
     assert b"canary" not in data
@@ -61,7 +61,7 @@ async def test_planted_secret_is_in_no_entry_on_disk_or_in_memory(tmp_path: Path
 
 
 async def test_secret_in_what_only_prints_as_text_is_redacted(tmp_path: Path) -> None:
-    store = JsonlStore(tmp_path, clock=SystemClock(), redactor=Redactor(["canary-1234"]))
+    store = JsonlStore(tmp_path, clock=SystemClock(), redactor=Redactor({"KEY": "canary-1234"}))
     async with opened(store) as session:
         details = {"file": Path("/x/canary-1234")}
         await session.append(ToolEntry(message=ToolResult("c1", "ls", [Text("x")], details=details)))
@@ -71,16 +71,16 @@ async def test_secret_in_what_only_prints_as_text_is_redacted(tmp_path: Path) ->
 async def test_fork_redacts_what_became_a_secret_later(tmp_path: Path) -> None:
     async with opened(JsonlStore(tmp_path, clock=SystemClock())) as session:
         await session.append(NoteEntry(text="canary-1234"))
-    store = JsonlStore(tmp_path, clock=SystemClock(), redactor=Redactor(["canary-1234"]))
+    store = JsonlStore(tmp_path, clock=SystemClock(), redactor=Redactor({"KEY": "canary-1234"}))
     await store.fork("work", "other")
-    assert content(await store.read("other")) == [NoteEntry(text="[redacted]")]
+    assert content(await store.read("other")) == [NoteEntry(text="[redacted:KEY]")]
 
 
 @pytest.mark.parametrize(
     "secret", ["answered", "tool_calls", "assistant", '"type":"', "message", '{"type":"user"', "iVBORw0K"]
 )
 async def test_secret_that_looks_like_the_format_breaks_no_line(tmp_path: Path, secret: str) -> None:
-    store = JsonlStore(tmp_path, clock=SystemClock(), redactor=Redactor([secret]))
+    store = JsonlStore(tmp_path, clock=SystemClock(), redactor=Redactor({"KEY": secret}))
     async with opened(store) as session:
         for entry in [*ONE_OF_EACH, EndEntry(stop_reason="answered", error=f"it was {secret}")]:
             await session.append(entry)
@@ -90,14 +90,16 @@ async def test_secret_that_looks_like_the_format_breaks_no_line(tmp_path: Path, 
     last = content(session.entries)[-1]
     assert isinstance(last, EndEntry)
     assert last.stop_reason == "answered"
-    assert last.error == ("it was [redacted]" if len(secret) >= 8 else f"it was {secret}")
+    assert last.error == ("it was [redacted:KEY]" if len(secret) >= 8 else f"it was {secret}")
 
 
 @given(secret=st.text(min_size=8), text=st.text())
 async def test_any_secret_leaves_lines_that_load(
     tmp_path_factory: pytest.TempPathFactory, secret: str, text: str
 ) -> None:
-    store = JsonlStore(tmp_path_factory.mktemp("s"), clock=SystemClock(), redactor=Redactor([secret]), sync=False)
+    store = JsonlStore(
+        tmp_path_factory.mktemp("s"), clock=SystemClock(), redactor=Redactor({"KEY": secret}), sync=False
+    )
     async with opened(store) as session:
         await session.append(NoteEntry(text=text + secret + text))
         assert [*await store.read("work")] == [*session.entries]

@@ -64,7 +64,7 @@ def _findings() -> Iterator[Finding]:
         loaded = load()
     except ConfigError as error:
         yield Finding("broken", "configuration", str(error), "Mend the file; `denizen config check` reads it again.")
-        loaded = Loaded(located(Config(), environ=os.environ, cwd=Path.cwd()), os.environ, frozenset(), (), ())
+        loaded = Loaded(located(Config(), environ=os.environ, cwd=Path.cwd()), os.environ, {}, (), ())
     else:
         yield from _configuration(loaded)
     yield from model_findings(loaded)

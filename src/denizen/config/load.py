@@ -40,7 +40,7 @@ class Loaded:
 
     config: Config
     environ: Mapping[str, str]
-    secrets: frozenset[str]
+    secrets: Mapping[str, str]
     sources: tuple[Path, ...]
     notices: tuple[str, ...]
 

@@ -6,57 +6,69 @@ import logging
 import re
 import typing
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Literal
 from urllib.parse import quote
 
 import msgspec
 
-MARK = "[redacted]"
-"""What stands in a secret's place."""
+MARK = re.compile(r"\[redacted:[^\[\]\n]{1,200}\]")
+"""What is put in a secret's place: it names the secret, so that it can be put back."""
 SHORTEST = 8
 """Characters of the shortest secret that is looked for: replacing a shorter one would destroy ordinary text."""
 
-_NAMED_SECRET = re.compile(r"(?i)KEY(?!BOARD)|TOKEN(?!IZER)|SECRET|PASSW|PASSPHRASE|CREDENTIAL|_PAT$")
+_SECRET_WORDS = frozenset(
+    {
+        *("KEY", "KEYS", "APIKEY", "ACCESSKEY", "SECRETKEY", "PRIVATEKEY", "SECRET", "SECRETS", "PAT"),
+        *("TOKEN", "TOKENS", "APITOKEN", "ACCESSTOKEN", "AUTHTOKEN", "CREDENTIAL", "CREDENTIALS"),
+        *("PASSWORD", "PASSWORDS", "PGPASSWORD", "PASSWD", "PASSPHRASE", "PASSCODE", "PASS", "PWD"),
+    }
+)
+_NAME_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _NAMED_PLACE = re.compile(r"(?i)_(FILE|PATH|DIR|HOME)$")
-_WORD = re.compile(r"[A-Za-z]{,15}")
+_PLAIN = re.compile(
+    r"""(?x)
+      (?:[a-z]{,15} | [A-Z]{,15} | [A-Z][a-z]{,14}) (?:[-_\ ] (?:[a-z]{,15} | [A-Z]{,15}))?  # a word or two
+    | [-+]?[\d.,_]+                                       # a number
+    | [A-Za-z][A-Za-z\d+.-]*://[^\s@?]*                   # an address without a password or a query
+    | (?:~|\.{1,2})(?:/[\w.@+\ -]+)*/?                    # a path
+    | /[A-Za-z][a-z]*(?:/[\w.@+\ -]+)*/?
+    | [\w.-]+(?:/[\w.-]+)+\.[a-z]{2,5}
+    """
+)
 _PERCENT = re.compile("%[0-9A-F]{2}")
 _URL_PASSWORD = re.compile(r"://[^/\s:@]*:([^/\s@]+)@")
 
 
 class Redactor:
-    """Replaces secrets by `[redacted]`, also where they are escaped for JSON or a URL.
+    """Replaces secrets by marks that name them, `[redacted:NAME]`, also where they are escaped for JSON or a URL.
 
-    Of a secret of several lines each line is one, too. Those shorter than 8 characters are ignored.
+    Each line of a secret is one, too: `[redacted:NAME#2]`. Those shorter than 8 characters are ignored.
     """
 
-    def __init__(self, secrets: Iterable[str] = ()) -> None:
-        forms = {form for secret in secrets for form in _forms(secret.strip())}
-        self._forms = _longest_first(forms)
-        self._pattern = re.compile("|".join(map(re.escape, self._forms)))
-        self._bytes = [form.encode() for form in _longest_first(forms | {_escaped(form) for form in forms})]
-        self._bytes_pattern = re.compile(b"|".join(map(re.escape, self._bytes)))
-        self._ends = _Ends(self._pattern, self._forms)
+    def __init__(self, secrets: Mapping[str, str] | None = None) -> None:
+        self._marks = _marks(secrets or {})
+        self._secrets = {mark: form for form, mark in self._marks.items()}
+        forms = self._marks.keys()
+        self._bytes = [form.encode() for form in _longest_first({*forms, *map(_escaped, forms)})]
+        self._ends = _Ends(self._marks)
 
     @classmethod
-    def from_environ(cls, environ: Mapping[str, str], extra: Iterable[str] = ()) -> "Redactor":
-        """Takes for secrets: `extra`, the values of variables named like one (`…KEY…`, `…TOKEN…`, `…SECRET…`,
-        `…PASSWORD…`, …), and the passwords in any variable that is a URL.
+    def from_environ(cls, environ: Mapping[str, str], extra: Mapping[str, str] | None = None) -> "Redactor":
+        """Takes for secrets: `extra`, the values of variables named like one, and the passwords in any that is a URL.
 
-        What was found by its variable's name but is a short word (POSTGRES_PASSWORD=postgres) is ignored.
+        `extra` are named values, too. What isn't like a secret, such as POSTGRES_PASSWORD=postgres, is ignored.
         """
-        return cls([*extra, *_secrets_of(environ)])
+        named = {name: value for name, value in environ.items() if is_secret(name, value)}
+        named |= {name: value for name, value in (extra or {}).items() if not _PLAIN.fullmatch(value)}
+        return cls(named | _passwords(environ))
 
     def text(self, text: str) -> str:
         """The text without secrets; the very same object where there are none."""
-        return self._pattern.sub(MARK, text) if any(form in text for form in self._forms) else text
-
-    def data(self, data: bytes) -> bytes:
-        """Bytes of UTF-8 text or JSON without secrets; the very same object where there are none."""
-        return self._bytes_pattern.sub(MARK.encode(), data) if self.found_in(data) else data
+        return self._ends.redact(text) if any(form in text for form in self._marks) else text
 
     def found_in(self, data: bytes) -> bool:
-        """Whether a secret stands in these bytes."""
+        """Whether a secret is in these bytes of UTF-8 text or JSON."""
         for form in self._bytes:  # noqa: SIM110 - any() costs three times as much, for every line that is written
             if data.find(form) >= 0:  # `in` also takes a number, and makes a TypeError first where it gets none
                 return True
@@ -64,22 +76,48 @@ class Redactor:
 
     def value(self, value: Any) -> Any:
         """Any nesting of dicts, lists, tuples and structs without secrets in its strings; the same where none are."""
-        return map_text(value, self.text) if self._forms else value
+        return map_text(value, self.text) if self._marks else value
+
+    def secret(self, mark: str) -> str:
+        """What the mark was put in the place of; empty: no secret that is known here."""
+        return self._secrets.get(mark, "")
+
+    def put_back(self, value: Any, marks: Collection[str]) -> Any:
+        """The value with these marks replaced by their secrets."""
+        return map_text(value, lambda text: MARK.sub(lambda mark: self._put_back(mark[0], marks), text))
+
+    def _put_back(self, mark: str, marks: Collection[str]) -> str:
+        return self._secrets[mark] if mark in marks else mark
 
     def stream(self) -> "RedactedStream":
         """For text that comes in pieces."""
         return RedactedStream(self._ends)
 
 
+def is_secret(name: str, value: str) -> bool:
+    """Whether a variable is named like a secret (by whole words: not KEYCLOAK_URL), and its value can be one.
+
+    Words, numbers, paths, and addresses without credentials are none.
+    """
+    words = {word.upper() for word in _NAME_WORD.findall(name)}
+    return bool(words & _SECRET_WORDS) and not _NAMED_PLACE.search(name) and not _PLAIN.fullmatch(value.strip())
+
+
 class _Ends:
     """What all streams of a redactor share: the secrets, and where a text may end in the beginning of one."""
 
-    def __init__(self, pattern: re.Pattern[str], forms: list[str]) -> None:
-        self.pattern = pattern
+    def __init__(self, marks: Mapping[str, str]) -> None:
+        forms = _longest_first(marks)
+        self.marks = marks
+        self.pattern = re.compile("|".join(map(re.escape, forms)))
         self.forms = sorted(forms)
         self.suspects = _beginnings(forms)
         self._firsts = re.compile("[" + "".join({re.escape(form[0]) for form in forms}) + "]" if forms else "(?!)")
         self._most = max(map(len, forms), default=1) - 1
+
+    def redact(self, text: str) -> str:
+        """The text with a mark for each secret."""
+        return self.pattern.sub(lambda found: self.marks[found[0]], text)
 
     def unsure(self, text: str, start: int) -> int:
         """Where the longest end of `text` begins that is the beginning of a secret."""
@@ -109,7 +147,7 @@ class RedactedStream:
             for secret in ends.pattern.finditer(text):
                 if secret.start() >= hold:
                     break
-                shown += text[done : secret.start()] + MARK
+                shown += text[done : secret.start()] + ends.marks[secret[0]]
                 done = secret.end()
                 hold = ends.unsure(text, done)
         self._held = text[hold:]
@@ -118,7 +156,7 @@ class RedactedStream:
     def flush(self) -> str:
         """What is left when nothing more will come."""
         held, self._held = self._held, ""
-        return self._ends.pattern.sub(MARK, held) if held else held
+        return self._ends.redact(held) if held else held
 
 
 def _beginnings(forms: Iterable[str]) -> re.Pattern[str]:
@@ -188,21 +226,30 @@ def _free_fields(struct: type[msgspec.Struct]) -> tuple[str, ...]:
     return tuple(field.name for field in fields if typing.get_origin(field.type) is not Literal)
 
 
-def _secrets_of(environ: Mapping[str, str]) -> Iterator[str]:
-    for name, value in environ.items():
-        yield from _URL_PASSWORD.findall(value)
-        if _NAMED_SECRET.search(name) and not _NAMED_PLACE.search(name) and not _WORD.fullmatch(value):
-            yield value
+def _passwords(environ: Mapping[str, str]) -> dict[str, str]:
+    """The passwords in addresses, by the variables that hold them."""
+    found = {name: _URL_PASSWORD.findall(value) for name, value in environ.items()}
+    return {f"{name}.password": "\n".join(passwords) for name, passwords in found.items() if passwords}
+
+
+def _marks(secrets: Mapping[str, str]) -> dict[str, str]:
+    """What is looked for, and the mark that goes in its place; where two secrets are the same, the first one's."""
+    marks: dict[str, str] = {}
+    for name, secret in secrets.items():
+        for number, form in enumerate(dict.fromkeys(_forms(secret.strip())), 1):
+            marks.setdefault(form, f"[redacted:{name}]" if number == 1 else f"[redacted:{name}#{number}]")
+    return marks
 
 
 def _forms(secret: str) -> Iterator[str]:
-    """The secret as it is, its lines, and each of these as JSON and URLs write them."""
+    """The secret as it is, its lines, then each of these as JSON and URLs write them."""
     lines = [line.strip() for line in secret.splitlines() if not line.startswith("-----")]
-    for part in {secret, *lines}:
-        if len(part) >= SHORTEST:
-            urls = [quote(part, safe=safe, errors="replace") for safe in ("", "/")]
-            small = [_PERCENT.sub(lambda sign: sign[0].lower(), url) for url in urls]
-            yield from (part, _escaped(part), json.dumps(part)[1:-1], *urls, *small)
+    parts = [part for part in dict.fromkeys([secret, *lines]) if len(part) >= SHORTEST]
+    yield from parts
+    for part in parts:
+        urls = [quote(part, safe=safe, errors="replace") for safe in ("", "/")]
+        small = [_PERCENT.sub(lambda sign: sign[0].lower(), url) for url in urls]
+        yield from (_escaped(part), json.dumps(part)[1:-1], *urls, *small)
 
 
 def _escaped(text: str) -> str:

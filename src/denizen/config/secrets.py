@@ -12,15 +12,18 @@ from denizen.config.source import KeyPath, Source, dotted, strings
 _SECRET_HEADER = re.compile("auth|cookie|key|secret|token", re.IGNORECASE)
 
 
-def secrets_of(config: Config, dotenv: Mapping[str, str]) -> frozenset[str]:
-    """What must never be shown: the keys, what headers like `Authorization` hold, and all of the home's `.env`."""
-    found = {*dotenv.values(), config.memory.embeddings.api_key}
-    for provider in config.providers.values():
-        found.update(profile.api_key for profile in provider.auth_profiles)
-        for name, value in provider.headers.items():
+def secrets_of(config: Config, dotenv: Mapping[str, str]) -> dict[str, str]:
+    """What must never be shown, by its place: keys, headers like `Authorization`, and all of the home's `.env`."""
+    found = {f".env:{name}": value for name, value in dotenv.items()}
+    found["memory.embeddings"] = config.memory.embeddings.api_key
+    for provider, settings in config.providers.items():
+        found |= {f"{provider}.{profile.id}": profile.api_key for profile in settings.auth_profiles}
+        for name, value in settings.headers.items():
             if _SECRET_HEADER.search(name):
-                found.update((value, value.rpartition(" ")[2]))  # the token of `Bearer …` also alone
-    return frozenset(found - {""})
+                found[f"{provider}.{name}"] = (
+                    f"{value}\n{value.rpartition(' ')[2]}"  # the token of `Bearer …` also alone
+                )
+    return found
 
 
 def secret_notices(source: Source, path: Path) -> Iterator[str]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from denizen.engine.marks import with_secrets
 from denizen.engine.permit import answer_to, permit
 from denizen.engine.progress import Progress
 from denizen.engine.snapshots import keep_after, keep_before
@@ -136,7 +137,9 @@ async def _execute(turn: Turn, call: ToolCall, tool: Tool) -> ToolResult:
         await turn.append(StartedEntry(call_id=call.id, name=call.name))
     progress = Progress(turn, call)
     try:
-        result = _fit(turn, call, await tool.run(_own(call.args), _context(turn, call, tool, progress)))
+        result = _fit(
+            turn, call, await tool.run(_own(with_secrets(turn, call, tool)), _context(turn, call, tool, progress))
+        )
     except TurnOver:  # it asked the person, and nobody is there
         raise
     except asyncio.CancelledError:

@@ -3,9 +3,10 @@
 import msgspec
 
 from denizen.engine.feed import APPROVED
+from denizen.engine.marks import with_secrets
 from denizen.engine.turn import Turn, TurnOver
 from denizen.entries import AnswerEntry, ParkedEntry, StateEntry
-from denizen.errors import ConfigError
+from denizen.errors import ConfigError, ToolRefused
 from denizen.events import TurnParked
 from denizen.messages import ToolCall
 from denizen.models.parsing import INVALID_JSON
@@ -28,10 +29,14 @@ async def permit(turn: Turn, call: ToolCall) -> str:
     if INVALID_JSON in call.args:
         return f"not run: the arguments of {call.name} are not a JSON object; make the call again with one"
     decision = turn.agent.policy(turn.feed.approved).decide(call, tool, turn.account.seen)
-    if decision.verdict == "allow":
-        return ""
     if decision.verdict == "deny":
         return f"not run: {decision.reason}"
+    try:
+        with_secrets(turn, call, tool)
+    except ToolRefused as why:
+        return f"not run: {why}"
+    if decision.verdict == "allow":
+        return ""
     answer = await answer_to(turn, Ask(call.id, decision.reason, call.name, call.args))
     if not answer.allow:
         return f"not run: {_refusal(answer)}"

@@ -11,7 +11,7 @@ from denizen.config.settings import PolicySettings, Rule
 from denizen.errors import ToolRefused
 from denizen.messages import ToolCall
 from denizen.ports import Tool, Traits
-from denizen.tools.patching.read import read_patch
+from denizen.tools.patching.read import FilePatch, read_patch
 from denizen.tools.risk import exceeds, file_of, risk_of
 
 Verdict = Literal["allow", "ask", "deny"]
@@ -60,7 +60,7 @@ class Policy:
 
     def decide(self, call: ToolCall, tool: Tool, seen: Traits) -> Decision:
         """Whether the call may run in a turn that has `seen` results of those traits."""
-        if self._read_only and (not tool.traits & _HARMLESS or tool.traits & _CHANGES):
+        if self._read_only and not is_harmless(tool):
             return Decision("deny", f"This run is read-only, and {tool.name} is more than a read.")
         rule = self._deciding(self._rules, call)
         decision = _by_rule(rule, call) if rule else self._by_default(call, tool)
@@ -74,11 +74,22 @@ class Policy:
             )
         return decision
 
+    def lets_in(self, call: ToolCall, tool: Tool, mark: str) -> bool:
+        """Whether a rule lets the secret of this mark go where the call takes it.
+
+        A rule for the path does where all that the tool does is write; else it must name the secret.
+        """
+        rule = self._deciding([*self._rules, *self._approved], call)
+        if rule is None or rule.decide != "allow":
+            return False
+        only_writes = not tool.traits & ~(_HARMLESS | Traits.WRITES)
+        return mark.strip("[]") in rule.match or (only_writes and rule.match.strip("*") != "")
+
     def _was_approved(self, call: ToolCall) -> bool:
         return self._deciding(self._approved, call) is not None
 
     def _deciding(self, rules: Sequence[Rule], call: ToolCall) -> Rule | None:
-        paths = _named(call, self._workspace) if rules and self._workspace else ()
+        paths = files_of(call, self._workspace) if rules and self._workspace else ()
         return deciding_rule(_holding(rules, call), call.name, call.args, self._workspace, paths)
 
     def _by_default(self, call: ToolCall, tool: Tool) -> Decision:
@@ -114,8 +125,13 @@ def rule_for(call: ToolCall, tool: Tool) -> Rule:
     return Rule(tool=tool.name, match=pattern, decide="allow")
 
 
-def _named(call: ToolCall, workspace: Path) -> Sequence[str]:
-    """The files that a call is about and doesn't name as its `path`: those of a patch, and of symbols."""
+def is_harmless(tool: Tool) -> bool:
+    """Whether all that it does is read, or what can be done twice."""
+    return bool(tool.traits & _HARMLESS) and not tool.traits & _CHANGES
+
+
+def files_of(call: ToolCall, workspace: Path) -> Sequence[str]:
+    """The files that a call is about: its `path`, those of a patch, and of symbols."""
     args = {name: value for name, value in call.args.items() if isinstance(value, str)}
     targets = [args[name] for name in ("path", "target") if name in args]
     targets += [args["content"]] if args.get("action") == "move" and "content" in args else []
@@ -125,15 +141,20 @@ def _named(call: ToolCall, workspace: Path) -> Sequence[str]:
 
 def _patched(patch: str, workspace: Path) -> Sequence[str]:
     """The files of a patch; none of one that can't be read, and so does nothing."""
-
-    def is_there(name: str) -> bool:
-        return os.path.exists(f"{workspace}/{name}")  # noqa: PTH110 (may be no path at all)
-
     try:
         files = read_patch(patch) if patch else []
     except ToolRefused:
         return ()
-    return [file.meant(name, is_there) for file in files for name in (file.old, file.new) if name is not None]
+    return [path for file in files for path in meant_by_patch(file, workspace)]
+
+
+def meant_by_patch(file: FilePatch, workspace: Path) -> list[str]:
+    """The paths that a part of a patch is about."""
+
+    def is_there(name: str) -> bool:
+        return os.path.exists(f"{workspace}/{name}")  # noqa: PTH110 (may be no path at all)
+
+    return [file.meant(name, is_there) for name in (file.old, file.new) if name is not None]
 
 
 def _leaves_sandbox(call: ToolCall) -> bool:
