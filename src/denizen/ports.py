@@ -557,7 +557,7 @@ class Interrupt(msgspec.Struct, frozen=True):
 
 
 class Stop(msgspec.Struct, frozen=True):
-    """End the turn."""
+    """End the turn: a model call at once, a running tool as soon as it is done."""
 
 
 Control = Steer | FollowUp | Interrupt | Stop | Answer

@@ -7,11 +7,13 @@ import pytest
 from tests.engine.conftest import MakeAgent
 from tests.engine.scene import Host, call, requests_of, results, say
 
-from denizen import Agent, run_agent, stream_agent, tool
+from denizen import Agent, Config, run_agent, stream_agent, tool
+from denizen.config.settings import ProviderSettings
 from denizen.entries import AnyEntry, AssistantEntry, EndEntry
 from denizen.events import LlmEnd, LlmStart, LlmStream, RunEvent
-from denizen.messages import Text, UserMessage
+from denizen.messages import AssistantMessage, Text, UserMessage
 from denizen.ports import FollowUp, Interrupt, Steer, Stop, ToolContext, Traits
+from denizen.testing import LoopbackOpenAI, Step
 
 Entries = Callable[[Agent], Awaitable[list[AnyEntry]]]
 
@@ -68,6 +70,37 @@ async def test_a_stop_ends_the_turn_and_closes_its_calls(agent_of: MakeAgent, en
     assert result.stop_reason == "cancelled"
     assert results(result)[0].text == "not run: cancelled"
     assert isinstance((await entries_of(agent))[-1], EndEntry)
+
+
+class Stopping(Host):
+    """Stops the turn as soon as it sees an event of a kind."""
+
+    def __init__(self, kind: type[RunEvent]) -> None:
+        super().__init__()
+        self._kind = kind
+
+    def emit(self, event: RunEvent) -> None:
+        super().emit(event)
+        if isinstance(event, self._kind):
+            self.waiting.append(Stop())
+
+
+@pytest.mark.parametrize(
+    ("seen", "kept"), [(LlmStream, ["Once upon"]), (LlmStart, [])], ids=["while it streams", "before its first word"]
+)
+async def test_a_stop_ends_a_model_call_at_once(
+    agent_of: MakeAgent, loopback_openai: LoopbackOpenAI, seen: type[RunEvent], kept: list[str]
+) -> None:
+    words = b'data: {"choices": [{"index": 0, "delta": {"content": "Once upon"}}]}\n\n'
+    loopback_openai.send(*([words] if kept else []), Step.STALL)
+    config = Config(model="test:m", providers={"test": ProviderSettings(base_url=loopback_openai.base_url)})
+    agent = agent_of(config=config, model=None)
+    async with asyncio.timeout(30):
+        result = await run_agent("tell a story", agent=agent, io=Stopping(seen))
+    assert result.stop_reason == "cancelled"
+    said = [message for message in result.messages if isinstance(message, AssistantMessage)]
+    assert [(message.text, message.stop_reason) for message in said] == [(text, "aborted") for text in kept]
+    assert await asyncio.to_thread(loopback_openai.gone.wait, 30)
 
 
 async def test_cancelling_stops_a_running_tool_and_the_session_goes_on(

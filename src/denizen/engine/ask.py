@@ -1,14 +1,15 @@
 """Asking the model: the one path for streaming, retries, overflow relief and budgets."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Coroutine, Sequence
+from typing import Any
 
 import msgspec
 
 from denizen.engine.prompting import prompt_for
 from denizen.engine.showing import Showing
 from denizen.engine.tracing import UNTRACED, call_span, record_answer
-from denizen.engine.turn import Turn
+from denizen.engine.turn import Turn, TurnOver
 from denizen.entries import AssistantEntry, CompactionEntry
 from denizen.errors import ModelError
 from denizen.events import Compacted, Failed, Finished, LlmEnd, LlmStart, Retrying, TextDelta
@@ -20,6 +21,10 @@ WORTH_A_NOTICE = {
     "refusal": "The model refused to answer.",
 }
 """What the user should know of an answer's end."""
+LISTEN_EVERY = 0.1
+"""Seconds between two looks, while a model answers, at whether the person stopped the turn."""
+
+Outcome = AssistantMessage | ModelError
 
 
 async def ask_model(turn: Turn) -> AssistantMessage:
@@ -118,13 +123,13 @@ async def _shrink(turn: Turn, entry: CompactionEntry) -> None:
     await prompt_for(turn)
 
 
-async def _call(turn: Turn, request: ModelRequest, *, keep: bool = False) -> AssistantMessage | ModelError:
+async def _call(turn: Turn, request: ModelRequest, *, keep: bool = False) -> Outcome:
     """One call through fail-over; `keep` what had streamed when the turn is cancelled."""
     showing = Showing(turn)
     with call_span(turn.agent.model.name) if turn.traced else UNTRACED as span:
         try:
-            outcome = await _consume(turn, request, showing)
-        except asyncio.CancelledError:
+            outcome = await _unless_stopped(turn, _consume(turn, request, showing))
+        except (asyncio.CancelledError, TurnOver):
             if keep and showing.text:
                 await turn.append(AssistantEntry(message=AssistantMessage([Text(showing.text)], stop_reason="aborted")))
             raise
@@ -134,7 +139,20 @@ async def _call(turn: Turn, request: ModelRequest, *, keep: bool = False) -> Ass
     return outcome
 
 
-async def _consume(turn: Turn, request: ModelRequest, showing: Showing) -> AssistantMessage | ModelError:
+async def _unless_stopped(turn: Turn, answering: Coroutine[Any, Any, Outcome]) -> Outcome:
+    """What the call gives. A stop of the person ends it at once, whether it streams, thinks or waits to try again."""
+    task = asyncio.create_task(answering)
+    try:
+        while not (await asyncio.wait({task}, timeout=LISTEN_EVERY))[0]:
+            if turn.listen():
+                raise TurnOver("cancelled")
+    finally:
+        if task.cancel():
+            await asyncio.wait({task})
+    return task.result()
+
+
+async def _consume(turn: Turn, request: ModelRequest, showing: Showing) -> Outcome:
     events = turn.agent.model.stream(request)
     try:
         async for event in events:

@@ -51,6 +51,7 @@ class Turn(msgspec.Struct, eq=False):
     steers: list[str] = []
     follow_ups: list[str] = []
     interrupts: list[str] = []
+    answers: list[Answer] = []
     accept: Accept | None = None
     kept: bool = False
     told: bool = False
@@ -103,6 +104,14 @@ class Turn(msgspec.Struct, eq=False):
 
     async def hear(self) -> None:
         """Take in what the person did meanwhile; a stop ends the turn here."""
+        stopped = self.listen()
+        while self.answers:
+            await self.append(self.answered(self.answers.pop(0)))
+        if stopped:
+            raise TurnOver("cancelled")
+
+    def listen(self) -> bool:
+        """Note what the person did meanwhile; whether they stopped the turn."""
         stopped = False
         for control in self.io.controls():
             match control:
@@ -115,9 +124,8 @@ class Turn(msgspec.Struct, eq=False):
                 case Stop():
                     stopped = True
                 case Answer():
-                    await self.append(self.answered(control))
-        if stopped:
-            raise TurnOver("cancelled")
+                    self.answers.append(control)
+        return stopped
 
     async def pass_on(self, waiting: list[str]) -> bool:
         """Give the model what the person said meanwhile; whether there was anything."""
