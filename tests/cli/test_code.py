@@ -270,6 +270,33 @@ def test_a_failing_check_is_told_and_rolled_back(denizen: Run, model: Model, com
     assert git(committed, "status", "--porcelain") == ""
 
 
+@pytest.mark.parametrize("how", [[], ["--shadow"]], ids=["in place", "in a copy"])
+def test_a_check_that_failed_before_the_task_does_not_fail_it(
+    denizen: Run, model: Model, committed: Path, how: list[str]
+) -> None:
+    (committed / "Makefile").write_text("check:\n\t@echo an old failure; exit 1\n")
+    model.plays(WRITES, "Made.", "Made. The old failure has nothing to do with it.")
+    ran = denizen("code", "--yes", *how, "--validate", "auto", "Make a file")
+    assert (ran.status, ran.out) == (0, "Made. The old failure has nothing to do with it.\n"), ran.err
+    assert "an old failure" in str(model.requests[0]["messages"])
+    assert "failed in the same way before the task" in model.told(2)
+    assert "make check fails as it did before the task began" in ran.err
+    assert (committed / "made.txt").exists()
+
+
+def test_a_new_failure_of_a_check_that_failed_before_fails_the_task(
+    denizen: Run, model: Model, committed: Path
+) -> None:
+    (committed / "Makefile").write_text(
+        "check:\n\t@echo an old failure; test ! -e made.txt || echo a new one; exit 1\n"
+    )
+    model.plays(WRITES, "Made.", "Made again.")
+    ran = denizen("code", "--yes", "--validate", "auto", "--tries", "2", "--rollback", "Make a file")
+    assert ran.status == 1
+    assert "a new one" in model.told(2)
+    assert not (committed / "made.txt").exists()
+
+
 def test_shadow_edits_reach_the_project_only_if_they_pass(denizen: Run, model: Model, committed: Path) -> None:
     model.plays(WRITES, "Done.")
     job = ("--shadow", "--session", "s", "Make a file", "--validate")

@@ -156,12 +156,14 @@ def _job(wanted: Wanted, agent: Agent, role: Role | None, host: Host, left: Job)
     commits = wanted.commits or left.commits
     usual = (AUTO,) if (role and role.validates) or wanted.shadow else ()
     checks = wanted.checks or (() if left.validators else usual)
-    found = [command for check in checks for command in (validators_of(agent.workspace) if check == AUTO else [check])]
+    own = validators_of(agent.workspace) if AUTO in checks else []
+    found = [command for check in checks for command in (own if check == AUTO else [check])]
     if checks and not found:
         host.emit(Notice("No check was found in this project, so the work isn't checked. --validate CMD names one."))
     return Job(
         role=role.name if role else "",
         validators=found or left.validators,
+        own=own or left.own,
         tries=wanted.tries,
         rollback=wanted.rollback or left.rollback,
         shadow=wanted.shadow or left.shadow,
@@ -196,7 +198,7 @@ def _write_sarif(path: Path, reply: str, workspace: Path) -> None:
 
 async def _conclude(agent: Agent, session: Session, job: Job, host: Host, outcome: Outcome) -> int:
     if outcome.failed:
-        host.emit(Notice(f"Not done, as {outcome.failed.command} fails:\n{outcome.failed.output}", "error"))
+        host.emit(Notice(f"Not done, as {outcome.failed.command} fails:\n{outcome.failed.shown}", "error"))
         return STATUS["error"]
     if job.commits and outcome.done:
         return await _commit(agent, session, host, outcome, Path(job.repository))

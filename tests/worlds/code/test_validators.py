@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from denizen.ports import Sandboxed
-from denizen.worlds.code.validators import validate, validators_of
+from denizen.worlds.code.validators import Verdict, validate, validators_of
 
 
 class OpenSandbox:
@@ -73,20 +73,36 @@ def test_what_is_not_installed_is_left_out(tmp_path: Path, monkeypatch: pytest.M
     assert validators_of(tmp_path) == []
 
 
-async def test_the_first_failure_ends_them_and_says_why(tmp_path: Path) -> None:
-    commands = ["true", "echo broken; exit 3", "touch never"]
-    verdicts = await validate(commands, sandbox=OpenSandbox(), workspace=tmp_path)
-    assert [(verdict.command, verdict.passed) for verdict in verdicts] == [("true", True), (commands[1], False)]
-    assert verdicts[1].output == "broken\n[exit code 3]"
-    assert not (tmp_path / "never").exists()
+async def test_a_failure_says_why(tmp_path: Path) -> None:
+    passed = await validate("true", sandbox=OpenSandbox(), workspace=tmp_path)
+    failed = await validate("echo broken; exit 3", sandbox=OpenSandbox(), workspace=tmp_path)
+    assert (passed.passed, failed.passed) == (True, False)
+    assert failed.output == "broken\n[exit code 3]"
 
 
 async def test_one_that_takes_too_long_has_failed(tmp_path: Path) -> None:
-    (verdict,) = await validate(
-        ["read never < /dev/tty || sleep 60"], sandbox=OpenSandbox(), workspace=tmp_path, seconds=0.2
-    )
+    command = "read never < /dev/tty || sleep 60"
+    verdict = await validate(command, sandbox=OpenSandbox(), workspace=tmp_path, seconds=0.2)
     assert not verdict.passed
     assert "took longer" in verdict.output
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "same"),
+    [
+        (".F.\n1 failed, 2 passed in 0.12s", "..F..\n1 failed, 4 passed in 1,003.4s", True),
+        ("FAILED a\nFAILED b", "FAILED b", True),
+        ("FAILED a", "FAILED a\nFAILED b", False),
+        ("", "FAILED a", False),
+    ],
+)
+def test_a_failure_that_says_nothing_new_repeats_an_earlier_one(before: str, now: str, same: bool) -> None:
+    assert Verdict("pytest", passed=False, output=now).repeats(before) is same
+
+
+def test_the_model_gets_the_beginning_and_the_end_of_a_long_output() -> None:
+    shown = Verdict("make", passed=False, output="first\n" + "x" * 50_000 + "\nlast").shown
+    assert (shown[:5], shown[-4:], len(shown) < 7_000) == ("first", "last", True)
 
 
 @pytest.mark.usefixtures("programs")

@@ -4,7 +4,7 @@ import json
 import re
 import shutil
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,14 +14,17 @@ from denizen.errors import ToolRefused
 from denizen.ports import Sandbox
 from denizen.tools.programs.process import Kept, run
 
-MOST = 6_000
-"""Bytes of a failed command's output that the model gets."""
+MOST = 50_000
+"""Bytes of a command's output that are compared with what it wrote before."""
+SHOWN = 6_000
+"""Characters of a failed command's output that the model gets."""
 SECONDS = 900.0
 """How long one may take."""
 _LARGEST = 5_000_000
 """Bytes of a file that is looked into."""
 _TESTS = ("tests", "test")
 _NO_TESTS = "no test specified"
+_NUMBERS = re.compile(r"[\d.,]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,17 @@ class Verdict:
     command: str
     passed: bool
     output: str
+
+    @property
+    def shown(self) -> str:
+        """The output for the model: of a long one the beginning and the end."""
+        half = SHOWN // 2
+        long = len(self.output) > SHOWN
+        return f"{self.output[:half]}\n[…]\n{self.output[-half:]}" if long else self.output
+
+    def repeats(self, before: str) -> bool:
+        """Whether it says nothing that isn't in `before`, numbers and dots aside: times and counts may change."""
+        return {*_NUMBERS.sub("0", self.output).splitlines()} <= {*_NUMBERS.sub("0", before).splitlines()}
 
 
 def validators_of(workspace: Path) -> list[str]:
@@ -42,25 +56,19 @@ def validators_of(workspace: Path) -> list[str]:
 
 
 async def validate(
-    commands: Sequence[str], *, sandbox: Sandbox, workspace: Path, network: bool = False, seconds: float = SECONDS
-) -> Sequence[Verdict]:
-    """Run the commands in the sandbox, until one fails. What a command can't be started for counts as its failure."""
-    verdicts: list[Verdict] = []
+    command: str, *, sandbox: Sandbox, workspace: Path, network: bool = False, seconds: float = SECONDS
+) -> Verdict:
+    """Run the command in the sandbox. Where it can't be started, it has failed."""
+    kept = Kept(MOST)
     shell = shutil.which("bash") or "sh"
-    for command in commands:
-        kept = Kept(MOST)
-        wrapped = sandbox.wrap([shell, "-c", "--", command], workspace=workspace, network=network)
-        try:
-            status = await run(wrapped, workspace, seconds=seconds, take=kept.add)
-        except ToolRefused as why:
-            kept.add(str(why).encode())
-            status = 127
-        ending = f"took longer than {seconds:g} s" if status is None else f"exit code {status}"
-        text = kept.text("run it to see them")
-        verdicts.append(Verdict(command, status == 0, f"{text.strip()}\n[{ending}]".strip()))
-        if status != 0:
-            break
-    return verdicts
+    wrapped = sandbox.wrap([shell, "-c", "--", command], workspace=workspace, network=network)
+    try:
+        status = await run(wrapped, workspace, seconds=seconds, take=kept.add)
+    except ToolRefused as why:
+        kept.add(str(why).encode())
+        status = 127
+    ending = f"took longer than {seconds:g} s" if status is None else f"exit code {status}"
+    return Verdict(command, status == 0, f"{kept.text('run it to see them').strip()}\n[{ending}]".strip())
 
 
 def _found(workspace: Path) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """One task in a project: the turn, the checks that its changes must pass, and the way back where they don't."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import msgspec
@@ -10,7 +10,7 @@ from denizen.engine import Agent, run_turn
 from denizen.engine.resume import question_of
 from denizen.engine.snapshots import AFTER, BEFORE, Stretch, keep, stretch_of
 from denizen.engine.undo import take_back
-from denizen.entries import AnyEntry, EndEntry, StateEntry, ToolEntry, UserEntry
+from denizen.entries import AnyEntry, EndEntry, StateEntry, SystemEntry, ToolEntry, UserEntry
 from denizen.errors import DenizenError
 from denizen.events import Notice, RunResult
 from denizen.messages import UserMessage
@@ -20,17 +20,27 @@ from denizen.worlds.code.validators import Verdict, validate
 TASK = "task"
 """The state entry that holds what the files were when a task began, and how it is to be done."""
 
+FAILED_BEFORE = "failed before"
+"""The state entry that holds the checks that failed before a task began, and what they wrote."""
+
+FIX = "Mend the cause. Don't weaken the check."
+FIX_OR_LEAVE = (
+    "It failed in the same way before the task began. If fixing that is part of the task, do it. "
+    "Otherwise leave it, and give your answer again."
+)
 TAKEN_BACK = "The task failed, and what it changed in files was taken back."
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How a task is done, whoever goes on with it: the `validators` that must pass, how often the agent may try,
-    whether a failure takes its changes back, whether it is done in a copy (`shadow`), and whether it ends in a commit,
-    to the `repository` that the project was in at first.
+    """How a task is done, whoever goes on with it: the `validators` that must pass, those among them that are the
+    project's `own` and may fail as they did before, how often the agent may try, whether a failure takes its changes
+    back, whether it is done in a copy (`shadow`), and whether it ends in a commit, to the `repository` that the project
+    was in at first.
     """
 
     role: str = ""
     validators: list[str] = []
+    own: list[str] = []
     tries: int = 3
     rollback: bool = False
     shadow: bool = False
@@ -57,38 +67,61 @@ class Outcome:
 
 @dataclass(slots=True)
 class Checks:
-    """Runs the validators on what would be the last word of a turn; the agent gets what failed, `tries` times."""
+    """Runs the validators on what would be the last word of a turn; the agent gets what failed, `tries` times.
+
+    `before`: what the project's own checks wrote that failed before the task began. The agent hears once that they
+    still do; then that fails nothing.
+    """
 
     agent: Agent
     session: Session
     io: TurnIO
     commands: Sequence[str]
     tries: int
+    before: Mapping[str, str]
     failed: Verdict | None = field(default=None, init=False)
+    excused: set[str] = field(default_factory=set[str], init=False)
 
     async def __call__(self, reply: str) -> str:
         """What failed, for the model; empty: nothing did, or it has tried often enough."""
-        await keep(self.agent, self.session, self.io, BEFORE)
-        verdicts = await self._run()
-        await keep(self.agent, self.session, self.io, AFTER)
-        self.failed = next((_redacted(self.agent, verdict) for verdict in verdicts if not verdict.passed), None)
-        if self.failed is None:
-            self.io.emit(Notice("the checks pass"))
-            return ""
         self.tries -= 1
-        if self.tries <= 0:
+        await keep(self.agent, self.session, self.io, BEFORE)
+        self.failed = await self._failure()
+        await keep(self.agent, self.session, self.io, AFTER)
+        if self.failed is None:
+            self.io.emit(Notice("no other check fails" if self.excused else "the checks pass"))
+        if self.failed is None or self.tries <= 0:
             return ""
+        advice = FIX
+        if self._failed_before(self.failed):
+            self.excused.add(self.failed.command)
+            advice = FIX_OR_LEAVE
         self.io.emit(Notice(f"{self.failed.command} fails; the agent is told what it says", "warning"))
-        return (
-            f"The work isn't done: `{self.failed.command}` fails.\n{self.failed.output}\n"
-            "Mend the cause. Don't weaken the check."
-        )
+        return f"The work isn't done: `{self.failed.command}` fails.\n{self.failed.shown}\n{advice}"
 
-    async def _run(self) -> Sequence[Verdict]:
+    async def _failure(self) -> Verdict | None:
+        """The first check that fails and isn't excused; the others after it aren't run."""
         for command in self.commands:
-            self.io.emit(Notice(f"checking: {command}"))
-        agent, network = self.agent, self.agent.config.sandbox.network
-        return await validate(self.commands, sandbox=agent.sandbox, workspace=agent.workspace, network=network)
+            verdict = await check(self.agent, self.io, command)
+            if verdict.passed:
+                self.excused.discard(command)
+            elif self._failed_before(verdict) and (command in self.excused or self.tries <= 0):
+                self.excused.add(command)
+                self.io.emit(Notice(f"{command} fails as it did before the task began", "warning"))
+            else:
+                return verdict
+        return None
+
+    def _failed_before(self, verdict: Verdict) -> bool:
+        return verdict.command in self.before and verdict.repeats(self.before[verdict.command])
+
+
+async def check(agent: Agent, io: TurnIO, command: str) -> Verdict:
+    """Run one check of the project; what it wrote is without secrets."""
+    io.emit(Notice(f"checking: {command}"))
+    network = agent.config.sandbox.network
+    verdict = await validate(command, sandbox=agent.sandbox, workspace=agent.workspace, network=network)
+    return replace(verdict, output=agent.redact(verdict.output))
 
 
 async def work(
@@ -152,7 +185,9 @@ async def attempt(
     agent: Agent, session: Session, message: UserMessage | None, io: TurnIO, job: Job, *, stream: bool = True
 ) -> Outcome:
     """Run the turn with its checks. Raises what `run_turn` raises."""
-    checks = Checks(agent, session, io, job.validators, job.tries)
+    if message and job.own and not question_of(session.entries):
+        await _look_before(agent, session, io, job.own)
+    checks = Checks(agent, session, io, job.validators, job.tries, _failed_before(session.entries))
     result = await run_turn(agent, session, message, io, stream=stream, accept=checks if job.validators else None)
     return Outcome(result=result, failed=checks.failed)
 
@@ -169,6 +204,25 @@ async def begin(agent: Agent, session: Session, io: TurnIO, job: Job) -> None:
             raise
         io.emit(Notice(f"No checkpoint can be made, so this can't be undone: {why}", "warning"))
     await session.append(StateEntry(name=TASK, value=msgspec.to_builtins(_Task(began, job))))
+
+
+async def _look_before(agent: Agent, session: Session, io: TurnIO, commands: Sequence[str]) -> None:
+    """Keep which checks fail already, and tell the model."""
+    await keep(agent, session, io, BEFORE)
+    verdicts = [await check(agent, io, command) for command in commands]
+    await keep(agent, session, io, AFTER)
+    failed = [verdict for verdict in verdicts if not verdict.passed]
+    await session.append(StateEntry(name=FAILED_BEFORE, value={each.command: each.output for each in failed}))
+    for verdict in failed:
+        io.emit(Notice(f"{verdict.command} fails already, before the task", "warning"))
+        await session.append(SystemEntry(text=f"`{verdict.command}` fails already, before the task:\n{verdict.shown}"))
+
+
+def _failed_before(entries: Sequence[AnyEntry]) -> Mapping[str, str]:
+    """The checks that failed before the last task began, and what they wrote."""
+    _, since = _last_task(entries)
+    states = (entry for entry in since if isinstance(entry, StateEntry) and entry.name == FAILED_BEFORE)
+    return next((found for entry in states if (found := entry.read(dict[str, str]))), {})
 
 
 class _Task(msgspec.Struct, frozen=True):
@@ -214,10 +268,6 @@ async def allowed(agent: Agent, io: TurnIO, commands: Sequence[str]) -> None:
     answer = await io.ask(asked)
     if not isinstance(answer, Answer) or not answer.allow:
         raise DenizenError("The checks may not run without a sandbox, so the work can't be checked. --yes allows them.")
-
-
-def _redacted(agent: Agent, verdict: Verdict) -> Verdict:
-    return replace(verdict, output=agent.redact(verdict.output))
 
 
 async def _roll_back(agent: Agent, session: Session, io: TurnIO) -> bool:
