@@ -181,10 +181,9 @@ class ToolResult(msgspec.Struct, frozen=True, tag_field="type", tag="tool", omit
 
     @property
     def edits(self) -> list[dict[str, Any]]:
-        """What an edit did to files, as its `details` tell it: each with `path` and `diff`."""
-        details = self.details if isinstance(self.details, dict) else {}
-        files = details.get("files", [details])
-        return [file for file in files if "path" in file and "diff" in file]
+        """What it did to files, as its `details` say: each with `path`, `diff`, and the lines `added`, `removed`."""
+        files = self.details.get("files", [self.details]) if isinstance(self.details, dict) else []
+        return [file for file in files if isinstance(file, dict) and {"path", "diff", "added", "removed"} <= {*file}]
 
 
 Message = UserMessage | AssistantMessage | ToolResult

@@ -235,6 +235,39 @@ def test_the_last_plan_comes_behind_the_outputs(actions: ActionFormat) -> None:
     assert "1 old" not in memory.whole
 
 
+def edits(path: str, added: int = 1, removed: int = 0, **more: Any) -> ToolResult:
+    details = {"path": path, "diff": "…", "added": added, "removed": removed, **more}
+    return ToolResult("", "edit", [Text("Edited.")], details=details)
+
+
+@both
+def test_the_model_sees_in_one_line_what_it_has_changed_so_far(actions: ActionFormat) -> None:
+    memory = memory_of(
+        says("task"),
+        iteration(edits("a.py", 2), edits("tests/test_a.py", 9, created=True), edits("old.py", 0, 4, did="deleted")),
+        iteration(edits("a.py", 1, 1), edits("tests/test_a.py")),
+        iteration("alpha"),
+        actions=actions,
+    )
+    assert memory.texts[-1].endswith("changed: a.py (+3 −1), tests/test_a.py (new), old.py (deleted)")
+    memory.add(*iteration(words="Done."), EndEntry(stop_reason="answered"), says("next"))
+    assert "changed:" not in memory.whole
+
+
+def test_what_a_rollback_takes_back_is_not_changed_any_more() -> None:
+    kept = ToolResult("", "checkpoint", [Text("Kept.")], details={"checkpoint": "0f3c"})
+    back = ToolResult("", "rollback", [Text("Back.")], details={"rollback": "0f3c"})
+    memory = memory_of(says("task"), iteration(edits("a.py")), iteration(kept), iteration(edits("b.py")))
+    assert "changed: a.py (+1 −0), b.py (+1 −0)" in memory.whole
+    memory.add(*iteration(back))
+    assert memory.texts[-1].endswith("changed: a.py (+1 −0)")
+
+
+def test_of_many_changed_files_some_are_named() -> None:
+    memory = memory_of(says("task"), iteration(*(edits(f"{number}.py") for number in range(25))))
+    assert memory.texts[-1].endswith("19.py (+1 −0), and 5 files more")
+
+
 def test_problems_are_told_with_the_outputs() -> None:
     memory = memory_of(says("task"), iteration("alpha", words="PROBLEM"), actions=InText())
     assert memory.texts[-1] == "[1] $ read 1\nalpha\n\nwhat you wrote made no sense"

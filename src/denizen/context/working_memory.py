@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from denizen.context.changed import Changed
 from denizen.context.iteration import Iteration
 from denizen.context.said import BEGINNING_LOST, apart, headed, stamped
 from denizen.entries import (
@@ -38,7 +39,7 @@ class WorkingMemory:
     Of earlier questions the words are left, and their answers. Then comes one message of the user: the task, and behind
     it, in the order they came, what was recalled, kept and noted, and what the user said meanwhile. It only grows at
     its end, so that a provider's cache of what is before stays warm. What differs in each call comes last: the model's
-    last reply, its outputs, the plan, and the news. All of it follows from the entries alone.
+    last reply, its outputs, the plan, what edits have changed, and the news. All of it follows from the entries alone.
     """
 
     def __init__(self, actions: ActionFormat, tools: Toolset) -> None:
@@ -52,6 +53,7 @@ class WorkingMemory:
         self._shown: Iteration | None = None  # the one before it, whose outputs the model has seen
         self._news: list[_Piece] = []
         self._plan = ""
+        self._changed = Changed()
 
     def observe(self, item: AnyEntry) -> None:
         """Take in one more entry."""
@@ -78,8 +80,8 @@ class WorkingMemory:
         """All of it, anew for each call."""
         if self._opening is None:
             self._opening = UserMessage(apart([self._question or (), *(piece.parts for piece in self._memory)]))
-        plan = [[Text(f"[plan]\n{self._plan}")]] if self._plan else []
-        changing = [*plan, *(piece.parts for piece in self._news)]
+        status = [f"[plan]\n{self._plan}" if self._plan else "", self._changed.line]
+        changing = [*([Text(text)] for text in status if text), *(piece.parts for piece in self._news)]
         latest = self._last.messages(changing) if self._last else []
         opening = self._opening if latest else UserMessage(apart([self._opening.content, *changing]))
         if latest and not (self._answered or opening.content):
@@ -116,6 +118,7 @@ class WorkingMemory:
     def _take(self, result: ToolResult) -> None:
         if self._last is None or not self._last.take(result):
             return
+        self._changed.take(result)
         match result:
             case ToolResult(name="keep", details={"keep": [*numbers]}):
                 self._keep(numbers)
@@ -159,3 +162,4 @@ class WorkingMemory:
         self._news = [piece for piece in self._news if piece.stays == "call"]
         self._forget("question")
         self._question = self._last = self._shown = None
+        self._changed = Changed()

@@ -25,7 +25,7 @@ def checkpoint_tools(checkpoints: Checkpoints) -> list[Tool]:
         return result(f"Kept as {label!r}.", checkpoint=kept)
 
     @tool(traits=Traits.WRITES)
-    async def rollback(label: str) -> str:
+    async def rollback(label: str) -> ToolResult:
         """Make the files what they were at a checkpoint: what was made since goes, what was deleted comes back.
 
         Args:
@@ -37,7 +37,8 @@ def checkpoint_tools(checkpoints: Checkpoints) -> list[Tool]:
             if not snapshot:
                 raise ToolRefused(f"there is no checkpoint {label!r}: only what checkpoint kept can be returned to")
             before = await checkpoints.restore(snapshot)
-        return f"The files are as they were at {label!r}. What they were until now is kept as {before[:10]}."
+        said = f"The files are as they were at {label!r}. What they were until now is kept as {before[:10]}."
+        return result(said, rollback=snapshot)
 
     return [checkpoint, rollback]
 
