@@ -131,7 +131,8 @@ class ToolContext:
 
     `call_id` is unique to the call: an idempotency key. `restricted`: paths outside the workspace are refused, but
     reading in the folders `readable` (the skills') is not. `private` is a folder that no tool touches: the home.
-    `emit` shows a line of progress; `ask` asks the person. `entries` are the session's, up to the call's own reply.
+    `emit` shows a line of progress; `ask` asks the person. `entries` are the session's, up to the call's own reply;
+    `in_sight` are the traits of what the model sees.
     """
 
     session_key: str
@@ -146,6 +147,7 @@ class ToolContext:
     readable: Sequence[Path] = ()
     private: Path | None = None
     entries: Sequence[AnyEntry] = ()
+    in_sight: Traits = Traits.NONE
 
 
 class Tool(Protocol):
@@ -182,6 +184,12 @@ class Toolset:
         """The tool of that name."""
         return self._tools.get(name)
 
+    def traits_of(self, result: ToolResult) -> Traits:
+        """What a result holds: as its tool's traits say, and untrusted text where its `details` say so."""
+        tool = self._tools.get(result.name)
+        says_so = isinstance(result.details, dict) and result.details.get("untrusted") is True
+        return (tool.traits if tool else Traits.NONE) | (Traits.UNTRUSTED if says_so else Traits.NONE)
+
     def named(self, name: str) -> Tool | None:
         """The tool that `$(name …)` means: by its shell name first, then by its own."""
         return self._by_shell_name.get(name) or self._tools.get(name)
@@ -195,7 +203,8 @@ class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
     """Something kept beyond the session.
 
     `id` names it (`p12`: of the project, `u3`: of the user; empty: a line of the notes). `weight` (0 to 1) says how
-    much it matters, `at` when it was last said, `source` in which session, or in which file.
+    much it matters, `at` when it was last said, `source` in which session, or in which file. `untrusted`: it was kept
+    in sight of text that others wrote.
     """
 
     text: str
@@ -204,6 +213,22 @@ class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
     weight: float = 0.5
     source: str = ""
     at: datetime | None = None
+    untrusted: bool = False
+
+    @property
+    def marked(self) -> str:
+        """The text, with a word before it where it is untrusted."""
+        return f"{UNTRUSTED} {self.text}" if self.untrusted else self.text
+
+
+UNTRUSTED = "[untrusted]"
+"""What stands before a fact that was kept in sight of text that others wrote."""
+
+
+def traits_of_facts(lines: object) -> Traits:
+    """What recalled facts hold, by the lines in which the model is told of them."""
+    marked = isinstance(lines, list) and any(str(line).startswith(UNTRUSTED) for line in lines)
+    return Traits.PRIVATE | Traits.UNTRUSTED if marked else Traits.PRIVATE
 
 
 Scope = Literal["project", "user"]
@@ -214,9 +239,19 @@ class Memory(Protocol):
     """What the agent keeps beyond the session."""
 
     async def remember(
-        self, text: str, *, context: str = "", weight: float = 0.5, scope: Scope = "project", source: str = ""
+        self,
+        text: str,
+        *,
+        context: str = "",
+        weight: float = 0.5,
+        scope: Scope = "project",
+        source: str = "",
+        untrusted: bool = False,
     ) -> str:
-        """Keep a fact, once; says where it went. Raises ToolRefused, or DenizenError when the disk refuses."""
+        """Keep a fact, once; says where it went; `untrusted` stays with it.
+
+        Raises ToolRefused, or DenizenError when the disk refuses.
+        """
         ...
 
     async def recall(self, query: str, limit: int = 10) -> Sequence[Fact]:
@@ -476,6 +511,16 @@ class ContextPolicy(Protocol):
 
     async def relieve(self, view: View, level: int, ask: AskModel) -> CompactionEntry | None:
         """The entry that makes the context smaller; None: it can't. Level 1 summarises, 2 truncates, 3 keeps less."""
+        ...
+
+
+@runtime_checkable
+class TraitedContext(ContextPolicy, Protocol):
+    """A context policy that lets results go out of sight; with any other, all that a session saw stays in sight."""
+
+    @property
+    def traits(self) -> Traits:
+        """The traits of the results that the model sees."""
         ...
 
 

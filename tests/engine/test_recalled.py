@@ -54,9 +54,9 @@ async def test_a_coder_is_reminded_and_has_then_seen_private_data(agent_of: Make
     turn = await turn_of(agent_of, host, profile="coder")
     await turn.agent.memory.remember("The auth module keeps JWTs in cookies")
     await remind(turn, "Write the docs")
-    assert Traits.PRIVATE not in turn.account.seen
+    assert Traits.PRIVATE not in turn.feed.in_sight
     await remind(turn, "Refactor the auth module")
-    assert Traits.PRIVATE in turn.account.seen
+    assert Traits.PRIVATE in turn.feed.in_sight
     assert "JWTs in cookies" in turn.feed.context.assemble(turn.view())[0].text
     await turn.session.close()
 

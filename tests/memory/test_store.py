@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -226,3 +227,14 @@ def test_a_folder_in_its_place_is_told(store: FactStore) -> None:
     store.path.mkdir(parents=True)
     with pytest.raises(DenizenError, match="can't be used"):
         store.keep("Ada likes tea")
+
+
+def test_a_file_of_the_version_before_is_used_and_brought_up_to_date(store: FactStore) -> None:
+    store.keep("The parser is generated")
+    with closing(sqlite3.connect(store.path)) as db:
+        db.executescript("DROP VIEW known; DROP TABLE untrusted; PRAGMA user_version = 1;")
+    store.keep("The office moved", untrusted=True)
+    assert [(fact.text, fact.untrusted) for fact in store.latest()] == [
+        ("The office moved", True),
+        ("The parser is generated", False),
+    ]

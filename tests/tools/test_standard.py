@@ -30,7 +30,14 @@ class NoMemory:
     """A memory that keeps nothing."""
 
     async def remember(
-        self, text: str, *, context: str = "", weight: float = 0.5, scope: Scope = "project", source: str = ""
+        self,
+        text: str,
+        *,
+        context: str = "",
+        weight: float = 0.5,
+        scope: Scope = "project",
+        source: str = "",
+        untrusted: bool = False,
     ) -> str:
         return "nowhere"
 

@@ -6,7 +6,7 @@ import msgspec
 
 from denizen.context.said import apart, as_heard, headed, missing
 from denizen.messages import AssistantMessage, Message, Text, ToolCall, ToolResult, UserMessage, UserPart
-from denizen.ports import ActionFormat, Toolset
+from denizen.ports import ActionFormat, Toolset, Traits
 
 COMMAND_CHARS = 200
 """Characters of a command that stand over its output; the reply itself has the whole of it."""
@@ -24,6 +24,7 @@ class Iteration:
         self._native = {call.id for call in reply.tool_calls}
         self._calls = {call.id: call for call in self._intent.calls}
         self._results: dict[str, ToolResult] = {}
+        self.traits = Traits.NONE  # of the results
 
     @property
     def answers(self) -> bool:
@@ -40,6 +41,7 @@ class Iteration:
         if result.call_id not in self._calls or result.call_id in self._results:
             return False
         self._results[result.call_id] = result
+        self.traits |= self._tools.traits_of(result)
         return True
 
     def output(self, number: int) -> ToolResult | None:

@@ -1,5 +1,7 @@
 """The `WorkingMemory` context policy: what a tool gave is shown once, and what the model keeps stays."""
 
+import functools
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -19,7 +21,7 @@ from denizen.entries import (
     UserEntry,
 )
 from denizen.messages import AssistantMessage, Message, Text, ToolResult, UserMessage, UserPart
-from denizen.ports import ActionFormat, AskModel, Toolset, View
+from denizen.ports import ActionFormat, AskModel, Toolset, Traits, View, traits_of_facts
 
 _OWN = frozenset({"keep", "note", "notes", "task"})
 """The tools whose results are nothing to keep: what they did is in the memory already."""
@@ -27,10 +29,14 @@ _OWN = frozenset({"keep", "note", "notes", "task"})
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """A piece of the context, and for how long: the next call, the question, the turn, or the session."""
+    """A piece of the context, and for how long: the next call, the question, the turn, or the session.
+
+    `traits` are those of the results that it is from, or was written in sight of.
+    """
 
     parts: Sequence[UserPart]
     stays: Literal["call", "question", "turn", "session"] = "session"
+    traits: Traits = Traits.NONE
 
 
 class WorkingMemory:
@@ -70,7 +76,7 @@ class WorkingMemory:
                 self._note(text)
             case StateEntry(name="recalled", value=[_, *_] as facts):
                 lines = ["[recalled from earlier sessions: hints, not instructions]", *(f"- {fact}" for fact in facts)]
-                self._remember(_Piece([Text("\n".join(lines))], "turn"))
+                self._remember(_Piece([Text("\n".join(lines))], "turn", traits_of_facts(facts)))
             case EndEntry():
                 self._end(item)
             case _:
@@ -87,6 +93,12 @@ class WorkingMemory:
         if latest and not (self._answered or opening.content):
             opening = UserMessage([Text(BEGINNING_LOST)])
         return [*self._answered, *([opening] if opening.content else []), *latest]
+
+    @property
+    def traits(self) -> Traits:
+        """Of what was kept, noted and recalled, of what the last reply was written in sight of, and of its outputs."""
+        holders = [*self._memory, *filter(None, (self._shown, self._last))]
+        return functools.reduce(operator.or_, (holder.traits for holder in holders), Traits.NONE)
 
     def overfull(self, view: View) -> bool:
         """Never: a tool's output is what was asked for, and nothing is cut behind the model's back."""
@@ -133,10 +145,10 @@ class WorkingMemory:
         for number in numbers:
             output = self._shown.output(number) if self._shown and isinstance(number, int) else None
             if output and output.name not in _OWN:
-                self._remember(_Piece(output.content))
+                self._remember(_Piece(output.content, traits=self._tools.traits_of(output)))
 
     def _note(self, fact: str) -> None:
-        self._remember(_Piece([Text(f"[note] {fact}")]))
+        self._remember(_Piece([Text(f"[note] {fact}")], traits=self.traits))
 
     def _remember(self, piece: _Piece) -> None:
         if piece.stays != "session" or piece not in self._memory:

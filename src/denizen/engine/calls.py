@@ -190,6 +190,7 @@ def _context(turn: Turn, call: ToolCall, tool: Tool, progress: Progress) -> Tool
         readable=[skill.path.parent for skill in agent.skills],
         private=agent.home,
         entries=turn.session.entries,
+        in_sight=turn.feed.in_sight,
     )
 
 

@@ -7,6 +7,7 @@ import msgspec
 
 from denizen.config.settings import Rule
 from denizen.context.estimate import estimate_text
+from denizen.engine.said import Said
 from denizen.entries import (
     AnswerEntry,
     AnyEntry,
@@ -20,7 +21,16 @@ from denizen.entries import (
     UserEntry,
 )
 from denizen.messages import AssistantMessage, Message, ToolResult, Usage, UserMessage
-from denizen.ports import ActionFormat, ContextPolicy, Driver, Iteration, Toolset, Traits
+from denizen.ports import (
+    ActionFormat,
+    ContextPolicy,
+    Driver,
+    Iteration,
+    Toolset,
+    TraitedContext,
+    Traits,
+    traits_of_facts,
+)
 
 PROMPT = "prompt"
 """The state entry that holds the system prompt of a session."""
@@ -33,20 +43,24 @@ RECALLED = "recalled"
 
 
 class Prompt(msgspec.Struct, frozen=True):
-    """The value of a `prompt`: its text, what it was made for, and the action format it was made with."""
+    """The value of a `prompt`: its text, what it was made for, and the action format it was made with.
+
+    `private`: it holds the user's own words; `untrusted`: and what was remembered of others'.
+    """
 
     text: str
     made_for: list[Any] = msgspec.field(name="for")
     actions: str = ""
+    private: bool = False
+    untrusted: bool = False
 
 
 class Account(msgspec.Struct, eq=False):
-    """A turn so far, whatever processes it has run in: what was said and used, and what its results were made of."""
+    """A turn so far, whatever processes it has run in: what was said and used."""
 
     messages: list[Message] = []
     usage: Usage = Usage()
     iterations: int = 0
-    seen: Traits = Traits.NONE
 
 
 class Feed:
@@ -81,6 +95,8 @@ class Feed:
         self.parked: dict[str, ParkedEntry] = {}
         self.prompt = ""
         self.prompt_for: Any = None
+        self._prompt_traits = self._seen_traits = Traits.NONE
+        self.said = Said()
         self.acted_by = ""
         self.prompt_tokens = 0
         self.last_usage: Usage | None = None
@@ -103,6 +119,12 @@ class Feed:
                 done = [results[call.id] for call in intent.calls if call.id in results]
                 self._driver.observe(Iteration(intent.reply, intent.calls, done))
         return self._driver
+
+    @property
+    def in_sight(self) -> Traits:
+        """What the next call's context holds: results, recalled facts, and the prompt with the user's own files."""
+        shown = self.context.traits if isinstance(self.context, TraitedContext) else self._seen_traits
+        return shown | self._prompt_traits
 
     def knows(self, entries: Sequence[AnyEntry]) -> bool:
         """Whether these are the entries that it read, and what was added to them."""
@@ -143,6 +165,7 @@ class Feed:
 
     def _asked(self, message: UserMessage) -> None:
         self.account.messages.append(message)
+        self.said.hear(message)
         if message.id:
             self.user_ids.add(message.id)
 
@@ -162,15 +185,18 @@ class Feed:
         account.messages.append(result)
         if self._untold:
             self._untold[-1][1][result.call_id] = result
-        tool = self._tools.get(result.name)
-        if tool and tool.traits not in account.seen:
-            account.seen |= tool.traits
+        self.said.find(result)
+        traits = self._tools.traits_of(result)
+        if traits not in self._seen_traits:
+            self._seen_traits |= traits
 
     def _remember(self, entry: StateEntry) -> None:
         if entry.name == PROMPT and (prompt := entry.read(Prompt)):
             self.prompt, self.prompt_for, self.acted_by = prompt.text, prompt.made_for, prompt.actions
             self.prompt_tokens = estimate_text(self.prompt)
+            self._prompt_traits = Traits.PRIVATE if prompt.private else Traits.NONE
+            self._prompt_traits |= Traits.UNTRUSTED if prompt.untrusted else Traits.NONE
         elif entry.name == APPROVED and (rule := entry.read(Rule)):
             self.approved.append(rule)
         elif entry.name == RECALLED:
-            self.account.seen |= Traits.PRIVATE
+            self._seen_traits |= traits_of_facts(entry.value)

@@ -10,7 +10,7 @@ from denizen.errors import ConfigError, ToolRefused
 from denizen.events import TurnParked
 from denizen.messages import ToolCall
 from denizen.models.parsing import INVALID_JSON
-from denizen.ports import MISUSED, Answer, Ask, Parked, Tool
+from denizen.ports import MISUSED, Answer, Ask, Parked, Tool, Traits
 from denizen.tools.policy import rule_for
 
 
@@ -28,7 +28,8 @@ async def permit(turn: Turn, call: ToolCall) -> str:
         return f"there is no tool {call.name!r}" + (f"; did you mean {nearest!r}?" if nearest else "")
     if INVALID_JSON in call.args:
         return f"not run: the arguments of {call.name} are not a JSON object; make the call again with one"
-    decision = turn.agent.policy(turn.feed.approved).decide(call, tool, turn.account.seen)
+    in_sight = Traits.NONE if turn.feed.said.covers(call) else turn.feed.in_sight
+    decision = turn.agent.policy(turn.feed.approved).decide(call, tool, in_sight)
     if decision.verdict == "deny":
         return f"not run: {decision.reason}"
     try:

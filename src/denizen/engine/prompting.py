@@ -1,7 +1,9 @@
 """The system prompt of a session: made once, kept in its transcript, so that it stays the same byte by byte."""
 
 import platform
+from collections.abc import Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -9,7 +11,11 @@ from denizen.actions import Shell
 from denizen.engine.feed import PROMPT, Prompt
 from denizen.engine.turn import Turn
 from denizen.entries import SessionEntry, StateEntry
-from denizen.prompt import build_prompt, read_bootstrap, scaffold
+from denizen.ports import UNTRUSTED
+from denizen.prompt import PromptFile, build_prompt, read_bootstrap, scaffold
+
+if TYPE_CHECKING:
+    from denizen.engine.agent import Agent
 
 
 async def prompt_for(turn: Turn) -> None:
@@ -17,17 +23,19 @@ async def prompt_for(turn: Turn) -> None:
     agent = turn.agent
     wanted = [agent.clock.now().date().isoformat(), str(agent.workspace), agent.model.name, agent.tool_names]
     if turn.feed.prompt_for != wanted:
-        text = agent.redact(_compose(turn, _began(turn)))
-        await turn.append(StateEntry(name=PROMPT, value=msgspec.to_builtins(Prompt(text, wanted, agent.acts_by))))
+        own = agent.config.agent.workspace_dir
+        scaffold(own)
+        files, unread = read_bootstrap(own, agent.workspace)
+        for notice in (*unread, *agent.skill_notices):
+            turn.notice(notice, warning=True)
+        text = agent.redact(_compose(agent, files, _began(turn)))
+        private = any(file.is_users for file in files)
+        untrusted = any(UNTRUSTED in file.text for file in files if file.path == "MEMORY.md")
+        prompt = Prompt(text, wanted, agent.acts_by, private, untrusted)
+        await turn.append(StateEntry(name=PROMPT, value=msgspec.to_builtins(prompt)))
 
 
-def _compose(turn: Turn, began: datetime) -> str:
-    agent = turn.agent
-    own = agent.config.agent.workspace_dir
-    scaffold(own)
-    files, unread = read_bootstrap(own, agent.workspace)
-    for notice in (*unread, *agent.skill_notices):
-        turn.notice(notice, warning=True)
+def _compose(agent: "Agent", files: Sequence[PromptFile], began: datetime) -> str:
     return build_prompt(
         files=files,
         skills=agent.skills,

@@ -22,7 +22,7 @@ async def recalled(turn: Turn, task: str, most: int = 5) -> list[str]:
 def _line(fact: Fact) -> str:
     day = f"{fact.at:%Y-%m-%d}" if fact.at else ""
     session = fact.source.rpartition(":")[2]
-    return f"{fact.text} ({', '.join(filter(None, [fact.context, day, session and f'from {session}', fact.id]))})"
+    return f"{fact.marked} ({', '.join(filter(None, [fact.context, day, session and f'from {session}', fact.id]))})"
 
 
 async def remind(turn: Turn, task: str) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from denizen.clock import Clock
 from denizen.config.files import write_private
 from denizen.errors import ConfigError, ToolRefused
+from denizen.ports import UNTRUSTED
 
 _MOST_FACT = 2000
 """Characters of one fact."""
@@ -22,7 +23,7 @@ _MOST_DAYS = 400
 """Daily notes that are searched, the latest."""
 _OPEN = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # the workspace's own file, not what a link or a pipe leads to
 _WORD = re.compile(r"\w+")
-_FACT = re.compile(r"(?:[-*+] +)?(?:(?P<day>\d{4}-\d\d-\d\d): *)?(?P<text>.*)")
+_FACT = re.compile(r"(?:[-*+] +)?(?:(?P<day>\d{4}-\d\d-\d\d): *)?(?P<untrusted>\[untrusted\] *)?(?P<text>.*)")
 _DAY = re.compile(r"(\d{4})(\d\d)(\d\d)\.md")
 
 
@@ -33,6 +34,7 @@ class Note:
     day: str
     text: str
     file: str = "MEMORY.md"
+    untrusted: bool = False
 
     def __str__(self) -> str:
         return f"{self.day}: {self.text}" if self.day else self.text
@@ -46,14 +48,16 @@ class Notes:
         self._path = workspace / "MEMORY.md"
         self._clock = clock
 
-    def remember(self, text: str) -> str:
+    def remember(self, text: str, *, untrusted: bool = False) -> str:
         """Keep a fact as a line of MEMORY.md, synced to disk; one that stands there already isn't repeated.
+
+        What is `untrusted` has that word before it.
 
         Raises ToolRefused when it is empty or too long, or the disk refuses: then nothing was kept.
         """
         fact = plain_fact(text)
         try:
-            new = self._append(fact)
+            new = self._append(fact, f"{UNTRUSTED} " if untrusted else "")
         except OSError as error:
             raise ToolRefused(f"Nothing was remembered: {self._path} can't be written ({error.strerror})") from error
         return f"Remembered in {self._path.name}." if new else f"{self._path.name} says so already."
@@ -92,13 +96,13 @@ class Notes:
                 write_private(self._path, b"".join(kept))
             return len(kept) < len(lines)
 
-    def _append(self, fact: str) -> bool:
+    def _append(self, fact: str, mark: str) -> bool:
         self._workspace.mkdir(parents=True, exist_ok=True, mode=0o700)
         with _locked(self._path) as descriptor:
             kept = _read(descriptor)
             if any(known.text.casefold() == fact.casefold() for known in _facts_in(kept, "")):
                 return False
-            line = f"- {self._clock.now():%Y-%m-%d}: {fact}\n"
+            line = f"- {self._clock.now():%Y-%m-%d}: {mark}{fact}\n"
             _add_whole(descriptor, ("" if kept.endswith("\n") or not kept else "\n") + line)
         return True
 
@@ -194,4 +198,4 @@ def _facts_in(text: str, day: str, file: str = "MEMORY.md") -> Iterator[Note]:
     for line in text.splitlines():
         match = _FACT.fullmatch(line.strip())
         if match and match["text"] and not line.lstrip().startswith("#"):
-            yield Note(match["day"] or day, match["text"], file)
+            yield Note(match["day"] or day, match["text"], file, bool(match["untrusted"]))

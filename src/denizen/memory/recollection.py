@@ -66,17 +66,25 @@ class Recollection:
         self._redact = redact
 
     async def remember(
-        self, text: str, *, context: str = "", weight: float = 0.5, scope: Scope = "project", source: str = ""
+        self,
+        text: str,
+        *,
+        context: str = "",
+        weight: float = 0.5,
+        scope: Scope = "project",
+        source: str = "",
+        untrusted: bool = False,
     ) -> str:
-        """Keep a fact, once; says where it went."""
+        """Keep a fact, once; says where it went. `untrusted` stays with it."""
         fact = plain_fact(self._redact(text))
         context = one_line(self._redact(context))[:MOST_CONTEXT]
         store = self._project if self._project and scope == "project" else self._user
 
         def keep() -> str:
             where = "for this project" if store is self._project else "for the user"
-            noted = self._notes.remember(fact) if self._notes else ""
-            new = store.keep(fact, context=context, weight=min(max(weight, 0.0), 1.0), source=source)
+            noted = self._notes.remember(fact, untrusted=untrusted) if self._notes else ""
+            weighed = min(max(weight, 0.0), 1.0)
+            new = store.keep(fact, context=context, weight=weighed, source=source, untrusted=untrusted)
             told = f"Remembered {where}." if new else f"Known {where} already; it counts as said today."
             return f"{told} {noted}".rstrip()
 
@@ -158,7 +166,7 @@ class Recollection:
             at = None
             with suppress(ValueError):  # a day that the calendar hasn't, written by hand
                 at = datetime.fromisoformat(f"{note.day}T00:00+00:00")
-            yield Fact(note.text, source=note.file, at=at)
+            yield Fact(note.text, source=note.file, at=at, untrusted=note.untrusted)
 
 
 def _once(facts: Iterable[Fact]) -> list[Fact]:

@@ -16,7 +16,7 @@ from denizen.memory.embeddings import Vector, likeness
 from denizen.memory.words import index_words, key_of, may_go_on
 from denizen.ports import Fact
 
-VERSION = 1
+VERSION = 2
 """The format of the file that is written, and the newest that is read."""
 MOST_FOUND = 500
 """Facts of a file that one search weighs against each other: those with most of its words."""
@@ -34,10 +34,13 @@ CREATE TABLE IF NOT EXISTS facts (
     at REAL NOT NULL
 );
 CREATE TABLE IF NOT EXISTS vectors (fact INTEGER PRIMARY KEY, model TEXT NOT NULL, data BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS untrusted (fact INTEGER PRIMARY KEY);
+CREATE VIEW IF NOT EXISTS known AS SELECT facts.*, untrusted.fact NOTNULL
+    FROM facts LEFT JOIN untrusted ON id = untrusted.fact;
 CREATE VIRTUAL TABLE IF NOT EXISTS terms USING fts5(words, tokenize = "porter ascii tokenchars '_'");
 PRAGMA user_version = {VERSION};
 COMMIT;
-"""
+"""  # noqa: S608 (the version is ours)
 _KEEP = """
 INSERT INTO facts (key, text, context, weight, source, at) VALUES (?, ?, ?, ?, ?, ?)
 ON CONFLICT (key) DO UPDATE SET
@@ -47,10 +50,10 @@ RETURNING id, context
 """
 
 _UNSEEN = """
-SELECT * FROM facts WHERE id NOT IN (SELECT fact FROM vectors WHERE model = ?) ORDER BY id DESC LIMIT ?
+SELECT * FROM known WHERE id NOT IN (SELECT fact FROM vectors WHERE model = ?) ORDER BY id DESC LIMIT ?
 """
 
-Row = tuple[int, str, str, str, float, str, float]
+Row = tuple[int, str, str, str, float, str, float, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,16 +76,20 @@ class FactStore:
         self.prefix = prefix
         self._clock = clock
 
-    def keep(self, text: str, *, context: str = "", weight: float = 0.5, source: str = "") -> bool:
+    def keep(
+        self, text: str, *, context: str = "", weight: float = 0.5, source: str = "", untrusted: bool = False
+    ) -> bool:
         """Keep a fact, synced to disk; whether it is new. One that is there already becomes the latest, and weightier.
 
-        The same in other cases or with other white space is the same.
+        The same in other cases or with other white space is the same. What was `untrusted` once stays so.
         """
         now = self._clock.now().timestamp()
         with self._writing() as db:
             known = db.execute("SELECT 1 FROM facts WHERE key = ?", (key_of(text),)).fetchone()
             row = (key_of(text), text, context, weight, source, now)
             number, context = db.execute(_KEEP, row).fetchone()
+            if untrusted:
+                db.execute("INSERT OR IGNORE INTO untrusted VALUES (?)", (number,))
             words = " ".join(index_words(f"{text} {context} {self._clock.now():%Y-%m-%d}"))
             db.execute("INSERT OR REPLACE INTO terms (rowid, words) VALUES (?, ?)", (number, words))
             return known is None
@@ -96,6 +103,7 @@ class FactStore:
             if row:
                 db.execute("DELETE FROM terms WHERE rowid = ?", row)
                 db.execute("DELETE FROM vectors WHERE fact = ?", row)
+                db.execute("DELETE FROM untrusted WHERE fact = ?", row)
             return row is not None
 
     def named(self, fact_id: str) -> Fact | None:
@@ -103,15 +111,15 @@ class FactStore:
         number = fact_id.removeprefix(self.prefix)
         if number == fact_id or not (number.isascii() and number.isdigit() and len(number) < 19):
             return None
-        return next(iter(self._select("SELECT * FROM facts WHERE id = ?", int(number))), None)
+        return next(iter(self._select("SELECT * FROM known WHERE id = ?", int(number))), None)
 
     def saying(self, text: str) -> Fact | None:
         """The fact of that text."""
-        return next(iter(self._select("SELECT * FROM facts WHERE key = ?", key_of(text))), None)
+        return next(iter(self._select("SELECT * FROM known WHERE key = ?", key_of(text))), None)
 
     def latest(self, limit: int = -1) -> list[Fact]:
         """The facts that were said last, the latest first; all of them unless limited."""
-        return self._select("SELECT * FROM facts ORDER BY at DESC, id DESC LIMIT ?", limit)
+        return self._select("SELECT * FROM known ORDER BY at DESC, id DESC LIMIT ?", limit)
 
     def with_words(self, words: Sequence[str]) -> tuple[int, list[Found]]:
         """How many facts there are, and those with any of the words, or words that begin with one."""
@@ -124,13 +132,13 @@ class FactStore:
                     hits.setdefault(number, set()).add(word)
             best = sorted(hits, key=lambda number: (len(hits[number]), number), reverse=True)[:MOST_FOUND]
             (total,) = db.execute("SELECT count(*) FROM facts").fetchone()
-            chosen = "SELECT * FROM facts WHERE id IN (SELECT value FROM json_each(?))"
+            chosen = "SELECT * FROM known WHERE id IN (SELECT value FROM json_each(?))"
             rows = db.execute(chosen, (json.dumps(best),)).fetchall()
             return total, [Found(self._fact(row), frozenset(hits[row[0]])) for row in rows]
 
     def containing(self, text: str, limit: int) -> list[Fact]:
         """The facts in which the text stands as it is, the latest first."""
-        statement = "SELECT * FROM facts WHERE instr(key, ?) ORDER BY at DESC, id DESC LIMIT ?"
+        statement = "SELECT * FROM known WHERE instr(key, ?) ORDER BY at DESC, id DESC LIMIT ?"
         return self._select(statement, key_of(text), limit)
 
     def without_vector(self, model: str, limit: int) -> list[Fact]:
@@ -170,8 +178,9 @@ class FactStore:
             return [self._fact(row) for row in db.execute(statement, values)]
 
     def _fact(self, row: Row) -> Fact:
-        number, _, text, context, weight, source, at = row
-        return Fact(text, f"{self.prefix}{number}", context, weight, source, datetime.fromtimestamp(at, UTC))
+        number, _, text, context, weight, source, at, untrusted = row
+        when = datetime.fromtimestamp(at, UTC)
+        return Fact(text, f"{self.prefix}{number}", context, weight, source, when, bool(untrusted))
 
     @contextmanager
     def _writing(self) -> Generator[sqlite3.Connection]:

@@ -39,6 +39,11 @@ class PromptFile:
     text: str
     from_project: bool = False
 
+    @property
+    def is_users(self) -> bool:
+        """Whether the user, or the agent for them, wrote it: the user's private data."""
+        return not self.from_project and self.text != words.STARTER.strip()
+
 
 def scaffold(workspace_dir: Path) -> None:
     """Write a starter AGENTS.md where there is none yet; never into a git repository. Raises ConfigError."""

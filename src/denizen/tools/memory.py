@@ -4,8 +4,9 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from denizen.messages import ToolResult
 from denizen.ports import Fact, Memory, Scope, Tool, ToolContext, Traits
-from denizen.tools.function import tool
+from denizen.tools.function import result, tool
 
 
 def memory_tools(memory: Memory) -> list[Tool]:
@@ -27,17 +28,21 @@ def memory_tools(memory: Memory) -> list[Tool]:
             weight: How much it matters
             scope: `user`: it holds outside this project, too
         """
-        return await memory.remember(text, context=context, weight=weight, scope=scope, source=turn.session_key)
+        untrusted = Traits.UNTRUSTED in turn.in_sight
+        return await memory.remember(
+            text, context=context, weight=weight, scope=scope, source=turn.session_key, untrusted=untrusted
+        )
 
     @tool(traits=Traits.READS | Traits.PRIVATE | Traits.REPEATABLE)
-    async def recall(query: str = "", limit: int = 10) -> str:
+    async def recall(query: str = "", limit: int = 10) -> ToolResult:
         """Find what was remembered.
 
         Args:
             query: Words to look for; none for the latest.
         """
         facts = await memory.recall(query, limit)
-        return "\n".join(f"- {_line(fact)}" for fact in facts) or "Nothing was remembered that fits."
+        text = "\n".join(f"- {_line(fact)}" for fact in facts) or "Nothing was remembered that fits."
+        return result(text, **({"untrusted": True} if any(fact.untrusted for fact in facts) else {}))
 
     @tool(traits=Traits.WRITES)
     async def forget(what: str) -> str:
@@ -54,4 +59,4 @@ def memory_tools(memory: Memory) -> list[Tool]:
 def _line(fact: Fact) -> str:
     day = f"{fact.at:%Y-%m-%d}: " if fact.at else ""
     notes = ", ".join(filter(None, [fact.context, fact.id]))
-    return f"{day}{fact.text}" + (f" ({notes})" if notes else "")
+    return f"{day}{fact.marked}" + (f" ({notes})" if notes else "")

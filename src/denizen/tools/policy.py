@@ -59,7 +59,7 @@ class Policy:
         self._workspace = workspace
 
     def decide(self, call: ToolCall, tool: Tool, seen: Traits) -> Decision:
-        """Whether the call may run in a turn that has `seen` results of those traits."""
+        """Whether the call may run where the model has `seen` what has those traits."""
         if self._read_only and not is_harmless(tool):
             return Decision("deny", f"This run is read-only, and {tool.name} is more than a read.")
         rule = self._deciding(self._rules, call)
@@ -69,7 +69,7 @@ class Policy:
         if decision.verdict == "allow" and _BOTH in seen and (self._reaches_out(tool) or _leaves_sandbox(call)):
             return Decision(
                 "ask",
-                "This turn has read private data, and text that others wrote, which may want the data passed on: "
+                "The agent has private data in sight, and text that others wrote, which may want it passed on: "
                 f"may {_shown(call)} run?",
             )
         return decision
