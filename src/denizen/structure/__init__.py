@@ -2,7 +2,8 @@
 
 from denizen.structure.index import Index, IndexedFile, Located, Mention, Refreshed, SourceFile, use_index
 from denizen.structure.languages import LANGUAGES, is_of_type, language_of, named_language
-from denizen.structure.outline import FUNCTIONS, TYPES, Outline, Reference, Symbol, Unparsable, outline
+from denizen.structure.outline import FUNCTIONS, TYPES, Outline, Reference, Symbol, outline
+from denizen.structure.parser import Unparsable, parsed
 
 __all__ = [
     "FUNCTIONS",
@@ -22,5 +23,6 @@ __all__ = [
     "language_of",
     "named_language",
     "outline",
+    "parsed",
     "use_index",
 ]

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from denizen.structure.database import with_database
 from denizen.structure.languages import language_of
-from denizen.structure.outline import MOST_BYTES, Outline, Reference, Symbol, Unparsable, outline
+from denizen.structure.outline import MOST_BYTES, Outline, Reference, Symbol, outline
+from denizen.structure.parser import Unparsable
 
 T = TypeVar("T")
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from denizen.structure.grammar import parse
+from denizen.structure.parser import parsed
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -15,9 +16,15 @@ _SHIFTED = frozenset({"java", "swift"})
 
 
 def literal_lines(source: bytes, language: str) -> frozenset[int]:
-    """The lines (from 0) that begin inside of a text; not those of a text that is a statement, such as a docstring."""
-    tree = None if language in _SHIFTED else parse(source, language)
-    return frozenset(_lines(tree.root_node)) if tree else frozenset()
+    """The lines (from 0) that begin inside of a text; not those of a text that is a statement, such as a docstring.
+
+    Raises Unparsable.
+    """
+    return frozenset() if language in _SHIFTED else parsed(_literal_lines, source, language)
+
+
+def _literal_lines(source: bytes, language: str) -> frozenset[int]:
+    return frozenset(_lines(parse(source, language).root_node))
 
 
 def _lines(root: "Node") -> Iterator[int]:

@@ -8,6 +8,7 @@ from denizen.structure.extent import Extent, Extents, Lines
 from denizen.structure.grammar import grammar, parse
 from denizen.structure.languages import LANGUAGES, Language
 from denizen.structure.naming import bare_name, plain_reference
+from denizen.structure.parser import Unparsable, parsed
 from denizen.structure.wording import first_doc_line, signature
 
 if TYPE_CHECKING:
@@ -27,10 +28,6 @@ FUNCTIONS = frozenset({"function", "method"})
 REFERENCES = frozenset({"call", "base", "import", "imported"})
 _LOCAL = frozenset({"variable", "constant", "field", "declaration"})
 _HOLDS = frozenset({"name", "container", "body"})
-
-
-class Unparsable(Exception):
-    """The file is too large to be parsed, or takes too long."""
 
 
 class Symbol(NamedTuple):
@@ -113,9 +110,11 @@ def outline(source: bytes, language: str) -> Outline:
     """
     if len(source) > MOST_BYTES:
         raise Unparsable(f"too large to parse (over {MOST_BYTES // 1_000_000} MB)")
+    return parsed(_outline, source, language)
+
+
+def _outline(source: bytes, language: str) -> Outline:
     tree = parse(source, language)
-    if tree is None:
-        raise Unparsable("too long to parse")
     found, references, extents = _read(source, language, tree.root_node)
     symbols = _symbols(_Text(source, LANGUAGES[language], extents.lines), found, extents)
     return Outline(language, symbols, _placed(source, references, symbols), [*_problems(tree.root_node)])

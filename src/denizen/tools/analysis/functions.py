@@ -61,7 +61,8 @@ def functions(scope: Scope) -> Iterator[Function]:
     for located in scope.index.symbols(kinds=FUNCTIONS, below=scope.below):
         symbols.setdefault(located.file, []).append(located.symbol)
     for file, source in scope.sources():
-        yield from _measured(file, source, symbols.get(file.path, []))
+        decisions = scope.parsed(_decisions, file, source)
+        yield from _measured(file, symbols.get(file.path, []), decisions)
 
 
 def most_complex(scope: Scope) -> Findings:
@@ -83,8 +84,8 @@ def longest(scope: Scope) -> Findings:
     return findings
 
 
-def _measured(file: IndexedFile, source: bytes, known: Sequence[Symbol]) -> Iterator[Function]:
-    *counts, outside = _counts(known, _decisions(source, file.language))
+def _measured(file: IndexedFile, known: Sequence[Symbol], decided: Sequence[int]) -> Iterator[Function]:
+    *counts, outside = _counts(known, decided)
     for symbol, decisions in zip(known, counts, strict=True):
         yield Function(file.path, symbol.path, symbol.line, decisions + 1, symbol.last - symbol.line + 1)
     if outside:
@@ -110,11 +111,10 @@ def _counts(known: Sequence[Symbol], decisions: Sequence[int]) -> list[int]:
 
 
 def _decisions(source: bytes, language: str) -> list[int]:
-    """Where something is decided; nothing where the text can't be parsed."""
+    """Where something is decided."""
     import tree_sitter
 
-    tree = parse(source, language)
-    found = tree_sitter.QueryCursor(_query(language)).captures(tree.root_node) if tree else {}
+    found = tree_sitter.QueryCursor(_query(language)).captures(parse(source, language).root_node)
     return sorted(node.start_byte for node in found.get("decision", []))
 
 

@@ -1,14 +1,16 @@
 """The code that an analysis looks at, and what it finds."""
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from denizen.errors import ToolRefused
-from denizen.structure import Index, IndexedFile
+from denizen.structure import Index, IndexedFile, Unparsable, parsed
 from denizen.tools.files.workspace import Workspace
 from denizen.tools.symbols.project_index import utf8
+
+T = TypeVar("T")
 
 Facts = dict[str, Any]
 """A finding as a filter gets it."""
@@ -44,6 +46,14 @@ class Scope:
                 self.passed.append(f"{file.path} (over {MOST_BYTES // 1_000_000} MB)")
             elif source := self.source(file.path):
                 yield file, source
+
+    def parsed(self, work: Callable[[bytes, str], Sequence[T]], file: IndexedFile, source: bytes) -> Sequence[T]:
+        """What `work` gives for a text; nothing where that takes too long."""
+        try:
+            return () if file.note else parsed(work, source, file.language)
+        except Unparsable as error:
+            self.passed.append(f"{file.path} ({error})")
+            return ()
 
     def source(self, path: str) -> bytes:
         """The text of a file in UTF-8; empty where there is none."""

@@ -86,7 +86,8 @@ def security(scope: Scope) -> Findings:
     found: list[tuple[int, str, Risk]] = []
     for file, source in scope.sources():
         if file.language in languages():
-            found += [(SEVERITIES.index(risk.severity), file.path, risk) for risk in risks(source, file.language)]
+            risky = scope.parsed(risks, file, source)
+            found += [(SEVERITIES.index(risk.severity), file.path, risk) for risk in risky]
     found.sort(key=lambda each: (each[0], each[1], each[2].line))
     counts = [f"{sum(each[0] == at for each in found)} {name}" for at, name in enumerate(SEVERITIES)]
     findings = Findings(f"{counted(len(found), 'place')}: {', '.join(counts)}")
@@ -104,22 +105,18 @@ def languages() -> Sequence[str]:
     return list(_table()["languages"])
 
 
-def risks(source: bytes, language: str) -> Iterator[Risk]:
-    """The risky places of one file; none where it can't be parsed."""
+def risks(source: bytes, language: str) -> list[Risk]:
+    """The risky places of one file. Only for what `parsed` runs."""
     import tree_sitter
 
-    tree = parse(source, language)
-    if tree is None:
-        return
     rules = _rules(language)
-    seen: set[tuple[int, str]] = set()
-    for _, captures in tree_sitter.QueryCursor(rules.query).matches(tree.root_node):
+    found: dict[tuple[int, str], Risk] = {}
+    for _, captures in tree_sitter.QueryCursor(rules.query).matches(parse(source, language).root_node):
         nodes = {name: found[0] for name, found in captures.items()}
         start = min(node.start_byte for node in nodes.values())
         for risk in _risks(rules, source, nodes, language):
-            if (start, risk.rule) not in seen:
-                seen.add((start, risk.rule))
-                yield risk
+            found.setdefault((start, risk.rule), risk)
+    return [*found.values()]
 
 
 def _risks(rules: Rules, source: bytes, nodes: "dict[str, Node]", language: str) -> Iterator[Risk]:

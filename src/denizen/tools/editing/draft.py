@@ -2,11 +2,12 @@
 
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from denizen.errors import ToolRefused
-from denizen.structure import FUNCTIONS, TYPES, Outline, Symbol, Unparsable, language_of, outline
+from denizen.structure import FUNCTIONS, TYPES, Outline, Symbol, Unparsable, language_of, outline, parsed
 from denizen.tools.editing.diff import Difference, difference
 from denizen.tools.editing.indent import fit
 from denizen.tools.editing.linebreaks import Flat
@@ -76,12 +77,12 @@ class Draft:
 
     def replace(self, symbol: Symbol, content: str) -> "Draft":
         """With other code in the place of the symbol."""
-        block = fit(content, self.language, self._indent(symbol), self.lines)
+        block = self._fit(content, self._indent(symbol))
         return self._with([*self.lines[: symbol.first - 1], *block, *self.lines[symbol.last :]])
 
     def insert(self, symbol: Symbol | None, content: str, *, before: bool) -> "Draft":
         """With new code beside the symbol; None: at the beginning or the end of the file."""
-        block = fit(content, self.language, self._indent(symbol) if symbol else "", self.lines)
+        block = self._fit(content, self._indent(symbol) if symbol else "")
         if symbol:
             gap = self._gap(symbol, block, before=before)
             put, at = (with_before, symbol.first) if before else (with_after, symbol.last)
@@ -98,8 +99,8 @@ class Draft:
             if self.outline.problems:
                 line, _, what = self.outline.problems[0]
                 raise self._broken(line, what)
-            if self.language == "python" and _compile_error(old.text) is None:
-                error = _compile_error(self.text)
+            if self.language == "python" and old.compile_error is None:
+                error = self.compile_error
                 if error:
                     raise self._broken(error[0], error[1])
         return NewContent(self.source.rewritten(self._written()), replaces=self.source.version)
@@ -107,6 +108,13 @@ class Draft:
     def difference(self) -> Difference:
         """What is changed."""
         return difference(self.source.text, self._written())
+
+    @cached_property
+    def compile_error(self) -> tuple[int, str] | None:
+        """What Python says against its text: a line, and words."""
+        with suppress(Unparsable):
+            return parsed(_compile_error, self.text.encode("utf-8", "surrogateescape"), self.language)
+        return None
 
     def _written(self) -> str:
         """The new text, with every line that isn't changed as it was, line ends included."""
@@ -121,6 +129,12 @@ class Draft:
 
     def _with(self, lines: Sequence[str]) -> "Draft":
         return replace(self, lines=lines)
+
+    def _fit(self, content: str, indent: str) -> list[str]:
+        try:
+            return fit(content, self.language, indent, self.lines)
+        except Unparsable as error:
+            raise ToolRefused(f"the content is {error}") from error
 
     def _indent(self, symbol: Symbol) -> str:
         return indent_of(self.lines[symbol.first - 1])
@@ -185,14 +199,14 @@ def _lines(text: str) -> list[str]:
     return [*(f"{line}\n" for line in lines), *([last] if last else [])]
 
 
-def _compile_error(text: str) -> tuple[int, str] | None:
+def _compile_error(source: bytes, language: str) -> tuple[int, str] | None:
     """What this Python says against a program: its line, and words."""
     import ast
 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            ast.parse(text)
+            ast.parse(source.decode("utf-8", "surrogateescape"))
     except SyntaxError as error:
         return error.lineno or 1, error.msg
     except (ValueError, RecursionError, MemoryError):  # not a program, or one that is nested too deeply

@@ -1,0 +1,116 @@
+"""Reads code in a process of its own: a text can hold a grammar for ever, fill the memory, or crash the library."""
+
+import atexit
+import os
+import resource
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, Pipe
+from typing import TypeVar
+
+T = TypeVar("T")
+
+LEAST_SECONDS = 2.0
+SECONDS_PER_MB = 10.0
+"""Of a processor, that a text may take; usual code needs a tenth."""
+MOST_MEMORY = 2_000_000_000
+"""Bytes of the process."""
+MOST_IDLE = 2
+"""Processes that wait for the next text."""
+
+
+class Unparsable(Exception):
+    """The file is too large to be parsed, or takes too long."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Parser:
+    """A process that parses, and who started it."""
+
+    process: "subprocess.Popen[bytes]"
+    connection: Connection
+    owner: int
+
+    @classmethod
+    def start(cls) -> "_Parser":
+        ours, theirs = Pipe()
+        with theirs:
+            process = subprocess.Popen(
+                [sys.executable, "-P", "-c", f"from {__name__} import serve; serve({theirs.fileno()})"],
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        atexit.register(_end_idle)
+        return cls(process, ours, os.getpid())
+
+    def end(self) -> int:
+        """End the process; the signal that ended it, if it was over before."""
+        self.connection.close()
+        self.process.kill()
+        return -self.process.wait()
+
+
+_idle: list[_Parser] = []
+
+
+def parsed(work: Callable[[bytes, str], T], source: bytes, language: str) -> T:
+    """What `work`, a function of a module, gives for a text; what it raises is raised here.
+
+    Blocks. Raises Unparsable where it takes too long or too much memory.
+    """
+    parser = _ready()
+    try:
+        parser.connection.send((work, source, language))
+        result, error = parser.connection.recv()
+    except (EOFError, OSError) as gone:
+        ended = parser.end()
+        why = "too long to parse" if ended == signal.SIGPROF else f"not parsable: its parser crashed ({ended})"
+        raise Unparsable(why) from gone
+    if len(_idle) < MOST_IDLE:
+        _idle.append(parser)
+    else:
+        parser.end()
+    if error:
+        raise error
+    return result
+
+
+def _end_idle() -> None:
+    while _idle:
+        _idle.pop().end()
+
+
+def _ready() -> _Parser:
+    """A process that waits, or a new one."""
+    with suppress(IndexError):
+        while True:
+            parser = _idle.pop()
+            if parser.owner == os.getpid() and parser.process.poll() is None:
+                return parser
+    return _Parser.start()
+
+
+def serve(descriptor: int) -> None:
+    """Do what is asked through the pipe until its other end is closed. Work that takes too long ends the process."""
+    connection = Connection(descriptor)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    with suppress(ValueError):  # less is allowed already
+        resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+    with suppress(EOFError, ConnectionError):
+        while True:
+            work, source, language = connection.recv()
+            signal.setitimer(signal.ITIMER_PROF, LEAST_SECONDS + SECONDS_PER_MB * len(source) / 1_000_000)
+            try:
+                answer = work(source, language), None
+            except Exception as error:  # noqa: BLE001 (whoever asked gets it)
+                answer = None, error
+            signal.setitimer(signal.ITIMER_PROF, 0)
+            connection.send(answer)
