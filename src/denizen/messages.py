@@ -182,8 +182,9 @@ class ToolResult(msgspec.Struct, frozen=True, tag_field="type", tag="tool", omit
     @property
     def edits(self) -> list[dict[str, Any]]:
         """What it did to files, as its `details` say: each with `path`, `diff`, and the lines `added`, `removed`."""
-        files = self.details.get("files", [self.details]) if isinstance(self.details, dict) else []
-        return [file for file in files if isinstance(file, dict) and {"path", "diff", "added", "removed"} <= {*file}]
+        files = self.details.get("files") if isinstance(self.details, dict) else None
+        several = files if isinstance(files, list) else [self.details]
+        return [file for file in several if isinstance(file, dict) and {"path", "diff", "added", "removed"} <= {*file}]
 
 
 Message = UserMessage | AssistantMessage | ToolResult
