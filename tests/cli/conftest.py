@@ -4,11 +4,14 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.cli.in_editor import Connect, Editor
 from tests.cli.model import Model
 from tests.cli.screen import PATIENCE, Screen
 
@@ -82,6 +85,34 @@ def model(home: Path, loopback_openai: LoopbackOpenAI) -> Model:
     (home / "denizen.toml").write_text(settings)
     (home / "denizen.toml").chmod(0o600)
     return Model(loopback_openai)
+
+
+@pytest.fixture
+def connect(repo: Path, environ: dict[str, str]) -> Connect:
+    """`async with connect(editor, forms=True) as agent`: `denizen acp`, with an editor that can show forms."""
+
+    @asynccontextmanager
+    async def connected(editor: Editor, *options: str, forms: bool = False) -> AsyncGenerator[Any]:
+        import acp
+        from acp.schema import ClientCapabilities, ElicitationCapabilities, ElicitationFormCapabilities
+
+        elicitation = ElicitationCapabilities(form=ElicitationFormCapabilities()) if forms else None
+        started = acp.spawn_agent_process(
+            editor,  # pyrefly: ignore[bad-argument-type]
+            *PROGRAM,
+            "acp",
+            *options,
+            env=environ,
+            cwd=repo,
+            use_unstable_protocol=True,
+        )
+        async with started as (agent, _):
+            await agent.initialize(
+                protocol_version=acp.PROTOCOL_VERSION, client_capabilities=ClientCapabilities(elicitation=elicitation)
+            )
+            yield agent
+
+    return connected
 
 
 @pytest.fixture

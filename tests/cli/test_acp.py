@@ -2,55 +2,18 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+import os
 from pathlib import Path
 from typing import Any
 
 import acp
 import pytest
-from acp.schema import AllowedOutcome, DeniedOutcome, RequestPermissionResponse
 from tests.cli.conftest import PROGRAM, Run
-from tests.cli.model import Model, call, stalls
+from tests.cli.in_editor import Connect, Editor, prompt
+from tests.cli.model import Model, call, refuses, stalls
 from tests.cli.test_cancel import wait_until
 
 from denizen.messages import AssistantMessage, ToolCall
-
-
-class Editor:
-    """A client that keeps what it is told, and answers every request for permission with `option`."""
-
-    def __init__(self) -> None:
-        self.updates: list[Any] = []
-        self.asked: list[Any] = []
-        self.option: str | None = "once"
-        self.spoken = asyncio.Event()
-
-    async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
-        self.updates.append(update)
-        if update.session_update == "agent_message_chunk":
-            self.spoken.set()
-
-    async def request_permission(
-        self, session_id: str, tool_call: Any, options: list[Any], **_: Any
-    ) -> RequestPermissionResponse:
-        self.asked.append(tool_call)
-        outcome = (
-            AllowedOutcome(outcome="selected", option_id=self.option)
-            if self.option
-            else DeniedOutcome(outcome="cancelled")
-        )
-        return RequestPermissionResponse(outcome=outcome)
-
-    def on_connect(self, conn: Any) -> None:
-        pass
-
-    def of(self, kind: str) -> list[Any]:
-        return [update for update in self.updates if update.session_update == kind]
-
-    @property
-    def said(self) -> str:
-        return "".join(update.content.text for update in self.of("agent_message_chunk"))
 
 
 @pytest.fixture(autouse=True)
@@ -60,27 +23,9 @@ def structured_calls(home: Path, model: Model) -> None:
         file.write('[agent]\nactions = "native"\n')
 
 
-Connect = Callable[[Editor], Any]
-
-
-@pytest.fixture
-def connect(repo: Path, environ: dict[str, str]) -> Connect:
-    @asynccontextmanager
-    async def connected(editor: Editor) -> AsyncGenerator[Any]:
-        async with acp.spawn_agent_process(editor, *PROGRAM, "acp", env=environ, cwd=repo) as (agent, _):  # pyrefly: ignore
-            await agent.initialize(protocol_version=acp.PROTOCOL_VERSION)
-            yield agent
-
-    return connected
-
-
 def transcript(home: Path) -> str:
     (file,) = home.glob("sessions/**/*.jsonl")
     return file.read_text()
-
-
-async def prompt(agent: Any, session: str, text: str) -> Any:
-    return await agent.prompt(session_id=session, prompt=[acp.text_block(text)])
 
 
 def planning(action: str, text: str) -> AssistantMessage:
@@ -127,9 +72,69 @@ async def test_an_edit_is_shown_as_a_difference(connect: Connect, repo: Path, mo
     assert (started.kind, started.locations[0].path) == ("edit", str(repo / "hello.py"))
     ended = editor.of("tool_call_update")[-1]
     assert ended.status == "completed"
-    (difference,) = ended.content
+    difference, text = ended.content
     assert difference.path == str(repo / "hello.py")
     assert (difference.old_text, difference.new_text) == ('print("hello")', 'print("good bye")')
+    assert "hello.py" in text.content.text
+
+
+async def test_a_new_file_has_nothing_before_it(connect: Connect, repo: Path, model: Model) -> None:
+    model.plays(call("write", path="new.py", content="one\ntwo\n"), "Done.")
+    editor = Editor()
+    async with connect(editor) as agent:
+        session = (await agent.new_session(cwd=str(repo))).session_id
+        await prompt(agent, session, "Write it")
+    difference = editor.of("tool_call_update")[-1].content[0]
+    assert (difference.old_text, difference.new_text) == (None, "one\ntwo")
+
+
+async def test_a_result_is_shown_whole_and_as_it_is(connect: Connect, repo: Path, model: Model) -> None:
+    (repo / "notes.md").write_text("# one\n```\ntwo\n```\nthree\n")
+    model.plays(call("bash", command="cat notes.md; exit 3"), "It fails.")
+    editor = Editor()
+    async with connect(editor) as agent:
+        session = (await agent.new_session(cwd=str(repo))).session_id
+        await prompt(agent, session, "Show it")
+    ended = editor.of("tool_call_update")[-1]
+    (text,) = ended.content
+    assert text.content.text == "````\n# one\n```\ntwo\n```\nthree\n[exit code 3]\n````"
+    assert ended.raw_output == {"output": "# one\n```\ntwo\n```\nthree\n[exit code 3]", "exit_code": 3}
+    assert ended.status == "failed"
+
+
+async def test_what_a_running_command_prints_adds_up(connect: Connect, repo: Path, model: Model) -> None:
+    model.plays(
+        call("bash", command="echo one; until [ -e go ]; do sleep 0.02; done; echo two; exec cat fifo"), "Done."
+    )
+    os.mkfifo(repo / "fifo")
+    editor = Editor()
+    shown: list[str] = []
+
+    def see(update: Any) -> None:
+        if update.session_update == "tool_call_update" and update.status is None:
+            shown.append(update.content[0].content.text)
+            (repo / "go").touch()
+            if "two" in shown[-1]:
+                (repo / "fifo").write_text("")
+
+    editor.on_update = see
+    async with connect(editor) as agent:
+        session = (await agent.new_session(cwd=str(repo))).session_id
+        await prompt(agent, session, "Print")
+    assert shown == ["```\none\n```", "```\none\ntwo\n```"]
+
+
+async def test_the_title_of_a_call_is_short(connect: Connect, repo: Path, model: Model) -> None:
+    script = "import this\n" * 40
+    model.plays(call("write", path="new.py", content=script), call("bash", command=f"cat <<E\n{script}E"), "Done.")
+    editor = Editor()
+    async with connect(editor) as agent:
+        session = (await agent.new_session(cwd=str(repo))).session_id
+        await prompt(agent, session, "Write it")
+    first, second = [started.title for started in editor.of("tool_call")]
+    assert first == "write new.py"
+    assert second.startswith("bash cat <<E import this")
+    assert len(second) == 80
 
 
 async def test_what_must_be_approved_is_asked_in_the_editor(connect: Connect, repo: Path, model: Model) -> None:
@@ -141,6 +146,21 @@ async def test_what_must_be_approved_is_asked_in_the_editor(connect: Connect, re
         await prompt(agent, session, "Who am I?")
     assert editor.asked[0].raw_input == {"command": "id", "unsandboxed": True}
     assert "user said no" in str(model.requests[1]["messages"])
+
+
+async def test_a_call_is_shown_with_its_question_before_its_permission_is_asked(
+    connect: Connect, repo: Path, model: Model
+) -> None:
+    model.plays(call("bash", command="echo hi", unsandboxed=True), "Hi.")
+    editor = Editor()
+    async with connect(editor) as agent:
+        session = (await agent.new_session(cwd=str(repo))).session_id
+        await prompt(agent, session, "Say hi")
+    about = [update for update in editor.updates if getattr(update, "tool_call_id", "")]
+    kinds = [getattr(update, "session_update", "request") for update in about]
+    assert kinds == ["tool_call", "request", "tool_call_update", "tool_call_update", "tool_call_update"]
+    assert [update.status for update in about] == ["pending", "pending", "in_progress", None, "completed"]
+    assert "outside the sandbox" in about[0].content[0].content.text
 
 
 async def test_the_plan_is_shown(connect: Connect, repo: Path, model: Model) -> None:
@@ -163,6 +183,73 @@ async def test_a_question_waits_for_the_next_prompt(connect: Connect, repo: Path
         await prompt(agent, session, "the parser")
     assert "The user answers: the parser" in str(model.requests[1]["messages"])
     assert editor.said.endswith("The parser it is.")
+
+
+async def test_a_question_is_asked_in_a_form_where_the_editor_has_them(
+    connect: Connect, repo: Path, model: Model
+) -> None:
+    model.plays(
+        call("ask", question="Which module?"), "The parser it is.", call("ask", question="Sure?"), "I assume so."
+    )
+    editor = Editor()
+    editor.answer = "the parser"
+    async with connect(editor, forms=True) as agent:
+        session = (await agent.new_session(cwd=str(repo))).session_id
+        await prompt(agent, session, "Fix it")
+        editor.answer = None
+        await prompt(agent, session, "Go on")
+    assert editor.questions == ["Which module?", "Sure?"]
+    assert model.told(1).endswith("The user answers: the parser")
+    assert model.told(3).endswith("the user didn't answer; go on without, and say what you assumed")
+
+
+async def test_a_refused_key_is_an_authentication_error(connect: Connect, repo: Path, model: Model) -> None:
+    async with connect(Editor()) as agent:
+        session = (await agent.new_session(cwd=str(repo))).session_id
+        model.plays(refuses(401, "Wrong API key"))
+        with pytest.raises(acp.RequestError) as refused:
+            await prompt(agent, session, "Hello")
+        assert refused.value.code == acp.RequestError.auth_required().code
+        assert "Wrong API key" in str(refused.value.data)
+
+
+async def test_a_new_key_is_used_by_the_sessions_that_are_open(
+    connect: Connect, repo: Path, home: Path, model: Model
+) -> None:
+    with (home / "denizen.toml").open("a") as file:
+        file.write('[[providers.test.auth_profiles]]\nid = "mine"\napi_key = "${MY_KEY}"\n')
+    (home / ".env").write_text("MY_KEY=key-number-one\n")
+    (home / ".env").chmod(0o600)
+    async with connect(Editor()) as agent:
+        session = (await agent.new_session(cwd=str(repo))).session_id
+        (home / ".env").write_text("MY_KEY=key-number-two\n")
+        await agent.authenticate(method_id="key")
+        model.plays("Hello.")
+        await prompt(agent, session, "Hello")
+    assert model.server.requests[-1].headers["Authorization"] == "Bearer key-number-two"
+
+
+async def test_a_retry_is_shown(connect: Connect, repo: Path, home: Path, model: Model) -> None:
+    config = (home / "denizen.toml").read_text()
+    (home / "denizen.toml").write_text(f'fallback_models = ["test:second"]\n{config}')
+    editor = Editor()
+    async with connect(editor) as agent:
+        session = (await agent.new_session(cwd=str(repo))).session_id
+        model.plays(refuses(500, "The server is on fire"), "Hello.")
+        await prompt(agent, session, "Hello")
+    assert editor.thoughts == "test:second: timeout; trying again.\n"
+
+
+async def test_how_full_the_context_is_is_shown(connect: Connect, repo: Path, model: Model) -> None:
+    model.plays(call("view", path="hello.py"), "It prints hello.")
+    editor = Editor()
+    async with connect(editor) as agent:
+        session = (await agent.new_session(cwd=str(repo))).session_id
+        await prompt(agent, session, "What does it do?")
+    first, second = editor.of("usage_update")
+    assert first.used == second.used == 150
+    assert first.size > 8000
+    assert second.cost.currency == "USD"
 
 
 async def test_cancelling_stops_the_turn_and_the_session_goes_on(connect: Connect, repo: Path, model: Model) -> None:
@@ -320,5 +407,5 @@ async def test_a_command_that_failed_says_the_same_when_it_is_loaded_again(
     async with connect(again) as agent:
         await agent.load_session(cwd=str(repo), session_id=session)
     told = again.of("tool_call_update")[-1]
-    assert told.content[0].content.text == "exit code 3: the last word"
+    assert told.content[0].content.text == "```\nbegun\nthe last word\n[exit code 3]\n```"
     assert told == first.of("tool_call_update")[-1]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from denizen.cli.models import ready_models
 from denizen.cli.options import MODEL, WORKPLACE, TurnOptions, new_name, turn_options
 from denizen.cli.turns import run
 from denizen.clock import SystemClock
@@ -27,11 +28,17 @@ def acp(options: TurnOptions) -> int:
     except ImportError as missing:
         raise DenizenError(f"{missing.name} is not installed. Install it: pip install 'denizen[acp]'") from missing
 
-    def agent_in(folder: Path) -> tuple[Agent, Sequence[str]]:
-        there = dataclasses.replace(options, workspace=options.workspace or folder)
+    def options_in(folder: Path) -> TurnOptions:
+        return dataclasses.replace(options, workspace=options.workspace or folder)
+
+    def agent_in(folder: Path, model: str) -> tuple[Agent, Sequence[str]]:
+        there = dataclasses.replace(options_in(folder), model=model or options.model)
         loaded = there.load()
         return there.agent(loaded), loaded.notices
 
+    def models_in(folder: Path) -> Sequence[str]:
+        return ready_models(options_in(folder).load())
+
     with asyncio.Runner() as runner:
-        run(runner, serve(Editors(agent_in, lambda: new_name(SystemClock()))))
+        run(runner, serve(Editors(agent_in, models_in, lambda: new_name(SystemClock()))))
     return 0

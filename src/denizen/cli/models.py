@@ -66,6 +66,12 @@ def models(provider: str | None, as_json: bool) -> None:
     write(f"\nmodel in use: {name} ({chosen_by(loaded, name)})\n")
 
 
+def ready_models(loaded: Loaded) -> list[str]:
+    """The names of all models that can be asked, the fall-backs first."""
+    offers = [_offer(loaded, name, listed=False) for name in _names(loaded, None)]
+    return [*loaded.config.fallback_models, *(model.name for offer in offers for model in offer.models)]
+
+
 def _names(loaded: Loaded, provider: str | None) -> list[str]:
     plugins = entry_points(group="denizen.models").names
     names = [*dict.fromkeys((*loaded.config.providers, *PROVIDERS, "bedrock", *sorted(plugins), "offline"))]

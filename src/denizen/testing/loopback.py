@@ -62,6 +62,7 @@ class LoopbackServer:
     """A model server; use it as a context manager.
 
     `requests` are those that came, oldest first; `gone` is set when a client leaves before its reply is over.
+    What a client asks with GET, such as a list of models, is answered by a reply that is no stream, or else not found.
     """
 
     wire: Wire
@@ -140,6 +141,8 @@ class LoopbackServer:
         await runner.cleanup()
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        if request.method == hdrs.METH_GET and not self._has_plain_reply():
+            return web.Response(status=404)
         received = Request(request.path, request.headers.copy(), await request.content.read())
         releases = self._releases
         self.requests.append(received)
@@ -152,6 +155,10 @@ class LoopbackServer:
         except (asyncio.CancelledError, ConnectionError):
             self.gone.set()
             raise
+
+    def _has_plain_reply(self) -> bool:
+        reply = self._replies[0] if self._replies else None
+        return isinstance(reply, Reply) and reply.headers.get(hdrs.CONTENT_TYPE) == JSON
 
     async def _send(self, reply: Reply, request: web.BaseRequest, releases: int) -> web.StreamResponse:
         """Reply to a request that came after so many releases."""

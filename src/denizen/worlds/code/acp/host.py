@@ -1,14 +1,23 @@
-"""An editor as a host: events become updates, in order, and questions become permission requests."""
+"""An editor as a host: events become updates, in order, and questions become requests."""
 
 import asyncio
 from collections.abc import Sequence
 
 from acp.interfaces import Client
-from acp.schema import AllowedOutcome, PermissionOption, ToolCallUpdate
+from acp.schema import (
+    AcceptElicitationResponse,
+    AllowedOutcome,
+    ElicitationFormSessionMode,
+    ElicitationSchema,
+    ElicitationStringPropertySchema,
+    PermissionOption,
+    ToolCallUpdate,
+)
 
 from denizen.events import Done, LlmStart, LlmStream, RunEvent, RunResult, TextDelta
 from denizen.messages import ToolCall
 from denizen.ports import Answer, Ask, Control, Parked
+from denizen.worlds.code.acp.conversation import AUTO, Conversation
 from denizen.worlds.code.acp.updates import Updates
 
 OPTIONS = [
@@ -18,14 +27,23 @@ OPTIONS = [
     PermissionOption(option_id="no", name="Refuse", kind="reject_once"),
 ]
 
+_FORM = ElicitationSchema(
+    properties={"answer": ElicitationStringPropertySchema(type="string", title="Answer")}, required=["answer"]
+)
+
 
 class Editor:
-    """The editor for one turn of the session `session_id`; `send` runs beside the turn until it is cancelled."""
+    """The editor for one turn of the session `session_id`; `send` runs beside the turn until it is cancelled.
 
-    def __init__(self, client: Client, session_id: str, updates: Updates) -> None:
+    `has_forms`: it can show a question with a field for the answer.
+    """
+
+    def __init__(self, client: Client, session_id: str, conversation: Conversation, *, has_forms: bool) -> None:
         self._client = client
         self._session_id = session_id
-        self._updates = updates
+        self._conversation = conversation
+        self._has_forms = has_forms
+        self._updates = Updates(conversation.agent, conversation.session.entries)
         self._events: asyncio.Queue[RunEvent] = asyncio.Queue()
         self._streamed = False
         self._failed: Exception | None = None
@@ -48,11 +66,14 @@ class Editor:
         return ()
 
     async def ask(self, request: Ask) -> Answer | Parked:
-        """Ask for permission; a question in words waits for the user's next message."""
-        if not request.tool_name:
-            return Parked()
+        """Ask for permission, unless the user chose to give it always, or for an answer to a question of the agent."""
         await self._events.join()
-        call = self._updates.call(ToolCall(request.call_id, request.tool_name, request.args))
+        if not request.tool_name:
+            return await self._answer(request) if self._has_forms else Parked()
+        if self._conversation.mode == AUTO:
+            return Answer(request.call_id, allow=True)
+        call = self._updates.announced(ToolCall(request.call_id, request.tool_name, request.args), request.question)
+        await self._client.session_update(self._session_id, call)
         update = ToolCallUpdate(**call.model_dump(exclude={"session_update"}))
         answer = await self._client.request_permission(self._session_id, update, OPTIONS)
         match answer.outcome:
@@ -60,6 +81,15 @@ class Editor:
                 return Answer(request.call_id, allow=True, scope=scope)
             case _:
                 return Answer(request.call_id, allow=False)
+
+    async def _answer(self, request: Ask) -> Answer:
+        mode = ElicitationFormSessionMode(
+            session_id=self._session_id, tool_call_id=request.call_id, requested_schema=_FORM
+        )
+        given = await self._client.create_elicitation(request.question, mode)
+        if isinstance(given, AcceptElicitationResponse) and given.content:
+            return Answer(request.call_id, allow=True, text=str(given.content["answer"]))
+        return Answer(request.call_id, allow=False, text="the user didn't answer", unasked=True)
 
     async def send(self) -> None:
         """Send what was emitted, in order, for ever; after a failure nothing more, and the turn goes on."""
