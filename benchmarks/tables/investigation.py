@@ -15,8 +15,9 @@ One investigation of a real repository (aiohttp {version}) in {iterations} itera
 really run. The replies are written by hand and the same for all; with a working memory they keep and note as well. A
 note, and the answer, may only quote what the model sees at that moment, and what the answer quotes is looked up in the
 repository. Tokens are estimated from bytes, the same way for all: *cached* is what a request has in common with the
-one before it, from its beginning on, as providers cache; *as paid* counts that at a tenth. *Last call* is the context
-in which it answers. Ratios are over the transcript in the same action format."""
+one before it, from its beginning on, as providers cache; *as paid* counts that at a tenth, which is what Anthropic and
+OpenAI take for it. *Last call* is the context in which it answers. Ratios are over the transcript in the same action
+format."""
 COLUMNS = (
     "what it sees",
     "how it acts",
@@ -25,6 +26,7 @@ COLUMNS = (
     "cached",
     "not cached",
     "as paid",
+    "× as paid",
     "output",
     "last call",
 )
@@ -52,8 +54,12 @@ def _play(actions: ActionFormat, context: Context) -> Counts:
 
 
 def _cells(counts: Counts, base: Counts) -> Sequence[object]:
-    ratio = f"{counts.input / base.input:.2f} ×"
     return (
-        *(f"{counts.input:,}", ratio, f"{counts.cached:,}", f"{counts.fresh:,}"),
-        *(f"{counts.fresh + counts.cached * CACHED_COST:,.0f}", f"{counts.output:,}", f"{counts.last:,}"),
+        *(f"{counts.input:,}", f"{counts.input / base.input:.2f} ×", f"{counts.cached:,}", f"{counts.fresh:,}"),
+        *(f"{_paid(counts):,.0f}", f"{_paid(counts) / _paid(base):.2f} ×", f"{counts.output:,}", f"{counts.last:,}"),
     )
+
+
+def _paid(counts: Counts) -> float:
+    """Tokens of input at the price of such as aren't cached."""
+    return counts.fresh + counts.cached * CACHED_COST
