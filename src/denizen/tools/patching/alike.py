@@ -12,7 +12,7 @@ _LEFT_OUT = 2
 
 
 def find_alike(ground: Ground, hunk: Hunk) -> Place | None:
-    """The place that has the lines which the hunk removes, and around them most of its other lines, at least half.
+    """The place that has all lines from the hunk's first change to its last, and at least half of those that stay.
 
     None where there is no such place, or more than one.
     """
@@ -31,11 +31,11 @@ def find_alike(ground: Ground, hunk: Hunk) -> Place | None:
 
 
 def _score(ground: Ground, at: int, old: Sequence[Line], before: Sequence[str], behind: Sequence[str]) -> int:
-    """How many of the lines that stay are there: among the changes, right above them, and right below."""
+    """How many of the lines that stay are there: among the changes (all), right above them, and right below."""
     end = at + len(old)
-    inside = [key for n, (sign, key) in enumerate(old) if sign == " " and key and key == ground.squeezed[at + n]]
+    inside = sum(sign == " " and bool(key) for sign, key in old)
     above = _common(_keys(before), _near(ground.squeezed, at, at, before, []))
-    return len(inside) + above + _common(_keys(behind), _near(ground.squeezed, end, end, [], behind))
+    return inside + above + _common(_keys(behind), _near(ground.squeezed, end, end, [], behind))
 
 
 def _near(lines: Sequence[str], at: int, end: int, before: Sequence[str], behind: Sequence[str]) -> Sequence[str]:
@@ -45,13 +45,11 @@ def _near(lines: Sequence[str], at: int, end: int, before: Sequence[str], behind
 
 
 def _candidates(ground: Ground, old: Sequence[Line], before: Sequence[str], behind: Sequence[str]) -> list[int]:
-    """Where all removed lines are; without any, where the lines between or directly around the new ones are."""
+    """Where all lines that are removed or between changes are; without any, where a line around the new ones is."""
     keys = ground.squeezed
-    removes = any(sign == "-" for sign, _ in old)
     if old:
-        needed = [(n, key) for n, (sign, key) in enumerate(old) if sign == "-" or not removes]
-        places = range(len(keys) - len(old) + 1)
-        return [at for at in places if all(keys[at + n] == key for n, key in needed)]
+        needed = [key for _, key in old]
+        return [at for at in range(len(keys) - len(old) + 1) if keys[at : at + len(old)] == needed]
     above, below = squeeze(before[-1]) if before else None, squeeze(behind[0]) if behind else None
     return [
         at

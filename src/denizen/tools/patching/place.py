@@ -62,10 +62,12 @@ def _is_applied(ground: Ground, hunk: Hunk) -> bool:
 
 def _insertion(ground: Ground, hunk: Hunk) -> Place:
     """Of a hunk that shows nothing of what is around it."""
-    at = len(ground.lines) if hunk.at_end or not ground.lines else hunk.at if hunk.empty else None
-    if at is None or at > len(ground.lines):
+    if hunk.at_end or not ground.lines:
+        return Place(len(ground.lines), len(ground.lines), hunk.lines)
+    at = hunk.at and hunk.at + ground.shift  # before line 1 is there, however far the others are off
+    if at is None or not hunk.empty or not 0 <= at <= len(ground.lines):
         raise ToolRefused("it only adds lines and doesn't show where; put lines that are there around them")
-    return Place(at, at, hunk.lines)
+    return Place(at, at, hunk.lines, at - (hunk.at or 0))
 
 
 def _find(keys: Sequence[str], wanted: Sequence[str]) -> list[int]:
