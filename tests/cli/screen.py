@@ -61,6 +61,11 @@ class Screen:
         """All that was shown, without colours and cursor movements."""
         return _CODES.sub("", self.raw).replace("\r\n", "\n")
 
+    @property
+    def rows(self) -> list[str]:
+        """What stands on the screen now."""
+        return [row.rstrip() for row in self._rows.display]
+
     def expect(self, wanted: str) -> str:
         """Wait until that is shown after what was expected before; what was shown up to there."""
         end = time.monotonic() + PATIENCE
@@ -81,8 +86,7 @@ class Screen:
     def _until(self, holds: Callable[[Sequence[str]], bool], otherwise: str) -> None:
         end = time.monotonic() + PATIENCE
         while not holds(self._rows.display):
-            shown = "\n".join(row.rstrip() for row in self._rows.display)
-            assert self._read(end - time.monotonic()), f"{otherwise}:\n{shown}"
+            assert self._read(end - time.monotonic()), "\n".join([f"{otherwise}:", *self.rows])
 
     def type(self, keys: str) -> None:
         """Press keys."""

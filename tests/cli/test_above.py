@@ -2,9 +2,7 @@
 
 import io
 
-import pytest
-
-from denizen.cli.above import Above, Page, end_of
+from denizen.cli.above import Above, Page
 
 
 def test_whole_lines_are_written_and_the_rest_stands_by() -> None:
@@ -42,21 +40,3 @@ def test_two_streams_keep_their_order() -> None:
         stream.write(line)
     page.write()
     assert written == ["a\n", "b\n", "c\n"]
-
-
-def test_a_short_line_is_shown_whole() -> None:
-    assert end_of("short", 2, 10) == "short"
-
-
-@pytest.mark.parametrize(("line", "end"), [("0123456789" * 3 + "ab", "0123456789ab"), ("字" * 23, "字" * 8)])
-def test_of_a_long_line_the_last_rows_are_shown(line: str, end: str) -> None:
-    assert end_of(line, 2, 10) == end
-
-
-def test_a_wide_character_that_does_not_fit_begins_the_next_row() -> None:
-    assert end_of("字" * 7, 2, 5) == "字" * 3
-    assert end_of("a" + "字" * 7, 2, 5) == "字" * 3
-
-
-def test_of_a_very_long_line_whole_rows_are_shown() -> None:
-    assert end_of("0123456789" * 10_000 + "ab", 3, 10) == "0123456789" * 2 + "ab"

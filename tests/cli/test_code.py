@@ -118,10 +118,11 @@ def test_an_audit_is_a_table_and_sarif(denizen: Run, model: Model, tmp_path: Pat
     model.plays("LOW hello.py:1 no newline is read\nHIGH hello.py:1 prints a secret")
     sarif = tmp_path / "audit.sarif"
     ran = denizen("code", "--role", "auditor", "--sarif", str(sarif), "Audit it")
-    assert [line.split()[:2] for line in ran.out.splitlines()] == [
-        ["severity", "place"],
-        ["HIGH", "hello.py:1"],
-        ["LOW", "hello.py:1"],
+    assert ran.out.splitlines() == [
+        "| severity | place | finding |",
+        "|---|---|---|",
+        "| HIGH | hello.py:1 | prints a secret |",
+        "| LOW | hello.py:1 | no newline is read |",
     ]
     results = json.loads(sarif.read_bytes())["runs"][0]["results"]
     assert [(each["level"], each["message"]["text"]) for each in results] == [

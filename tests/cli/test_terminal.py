@@ -20,12 +20,30 @@ def test_the_answer_streams(on_terminal: OnTerminal, model: Model) -> None:
     assert screen.process.poll() is None
 
 
+@pytest.mark.parametrize("command", [["ask", "hi"], ["chat"], ["code", "hi"]], ids=["ask", "chat", "code"])
+def test_the_answer_is_rendered_while_it_streams(on_terminal: OnTerminal, model: Model, command: list[str]) -> None:
+    model.plays(stalls(f"# Found\n\n{'unbroken ' * 20}\n\n- **one**\n- tw"))
+    screen = on_terminal(*command)
+    if command == ["chat"]:
+        screen.expect("\n>")
+        screen.enter("hi")
+    screen.shows("• tw")
+    shown = screen.rows[screen.rows.index("Found") :]
+    assert shown[:4] == ["Found", "", " ".join(["unbroken"] * 9), " ".join(["unbroken"] * 9)]
+    assert shown[5:8] == ["", " • one", " • tw"]
+
+
+def test_in_a_pipe_the_answer_is_as_the_model_wrote_it(denizen: Run, model: Model) -> None:
+    model.plays("# Found\n\n- **one**")
+    assert denizen("ask", "hi").out == "# Found\n\n- **one**\n"
+
+
 def test_progress_is_coloured_and_the_reply_is_not(on_terminal: OnTerminal, model: Model) -> None:
     model.plays(call("read", path="hello.py"), "It prints hello.")
     screen = on_terminal("ask", "hi")
     assert screen.end() == 0
     assert "\x1b[32m  ✓ read hello.py" in screen.raw
-    assert "\nIt prints hello.\r\n" in screen.raw.replace("\r\x1b[K", "\n")
+    assert "\nIt prints hello.\r\n" in screen.raw.replace("\r\x1b[J", "\n")
 
 
 def test_no_color_is_honoured(on_terminal: OnTerminal, model: Model) -> None:
@@ -33,7 +51,7 @@ def test_no_color_is_honoured(on_terminal: OnTerminal, model: Model) -> None:
     screen = on_terminal("ask", "hi", NO_COLOR="1")
     assert screen.end() == 0
     assert "✓ read hello.py" in screen.text
-    assert "\x1b[" not in screen.raw.replace("\x1b[K", "")
+    assert "\x1b[" not in screen.raw.replace("\x1b[J", "")
 
 
 def test_a_simple_terminal_gets_no_passing_lines(on_terminal: OnTerminal, model: Model) -> None:
@@ -107,7 +125,7 @@ def test_what_streams_cannot_paint_the_terminal(on_terminal: OnTerminal, model: 
     screen = on_terminal("ask", "hi", NO_COLOR="1")
     assert screen.end() == 0
     assert "abcd" in screen.raw
-    assert "\x1b" not in screen.raw.replace("\x1b[K", "")
+    assert "\x1b" not in screen.raw.replace("\x1b[J", "")
 
 
 def test_a_passing_line_is_never_wider_than_the_terminal(on_terminal: OnTerminal, model: Model) -> None:

@@ -4,13 +4,11 @@ import io
 from collections.abc import Callable
 from typing import TextIO
 
-from denizen.cli.text import width
-
 
 class Page:
     """What was printed and is not on the screen yet; `changed` is told when there is more.
 
-    `unfinished` is a line that has no end yet: whoever draws the prompt shows it there.
+    `unfinished` is a line that has no end yet.
     """
 
     def __init__(self, changed: Callable[[], None]) -> None:
@@ -59,23 +57,3 @@ class Above(io.TextIOBase):
         """Print it."""
         self._page.add(self._stream, text)
         return len(text)
-
-
-def end_of(line: str, rows: int, columns: int) -> str:
-    """As much of a line's end as takes so many rows. It loses whole ones, so that those left stand still."""
-    most = rows * columns  # characters that these rows can hold: hardly more are measured, however long the line is
-    last = line[max(len(line) // most - 1, 0) * most :]
-    return "".join(_in_rows(last, columns)[-rows:])
-
-
-def _in_rows(line: str, columns: int) -> list[str]:
-    if line.isascii():
-        return [line[begin : begin + columns] for begin in range(0, len(line), columns)]
-    begins, taken = [0], 0
-    for place, character in enumerate(line):
-        cells = width(character)
-        if taken + cells > columns:
-            begins.append(place)
-            taken = 0
-        taken += cells
-    return [line[begin:end] for begin, end in zip(begins, [*begins[1:], None], strict=True)]

@@ -15,9 +15,10 @@ from denizen.cli.home import short_name
 from denizen.cli.lines import unflushed
 from denizen.cli.options import TurnOptions, turn_options
 from denizen.cli.output import say_error
+from denizen.cli.passing import columns
 from denizen.cli.reopening import reopen
 from denizen.cli.slash import COMMANDS, hear, is_command
-from denizen.cli.text import printable
+from denizen.cli.text import pieces, printable
 from denizen.cli.turns import STATUS, run, settled
 from denizen.clock import SystemClock
 from denizen.config.home import ensure_home
@@ -169,7 +170,8 @@ def _greet(conversation: Conversation, notices: tuple[str, ...]) -> None:
             str(agent.workspace),
             f"session {short_name(conversation.name)}",
         )
-        click.secho(f"  {printable(' · '.join(about))} · /help", dim=True, err=True)
+        for line in pieces(f"{printable(' · '.join(about))} · /help", columns() - 3):
+            click.secho(f"  {line}", dim=True, err=True)
     with options.host() as host:
         for text in notices:
             host.emit(Notice(text, "warning"))

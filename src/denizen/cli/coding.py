@@ -17,7 +17,6 @@ from denizen.cli.json_lines import JsonLines
 from denizen.cli.options import TurnOptions
 from denizen.cli.output import write_file
 from denizen.cli.sessions import print_sessions
-from denizen.cli.table import table
 from denizen.cli.terminal import Terminal
 from denizen.cli.turns import STATUS, opened
 from denizen.config.home import places
@@ -40,7 +39,7 @@ from denizen.worlds.code.commit import (
     without_message,
 )
 from denizen.worlds.code.difference import difference_to
-from denizen.worlds.code.findings import findings_of, rows_of, sarif_of
+from denizen.worlds.code.findings import findings_of, sarif_of, table_of
 from denizen.worlds.code.roles import AUDITOR, Role, find_role
 from denizen.worlds.code.validators import validators_of
 from denizen.worlds.code.work import Job, Outcome, edited, last_job, words_of, work
@@ -173,13 +172,10 @@ def _job(wanted: Wanted, agent: Agent, role: Role | None, host: Host, left: Job)
 
 
 def _rendered(agent: Agent, job: Job, explain: bool, result: RunResult) -> str:
-    """The answer as the person reads it."""
+    """The answer as the person reads it, in Markdown."""
     if _role(job.role) is AUDITOR:
         findings, others = findings_of(result.reply)
-        rows = (
-            table(("severity", "place", "finding"), rows_of(findings), elastic="finding", wrap=True) if findings else ""
-        )
-        return "\n".join(filter(None, ["\n".join(others), rows]))
+        return "\n\n".join(filter(None, ["\n".join(others), table_of(findings)]))
     reply = without_message(result.reply) if job.commits else result.reply
     taken = steps.explained(agent, result.reply, result.messages) if explain else ""
     return "\n\n".join(filter(None, [reply, taken]))

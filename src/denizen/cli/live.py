@@ -15,7 +15,7 @@ from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, to_formatted
 from prompt_toolkit.key_binding import KeyPressEvent
 from prompt_toolkit.layout import ConditionalContainer, FormattedTextControl, HSplit, Window
 
-from denizen.cli.above import Above, Page, end_of
+from denizen.cli.above import Above, Page
 from denizen.cli.editor import Editor, keys
 from denizen.cli.passing import columns, fitting, going_on
 from denizen.cli.text import cut, one_line, pieces, printable, shorten
@@ -51,6 +51,7 @@ class Live:
         self._clock = clock
         self._quiet = quiet
         self._status: tuple[str, float] | None = None
+        self._preview: Sequence[str] = ()
         self._question = self._aside = ""
         self._answer: asyncio.Future[str | None] | None = None
         self._one_question = asyncio.Lock()
@@ -109,7 +110,7 @@ class Live:
             finally:
                 await asyncio.wait([typing])  # also where this is cancelled: it gives the terminal back
                 self._write()
-                self._editor.draft, self._status = self._buffer.text, None
+                self._editor.draft, self._status, self._preview = self._buffer.text, None, ()
                 self._keep_line_left_for_history()
 
     def _keep_line_left_for_history(self) -> None:
@@ -126,12 +127,17 @@ class Live:
 
     def show(self, text: str, since: float) -> None:
         """Show what has been going on `since` a time of the clock's stopwatch."""
-        self._status = None if self._quiet else (one_line(text), since)
+        self._status, self._preview = None if self._quiet else (one_line(text), since), ()
+        self._changed()
+
+    def preview(self, lines: Sequence[str]) -> None:
+        """Show lines that are to be replaced, none wider than the terminal."""
+        self._preview = lines
         self._changed()
 
     def clear(self) -> None:
         """Take that away."""
-        self._status = None
+        self._status, self._preview = None, ()
         self._changed()
 
     def waiting(self) -> Sequence[str]:
@@ -253,7 +259,7 @@ class Live:
             self._page.write()
 
     def _has_rows(self) -> bool:
-        return bool(self._page.unfinished or self.queued or self._question or self._status)
+        return bool(self._preview or self.queued or self._question or self._status)
 
     def _rows(self) -> StyleAndTextTuples:
         cells, screen = columns() - 1, self._prompt.output.get_size()
@@ -267,9 +273,8 @@ class Live:
         elif self._status:
             text, since = self._status
             below.append(going_on(text, self._clock.monotonic() - since, cells))
-        unfinished = end_of(self._page.unfinished.expandtabs(), max(screen.rows // 2, 1), screen.columns)
-        shown: StyleAndTextTuples = [*to_formatted_text(ANSI(unfinished) if "\x1b" in unfinished else unfinished)]
-        if unfinished and below:
+        shown = [*to_formatted_text(ANSI("\n".join(self._preview)))]
+        if self._preview and below:
             shown.append(("", "\n"))
         shown.append(("fg:ansibrightblack", "\n".join(cut(row, cells) for row in below)))
         return shown

@@ -1,5 +1,7 @@
 """Standard output, which holds results alone, and errors on standard error."""
 
+import os
+import sys
 from pathlib import Path
 
 import click
@@ -19,6 +21,21 @@ def write(text: str) -> None:
         raise
     except OSError as error:
         raise not_written(error) from error
+
+
+def write_markdown(text: str) -> None:
+    """Write Markdown: rendered on a terminal, elsewhere as it is."""
+    if sys.stdout.isatty():
+        from denizen.cli.rendering import rendered
+
+        text = "\n".join(rendered(text, terminal_size().columns))
+    write(text if text.endswith("\n") or not text else f"{text}\n")
+
+
+def terminal_size() -> os.terminal_size:
+    """The size of the terminal that standard output is."""
+    size = os.get_terminal_size(sys.stdout.fileno())
+    return size if size.columns else os.terminal_size((80, 24))
 
 
 def write_file(path: Path, data: bytes) -> None:

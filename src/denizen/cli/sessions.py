@@ -16,7 +16,7 @@ from denizen.cli.asking import confirm, somebody_there
 from denizen.cli.home import short_name, store
 from denizen.cli.markdown import markdown
 from denizen.cli.options import new_name
-from denizen.cli.output import write, write_file
+from denizen.cli.output import write, write_file, write_markdown
 from denizen.cli.table import print_table
 from denizen.cli.text import cut, printable, width
 from denizen.clock import SystemClock
@@ -67,9 +67,8 @@ def print_sessions(found: Sequence[SessionInfo], *, as_json: bool = False) -> No
 def show(name: str, whole: bool) -> None:
     """A conversation, for reading; long results are shortened."""
     for paragraph in markdown(_read(name), whole=whole):
-        bold = paragraph.startswith("#") and sys.stdout.isatty()
-        heading, line, rest = printable(paragraph).partition("\n")
-        write(f"{click.style(heading, bold=True) if bold else heading}{line}{rest}\n\n")
+        write_markdown(printable(paragraph))
+        write("\n")
 
 
 @sessions.command()

@@ -2,12 +2,12 @@
 
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 import click
 
 from denizen.cli.output import write
-from denizen.cli.text import cut, one_line, pieces, width
+from denizen.cli.text import cut, one_line, width
 
 _GAP = 2
 _LEAST = 10
@@ -29,19 +29,6 @@ def print_table(
     On a terminal the column `elastic` gives way; those in `spare` are left out, the first one first, where it would get
     too narrow to be read.
     """
-    write(table(titles, rows, elastic=elastic, right=right, spare=spare))
-
-
-def table(
-    titles: Sequence[str],
-    rows: Iterable[Sequence[str]],
-    *,
-    elastic: str = "",
-    right: Sequence[str] = (),
-    spare: Sequence[str] = (),
-    wrap: bool = False,
-) -> str:
-    """The rows as `print_table` prints them; with `wrap` the column `elastic` goes on in further lines, uncut."""
     cells = [[one_line(cell) for cell in row] for row in (titles, *rows)]
     columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else _UNLIMITED
     titles, *_ = cells = _with_room(cells, elastic, spare, columns)
@@ -52,11 +39,10 @@ def table(
         widths[place] = min(widths[place], max(widths[place] - excess, _LEAST))
     lines: list[str] = []
     for number, row in enumerate(cells):
-        for piece in _wrapped(row, titles.index(elastic), widths) if wrap else (row,):
-            fitted = zip(titles, piece, widths, strict=True)
-            line = (" " * _GAP).join(_padded(cell, room, right=title in right) for title, cell, room in fitted)
-            lines.append(click.style(cut(line.rstrip(), columns), bold=number == 0) + "\n")
-    return "".join(lines)
+        fitted = zip(titles, row, widths, strict=True)
+        line = (" " * _GAP).join(_padded(cell, room, right=title in right) for title, cell, room in fitted)
+        lines.append(click.style(cut(line.rstrip(), columns), bold=number == 0) + "\n")
+    write("".join(lines))
 
 
 def _with_room(cells: list[list[str]], elastic: str, spare: Sequence[str], columns: int) -> list[list[str]]:
@@ -73,12 +59,6 @@ def _with_room(cells: list[list[str]], elastic: str, spare: Sequence[str], colum
 def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
     """Cells that each column wants."""
     return [max(map(width, column)) for column in zip(*rows, strict=True)]
-
-
-def _wrapped(row: Sequence[str], place: int, widths: Sequence[int]) -> Iterator[Sequence[str]]:
-    """The lines of a row whose cell at `place` goes on below itself."""
-    for number, piece in enumerate(pieces(row[place], widths[place])):
-        yield [piece if at == place else "" if number else cell for at, cell in enumerate(row)]
 
 
 def _padded(cell: str, room: int, *, right: bool) -> str:

@@ -1,5 +1,6 @@
 """The terminal as a host: the reply on standard output, everything else on standard error."""
 
+import asyncio
 import shlex
 import sys
 import textwrap
@@ -15,7 +16,7 @@ from denizen.cli.approval import Person
 from denizen.cli.calls import in_short
 from denizen.cli.changes import changes
 from denizen.cli.home import short_name
-from denizen.cli.output import write
+from denizen.cli.output import terminal_size, write, write_markdown
 from denizen.cli.passing import SHORT, Passing, Status, columns, fitting
 from denizen.cli.text import cut, one_line, printable
 from denizen.cli.usage import duration, usage_line
@@ -40,15 +41,19 @@ from denizen.events import (
 from denizen.messages import AssistantMessage
 from denizen.ports import Answer, Ask, Control, Parked
 
+BETWEEN_DRAWINGS = 0.1
+"""Seconds: what streams in smaller pieces is rendered together."""
+
 
 class Terminal:
     """Shows one turn as it happens.
 
-    Where standard output is a terminal the text streams; elsewhere the final reply alone is written to it, so that a
-    pipe gets the reply and nothing else. Whatever a model, a tool or a file said is written without control characters,
-    to pipes too: where they end is often a terminal. `quiet` leaves out all but the reply, questions and errors.
-    Where `render` is set, the reply doesn't stream, and what it makes of the result is shown in its place. What goes on
-    is shown by `status`, or else in a line of its own. `in_chat`: this goes on behind the turn, at a prompt.
+    Where standard output is a terminal the reply streams, rendered as Markdown: blocks that are finished are printed,
+    the last one is a preview. Elsewhere the final reply alone is written, as it is, so that a pipe gets the reply and
+    nothing else. Whatever a model, a tool or a file said is written without control characters, to pipes too: where
+    they end is often a terminal. `quiet` leaves out all but the reply, questions and errors. Where `render` is set, the
+    reply doesn't stream, and what it makes of the result is shown in its place. What goes on is shown by `status`, or
+    else in lines of its own. `in_chat`: this goes on behind the turn, at a prompt.
     """
 
     render: Callable[[RunResult], str] | None = None
@@ -63,7 +68,9 @@ class Terminal:
         self._began = clock.monotonic()
         self._live = sys.stdout.isatty()
         self._passing = status or Passing(clock, wanted=not quiet)
-        self._streamed = self._mid_line = False
+        self._streamed = self._above = False  # text of this reply; anything of this turn
+        self._text = ""  # what streamed and may still be rendered otherwise
+        self._drawing: asyncio.TimerHandle | None = None
         self._beside = ""  # what the reply says beside its commands
         self._written: dict[str, str] = {}  # tools as the reply's commands call them
         self._model = ""  # who was asked last
@@ -74,8 +81,8 @@ class Terminal:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._end_text()
         self._passing.clear()
-        self._end_line()
         if self._result:
             self._conclude(self._result)
 
@@ -88,7 +95,7 @@ class Terminal:
             case LlmStream(event=TextDelta(delta=delta)) if self._live and self.render is None:
                 self._stream(printable(delta))
             case LlmEnd(message=message):
-                self._end_line()
+                self._end_text()
                 self._written = names_written(message)
                 if not self._streamed:
                     self._beside = _beside(message)
@@ -110,22 +117,42 @@ class Terminal:
         return await self._person.ask(request)
 
     def _stream(self, text: str) -> None:
-        if text:
+        self._text += text
+        if text and self._drawing is None:
+            self._drawing = asyncio.get_running_loop().call_later(BETWEEN_DRAWINGS, self._draw)
+
+    def _draw(self) -> None:
+        from denizen.cli.rendering import last_lines, split_blocks
+
+        self._drawing = None
+        finished, self._text = split_blocks(self._text)
+        self._print(finished)
+        size = terminal_size()
+        above = [""] if self._above else []
+        self._passing.preview([*above, *last_lines(self._text, size.columns, max(size.lines // 2, 1))])
+
+    def _print(self, text: str) -> None:
+        """Print Markdown, on a terminal an empty line below what is above it."""
+        if text.strip():
             self._passing.clear()
-            self._streamed = True
-            self._mid_line = not text.endswith("\n")
-            write(text)
+            if self._live and self._above:
+                click.echo(err=not self._streamed)
+            write_markdown(text)
+            self._streamed = self._above = True
+
+    def _end_text(self) -> None:
+        """Print what is left of the text."""
+        if self._drawing:
+            self._drawing.cancel()
+            self._drawing = None
+        text, self._text = self._text, ""
+        self._print(text)
 
     def _say_beside(self) -> None:
         """What the reply says beside its commands, once it is clear that they are some."""
         if self._beside:
             self._line(f"  {printable(self._beside).strip()}", "bright_black")
         self._beside = ""
-
-    def _end_line(self) -> None:
-        if self._mid_line:
-            self._mid_line = False
-            write("\n")
 
     def _tool(self, event: ToolStart | ToolUpdate | ToolEnd) -> None:
         match event:
@@ -159,7 +186,7 @@ class Terminal:
     def _tell(self, event: RunEvent) -> None:
         match event:
             case Withdrawn():
-                self._end_line()
+                self._end_text()
                 if self._streamed:
                     self._line("  what was shown of this answer doesn't count", "yellow")
                 self._streamed = False
@@ -187,16 +214,23 @@ class Terminal:
             ending = f" · stopped after {duration(self._clock.monotonic() - since)}"
             self._line(fitting(f"  ✗ {what}", ending, columns()), "yellow")
         if result.stop_reason == "answered" and not self._streamed:
-            write(_final(result) if self.render is None else f"{printable(self.render(result)).rstrip()}\n")
+            self._reply(result)
         if result.error and result.stop_reason in {"iteration_limit", "loop", "budget"}:
             self._line(f"  {printable(result.error)}", "yellow", always=True)
         self._line(f"  {usage_line(result, self._clock.monotonic() - self._began)}", "bright_black")
 
+    def _reply(self, result: RunResult) -> None:
+        if result.output is not None:
+            write(printable(msgspec.json.encode(result.output).decode()) + "\n")
+        else:
+            self._print(printable(result.reply if self.render is None else self.render(result)))
+
     def _line(self, text: str, colour: str, *, always: bool = False) -> None:
         if always or not self._quiet:
+            self._end_text()
             self._passing.clear()
-            self._end_line()
             click.secho(text, fg=colour, err=True)
+            self._above = True
 
 
 def _beside(message: AssistantMessage) -> str:
@@ -214,9 +248,3 @@ def _again(event: Retry, asked: str) -> str:
     if asked and event.model and event.model != asked:
         return " · ".join(filter(None, (f"{asked}: {why}; going on{wait} with {event.model}", profile)))
     return " · ".join(filter(None, (f"{why}: trying again{wait}", event.model, profile)))
-
-
-def _final(result: RunResult) -> str:
-    text = result.reply if result.output is None else msgspec.json.encode(result.output).decode()
-    text = printable(text)
-    return text if text.endswith("\n") or not text else f"{text}\n"

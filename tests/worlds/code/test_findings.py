@@ -6,7 +6,7 @@ from pathlib import Path
 import fastjsonschema
 import pytest
 
-from denizen.worlds.code.findings import SEVERITIES, Finding, findings_of, rows_of, sarif_of
+from denizen.worlds.code.findings import SEVERITIES, Finding, findings_of, sarif_of, table_of
 
 SCHEMA = Path(__file__).parents[2] / "data" / "sarif" / "sarif-2.1.0-rtm.5.json"
 PLACES = ("src/a.py", "./a b.py", "a:b.py", "../out.py", "/project/lib/ü%20.py", ".", "src/")
@@ -31,7 +31,7 @@ def test_the_worst_comes_first_and_other_lines_are_kept() -> None:
     findings, others = findings_of("I looked.\n\nLOW a.py:1 x\nCRITICAL b.py:2 y\nMEDIUM c.py:3 z\nHIGH is my mood")
     assert [finding.severity for finding in findings] == ["CRITICAL", "MEDIUM", "LOW"]
     assert others == ["I looked.", "HIGH is my mood"]
-    assert rows_of(findings)[0] == ("CRITICAL", "b.py:2", "y")
+    assert table_of(findings).splitlines()[2] == "| CRITICAL | b.py:2 | y |"
 
 
 def test_a_place_that_is_none_is_no_finding() -> None:

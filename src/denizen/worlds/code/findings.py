@@ -43,9 +43,13 @@ def findings_of(answer: str) -> tuple[list[Finding], list[str]]:
     return sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity)), others
 
 
-def rows_of(findings: Sequence[Finding]) -> list[tuple[str, str, str]]:
-    """The rows of a table: severity, place, text."""
-    return [(finding.severity, f"{finding.path}:{finding.line}", finding.text) for finding in findings]
+def table_of(findings: Sequence[Finding]) -> str:
+    """The findings as a Markdown table; nothing where there are none."""
+    rows = [
+        f"| {finding.severity} | {finding.path}:{finding.line} | " + finding.text.replace("|", r"\|") + " |"
+        for finding in findings
+    ]
+    return "\n".join(["| severity | place | finding |", "|---|---|---|", *rows]) if rows else ""
 
 
 def sarif_of(findings: Sequence[Finding], version: str, workspace: Path) -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""Record as SVG how `denizen code` repairs a failing test. Tools, checks and commit are real; the model is a script.
+"""Record as SVG how Denizen explains a failing test and repairs it. Tools and commits are real; the model is a script.
 
-python -m scripts.record_code docs/images/code.svg
+python -m scripts.record_scenes docs/images
 """
 
 import os
@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from scripts.record import record, save
@@ -37,12 +38,35 @@ def test_two_lamps() -> None:
     "pytest.ini": "[pytest]\naddopts = -p no:cacheprovider -p no:asyncio -p no:inline_snapshot\n",
     ".gitignore": "__pycache__/\n",
 }
-REPLIES = (
+QUESTION = (
+    """\
+I run the tests first, and look at what they call.
+$(run python -m pytest -q --tb=line)
+$(view shop.py/total)""",
+    """\
+$(done # Two lamps cost as much as one
+
+`total` makes a **set** of the articles, in which each is only once, whatever was ordered:
+
+```python
+return sum(PRICES[article] for article in set(articles))
+```
+
+| order | expected | `total` |
+|---|--:|--:|
+| lamp, chair | 65 | 65 |
+| lamp, lamp | 80 | **40** |
+
+- Leave out `set(…)`: nothing else in this project rests on it.
+- `denizen code "Fix total"` would do that, and run the tests.)""",
+)
+ASK = ('denizen ask --profile coder "Why does test_two_lamps fail?"',)
+TASK = (
     """\
 I look at what the test calls, and plan.
 $(task plan <<'END'
 Find out why two lamps cost as much as one
-Mend total
+Fix total
 END
 )
 $(view shop.py/total)
@@ -67,9 +91,9 @@ Count every article in a total
 
 A set holds each article once, so repeated ones cost nothing.)""",
 )
-COMMANDS = (
+CODE = (
     "python -m pytest -q --tb=no",
-    'denizen code "test_two_lamps fails. Mend it." --validate auto --commit',
+    'denizen code "test_two_lamps fails. Fix it." --validate auto --commit',
     "git log -1 --oneline --no-decorate --stat",
 )
 WHO = {
@@ -82,7 +106,13 @@ WHO = {
 }
 
 
-def main(out: Path) -> None:
+def main(folder: Path) -> None:
+    """Record both scenes."""
+    play(QUESTION, ASK, folder / "ask.svg")
+    play(TASK, CODE, folder / "code.svg")
+
+
+def play(replies: Sequence[str], commands: Sequence[str], out: Path) -> None:
     """Make the project, and let the script be played."""
     with tempfile.TemporaryDirectory() as temporary, LoopbackOpenAI() as server:
         home, shop = Path(temporary, "home"), Path(temporary, "shop")
@@ -90,9 +120,9 @@ def main(out: Path) -> None:
         home.mkdir(mode=0o700)
         settings = f'model = "example:model"\n[providers.example]\nbase_url = "{server.base_url}"\n'
         (home / "denizen.toml").write_text(settings)
-        server.say(*REPLIES)
+        server.say(*replies)
         own = {**WHO, "HOME": os.environ["HOME"]}  # where a toolchain may be that the checks need
-        save({command: record(shlex.split(command), str(home), shop, **own) for command in COMMANDS}, out)
+        save({command: record(shlex.split(command), str(home), shop, **own) for command in commands}, out)
 
 
 def _make(shop: Path) -> None:
