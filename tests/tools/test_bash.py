@@ -68,6 +68,15 @@ async def test_what_the_sandbox_cannot_do_is_said_before_the_first_command_of_a_
     assert shown == [notice, "hello\n", "hello\n", notice, "hello\n"]
 
 
+async def test_what_the_sandbox_takes_out_is_told(sandbox: Sandbox, turn: ToolContext, shown: list[str]) -> None:
+    if not sandbox.confines:
+        pytest.skip("nothing is taken out")
+    result = await bash(sandbox, turn, "echo made; echo evil > .envrc")
+    told = "[taken out, because it would run by itself outside the sandbox: .envrc (now .envrc.disabled). "
+    assert result.text.startswith(f"made\n{told}")
+    assert told in "".join(shown)
+
+
 async def test_a_failure_is_an_error_with_its_exit_code(sandbox: Sandbox, turn: ToolContext) -> None:
     result = await bash(sandbox, turn, "echo no >&2; exit 3")
     assert (result.text, result.is_error) == ("no\n[exit code 3]", True)

@@ -239,3 +239,30 @@ def test_a_rule_that_denies_a_command_denies_it_outside_the_sandbox_too() -> Non
         )
         == "deny"
     )
+
+
+@pytest.mark.parametrize("path", [".envrc", "sub/.envrc", ".vscode/tasks.json", ".denizen/a.md", "skills/x/SKILL.md"])
+def test_files_that_other_programs_run_by_themselves_are_asked_about(path: str, tmp_path: Path) -> None:
+    (tmp_path / "skills/y").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path)
+    here = policy(workspace=tmp_path)
+    assert f"Other programs run or follow {path} by themselves" in decide(here, "write", path=path, content="").reason
+    patch = f"*** Begin Patch\n*** Add File: {path}\n+x\n*** End Patch\n"
+    assert verdict(here, "apply_patch", patch=patch) == "ask"
+    assert verdict(here, "write", path=f"link/src/../{path}", content="") == "ask"
+    assert (
+        verdict(policy(Rule(tool="write", decide="allow"), workspace=tmp_path), "write", path=path, content="")
+        == "allow"
+    )
+
+
+def test_files_of_a_skill_and_hooks_that_the_repository_names_are_asked_about(tmp_path: Path) -> None:
+    for folder in (".git/objects", "skills/x", "skills/app"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "skills/x/SKILL.md").touch()
+    (tmp_path / ".git/config").write_text("[core]\n\thooksPath = .husky\n")
+    verdicts = {
+        path: verdict(policy(workspace=tmp_path), "write", path=path, content="")
+        for path in ("skills/x/run.sh", ".husky/pre-commit", "skills/app/models.py", "skills/README", "\0", "src/a.py")
+    }
+    assert [path for path, said in verdicts.items() if said == "ask"] == ["skills/x/run.sh", ".husky/pre-commit"]

@@ -37,10 +37,10 @@ class Machine:
     sandbox: Sandbox
 
     def run(self, *argv: str, workspace: Path | None = None, network: bool = False) -> subprocess.CompletedProcess[str]:
-        """Run a program in the sandbox to its end."""
+        """Run a program in the sandbox to its end; with what the sandbox adds to its output."""
         folder = workspace or self.workspace
         command = self.sandbox.wrap(argv, workspace=folder, network=network)
-        return subprocess.run(
+        ran = subprocess.run(
             command.argv,
             env=command.environ,
             cwd=folder,
@@ -51,6 +51,8 @@ class Machine:
             check=False,
             timeout=60,
         )
+        ran.stdout += command.afterwards() if command.afterwards else ""
+        return ran
 
     def shell(self, script: str, *, network: bool = False) -> str:
         """What a shell script says, to both outputs."""
@@ -202,6 +204,79 @@ class SandboxConformance:
         machine.run("sh", "-c", "echo x > data/hooks/new; echo x >> data/config; mv data gone", workspace=folder)
         assert (folder / "data/config").read_bytes() == before
         assert not (folder / "data/hooks/new").exists()
+
+    @pytest.mark.parametrize(
+        "name", ["lib/.git/config", "lib/.envrc", ".vscode/tasks.json", ".denizen/a.md", "skills/greet/SKILL.md"]
+    )
+    def test_what_runs_by_itself_outside_stays(self, machine: Machine, name: str) -> None:
+        path = machine.workspace / name
+        path.parent.mkdir(parents=True)
+        if path.name == "config":
+            _git(path.parents[1], "init")
+        else:
+            path.write_text("ours\n")
+        before = path.read_bytes()
+        machine.shell(
+            f"echo x >> {name}; printf x > src/x; mv src/x {name}; rm -rf {name}; mkdir -p {name}; ln -sf /tmp {name}"
+        )
+        assert path.read_bytes() == before
+
+    def test_a_repository_that_replaces_another_runs_nothing_outside(self, machine: Machine) -> None:
+        lib = machine.workspace / "src/lib"
+        lib.mkdir()
+        _git(lib, "init")
+        machine.shell(
+            "rm -rf src/lib/.git; mv src/lib src/gone; rm -rf src/lib; git init -q src/lib; cd src/lib; "
+            f"git config core.fsmonitor 'touch {machine.outside}/evil'"
+        )
+        _git(lib, "status")
+        assert not (machine.outside / "evil").exists()
+
+    def test_hooks_and_programs_of_a_new_repository_are_taken_out(self, machine: Machine) -> None:
+        said = machine.shell(
+            "git init -q src/lib; cd src/lib; git config alias.hi '!touch evil'; git config include.path ../evil; "
+            f"printf '#!/bin/sh\ntouch {machine.outside}/evil\n' > .git/hooks/post-index-change; chmod +x .git/hooks/*"
+        )
+        _git(machine.workspace / "src/lib", "add", ".")
+        assert not (machine.outside / "evil").exists()
+        for taken in ("alias.hi in src/lib/.git/config", "include.path in", "src/lib/.git/hooks/post-index-change"):
+            assert taken in said
+
+    def test_git_data_under_any_name_runs_nothing_outside(self, machine: Machine) -> None:
+        evil = f"touch {machine.outside}/evil"
+        said = machine.shell(
+            f"git init -q --bare src; git -C src config core.fsmonitor '{evil}'; git -C src config core.bare false; "
+            "git -C src config core.worktree .; mkdir -p src/d/e; git init -q --separate-git-dir src/data src/d/e; "
+            f"git -C src/d/e config core.fsmonitor '{evil}'; mkdir src/f; echo 'gitdir: ../data' > src/f/.git; "
+            f"git init -q src/g; printf '[core]\nfsmonitor = {evil}\n' > src/h; ln -sf ../../h src/g/.git/config; "
+            f"git init -q src/i; echo '[include' > src/i/.git/config"
+        )
+        for folder in ("src", "src/d/e", "src/f", "src/g", "src/i"):
+            subprocess.run(["git", "status"], cwd=machine.workspace / folder, check=False, capture_output=True)
+        assert not (machine.outside / "evil").exists()
+        assert said.count("core.fsmonitor in") == 2
+        assert "src/g/.git/config (now config.disabled)" in said
+        assert "src/i/.git/config (now config.disabled)" in said
+
+    def test_new_files_that_run_by_themselves_outside_are_set_aside(self, machine: Machine) -> None:
+        names = ["src/.envrc", ".vscode/tasks.json", ".denizen/a.md", "skills/greet/SKILL.md"]
+        said = machine.run(
+            "sh", "-c", f"for f in {' '.join(names)}; do mkdir -p $(dirname $f); echo x > $f; done"
+        ).stdout
+        assert [name for name in names if (machine.workspace / name).exists()] == []
+        assert (machine.workspace / "src/.envrc.disabled").read_text() == "x\n"
+        assert "src/.envrc (now .envrc.disabled)" in said
+
+    def test_a_hooks_folder_that_the_repository_names_cannot_be_made(self, machine: Machine) -> None:
+        _git(machine.workspace, "config", "core.hooksPath", "src/hooks")
+        assert "src/hooks (now hooks.disabled)" in machine.shell("mkdir src/hooks; echo x > src/hooks/pre-commit")
+        assert not (machine.workspace / "src/hooks").exists()
+
+    def test_a_new_repository_can_be_worked_with(self, machine: Machine) -> None:
+        machine.shell("git init -q src/new; cd src/new; git config user.name A; git config user.email a@example.org")
+        machine.shell("cd src/new; echo x > file; git add file; git commit -qm One; git worktree add -q ../linked")
+        said = machine.shell("cd src/linked; git commit -q --allow-empty -m Two; git log --format=%s")
+        assert said == "Two\nOne\n"
 
     def test_git_can_be_read(self, machine: Machine) -> None:
         assert machine.shell("git log --format=%s; git status --short").startswith("The first\n?? denizen.toml\n")

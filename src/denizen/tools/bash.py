@@ -1,5 +1,6 @@
 """`bash`: commands in the workspace, in the sandbox."""
 
+import asyncio
 import dataclasses
 import shutil
 import signal
@@ -43,7 +44,8 @@ def bash_tool(
             unsandboxed: Ask the user to let it run outside the sandbox: only for what can't be done inside.
         """
         place = outside if unsandboxed and outside else sandbox
-        wrapped = place.wrap([shell, "-c", "--", command], workspace=turn.workspace, network=network)
+        argv = [shell, "-c", "--", command]
+        wrapped = await asyncio.to_thread(place.wrap, argv, workspace=turn.workspace, network=network)
         kept, lines = Kept(most), Lines(turn.emit, _MOST_SHOWN)
         notice = f"[{wrapped.notice}]\n" if (turn.session_key, wrapped.notice) not in noticed and wrapped.notice else ""
         if notice:

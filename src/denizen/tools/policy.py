@@ -11,6 +11,7 @@ from denizen.config.settings import PolicySettings, Rule
 from denizen.errors import ToolRefused
 from denizen.messages import ToolCall
 from denizen.ports import Tool, Traits
+from denizen.tools.files.autorun import is_autorun
 from denizen.tools.patching.read import FilePatch, read_patch
 from denizen.tools.risk import exceeds, file_of, risk_of
 
@@ -101,6 +102,10 @@ class Policy:
             return Decision("ask", f"May {_shown(call)} send this to others?")
         if Traits.NETWORK in tool.traits:
             return Decision("ask", f"May {_shown(call)} use the network?")
+        if self._workspace and Traits.WRITES in tool.traits:
+            held = [name for name in files_of(call, self._workspace) if is_autorun(self._workspace, name)]
+            if held:
+                return Decision("ask", f"May {_shown(call)} run? Other programs run or follow {held[0]} by themselves.")
         risk = risk_of(call.name, call.args, self._workspace) if self._workspace else None
         if risk and exceeds(risk, self._auto_approve):
             return Decision("ask", f"May {_shown(call)} run? Its risk is {risk.level}: {risk.why}.")

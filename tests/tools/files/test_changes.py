@@ -1,6 +1,7 @@
 """What the tools write is there whole or not at all: refused, out of room, without permission, or killed half-way."""
 
 import asyncio
+import contextlib
 import os
 import signal
 import subprocess
@@ -182,7 +183,7 @@ async def test_a_cancelled_write_is_there_whole_or_not_at_all(workspace: Path, t
         task.cancel()
         await asyncio.sleep(0)
         task.cancel()  # again: it is still waited for
-        with pytest.raises(asyncio.CancelledError):
+        with contextlib.suppress(asyncio.CancelledError):  # it may have been done before
             await task
         assert {path.stat().st_size for path in workspace.iterdir()} <= {500_000}
         assert {path.suffix for path in workspace.iterdir()} <= {".txt"}

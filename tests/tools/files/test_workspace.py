@@ -208,6 +208,16 @@ async def test_gits_data_under_another_name_is_not_written(workspace: Path, call
     await call(write, path="data.txt", content="x")
 
 
+async def test_no_repository_is_put_together_from_files(workspace: Path, call: Call) -> None:
+    for path in ("data/HEAD", "data/objects/x", "data/config"):
+        await call(write, path=path, content="x")
+    with pytest.raises(ToolRefused, match="git's own data"):
+        await call(write, path="data/refs/x", content="x")
+    subprocess.run(["git", "init", "--bare", "bare"], cwd=workspace, check=True, capture_output=True)
+    with pytest.raises(ToolRefused, match="git's own data"):
+        await call(write, path="bare/config", content="x")
+
+
 @pytest.mark.parametrize("path", ["denizen.toml", ".git/config"])
 async def test_they_may_be_read(path: str, workspace: Path, call: Call) -> None:
     (workspace / path).parent.mkdir(exist_ok=True)

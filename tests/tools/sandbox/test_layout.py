@@ -19,7 +19,9 @@ def user(tmp_path: Path) -> Path:
 
 def laid_out(user: Path, *toolchains: str, network: bool = False, **environ: str) -> Layout:
     settings = SandboxSettings(toolchains=[*toolchains])
-    return layout(user / "work", settings, {"HOME": str(user), **environ}, user / ".denizen", network=network)
+    return layout(
+        user / "work", settings, {"HOME": str(user), **environ}, user / ".denizen", network=network, made=set()
+    )
 
 
 def shown(places: Layout, user: Path) -> list[str]:
@@ -72,25 +74,27 @@ def test_the_home_and_denizens_own_are_hidden_and_so_are_other_peoples(user: Pat
 
 
 def test_a_home_that_is_the_root_of_everything_hides_only_the_usual(user: Path) -> None:
-    places = layout(user / "work", SandboxSettings(), {"HOME": "/"}, user / ".denizen", network=False)
+    places = layout(user / "work", SandboxSettings(), {"HOME": "/"}, user / ".denizen", network=False, made=set())
     assert Path("/") not in places.hidden
 
 
 def test_what_is_protected_is_what_is_there(user: Path) -> None:
-    assert laid_out(user).protected == (user / "work/.git",)
+    assert laid_out(user).guard.protected == (user / "work/.git",)
     (user / "work/denizen.toml").touch()
     (user / "work/.denizen").mkdir()
-    assert laid_out(user).protected == tuple(user / "work" / name for name in (".git", "denizen.toml", ".denizen"))
+    assert laid_out(user).guard.protected == tuple(
+        user / "work" / name for name in (".denizen", ".git", "denizen.toml")
+    )
 
 
 def test_gits_data_under_another_name_in_the_workspace_is_protected(user: Path) -> None:
     (user / "work/.git").rmdir()
     (user / "work/.git").write_text("gitdir: ./.bare\n")
     (user / "work/.bare").mkdir()
-    assert laid_out(user).protected == (user / "work/.git", user / "work/.bare")
+    assert laid_out(user).guard.protected == (user / "work/.bare", user / "work/.git")
 
 
 def test_hooks_in_the_workspace_are_protected_like_gits_own(user: Path) -> None:
     (user / "work/.git/config").write_text('[core]\n\tbare = false\n\thooksPath = ".githooks"\n')
     (user / "work/.githooks").mkdir()
-    assert laid_out(user).protected == (user / "work/.git", user / "work/.githooks")
+    assert laid_out(user).guard.protected == (user / "work/.git", user / "work/.githooks")

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from denizen.errors import ToolRefused
+from denizen.tools.files.autorun import completes_git_data
 from denizen.tools.files.gitdir import git_folder
 from denizen.tools.files.text import printable
 
@@ -61,7 +62,7 @@ class Borders:
         inside = self.inside(names)
         if (inside is None and self._restricted) or self._is_lent(names):
             raise ToolRefused(f"{self.shown(names)} can only be read")
-        if ".git" in [name.casefold() for name in names] or self._is_git_data(names):
+        if ".git" in [name.casefold() for name in names] or self._is_git_data(names, inside):
             raise ToolRefused(f"{self.shown(names)} is git's own data, which the tools don't write")
         if inside is not None and [name.casefold() for name in inside] == [CONFIGURATION]:
             raise ToolRefused(f"{self.shown(names)} is Denizen's configuration, which only the user writes")
@@ -73,10 +74,11 @@ class Borders:
             return False
         return not (_below(root, self._private) and _below(names, root))
 
-    def _is_git_data(self, names: Sequence[str]) -> bool:
-        """Whether it is git's data under another name, which the workspace's `.git` file says."""
+    def _is_git_data(self, names: Sequence[str], inside: Sequence[str] | None) -> bool:
+        """Whether it is git's data under another name, which the workspace's `.git` file or the folder's form says."""
         folder = git_folder(Path(self.root))
-        return folder is not None and _below(names, split(str(folder)))
+        named = folder is not None and _below(names, split(str(folder)))
+        return named or (inside is not None and completes_git_data(self.root, inside))
 
     def inside(self, names: Sequence[str]) -> Sequence[str] | None:
         """The names below the workspace; None outside it."""

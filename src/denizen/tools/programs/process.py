@@ -28,7 +28,8 @@ async def run(command: Sandboxed, folder: Path, *, seconds: float, take: Callabl
 
     `take` gets what it writes, to standard output and error alike, in the order written; it reads nothing. On return,
     also when cancelled, it is ended, and so is what it started: its process group here, and beyond that what its
-    sandbox or supervisor ends along with it. Raises ToolRefused when it can't be started.
+    sandbox or supervisor ends along with it; and its `afterwards` was called. Raises ToolRefused when it can't be
+    started.
     """
     with _Output(take) as output:
         process = await _start(command, folder, output.write_end)
@@ -41,6 +42,8 @@ async def run(command: Sandboxed, folder: Path, *, seconds: float, take: Callabl
         finally:
             await _end(process)
             await output.ended()
+            if command.afterwards and (words := await asyncio.to_thread(command.afterwards)):
+                take(f"{words}\n".encode())
 
 
 class Kept:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from denizen.config.settings import SandboxSettings
 from denizen.ports import Sandboxed
+from denizen.tools.files.autorun import Identity
 from denizen.tools.sandbox.environment import scrubbed
 from denizen.tools.sandbox.layout import Layout, beneath_any, layout
 
@@ -26,9 +27,10 @@ class Bubblewrap:
 
     name = "bubblewrap"
     promises = (
-        "Commands can write only in the workspace, but for .git and Denizen's configuration there, and in a /tmp of "
-        "their own; of the home they see nothing but toolchains, of other processes nothing; the network is off unless "
-        "the configuration allows it; what they leave in the background ends with them."
+        "Commands can write only in the workspace, but for what runs by itself there (existing .git, .envrc, "
+        ".vscode/tasks.json, Denizen's configuration, skills), and in a /tmp of their own; of the home they see "
+        "nothing but toolchains, of other processes nothing; the network is off unless the configuration allows it; "
+        "what they leave in the background ends with them."
     )
     confines = True
     advice = ""
@@ -37,11 +39,12 @@ class Bubblewrap:
         self._settings = settings
         self._environ = environ
         self._home = home
+        self._made: set[Identity] = set()
         self._program = shutil.which("bwrap", path=environ.get("PATH")) or "bwrap"
 
     def wrap(self, argv: Sequence[str], *, workspace: Path, network: bool = False) -> Sandboxed:
         """The command in its namespaces. Raises ToolRefused for a workspace that can't be set apart from the home."""
-        places = layout(workspace, self._settings, self._environ, self._home, network=network)
+        places = layout(workspace, self._settings, self._environ, self._home, network=network, made=self._made)
         mounts = _mounts(places)
         inner_last = sorted(mounts, key=lambda place: len(place.parts))
         return Sandboxed(
@@ -53,6 +56,7 @@ class Bubblewrap:
                 *("--chdir", str(places.workspace), "--", *argv),
             ],
             scrubbed(self._environ, self._settings.environment) | {"TMPDIR": "/tmp"},  # noqa: S108 (a private one)
+            afterwards=places.guard.disarm,
         )
 
 
@@ -66,7 +70,7 @@ def _mounts(places: Layout) -> dict[Path, tuple[str, ...]]:
     mounts |= {place: ("--ro-bind", str(place.resolve())) for place in places.shown}
     mounts |= {place: _EMPTY if place.is_dir() else _NOTHING for place in places.secret}
     mounts[places.workspace] = ("--bind", str(places.workspace))
-    mounts |= {place: ("--ro-bind", str(place)) for place in places.protected}
+    mounts |= {place: ("--ro-bind", str(place)) for place in places.guard.protected}
     return mounts
 
 

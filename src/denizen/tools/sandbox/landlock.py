@@ -6,6 +6,7 @@ from pathlib import Path
 from denizen.config.home import user_folder
 from denizen.config.settings import SandboxSettings
 from denizen.ports import Sandboxed
+from denizen.tools.files.autorun import Identity
 from denizen.tools.sandbox.environment import scrubbed
 from denizen.tools.sandbox.layout import Layout, layout
 from denizen.tools.sandbox.supervised import supervised
@@ -13,7 +14,10 @@ from denizen.tools.sandbox.supervised import supervised
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 
 
-_WRITABLE = "Commands can write only in the workspace, but for .git and Denizen's configuration there, and in $TMPDIR; "
+_WRITABLE = (
+    "Commands can write only in the workspace, but for what runs by itself there (existing .git, .envrc, "
+    ".vscode/tasks.json, Denizen's configuration, skills), and in $TMPDIR; "
+)
 _THE_REST = (
     "of the home they read nothing but toolchains; sockets are refused unless the configuration allows the network; "
     "what they leave in the background ends with them. Permissions and times of other files can still be changed, and "
@@ -38,16 +42,20 @@ class Landlock:
         self._settings = settings
         self._environ = environ
         self._home = home
+        self._made: set[Identity] = set()
 
     def wrap(self, argv: Sequence[str], *, workspace: Path, network: bool = False) -> Sandboxed:
         """The confined command. Raises ToolRefused for a workspace that can't be set apart from the home."""
-        places = layout(workspace, self._settings, self._environ, self._home, network=network)
-        options = [*_grants(places, protected=() if self.namespaces else places.protected), *self._links(places)]
+        places = layout(workspace, self._settings, self._environ, self._home, network=network, made=self._made)
+        options = [*_grants(places, protected=() if self.namespaces else places.guard.protected), *self._links(places)]
         options += ["--network"] if network else []
         if self.namespaces:
-            options += ["--namespaces", *(word for place in places.protected for word in ("--protect", str(place)))]
+            options += [
+                "--namespaces",
+                *(word for place in places.guard.protected for word in ("--protect", str(place))),
+            ]
         environ = scrubbed(self._environ, self._settings.environment)
-        return Sandboxed(supervised(argv, options), environ, notice=self.advice)
+        return Sandboxed(supervised(argv, options), environ, notice=self.advice, afterwards=places.guard.disarm)
 
     def _links(self, places: Layout) -> Iterator[str]:
         """What stands in the command's own home for what is shown of the real one."""
@@ -65,7 +73,7 @@ class LandlockAlone(Landlock):
 
     name = "Landlock without namespaces"
     promises = (
-        f"{_WRITABLE}in the folders that hold those two, such as the workspace's root, files can be changed but none "
+        f"{_WRITABLE}in the folders that hold those, such as the workspace's root, files can be changed but none "
         f"made, renamed or deleted; {_THE_REST}"
     )
     advice = (

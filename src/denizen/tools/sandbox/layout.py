@@ -7,33 +7,43 @@ from pathlib import Path
 from denizen.config.home import user_folder
 from denizen.config.settings import SandboxSettings
 from denizen.errors import ToolRefused
-from denizen.tools.files.gitdir import git_folder, hooks_folder, shared_git_folder
+from denizen.tools.files.autorun import Identity
+from denizen.tools.files.gitdir import git_folder, shared_git_folder
+from denizen.tools.sandbox.guard import Guard
 
 _HIDDEN = ("/home", "/root", "/run", "/tmp", "/var/tmp")  # noqa: S108 (hidden, not written)
-_PROTECTED = (".git", "denizen.toml", ".denizen")
 _SECRET = (".cargo/credentials", ".cargo/credentials.toml", ".local/share/uv/credentials")
 """What toolchains keep keys in."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The workspace is writable but for what is `protected`; the rest can only be read, what is `hidden` not even that.
+    """The workspace is writable but for what its `guard` protects; the rest can only be read, `hidden` not even that.
 
     In hidden places, `shown` ones can be read, but for what is `secret` in them. Of two places where one holds the
     other, the inner one counts. A shown place may be a link to the real one; all others are no links.
     """
 
     workspace: Path
-    protected: tuple[Path, ...]
+    guard: Guard
     hidden: tuple[Path, ...]
     shown: tuple[Path, ...]
     secret: tuple[Path, ...]
 
 
 def layout(
-    workspace: Path, settings: SandboxSettings, environ: Mapping[str, str], home: Path, *, network: bool
+    workspace: Path,
+    settings: SandboxSettings,
+    environ: Mapping[str, str],
+    home: Path,
+    *,
+    network: bool,
+    made: set[Identity],
 ) -> Layout:
-    """The layout for commands in `workspace`; `home` is Denizen's own. Raises ToolRefused where none can hold."""
+    """The layout for commands in `workspace`; `home` is Denizen's own, `made` the repositories that commands made.
+
+    Raises ToolRefused where none can hold.
+    """
     workspace, user, home = workspace.resolve(), user_folder(environ).resolve(), home.resolve()
     if user.is_relative_to(workspace):
         raise ToolRefused(
@@ -49,7 +59,7 @@ def layout(
     secret = [user / name for name in _SECRET]
     return Layout(
         workspace,
-        protected=tuple(_real([*(workspace / name for name in _PROTECTED), *_own_data(workspace)])),
+        Guard(workspace, made, environ),
         hidden=tuple(sorted(hidden)),
         shown=tuple(
             place
@@ -90,13 +100,6 @@ def _repository(workspace: Path) -> Iterator[Path]:
     folder = git_folder(workspace)
     if folder:
         yield shared_git_folder(folder)
-
-
-def _own_data(workspace: Path) -> Iterator[Path]:
-    """Where the workspace keeps git's data in itself under another name, and the hooks that git runs."""
-    folder = git_folder(workspace)
-    hooks = hooks_folder(shared_git_folder(folder), workspace) if folder else None
-    yield from (place for place in (folder, hooks) if place and workspace in place.parents)
 
 
 def _real(places: Iterable[Path]) -> Iterator[Path]:

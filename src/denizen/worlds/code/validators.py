@@ -1,5 +1,6 @@
 """What says whether a project still works: its own tests, linters and compilers (seed 001, validators)."""
 
+import asyncio
 import json
 import re
 import shutil
@@ -61,7 +62,8 @@ async def validate(
     """Run the command in the sandbox. Where it can't be started, it has failed."""
     kept = Kept(MOST)
     shell = shutil.which("bash") or "sh"
-    wrapped = sandbox.wrap([shell, "-c", "--", command], workspace=workspace, network=network)
+    argv = [shell, "-c", "--", command]
+    wrapped = await asyncio.to_thread(sandbox.wrap, argv, workspace=workspace, network=network)
     try:
         status = await run(wrapped, workspace, seconds=seconds, take=kept.add)
     except ToolRefused as why:
