@@ -35,9 +35,9 @@ class LastTurns:
         """The messages of the next call."""
         return self._messages[self._starts[-self._turns :][0] :]
 
-    def overfull(self, view: View) -> bool:
+    def tokens(self, view: View) -> int:
         """It can't tell."""
-        return False
+        return 0
 
     async def relieve(self, view: View, level: int, ask: AskModel) -> CompactionEntry | None:
         """It can't make less of it either."""

@@ -36,7 +36,8 @@ class ModelError(DenizenError):
     """A provider's failure, whether it came as a status, inside a stream, or as a lost connection.
 
     `kind` decides what happens next; `status` is the HTTP status (0: none came); `retry_after` is in seconds;
-    `profile_id` names the auth profile that was used.
+    `profile_id` names the auth profile that was used. `window` and `max_output` are the tokens that the model sees and
+    can answer, where the refusal names them (0: it doesn't).
     """
 
     def __init__(
@@ -48,6 +49,8 @@ class ModelError(DenizenError):
         retry_after: float | None = None,
         provider: str = "",
         profile_id: str = "",
+        window: int = 0,
+        max_output: int = 0,
     ) -> None:
         super().__init__(message)
         self.kind: ErrorKind = kind
@@ -55,6 +58,8 @@ class ModelError(DenizenError):
         self.retry_after = retry_after
         self.provider = provider
         self.profile_id = profile_id
+        self.window = window
+        self.max_output = max_output
 
     @property
     def message(self) -> str:

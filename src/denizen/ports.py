@@ -31,7 +31,8 @@ class ModelRequest(msgspec.Struct, frozen=True):
     """One model call. `messages` may be the context's own list, which grows later: copy what you keep.
 
     `options` (temperature, top_p, …; `extra_body`) go to the provider as they are; `stream` asks for deltas;
-    `output_schema` is the JSON schema that the final answer must fulfil, for providers that can be told.
+    `output_schema` is the JSON schema that the final answer must fulfil, for providers that can be told. `tokens` is
+    how large the call is, as far as is known (0: not at all): `max_tokens` is fitted to the room that it leaves.
     """
 
     messages: Sequence[Message]
@@ -42,13 +43,14 @@ class ModelRequest(msgspec.Struct, frozen=True):
     stream: bool = False
     session_key: str = ""
     output_schema: dict[str, Any] | None = None
+    tokens: int = 0
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """What the catalogue knows of a model: tokens it sees, tokens it can answer."""
+    """What a model takes: tokens it sees, tokens it can answer. What isn't known limits nothing."""
 
     window: int = 200_000
-    max_output: int = 8192
+    max_output: int = 200_000
 
 
 class Model(Protocol):
@@ -488,12 +490,17 @@ class View(msgspec.Struct, frozen=True):
         """Tokens that the model sees."""
         return self.model.limits().window
 
+    @property
+    def room(self) -> int:
+        """Tokens that are left for messages between the prompt and the longest answer, or a quarter of the window."""
+        window = self.window
+        return window - self.prompt - min(self.answer, window // 4)
+
     def holds(self, tokens: int) -> bool:
         """Whether the model sees that many and has room for its answer; hosted models hold few without a look-up."""
         if tokens <= SURELY_HELD and not self.model.local:
             return True
-        window = self.window
-        return tokens + min(self.answer, window // 4) <= window
+        return tokens <= self.prompt + self.room
 
 
 class ContextPolicy(Protocol):
@@ -507,8 +514,8 @@ class ContextPolicy(Protocol):
         """The messages of the next call."""
         ...
 
-    def overfull(self, view: View) -> bool:
-        """Whether the next call would not fit, as far as can be told before it is made."""
+    def tokens(self, view: View) -> int:
+        """How large the next call is with its prompt, as far as can be told before it is made."""
         ...
 
     async def relieve(self, view: View, level: int, ask: AskModel) -> CompactionEntry | None:

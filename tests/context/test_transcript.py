@@ -64,6 +64,10 @@ def policy_of(entries: Sequence[AnyEntry], *, keep: int = 10) -> Transcript:
     return policy
 
 
+def overfull(policy: Transcript, view: View) -> bool:
+    return not view.holds(policy.tokens(view))
+
+
 def user(n: int, text: str = "") -> UserEntry:
     return UserEntry(id=f"u{n}", message=UserMessage([Text(text or f"question {n}")]))
 
@@ -251,7 +255,7 @@ async def test_what_level_three_leaves_fits_beside_the_longest_summary() -> None
     assert entry is not None
     policy.observe(entry)
     assert len(policy.assemble(view(10_000))) > 2
-    assert not policy.overfull(view(10_000))
+    assert not overfull(policy, view(10_000))
 
 
 async def test_a_summary_takes_a_quarter_of_the_window_at_most() -> None:
@@ -292,19 +296,19 @@ async def test_a_compacted_history_reads_the_same_after_a_restart() -> None:
 def test_overfull_counts_the_last_calls_usage_and_what_was_added_since() -> None:
     usage = Usage(input=7_000, cache_read=1_000, output=500)
     policy = policy_of([user(0), answer(0, usage)])
-    assert not policy.overfull(view(10_000, usage))
+    assert not overfull(policy, view(10_000, usage))
     policy.observe(user(1, "x" * 2_500))
-    assert policy.overfull(view(10_000, usage))
+    assert overfull(policy, view(10_000, usage))
 
 
 async def test_a_relieved_context_is_judged_by_estimate_until_the_next_call() -> None:
     usage = Usage(input=9_900, output=5)
     policy = policy_of([*history(10), user(10), answer(10, usage)])
-    assert policy.overfull(view(10_000, usage))
+    assert overfull(policy, view(10_000, usage))
     entry = await policy.relieve(view(10_000, usage), 1, summary_of)
     assert entry is not None
     policy.observe(entry)
-    assert not policy.overfull(view(10_000, usage))
+    assert not overfull(policy, view(10_000, usage))
 
 
 def test_a_result_that_is_missing_is_said_to_be_before_anything_else() -> None:
@@ -347,7 +351,7 @@ async def test_a_refusal_is_no_summary() -> None:
 
 def test_a_short_context_of_a_hosted_model_is_judged_without_looking_the_model_up() -> None:
     hosted = view(local=False)
-    assert not policy_of(history(2)).overfull(hosted)
+    assert not overfull(policy_of(history(2)), hosted)
     assert hosted.model.asked == 0  # pyrefly: ignore
 
 

@@ -81,7 +81,7 @@ async def test_after_a_message_that_is_too_long_the_session_goes_on(agent_of: Ma
     assert (await run_agent("Are you there?", agent=agent)).reply == "Yes."
 
 
-async def test_what_fits_of_the_last_results_is_left(agent_of: MakeAgent) -> None:
+async def test_the_last_results_are_shortened_to_what_fits(agent_of: MakeAgent) -> None:
     """A local model with a small window goes on, though the last ten messages are too many for it."""
 
     def strict(request: ModelRequest) -> AssistantMessage | ModelError:
@@ -92,7 +92,9 @@ async def test_what_fits_of_the_last_results_is_left(agent_of: MakeAgent) -> Non
     result = await run_agent("look around", agent=agent_of(model=script, tools=[look]))
     assert result.reply == "Done."
     last = script.requests[-1].messages
-    assert 1 < sum(isinstance(message, ToolResult) for message in last) < 4
+    results = [len(message.text) for message in last if isinstance(message, ToolResult)]
+    assert len(results) == 4
+    assert all(500 < length < 5_000 for length in results)
 
 
 async def test_without_a_summary_the_old_messages_are_cut_and_the_user_is_told(agent_of: MakeAgent, host: Host) -> None:

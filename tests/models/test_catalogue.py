@@ -18,13 +18,13 @@ PROVIDERS = ["anthropic", "openai", "openrouter", "gemini", "mistral", "deepseek
 
 
 def test_window_is_the_catalogues() -> None:
-    assert limits("anthropic", "claude-sonnet-4-5") == Limits(200_000, 8192)
+    assert limits("anthropic", "claude-sonnet-4-5") == Limits(200_000)
     assert limits("openai", "gpt-5-mini").window == 400_000
 
 
 @pytest.mark.parametrize(("provider", "model"), [("anthropic", "claude-nobody-knows"), ("acme", "m"), ("", "")])
 def test_unknown_model_has_the_usual_limits_and_no_price(provider: str, model: str) -> None:
-    assert limits(provider, model) == Limits(200_000, 8192)
+    assert limits(provider, model) == Limits(200_000)
     assert cost(provider, model, Usage(10, 10), NOW) is None
 
 

@@ -245,3 +245,48 @@ def test_wish_to_wait_is_read_from_the_words_too(status: int, text: str, seconds
 )
 def test_wish_to_wait_is_read(headers: dict[str, str], seconds: float | None) -> None:
     assert retry_after(headers, NOON) == seconds
+
+
+@pytest.mark.parametrize(
+    ("sentence", "window"),
+    [
+        ("This model's maximum context length is 16384 tokens. However, you requested 24592 tokens.", 16_384),
+        ("max_tokens is too large: 8192. This model's maximum context length is 16384 tokens.", 16_384),
+        ("prompt is too long: 210000 tokens > 200000 maximum", 200_000),
+        ("input length and `max_tokens` exceed context limit: 199990 + 8192 > 200000, decrease them", 200_000),
+        ("request (20000 tokens) exceeds the available context size (16384 tokens), try increasing it", 16_384),
+        ("The model is loaded with context length of only 4096 tokens, which is not enough.", 4_096),
+        ("The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).", 1_048_576),
+        ("`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 4000 and 512", 4_096),
+        ("Range of input length should be [1, 6000]", 6_000),
+        ("Prompt contains 40000 tokens, too large for model with 32768 maximum context length", 32_768),
+        ("Your request exceeded model token limit: 8192", 8_192),
+        ("prompt token count of 150000 exceeds the limit of 128000", 128_000),
+        ("prompt too long; exceeded max context length by 1234 tokens", 0),
+        ("Context size has been exceeded.", 0),
+        ("context shift is disabled", 0),
+    ],
+)
+def test_window_is_read_from_a_refusal(sentence: str, window: int) -> None:
+    error = Origin("p:m", "p").complained({"error": {"message": sentence}})
+    assert (error.kind, error.window) == ("context_overflow", window)
+
+
+def test_window_is_read_from_llamacpps_field() -> None:
+    told = {"code": 400, "message": "the request exceeds the available context size", "n_ctx": 8192}
+    assert Origin("p:m", "p").complained({"error": told}).window == 8_192
+
+
+@pytest.mark.parametrize(
+    ("sentence", "longest"),
+    [
+        ("max_tokens: 8192 > 4096, which is the maximum allowed number of output tokens for claude-3-opus", 4_096),
+        ("max_tokens is too large: 100000. This model supports at most 16384 completion tokens.", 16_384),
+        ("Invalid max_tokens value, the valid range of max_tokens is [1, 8192]", 8_192),
+        ("`max_tokens` must be less than or equal to `8192`, the maximum value", 8_192),
+        ("The maximum tokens you requested exceeds the model limit of 4096. Try a lower value.", 4_096),
+        ("max_tokens must be at least 1", 0),
+    ],
+)
+def test_longest_answer_is_read_from_a_refusal(sentence: str, longest: int) -> None:
+    assert Origin("p:m", "p").complained({"error": {"message": sentence}}, 400).max_output == longest

@@ -36,7 +36,7 @@ class ProviderSettings(_Table, frozen=True, kw_only=True):
     headers: dict[str, str] = {}
     """Sent with every request."""
     context_window: _CountOrNone = 0
-    """Tokens a model of this provider sees; 0: as the catalogue says, else 200,000."""
+    """Tokens a model of this provider sees at most; 0: as its server or the catalogue says, else 200,000."""
 
 
 class AgentSettings(_Table, frozen=True, kw_only=True):

@@ -1,6 +1,6 @@
 """How many tokens a message may cost, before a provider has counted them."""
 
-from denizen.messages import Image, Message, Opaque, Text, Thinking, ToolCall
+from denizen.messages import Image, Message, Text, ToolCall
 
 BYTES_PER_TOKEN = 3.5
 IMAGE_TOKENS = 1600
@@ -20,13 +20,11 @@ def estimate_message(message: Message) -> int:
 
 def _part(part: object) -> int:
     match part:
-        case Text(text) | Thinking(text):
+        case Text(text):
             return estimate_text(text)
         case Image():
             return IMAGE_TOKENS
         case ToolCall(args=args):
             return estimate_text(str(args))
-        case Opaque(data=data):
-            return estimate_text(str(data))
-        case _:
+        case _:  # thoughts: few providers get those of earlier turns back
             return 0

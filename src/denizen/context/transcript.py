@@ -6,7 +6,7 @@ from itertools import chain, repeat
 
 import msgspec
 
-from denizen.context.estimate import estimate_message
+from denizen.context.estimate import BYTES_PER_TOKEN, estimate_message
 from denizen.context.said import BEGINNING_LOST, as_heard, missing, stamped
 from denizen.context.summary import SUMMARY_HEADING, summarise
 from denizen.entries import AnyEntry, AssistantEntry, CompactionEntry, SystemEntry, ToolEntry, UserEntry
@@ -19,6 +19,9 @@ KEEP = 10
 
 TRUNCATE_OVER = 20_000
 """Characters of a tool result that level 2 leaves (seed 003, "Level 2")."""
+
+LEAST_RESULT = 500
+"""Characters of a tool result that level 2 leaves however small the window is."""
 
 _MARK = "\n[truncated "
 
@@ -46,7 +49,8 @@ class Transcript:
         self._held: list[tuple[UserMessage, str]] = []
         self._counted: int | None = None  # tokens that the provider has counted; None: the messages have changed since
         self._uncounted = 0  # tokens, estimated, of messages that it hasn't
-        self._weighed = 0  # how many of the messages are in either
+        self._estimated = 0  # tokens, estimated, of all messages
+        self._weighed = 0  # how many of the messages are in these
 
     def observe(self, item: AnyEntry) -> None:
         """Take in one more entry."""
@@ -72,13 +76,19 @@ class Transcript:
         self._flush()
         return self._messages
 
-    def overfull(self, view: View) -> bool:
-        """Whether the last call's real usage and what was added since leave no room for an answer."""
+    def tokens(self, view: View) -> int:
+        """The last call's real usage and what was added since; never less than the estimate of all of it."""
         self._flush()
-        self._uncounted += sum(map(estimate_message, self._messages[self._weighed :]))
-        self._weighed = len(self._messages)
+        self._weigh()
         counted = view.prompt if self._counted is None else self._counted
-        return not view.holds(counted + self._uncounted)
+        return max(counted + self._uncounted, view.prompt + self._estimated)
+
+    def _weigh(self) -> None:
+        """Estimate what was added since the last time."""
+        added = sum(map(estimate_message, self._messages[self._weighed :]))
+        self._weighed = len(self._messages)
+        self._uncounted += added
+        self._estimated += added
 
     async def relieve(self, view: View, level: int, ask: AskModel) -> CompactionEntry | None:
         """Level 1: a summary for all but the last messages. Level 2: long tool results are shortened.
@@ -90,7 +100,7 @@ class Transcript:
             case 1:
                 return await self._summarised(view, ask, self._safe_cut())
             case 2:
-                return self._truncated()
+                return self._truncated(view)
             case _:
                 return await self._summarised(view, ask, self._fitting_cut(view))
 
@@ -104,7 +114,8 @@ class Transcript:
         self._calls = {call.id: call for call in intent.calls}
         self._problems = intent.problems
         if message.usage.output:
-            self._counted, self._uncounted, self._weighed = message.usage.context, 0, len(self._messages)
+            self._weigh()
+            self._counted, self._uncounted = message.usage.context, 0
 
     def _settle(self, result: ToolResult, entry_id: str) -> None:
         if result.call_id in self._calls and result.call_id not in self._results:
@@ -164,12 +175,14 @@ class Transcript:
             new_count=len(self._messages) - cut + 1,
         )
 
-    def _truncated(self) -> CompactionEntry | None:
-        shortened = map(_shortened, self._messages, self._bound, repeat(TRUNCATE_OVER))
+    def _truncated(self, view: View) -> CompactionEntry | None:
+        lengths = [*chain.from_iterable(map(_result_lengths, self._messages, self._bound))]
+        limit = min(TRUNCATE_OVER, _share(lengths, int(view.room / 2 * BYTES_PER_TOKEN)))
+        shortened = map(_shortened, self._messages, self._bound, repeat(limit))
         if all(map(operator.is_, self._messages, shortened)):
             return None
         count = len(self._messages)
-        return CompactionEntry(last=self._ids[-1], truncate_over=TRUNCATE_OVER, old_count=count, new_count=count)
+        return CompactionEntry(last=self._ids[-1], truncate_over=limit, old_count=count, new_count=count)
 
     def _shrink(self, entry: CompactionEntry) -> None:
         last = self._left_out.get(entry.last, entry.last)
@@ -186,7 +199,7 @@ class Transcript:
         self._messages = old + self._messages[end:]
         self._ids = ids + self._ids[end:]
         self._bound = bound + self._bound[end:]
-        self._counted, self._uncounted, self._weighed = None, 0, 0
+        self._counted, self._uncounted, self._estimated, self._weighed = None, 0, 0, 0
 
 
 def _summary_text(summary: str) -> str:
@@ -196,8 +209,9 @@ def _summary_text(summary: str) -> str:
 def _shortened(message: Message, told: bool, limit: int) -> Message:
     """The message with `limit` characters of the result that it is, or of each that is `told` in it; else the same."""
     match message:
-        case ToolResult(content=[*_, Text(text)]) if text.startswith(_MARK):
-            return message
+        case ToolResult(content=[*content, Text(text)]) if text.startswith(_MARK):
+            short = _cut(content, limit, missing=int(text.removeprefix(_MARK).partition(" ")[0]))
+            content = message.content
         case ToolResult(content=content):
             short = _cut(content, limit)
         case UserMessage(content=content) if told:
@@ -207,8 +221,25 @@ def _shortened(message: Message, told: bool, limit: int) -> Message:
     return message if short == content else msgspec.structs.replace(message, content=short)
 
 
-def _cut(parts: Sequence[UserPart], limit: int) -> list[UserPart]:
-    """The parts with `limit` characters of their words, and what is missing."""
+def _result_lengths(message: Message, told: bool) -> list[int]:
+    """Characters of the result that it is, or of each that is `told` in it."""
+    lengths = [len(part.text) for part in message.content if isinstance(part, Text)]
+    if isinstance(message, ToolResult):
+        return [sum(lengths)]
+    return lengths if told and isinstance(message, UserMessage) else []
+
+
+def _share(lengths: Sequence[int], room: int) -> int:
+    """The characters that each may have at most so that all of them together have `room`."""
+    for left, length in zip(range(len(lengths), 0, -1), sorted(lengths), strict=True):
+        if length * left > room:
+            return max(room // left, LEAST_RESULT)
+        room -= length
+    return TRUNCATE_OVER
+
+
+def _cut(parts: Sequence[UserPart], limit: int, missing: int = 0) -> list[UserPart]:
+    """The parts with `limit` characters of their words, and how many are missing with those that were."""
     kept: list[UserPart] = []
     room = limit
     for part in parts:
@@ -217,4 +248,5 @@ def _cut(parts: Sequence[UserPart], limit: int) -> list[UserPart]:
             room -= len(part.text)
         else:
             kept.append(part)
-    return kept if room >= 0 else [*kept, Text(f"{_MARK}{-room} chars]")]
+    missing -= min(room, 0)
+    return [*kept, Text(f"{_MARK}{missing} chars]")] if missing else kept

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from denizen.context.changed import Changed
+from denizen.context.estimate import estimate_message
 from denizen.context.iteration import Iteration
 from denizen.context.said import BEGINNING_LOST, apart, headed, stamped
 from denizen.entries import (
@@ -100,9 +101,9 @@ class WorkingMemory:
         holders = [*self._memory, *filter(None, (self._shown, self._last))]
         return functools.reduce(operator.or_, (holder.traits for holder in holders), Traits.NONE)
 
-    def overfull(self, view: View) -> bool:
-        """Never: a tool's output is what was asked for, and nothing is cut behind the model's back."""
-        return False
+    def tokens(self, view: View) -> int:
+        """An estimate of all of it."""
+        return view.prompt + sum(map(estimate_message, self.assemble(view)))
 
     async def relieve(self, view: View, level: int, ask: AskModel) -> CompactionEntry | None:
         """Nothing: there is no history to make smaller."""

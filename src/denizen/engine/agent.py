@@ -65,6 +65,7 @@ class Agent:
     """
 
     _loop: asyncio.AbstractEventLoop | None = None
+    _limits_known = False
 
     def __init__(
         self,
@@ -137,6 +138,12 @@ class Agent:
             await session.close()
             raise
         return session
+
+    async def know_limits(self) -> None:
+        """Look up what the model takes: while its server is asked, or the catalogue read, other turns go on."""
+        if not self._limits_known:
+            await asyncio.to_thread(self.model.limits)
+            self._limits_known = True
 
     def _belong_here(self) -> None:
         """Connections, and what waits for the disk, are an event loop's."""

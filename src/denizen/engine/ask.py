@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from denizen.context.estimate import estimate_message, estimate_text
 from denizen.engine.prompting import prompt_for
 from denizen.engine.showing import Showing
 from denizen.engine.tracing import UNTRACED, call_span, record_answer
@@ -14,7 +15,7 @@ from denizen.entries import AssistantEntry, CompactionEntry
 from denizen.errors import ModelError
 from denizen.events import Compacted, Failed, Finished, LlmEnd, LlmStart, Retrying, TextDelta
 from denizen.messages import AssistantMessage, AssistantPart, Message, Text, ToolCall, Usage
-from denizen.ports import ModelRequest
+from denizen.ports import SURELY_HELD, ModelRequest
 
 WORTH_A_NOTICE = {
     "length": "The answer was cut off by the length limit (agent.max_tokens).",
@@ -67,6 +68,7 @@ async def summary_entry(turn: Turn, level: int) -> CompactionEntry | None:
             max_tokens=agent.config.agent.max_tokens,
             options=agent.options,
             session_key=f"{turn.session.key}#aside",
+            tokens=estimate_text(system) + sum(map(estimate_message, messages)),
         )
         outcome = await _call(turn, request)
         if isinstance(outcome, ModelError):
@@ -90,19 +92,27 @@ def request_of(turn: Turn) -> ModelRequest:
         stream=turn.stream,
         session_key=turn.session.key,
         output_schema=turn.output.enforced if turn.output else None,
+        tokens=turn.feed.context.tokens(turn.view()),
     )
     return agent.actions.prepare(request, agent.tools)
 
 
 async def _relieve_early(turn: Turn, levels: list[int]) -> None:
     """Make a context smaller that won't fit, as far as can be told; nothing is cut without a summary for that."""
-    while levels and turn.feed.context.overfull(turn.view()):
+    if turn.agent.model.local or turn.feed.context.tokens(turn.view()) > SURELY_HELD:
+        await turn.agent.know_limits()
+    while levels and not _fits(turn):
         entry = await summary_entry(turn, levels[0])
         if entry and entry.unsummarised:
             return
         del levels[0]
         if entry:
             await _shrink(turn, entry)
+
+
+def _fits(turn: Turn) -> bool:
+    view = turn.view()
+    return view.holds(turn.feed.context.tokens(view))
 
 
 async def _relieve(turn: Turn, levels: list[int]) -> bool:

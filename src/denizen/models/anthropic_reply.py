@@ -11,13 +11,12 @@ import msgspec
 from denizen.events import Retrying, StreamEvent
 from denizen.messages import AssistantMessage, AssistantPart, StopReason, ToolCall, Usage
 from denizen.models.anthropic_block import Block, Delta
-from denizen.models.complaint import Origin
+from denizen.models.complaint import WINDOW_FULL, Origin
 from denizen.models.parsing import Count, decode
 from denizen.models.sse import EventStream
 
 _STOPS: Final[Mapping[str, StopReason]] = {
     "max_tokens": "length",
-    "model_context_window_exceeded": "length",
     "tool_use": "tool_calls",
     "refusal": "refusal",
 }
@@ -153,6 +152,8 @@ class AnthropicReply:
 
     def _progress(self, stop: str | None, usage: _Usage | None) -> None:
         """The counts are totals, and a later event need not repeat them all."""
+        if stop == WINDOW_FULL:
+            raise self._origin.window_full()
         self._stop = stop or self._stop
         for name in _Usage.__struct_fields__ if usage else ():
             if (count := getattr(usage, name)) is not None:

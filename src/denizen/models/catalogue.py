@@ -30,12 +30,14 @@ class PricedModel(NamedTuple):
 
 
 def limits(provider: str, model: str) -> Limits:
-    """What a model can take; 200,000 and 8,192 tokens where the catalogue doesn't know it.
-
-    The catalogue has no longest answer: that is 8,192 for all.
-    """
+    """What a model can take; a window of 200,000 tokens where the catalogue doesn't know it."""
     entry = _entry(provider, model)
-    return Limits(window=entry.window) if entry and entry.window else Limits()
+    return Limits(entry.window if entry and entry.window else Limits().window, longest_answer(model))
+
+
+def longest_answer(model: str) -> int:
+    """Tokens that a model can answer, where that is less than anybody asks for: genai-prices doesn't say."""
+    return 4096 if _SHORT_ANSWERS.search(model) else Limits().max_output
 
 
 def cost(provider: str, model: str, usage: Usage, at: datetime) -> float | None:
@@ -80,6 +82,11 @@ def known_models(provider: str) -> Iterator[PricedModel]:
         yield PricedModel(
             info.id, entry.window, rates.input * 1e6 if rates else None, rates.output * 1e6 if rates else None
         )
+
+
+_SHORT_ANSWERS: Final = re.compile(
+    r"claude-3-(opus|sonnet|haiku)|gpt-3\.5-turbo|gpt-4-(turbo|1106|0125)|gpt-4o-2024-05"
+)
 
 
 class _Rates(NamedTuple):

@@ -24,6 +24,21 @@ def says_no_such_model(status: int, text: str) -> bool:
     return status in {400, 403, 404, 422} and bool((_MODEL if status == 404 else _NO_MODEL).search(text))
 
 
+def window_named(text: str) -> int:
+    """Tokens that the model sees, as a refusal for length names them; 0: it doesn't."""
+    return next((_number(found) for pattern in _WINDOW if (found := pattern.search(text))), 0)
+
+
+def longest_named(text: str) -> int:
+    """Tokens that the model can answer, as the refusal of a larger `max_tokens` names them; 0: it doesn't."""
+    found = _LONGEST.search(text)
+    return _number(found) if found else 0
+
+
+def _number(found: re.Match[str]) -> int:
+    return int(found[found.lastindex or 0].replace(",", ""))
+
+
 def _too_long(status: int, told: str) -> bool:
     """A rate limit may speak of length too; waiting mends it, unless one request alone is beyond the limit."""
     if status in {401, 402, 403, 529}:
@@ -86,12 +101,25 @@ _OVERFLOW: Final = _any(
     r"maximum (context|prompt|model) length|longer than the (model'?s |maximum )?(context|model) length",  # most
     r"exceeds? (the |your |model'?s? )*(available |maximum |max )?(context|token limit|max length|limit of \d+ tokens)",
     r"exceeded (model )?token limit|context (window|length|size) exceed|greater than the context length",
-    r"context length of only|context the overflows",  # LM Studio
+    r"context length of only|context the overflows|context size has been exceeded",  # LM Studio
+    r"context shift is disabled",  # llama.cpp, amid an answer
     r"(input|prompt) token count .{0,40}exceeds|prompt contains \d+ tokens",  # Gemini, Copilot, Mistral
     r"reduce the length of the (messages|prompt|input)|reduce your message size",  # Groq, Cerebras
     r"inputs.? (tokens )?.{0,30}must (be <=|have less than)|range of input length should be",  # TGI, Alibaba
     r"total length of all messages is too long|too many (input )?tokens|too many total text bytes",
     r"tokens in request more than max|prompt exceeds max",  # Z.ai
+)
+_WINDOW: Final = (
+    _any(r"\d(?: tokens)? > (\d+) maximum|\d \+ \d+ > (\d+)"),  # Anthropic, whose sentence fits the next one, too
+    _any(r"(?:context|prompt|model|token)[ _](?:length|size|limit|window)(?: of| is|:)*(?: only)? \(?(\d[\d,]+)"),
+    _any(r"(?:exceeds the (?:maximum|limit).{0,40}?|limit (?:is )?|must be <= |\[\d+, ?|for model with )\(?(\d[\d,]+)"),
+)
+_LONGEST: Final = _any(
+    r"max_tokens\W{1,4}\d+ > (\d+)",  # Anthropic
+    r"at most (\d+) completion tokens",  # OpenAI
+    r"range of .?max_tokens.{0,12}\[\d+, ?(\d+)\]",  # DeepSeek, Alibaba
+    r"max_(?:completion_)?tokens\W+(?:must|should) be (?:less than or equal to|<=|at most) \W?(\d+)",  # Groq
+    r"maximum tokens you requested exceeds the model limit of (\d+)",  # Bedrock
 )
 _BEYOND_THE_RATE: Final = _any(r"tokens must be reduced|context_length_exceeded")  # OpenAI, a request above its limit
 _BILLING: Final = _any(

@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from denizen.errors import ErrorKind, ModelError
-from denizen.models.classify import STATUS_OF_CODE, classify
+from denizen.models.classify import STATUS_OF_CODE, classify, longest_named, window_named
 from denizen.models.parsing import decode
 
 LONGEST: Final = 600
@@ -19,6 +19,9 @@ LONGEST: Final = 600
 
 LONGEST_WAIT: Final = 30 * 86_400.0
 """Seconds that a provider may ask to wait; for more, it can ask again."""
+
+WINDOW_FULL: Final = "model_context_window_exceeded"
+"""Why such an answer ends, in the words of Anthropic and Z.ai."""
 
 _ANYTHING: Final = msgspec.json.Decoder()
 
@@ -51,6 +54,8 @@ class Complaint:
     text: str = ""
     code: str = ""
     status: int = 0
+    window: int = 0
+    """Tokens that the model sees, where a field says so (llama.cpp)."""
 
     @property
     def kind(self) -> ErrorKind:
@@ -75,6 +80,9 @@ class Origin:
         failure = self.failure(told, complaint.kind, complaint.status)
         if failure.kind in {"rate_limit", "timeout"}:
             failure.retry_after = _wait_told(complaint.text)
+        elif failure.kind == "context_overflow":
+            failure.window = complaint.window or window_named(complaint.text)
+        failure.max_output = longest_named(complaint.text)
         return failure
 
     def damaged(self, payload: bytes) -> ModelError:
@@ -85,6 +93,10 @@ class Origin:
         """The failure that an event of no known kind tells of; None: it tells of none."""
         body = _parsed(payload)
         return self.complained(body) if isinstance(body, dict) and _read(body).text else None
+
+    def window_full(self) -> ModelError:
+        """The failure of an answer that isn't whole, as the window had no room for more."""
+        return self.failure("its window was full before its answer was whole", "context_overflow")
 
     def failure(self, what: str, kind: ErrorKind = "unknown", status: int = 0) -> ModelError:
         """Any other failure."""
@@ -154,7 +166,10 @@ def _read(body: Any) -> Complaint:
         case str(text):
             return Complaint(text)
         case {"error": str(text)} | {"message": str(text)} | {"detail": str(text)} | {"msg": str(text)} as told:
-            return Complaint(_with_cause(text, told), _code(told), _status(told))
+            window = told.get("n_ctx")
+            return Complaint(
+                _with_cause(text, told), _code(told), _status(told), window if isinstance(window, int) else 0
+            )
         case dict() as told:
             return Complaint("", _code(told), _status(told))
     return Complaint()

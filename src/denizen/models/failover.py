@@ -49,11 +49,11 @@ class Failover:
         self._max_retries = max_retries
         self._clock = clock
         self._homes: OrderedDict[str, tuple[Profile, float]] = OrderedDict()
+        self._last = self._models[0][0]
 
     def limits(self) -> Limits:
-        """Those of the first model."""
-        first = self._models[0][0].candidate.model
-        return first.limits() if isinstance(first, KnownModel) else Limits()
+        """Those of the model that was asked last, at first the first."""
+        return self._last.limits()
 
     async def close(self) -> None:
         for profile in itertools.chain.from_iterable(self._models):
@@ -69,7 +69,9 @@ class Failover:
         while profile := call.profile:
             shown: list[str] = []
             error: ModelError | None = None
-            async with await profile.attempt(request) as attempt:
+            self._last = profile
+            fitted = profile.limits.fitted(request)
+            async with await profile.attempt(fitted) as attempt:
                 async for event in attempt.events:
                     if type(event) is TextDelta:  # nearly always
                         shown.append(event.delta)
@@ -86,6 +88,12 @@ class Failover:
                     yield event
                 error = error or ModelError(f"{profile.name} ended its answer without saying how.")
                 attempt.failed(error)
+            if (
+                profile.limits.learn(error)
+                and profile.limits.fitted(request).max_tokens < fitted.max_tokens
+                and not shown
+            ):
+                continue  # it asked for more than this model can answer, or than its window has left
             call.failed(profile, error)
             if call.profile:
                 yield call.retrying(call.profile, error, "".join(shown))

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from denizen.events import StreamEvent, TextDelta, TextEnd, ThinkingDelta, ThinkingEnd
 from denizen.messages import AssistantMessage, AssistantPart, Opaque, StopReason, Text, Thinking
-from denizen.models.complaint import Origin
+from denizen.models.complaint import WINDOW_FULL, Origin
 from denizen.models.openai_calls import Call, CallDelta
 from denizen.models.openai_chunk import CHUNK, Choice, Chunk, Counts, Delta, Part
 from denizen.models.parsing import UNREADABLE, decode
@@ -153,6 +153,8 @@ class OpenAIReply:
         if choice.error is not None:
             raise self._origin.complained(choice.error)
         reason = (choice.finish_reason or "").lower().partition(":")[0]
+        if reason == WINDOW_FULL:
+            raise self._origin.window_full()
         if reason in _BROKEN_OFF:
             told = "" if reason == "error" else f" ({choice.finish_reason})"
             raise self._origin.failure(f"it broke its answer off{told}", "timeout")

@@ -9,7 +9,8 @@ from denizen.clock import Clock
 from denizen.errors import ModelError
 from denizen.events import Failed, StreamEvent
 from denizen.messages import Usage
-from denizen.ports import Model, ModelRequest
+from denizen.models.limits import ModelLimits
+from denizen.ports import KnownModel, Limits, Model, ModelRequest
 
 Trial = asyncio.Future[ModelError | None]
 
@@ -31,7 +32,8 @@ class Candidate:
     """A model reached with one auth profile; candidates of one `name` that follow each other are tried in turn.
 
     `name` is `provider:model`; `key_from` says where the key comes from (a setting, an environment variable): who must
-    mend it reads it. `cost` gives the US dollars of a call, None where its price isn't known.
+    mend it reads it. `cost` gives the US dollars of a call, None where its price isn't known. `limits` are the model's
+    (None: what it says itself).
     """
 
     name: str
@@ -39,6 +41,7 @@ class Candidate:
     profile_id: str = "default"
     key_from: str = ""
     cost: Callable[[Usage], float | None] | None = None
+    limits: ModelLimits | None = None
 
 
 class Profile:
@@ -50,6 +53,8 @@ class Profile:
 
     def __init__(self, candidate: Candidate, clock: Clock, cooldown: Cooldown) -> None:
         self.candidate = candidate
+        own = candidate.model.limits if isinstance(candidate.model, KnownModel) else Limits
+        self.limits = candidate.limits or ModelLimits(known=own)
         self.error: ModelError | None = None
         self._clock = clock
         self._cooldown = cooldown

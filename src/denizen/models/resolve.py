@@ -11,7 +11,8 @@ from denizen.errors import ConfigError
 from denizen.messages import Usage
 from denizen.models import catalogue
 from denizen.models.failover import Failover
-from denizen.models.local import served_models
+from denizen.models.limits import LEARNT, Learnt, ModelLimits
+from denizen.models.local import served_models, served_window
 from denizen.models.profiles import Candidate
 from denizen.models.providers import PROVIDERS
 from denizen.models.reach import Key, Reach, parse_model, reach
@@ -95,6 +96,7 @@ class _Opener:
                 key.profile_id,
                 key.source,
                 _pricing(way.provider.name, model, self._clock, local=way.provider.local),
+                _limits(way, model, key),
             )
 
     def _client(self, way: Reach, model: str, key: Key) -> Model:
@@ -112,7 +114,7 @@ class _Opener:
             base_url=way.base_url,
             headers=way.settings.headers,
             profile_id=key.profile_id,
-            limits=_limits(way, model),
+            limits=_limits(way, model, key),
             http=self._http,
             clock=self._clock,
         )
@@ -144,11 +146,11 @@ class _Opener:
                 base_url=way.base_url,
                 headers=way.settings.headers,
                 profile_id=key.profile_id,
-                limits=_limits(way, model),
+                limits=(limits := _limits(way, model, key)),
                 clock=self._clock,
             )
             cost = _pricing("bedrock", model, self._clock, local=False)
-            yield Candidate(client.name, client, key.profile_id, key.source, cost)
+            yield Candidate(client.name, client, key.profile_id, key.source, cost, limits)
 
 
 def _usual_model(way: Reach) -> str:
@@ -167,13 +169,17 @@ def _nameless(provider: str, why: str) -> ConfigError:
     return ConfigError(f"Name a model of {provider} ({provider}:MODEL): {why}")
 
 
-def _limits(way: Reach, model: str) -> Callable[[], Limits]:
-    """Asked for when they are needed: the catalogue takes time to read."""
-    if way.settings.context_window:
-        return lambda: Limits(window=way.settings.context_window)
-    if way.provider.local:
-        return Limits
-    return lambda: catalogue.limits(way.provider.name, model)
+def _limits(way: Reach, model: str, key: Key) -> ModelLimits:
+    """Those of a model; servers are asked that are the user's own, not the providers that the catalogue knows."""
+    name, api = way.provider.name, way.provider.api
+    own = api == "openai" and (way.provider.local or bool(way.settings.base_url))
+    return ModelLimits(
+        model,
+        way.settings.context_window,
+        Limits if way.provider.local else lambda: catalogue.limits(name, model),
+        (lambda: served_window(way.base_url, model, name, key.secret)) if own else None,
+        LEARNT.setdefault((way.base_url, f"{name}:{model}"), Learnt()),
+    )
 
 
 def _pricing(provider: str, model: str, clock: Clock, *, local: bool) -> Callable[[Usage], float | None]:

@@ -157,7 +157,7 @@ class WireModel(ABC):
 
     def _body(self, request: ModelRequest) -> list[bytes]:
         encoded = self._encodings.of(request.messages, request.session_key)
-        settings = replace(request, messages=())
+        settings = replace(request, messages=(), tokens=0)
         if encoded.settings != settings:
             encoded.settings, encoded.head = settings, self._head(request)
         comma = b"," if encoded.runs and not encoded.head.endswith(b"[") else b""

@@ -62,7 +62,8 @@ class LoopbackServer:
     """A model server; use it as a context manager.
 
     `requests` are those that came, oldest first; `gone` is set when a client leaves before its reply is over.
-    What a client asks with GET, such as a list of models, is answered by a reply that is no stream, or else not found.
+    `facts` are what it says of itself, by the path at which it is asked: `{"/v1/models": {"data": […]}}`. What else a
+    client asks with GET is answered by a reply that is no stream, or else not found.
     """
 
     wire: Wire
@@ -72,6 +73,7 @@ class LoopbackServer:
 
     def __init__(self) -> None:
         self.requests: list[Request] = []
+        self.facts: dict[str, Any] = {}
         self.gone = threading.Event()
         self._clients: set[Any] = set()
         self._replies: deque[Reply | AssistantMessage] = deque()
@@ -141,7 +143,9 @@ class LoopbackServer:
         await runner.cleanup()
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
-        if request.method == hdrs.METH_GET and not self._has_plain_reply():
+        if request.path in self.facts:
+            return web.json_response(self.facts[request.path])
+        if (request.method == hdrs.METH_GET and not self._has_plain_reply()) or request.path == "/api/show":
             return web.Response(status=404)
         received = Request(request.path, request.headers.copy(), await request.content.read())
         releases = self._releases
@@ -158,7 +162,7 @@ class LoopbackServer:
 
     def _has_plain_reply(self) -> bool:
         reply = self._replies[0] if self._replies else None
-        return isinstance(reply, Reply) and reply.headers.get(hdrs.CONTENT_TYPE) == JSON
+        return isinstance(reply, Reply) and reply.status == 200 and reply.headers.get(hdrs.CONTENT_TYPE) == JSON
 
     async def _send(self, reply: Reply, request: web.BaseRequest, releases: int) -> web.StreamResponse:
         """Reply to a request that came after so many releases."""
