@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import msgspec
 
 from denizen.clock import Clock
+from denizen.config.rules import DeniedPaths
 from denizen.entries import AnyEntry, CompactionEntry
 from denizen.events import RunEvent, StreamEvent
 from denizen.messages import AssistantMessage, Message, ToolCall, ToolResult, Usage
@@ -134,7 +135,7 @@ class ToolContext:
     `call_id` is unique to the call: an idempotency key. `restricted`: paths outside the workspace are refused, but
     reading in the folders `readable` (the skills') is not. `private` is a folder that no tool touches: the home.
     `emit` shows a line of progress; `ask` asks the person. `entries` are the session's, up to the call's own reply;
-    `in_sight` are the traits of what the model sees.
+    `in_sight` are the traits of what the model sees; `denied` are paths that the user's rules deny to this tool.
     """
 
     session_key: str
@@ -150,6 +151,7 @@ class ToolContext:
     private: Path | None = None
     entries: Sequence[AnyEntry] = ()
     in_sight: Traits = Traits.NONE
+    denied: DeniedPaths = DeniedPaths()  # noqa: RUF009 (it never changes)
 
 
 class Tool(Protocol):

@@ -59,6 +59,30 @@ def deciding_rule(
     return min(decided, key=lambda rule: _STRICTEST_FIRST.index(rule.decide), default=None)
 
 
+class DeniedPaths:
+    """The paths of a workspace that rules deny to a tool, also where it comes upon them by itself.
+
+    `patterns` are those of the rules, relative to the workspace.
+    """
+
+    def __init__(self, rules: Sequence[Rule] = (), tool: str = "", workspace: Path = Path()) -> None:
+        self._rules = [rule for rule in reversed(rules) if rule.tool in {tool, "*"} and not rule.match.startswith("{")]
+        self._workspace = workspace
+        self.patterns = [
+            rule.match.removeprefix(f"{workspace}/")
+            for rule in self._rules
+            if rule.decide == "deny" and rule.match.strip("*")
+        ]
+
+    def __contains__(self, path: object) -> bool:
+        """Whether a path, relative to the workspace and without detours, is denied."""
+        if not self.patterns:
+            return False
+        forms = (f"{path}", f"{path}/", f"{self._workspace}/{path}", f"{self._workspace}/{path}/")
+        rule = _last_match(self._rules, Part(f"{path}", forms[:1], forms), "")
+        return rule is not None and rule.decide == "deny"
+
+
 def check_examples(rule: Rule) -> None:
     """Raise ConfigError when one of the rule's examples isn't matched by it, or one of `not_examples` is."""
     for wanted, examples in ((True, rule.examples), (False, rule.not_examples)):

@@ -191,6 +191,7 @@ def _context(turn: Turn, call: ToolCall, tool: Tool, progress: Progress) -> Tool
         private=agent.home,
         entries=turn.session.entries,
         in_sight=turn.feed.in_sight,
+        denied=agent.policy(()).denied_paths(tool),
     )
 
 

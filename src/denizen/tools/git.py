@@ -1,5 +1,6 @@
 """`git`: what the repository tells, without changing it and without running anything that it brings along."""
 
+import itertools
 import shutil
 import tempfile
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -12,7 +13,7 @@ from denizen.messages import Text, ToolResult
 from denizen.ports import Sandboxed, ToolContext, Traits
 from denizen.tools.files.gitdir import borrowed, git_folder
 from denizen.tools.function import FunctionTool, tool
-from denizen.tools.git_words import checked_words, is_outside
+from denizen.tools.git_words import checked_words, is_outside, without_denied
 from denizen.tools.programs.process import Kept, run
 from denizen.tools.sandbox.environment import scrubbed
 
@@ -51,8 +52,12 @@ def git_tool(environ: Mapping[str, str], *, most: int = 40_000) -> FunctionTool:
         """
         command, words = checked_words(args, turn.workspace)
         kept = Kept(most)
+        if turn.denied.patterns:
+            words = without_denied(command, words, turn.denied)
         with _opened(turn.workspace, environment) as repository:
             harmless = await repository.harmless()
+            if turn.denied.patterns:
+                await repository.require_commits(words)
             status = await repository.ask([*harmless, command, *_COMMANDS[command], *words], kept.add)
         text = kept.text("ask for less, with -n, --stat or a path")
         ending = f"[exit code {status}]" if status else "" if text else "[nothing]"
@@ -76,6 +81,15 @@ class _Repository:
         if status is None:
             raise ToolRefused(f"git took longer than {_PATIENCE:g} s; ask for less, with -n or a path")
         return status
+
+    async def require_commits(self, words: Sequence[str]) -> None:
+        """Raises ToolRefused for content that is named by its hash: whether it is denied can't be told."""
+        for word in itertools.takewhile(lambda word: word != "--", words):
+            kind = bytearray()
+            if not word.startswith("-") and ":" not in word:
+                await self.ask(["cat-file", "-t", word], kind.extend)
+            if bytes(kind.strip()) in {b"blob", b"tree"}:
+                raise ToolRefused(f"git: the user's policy denies some paths, so name {word} as COMMIT:PATH")
 
     async def harmless(self) -> list[str]:
         """The options that take away the programs which the repository names for its files."""

@@ -2,11 +2,13 @@
 
 import difflib
 import os
+import posixpath
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from denizen.config.rules import DeniedPaths
 from denizen.errors import ToolRefused
 
 _PATCHES = """
@@ -50,6 +52,14 @@ _OFFERED = {
 }
 """The options of each command; `=`: with a value, `[=]`: with one that is attached, or none."""
 _SHELL = frozenset({"|", ">", ">>", "2>&1", "2>/dev/null", "&&", "||", ";"})
+_BEYOND_PATHS: Mapping[str, tuple[str, ...]] = {
+    "log": ("--full-diff", "--follow", "-L"),
+    "show": ("--full-diff", "--follow", "-L"),
+    "blame": ("-C",),
+    "diff": (),
+    "status": (),
+}
+"""Options that show more than the paths that are asked for."""
 _NUMBER = re.compile(r"-\d+")
 
 
@@ -68,6 +78,23 @@ def checked_words(args: str, workspace: Path) -> tuple[str, list[str]]:
     if command not in _OFFERED:
         raise ToolRefused(f"git {command} isn't offered here, only {', '.join(_OFFERED)}; for others use bash")
     return command, [*_read(command, iter(words[1:]), workspace)]
+
+
+def without_denied(command: str, words: Sequence[str], denied: DeniedPaths) -> list[str]:
+    """The words with all denied paths left out of what they ask for.
+
+    Raises ToolRefused for a word that names one, and for options that would show some whatever paths are asked for.
+    """
+    for word in words:
+        named = (word, word.partition(":")[2], word.rpartition(":")[2])  # COMMIT:PATH, :0:PATH
+        if any(posixpath.normpath(path) in denied for path in named if path):
+            raise ToolRefused(f"git: {word} is denied by the user's policy")
+        if word.startswith(_BEYOND_PATHS[command]):
+            raise ToolRefused(f"git {command} {word} isn't offered where the user's policy denies paths")
+    if command == "blame":
+        return [*words]
+    patterns = [f":(top,exclude){pattern}" for pattern in denied.patterns]
+    return [*words, *patterns]
 
 
 def _read(command: str, words: Iterator[str], workspace: Path) -> Iterator[str]:

@@ -35,7 +35,7 @@ async def ls(turn: ToolContext, path: str = ".", start: Annotated[int, Meta(ge=1
 
 def _ls(workspace: Workspace, path: str, start: int) -> ToolResult:
     with workspace.at(path) as place, place.folder() as fd:
-        names = place.names or ()
+        names, above = place.names or (), workspace.names(place)
         private = workspace.borders.private_below(place.address)
         ignored = ignored_above(workspace, place.names).within(Place(fd, ".gitignore"), len(names))
         rows: list[str] = []
@@ -43,6 +43,8 @@ def _ls(workspace: Workspace, path: str, start: int) -> ToolResult:
         for entry in sorted(list_folder(fd), key=lambda entry: not entry.is_dir(follow_symlinks=False)):
             is_folder = entry.is_dir(follow_symlinks=False)
             closed = entry.name == ".git" or [entry.name] == private
+            if workspace.borders.denies([*above, entry.name], lambda entry=entry: entry.stat(follow_symlinks=False)):
+                closed = True
             hides = closed or ignored.hides((*names, entry.name), is_folder=is_folder)
             (hidden if hides else rows).append(_row(Place(fd, entry.name), named_only=hides))
         return _page(place.path, rows, hidden, start)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from denizen.config.rules import all_arguments, deciding_rule, literally, main_argument, plain_url
+from denizen.config.rules import DeniedPaths, all_arguments, deciding_rule, literally, main_argument, plain_url
 from denizen.config.settings import PolicySettings, Rule
 from denizen.errors import ToolRefused
 from denizen.messages import ToolCall
@@ -74,6 +74,10 @@ class Policy:
                 f"may {_shown(call)} run?",
             )
         return decision
+
+    def denied_paths(self, tool: Tool) -> DeniedPaths:
+        """What the tool must not return, though a call doesn't name it."""
+        return DeniedPaths(self._rules, tool.name, self._workspace) if self._workspace else DeniedPaths()
 
     def lets_in(self, call: ToolCall, tool: Tool, mark: str) -> bool:
         """Whether a rule lets the secret of this mark go where the call takes it.

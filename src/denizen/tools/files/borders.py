@@ -1,9 +1,12 @@
 """Which places a turn's tools may touch, told by their real names from `/` on."""
 
 import os
-from collections.abc import Sequence
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
+from denizen.config.rules import DeniedPaths
 from denizen.errors import ToolRefused
 from denizen.tools.files.autorun import completes_git_data
 from denizen.tools.files.gitdir import git_folder
@@ -16,11 +19,21 @@ CONFIGURATION = "denizen.toml"
 class Borders:
     """`root` may be read and written, the folders `readable` read; without `restricted`, so may everything else.
 
-    `private` is never touched, but for what of the others is inside it.
+    `private` is never touched, but for what of the others is inside it; nor is what is `denied`.
     """
 
-    def __init__(self, root: Path, *, restricted: bool, readable: Sequence[Path], private: Path | None) -> None:
+    def __init__(
+        self,
+        root: Path,
+        *,
+        restricted: bool,
+        readable: Sequence[Path],
+        private: Path | None,
+        denied: DeniedPaths | None = None,
+    ) -> None:
         self.root = os.path.realpath(root)
+        self._denied = denied or DeniedPaths()
+        self._denied_files: set[tuple[int, int]] | None = None
         self._restricted = restricted
         self._forms = {str(form): os.path.realpath(form) for form in (root.absolute(), *readable)}
         self._forms |= {real: real for real in self._forms.values()}
@@ -56,6 +69,29 @@ class Borders:
         if any(_below(names, folder) or (on_the_way and _below(folder, names)) for folder in self._inside_private):
             return
         raise ToolRefused(f"{self.shown(names)} is Denizen's own, which the tools don't touch")
+
+    def denies(self, names: Sequence[str], status: Callable[[], os.stat_result | None]) -> bool:
+        """Whether a rule of the user's denies it, or a file that is this one under another name."""
+        inside = self.inside(names)
+        if not self._denied.patterns or inside is None:
+            return False
+        if "/".join(inside) in self._denied:
+            return True
+        found = status()
+        if found is None or not stat.S_ISREG(found.st_mode) or found.st_nlink == 1:
+            return False
+        if self._denied_files is None:
+            self._denied_files = {*self._find_denied()}
+        return (found.st_dev, found.st_ino) in self._denied_files
+
+    def _find_denied(self) -> Iterator[tuple[int, int]]:
+        for folder, _, files in os.walk(self.root):
+            below = folder.removeprefix(self.root).removeprefix("/")
+            for file in files:
+                if f"{below}/{file}".removeprefix("/") in self._denied:
+                    with suppress(OSError):
+                        found = os.lstat(f"{folder}/{file}")
+                        yield found.st_dev, found.st_ino
 
     def require_writable(self, names: Sequence[str]) -> None:
         """Raises ToolRefused for what may be read at most."""

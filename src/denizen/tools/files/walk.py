@@ -28,9 +28,10 @@ class Entry:
 
 @dataclass(slots=True)
 class Passed:
-    """What a walk passed over: how many entries that git ignores, and what can't be read, with the reason."""
+    """What a walk passed over: how many entries git ignores, how many are denied, and what can't be read, and why."""
 
     ignored: int = 0
+    denied: int = 0
     unread: list[str] = field(default_factory=list)
 
     def notes(self, *, nothing_found: bool) -> str:
@@ -38,6 +39,8 @@ class Passed:
         notes: list[str] = []
         if nothing_found and self.ignored:
             notes.append(f"\n[not searched, because git ignores them: {self.ignored}]")
+        if self.denied:
+            notes.append(f"\n[left out, because the user's policy denies them: {self.denied}]")
         if self.unread:
             more = ", …" if len(self.unread) > MOST_NAMED else ""
             notes.append(f"\n[not read: {', '.join(self.unread[:MOST_NAMED])}{more}]")
@@ -58,15 +61,20 @@ def walk(workspace: Workspace, path: str, passed: Passed, stop: threading.Event)
     """Everything below the folder `path`, until `stop` is set. Raises ToolRefused for what isn't a folder."""
     with workspace.at(path) as place, place.folder() as fd:
         top = place.names or []
-        private = workspace.borders.private_below(place.address)
+        borders, base = workspace.borders, workspace.names(place)
+        private = borders.private_below(place.address)
         levels = [_level(os.dup(fd), top, ignored_above(workspace, place.names))]
         try:
             while levels and not stop.is_set():
                 found = next(levels[-1].rest, None)
-                if found and [*levels[-1].names[len(top) :], found.name] != private:
-                    yield from _visit(levels, found, len(top), passed)
-                elif not found:
+                if found is None:
                     os.close(levels.pop().fd)
+                    continue
+                below = [*levels[-1].names[len(top) :], found.name]
+                if borders.denies([*base, *below], lambda entry=found: entry.stat(follow_symlinks=False)):
+                    passed.denied += 1
+                elif below != private:
+                    yield from _visit(levels, found, len(top), passed)
         finally:
             for level in levels:
                 os.close(level.fd)

@@ -7,6 +7,7 @@ from collections.abc import Generator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from denizen.config.rules import DeniedPaths
 from denizen.errors import ToolRefused
 from denizen.ports import ToolContext
 from denizen.tools.files.borders import Borders, split
@@ -22,20 +23,37 @@ _THROUGH = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW |
 class Workspace:
     """The files that a turn may touch: those below `root`, or with `restricted=False` all that the user may.
 
-    The folders `readable` may be read, too; `private` is closed. Every path is walked one name at a time from an open
-    folder to the next, and links are followed by hand, so that nobody can lead it elsewhere between check and use.
+    The folders `readable` may be read, too; `private` and what is `denied` by the user's rules are closed. Every path
+    is walked one name at a time from an open folder to the next, and links are followed by hand, so that nobody can
+    lead it elsewhere between check and use.
     """
 
     def __init__(
-        self, root: Path, *, restricted: bool = True, readable: Sequence[Path] = (), private: Path | None = None
+        self,
+        root: Path,
+        *,
+        restricted: bool = True,
+        readable: Sequence[Path] = (),
+        private: Path | None = None,
+        denied: DeniedPaths | None = None,
     ) -> None:
-        self.borders = Borders(root, restricted=restricted, readable=readable, private=private)
+        self.borders = Borders(root, restricted=restricted, readable=readable, private=private, denied=denied)
         self.root = self.borders.root
 
     @classmethod
     def of(cls, turn: ToolContext) -> "Workspace":
         """The workspace of a turn."""
-        return cls(turn.workspace, restricted=turn.restricted, readable=turn.readable, private=turn.private)
+        return cls(
+            turn.workspace,
+            restricted=turn.restricted,
+            readable=turn.readable,
+            private=turn.private,
+            denied=turn.denied,
+        )
+
+    def names(self, place: Place) -> list[str]:
+        """The names of a place from `/` on."""
+        return split(place.address if place.names is None else f"{self.root}/{place.address}")
 
     @contextmanager
     def at(self, path: str) -> Generator[Place]:
@@ -104,6 +122,9 @@ class _Descent:
         self._borders.require_open(names)
         if made is not None:
             self._borders.require_writable(names)
+        place = Place(self._fds[-1], name)
+        if self._borders.denies(names, place.stat):
+            raise ToolRefused(f"{self._borders.shown(names)} is denied by the user's policy")
         inside = self._borders.inside(names)
         address = f"/{'/'.join(names)}" if inside is None else "/".join([".", *inside])
         return Place(self._fds[-1], name, self._borders.shown(names), address, inside)
