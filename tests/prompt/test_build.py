@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from denizen.prompt import PromptFile, Skill, build_prompt
+from denizen.prompt import PromptFile, Skill, build_prompt, words
 
 SECTIONS = ["identity", "bootstrap-files", "tools", "safety", "runtime"]
 TOOLS = ["read", "write", "edit", "apply_patch", "ls", "find", "grep", "bash", "git", "web_fetch", "remember", "recall"]
@@ -153,3 +153,28 @@ def test_tools_that_the_action_format_names_are_not_listed_but_how_to_use_them_i
     text = section(prompt(listed=False), "tools")
     assert "- read" not in text
     assert "How to use them" in text
+
+
+def test_nothing_is_said_of_tools_that_are_not_there() -> None:
+    text = prompt(
+        tools=["price"], identity=words.CODER, skills=[Skill("deploy", "Puts it online.", Path("/s/SKILL.md"))]
+    )
+    assert "- price\n" in text
+    assert "A long result is cut" in text
+    for name in ("`edit`", "`bash`", "`task`", "`checkpoint`", "deploy"):
+        assert name not in text
+        assert name in prompt(
+            tools=["bash", "edit", "write", "task", "checkpoint"],
+            identity=words.CODER,
+            skills=[Skill("deploy", "Puts it online.", Path("/s/SKILL.md"))],
+        )
+
+
+def test_without_tools_no_use_of_tools_is_explained() -> None:
+    assert section(prompt(tools=[]), "tools") == ""
+    assert "tool" not in section(prompt(tools=[]), "identity")
+
+
+def test_instructions_stand_as_they_are_in_place_of_who_it_is() -> None:
+    told = "You sell lamps.\n- Use `price`."
+    assert section(prompt(tools=[], instructions=told), "identity") == f"{told}\n"

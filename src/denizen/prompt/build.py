@@ -11,6 +11,11 @@ from denizen.prompt.skills import Skill
 
 _OUR_TAGS = re.compile(r"<(?=\s*/?\s*(?:identity|bootstrap-files|file|tools|safety|runtime)\b)", re.IGNORECASE)
 
+_POINT = re.compile(r"\n- .*(?:\n  .*)*")
+_NAME = re.compile(r"`(\w+)`")
+_READERS = {"read", "view", "bash"}
+"""Tools that can read a skill."""
+
 
 def build_prompt(
     *,
@@ -22,11 +27,13 @@ def build_prompt(
     workspace: Path,
     model: str,
     identity: str = words.IDENTITY,
+    instructions: str = "",
     listed: bool = True,
 ) -> str:
     """The prompt of a session: the same inputs give the same bytes, so that providers can cache it.
 
-    `identity` says who the agent is, `started` is when the session began, `tools` the tools' names, `platform` the
+    `identity` says who the agent is, unless `instructions` do; points of it that name a tool in backticks are only for
+    agents that have the tool. `started` is when the session began, `tools` the tools' names, `platform` the
     system and machine (`linux x86_64`). `listed` is False where the action format names the tools.
     The current time has no place in it: it goes with the user's messages.
     """
@@ -37,7 +44,7 @@ def build_prompt(
         "Model": model,
     }
     sections = {
-        "identity": identity,
+        "identity": instructions or _fitting(identity, tools),
         "bootstrap-files": "\n\n".join(_files(files)),
         "tools": "\n\n".join(_tools(tools, skills, workspace, listed=listed)),
         "safety": words.SAFETY,
@@ -58,9 +65,14 @@ def _tools(tools: Sequence[str], skills: Sequence[Skill], workspace: Path, *, li
     if tools and listed:
         yield "\n".join(["You have access to the following tools:", *(f"- {_line(name)}" for name in tools)])
     if tools:
-        yield words.TOOLS
-    if skills:
+        yield _fitting(words.TOOLS, tools)
+    if skills and _READERS.intersection(tools):
         yield "\n".join([words.SKILLS, *(_skill(skill, workspace) for skill in skills)])
+
+
+def _fitting(text: str, tools: Sequence[str]) -> str:
+    """The text without the points that name a tool which isn't there."""
+    return _POINT.sub(lambda point: point[0] if {*_NAME.findall(point[0])} <= {*tools} else "", text)
 
 
 def _skill(skill: Skill, workspace: Path) -> str:
