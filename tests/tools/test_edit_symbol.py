@@ -110,6 +110,62 @@ async def test_a_replacement_is_indented_as_it_is_there(content: str, store: Pat
     assert (result.details["added"], result.details["removed"]) == (1, 1)
 
 
+@pytest.mark.parametrize(
+    ("file", "above", "code"),
+    [
+        ("a.py", "# Adds.\n# Twice.\n@cache\n@limit(\n    1,\n)\n", "def f():\n    return {}\n"),
+        ("a.py", "# -*- coding: utf-8 -*-\n", "def f():\n    return {}\n"),
+        ("a.js", "/* Copyright 2020 A. Author */\n", "function f() {{\n    return {};\n}}\n"),
+        ("a.ts", "/** Adds. */\n@sealed\n", "export class f {{\n    x = {}\n}}\n"),
+        ("a.rs", "/// Adds.\n#[inline]\n", "fn f() -> i32 {{\n    {}\n}}\n"),
+        ("a.java", "/**\n * Adds.\n */\n@Deprecated @Other(1) ", "class f {{\n    int x = {};\n}}\n"),
+    ],
+)
+async def test_a_replacement_keeps_what_is_above_and_not_given(
+    file: str, above: str, code: str, workspace: Path, call: Call
+) -> None:
+    (workspace / file).write_text(above + code.format(1))
+    await call(edit_symbol, target=f"{file}/f", action="replace", content=code.format(2))
+    assert (workspace / file).read_text() == above + code.format(2)
+
+
+@pytest.mark.parametrize(
+    ("content", "text", "said"),
+    [
+        (
+            "# New.\ndef f(): 2",
+            "# New.\n@one\n@two\ndef f(): 2\n",
+            "; kept above it: @one, @two; gone from above it: # Old.",
+        ),
+        ("@two\ndef f(): 2", "# Old.\n@two\ndef f(): 2\n", "; kept above it: # Old.; gone from above it: @one"),
+        (
+            "def g(): 1\n\n\ndef f(): 2",
+            "def g(): 1\n\n\n# Old.\n@one\n@two\ndef f(): 2\n",
+            "; kept above it: # Old., @one, @two",
+        ),
+        (
+            "def g(): 1\n\n\ndef h(): 2",
+            "def g(): 1\n\n\ndef h(): 2\n",
+            "; gone from above it: # Old., @one, @two",
+        ),
+    ],
+    ids=["comments given", "decorators given", "more functions", "other functions"],
+)
+async def test_a_replacement_says_what_stayed_above_it_and_what_went(
+    content: str, text: str, said: str, workspace: Path, call: Call
+) -> None:
+    (workspace / "a.py").write_text("# Old.\n@one\n@two\ndef f(): 1\n")
+    result = await call(edit_symbol, target="a.py/f", action="replace", content=content)
+    assert (workspace / "a.py").read_text() == text
+    assert result.text == f"Replaced a.py/f, lines 1-4{said}"
+
+
+async def test_a_licence_is_not_deleted_with_the_first_symbol(workspace: Path, call: Call) -> None:
+    (workspace / "a.py").write_text("# SPDX-License-Identifier: MIT\n# By A. Author\ndef f(): 1\n")
+    await call(edit_symbol, target="a.py/f", action="delete")
+    assert (workspace / "a.py").read_text() == "# SPDX-License-Identifier: MIT\n# By A. Author\n"
+
+
 async def test_text_over_several_lines_stays_what_it_is(store: Path, call: Call) -> None:
     content = 'def add(self, part):\n    """Adds.\n\n    One.\n    """\n    return """\nas it\n  is"""\n'
     await call(edit_symbol, target="store.py/Store/add", action="replace", content=content)

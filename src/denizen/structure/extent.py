@@ -10,6 +10,9 @@ if TYPE_CHECKING:
 
 _END = re.compile(rb"[ \t]*[;,]")
 _BLANK = re.compile(rb"[ \t]*")
+_NEXT_LINE = re.compile(rb"[ \t]*\r?\n")
+_OF_THE_FILE = re.compile(rb"(?i)\bcoding[:=]|copyright|licen[cs]e|spdx")
+_WHITE = re.compile(rb"\s*")
 _FURTHEST = 200
 """Bytes that the first word of a line may be indented."""
 
@@ -22,9 +25,13 @@ class Span(NamedTuple):
 
 
 class Extent(NamedTuple):
-    """All that belongs to a definition. `top` is the outermost node; `comments` stand before it."""
+    """All that belongs to a definition. `top` is the outermost node; `comments` stand before it.
+
+    At `attributed` the comments that it begins with are over.
+    """
 
     start: int
+    attributed: int
     end: int
     top: "Node"
     comments: Sequence[Span]
@@ -56,6 +63,7 @@ class Extents:
         self._comments: dict[int, int] = {}
         self._wholes: list[Node] = []
         self._above: dict[int, Node] = {}
+        self._head = 0
 
     def add(self, kind: str, node: "Node") -> None:
         """Take in a `comment`, an `attribute`, or a statement that may be a `whole`."""
@@ -74,13 +82,29 @@ class Extents:
             inside = [child for child in whole.children if child.id in known]
             if len(inside) == 1:
                 self._above[inside[0].id] = whole
+        self._head = self._head_end()
 
     def of(self, node: "Node") -> Extent:
         """Where a definition begins and ends."""
         while above := self._above.get(node.id):
             node = above
         start, comments = self._begin(node.start_byte)
-        return Extent(start, self._end(node.end_byte), node, comments)
+        attributed = start
+        for comment in comments:
+            if comment.start == attributed:
+                white = _WHITE.match(self._source, comment.end)
+                attributed = white.end() if white else comment.end
+        return Extent(start, attributed, self._end(node.end_byte), node, comments)
+
+    def _head_end(self) -> int:
+        """The end of the file's first comment lines where they are about the file: a script's first, or a licence."""
+        end = at = 0
+        while following := self._comments.get(at):
+            end, line = following, _NEXT_LINE.match(self._source, following)
+            at = line.end() if line else -1
+        if _OF_THE_FILE.search(self._source, 0, end):
+            return end
+        return self._comments.get(0, 0) if self._source.startswith(b"#!") else 0
 
     def _begin(self, start: int) -> tuple[int, list[Span]]:
         comments: list[Span] = []
@@ -96,8 +120,7 @@ class Extents:
         """Whether the comment stands right above, and begins its line at the same column."""
         column = self._column(start)
         near = self.lines.number(start) - self.lines.number(comment.end) <= 1
-        first = comment.start == 0 and self._source.startswith(b"#!")
-        return near and not first and column is not None and column == self._column(comment.start)
+        return near and comment.end > self._head and column is not None and column == self._column(comment.start)
 
     def _column(self, at: int) -> int | None:
         """How far it is indented; None where something stands before it."""

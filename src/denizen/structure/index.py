@@ -177,7 +177,7 @@ class Index:
         ).lastrowid
         if found:
             self._database.executemany(
-                "INSERT INTO symbols VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)",
+                "INSERT INTO symbols VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
                 [(number, at, *symbol) for at, symbol in enumerate(found.symbols)],
             )
             self._database.executemany(
@@ -203,13 +203,13 @@ _FILES = "SELECT path, language, size, lines, problems, note FROM files"
 _STAMPS = "SELECT path, size, mtime, inode FROM files"
 _SYMBOLS = """
 SELECT files.path, symbols.name, symbols.kind, symbols.path, symbols.depth, symbols.line, symbols.first, symbols.last,
-    symbols.start, symbols.end, symbols.signature, symbols.doc
+    symbols.start, symbols.attributed, symbols.declared, symbols.end, symbols.signature, symbols.doc
 FROM symbols JOIN files ON files.id = symbols.file
 """
 _REFERENCES = """
 SELECT files.path, refs.name, refs.kind, refs.line, refs.symbol,
     symbols.name, symbols.kind, symbols.path, symbols.depth, symbols.line, symbols.first, symbols.last,
-    symbols.start, symbols.end, symbols.signature, symbols.doc
+    symbols.start, symbols.attributed, symbols.declared, symbols.end, symbols.signature, symbols.doc
 FROM refs JOIN files ON files.id = refs.file
 LEFT JOIN symbols ON symbols.file = refs.file AND symbols.number = refs.symbol
 """

@@ -9,7 +9,7 @@ from denizen.structure.grammar import grammar, parse
 from denizen.structure.languages import LANGUAGES, Language
 from denizen.structure.naming import bare_name, plain_reference
 from denizen.structure.parser import Unparsable, parsed
-from denizen.structure.wording import first_doc_line, signature
+from denizen.structure.wording import declaration, first_doc_line, signature
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -36,8 +36,8 @@ class Symbol(NamedTuple):
     `kind` is one of `TYPES`, `FUNCTIONS`, or `module`, `constant`, `variable`, `field`, `variant` (of an enum),
     `macro`, `declaration` (a function without its body). `path` is its name behind those of what it is in
     (`Store/add`), `depth` their number. It goes from the line `first` to `last` and from the byte `start` to `end`,
-    with the comments, decorators and keywords that belong to it; its name is in `line`. `doc` is the first line of what
-    is said of it.
+    with the comments, decorators and keywords that belong to it; its decorators and attributes begin at `attributed`,
+    its declaration at `declared`. Its name is in `line`. `doc` is the first line of what is said of it.
     """
 
     name: str
@@ -48,6 +48,8 @@ class Symbol(NamedTuple):
     first: int
     last: int
     start: int
+    attributed: int
+    declared: int
     end: int
     signature: str
     doc: str
@@ -184,6 +186,8 @@ def _symbol(text: _Text, found: _Found, extent: Extent, parent: Symbol | None) -
         text.lines.number(extent.start),
         text.lines.number(extent.end),
         extent.start,
+        extent.attributed,
+        max(declaration(extent.top), extent.attributed),
         extent.end,
         signature(text.source, extent.top, body),
         first_doc_line(text.source, extent.comments, body if text.language.docstrings else None),

@@ -26,7 +26,7 @@ _CLOSED = frozenset({"", "end"})
 
 def signature(source: bytes, top: "Node", body: "Node | None") -> str:
     """How the symbol is declared: all but its body and its decorators, on one line."""
-    start = _first(top)
+    start = declaration(top)
     end = body.start_byte if body is not None else top.end_byte
     end = next(
         (child.start_byte for child in top.children if child.type == "comment" and child.start_byte > start), end
@@ -40,6 +40,18 @@ def signature(source: bytes, top: "Node", body: "Node | None") -> str:
     return text if len(text) <= LONGEST_SIGNATURE else text[: LONGEST_SIGNATURE - 1] + "…"
 
 
+def declaration(top: "Node") -> int:
+    """Where a declaration begins, after its decorators."""
+    for child in top.children:
+        if child.type == "modifiers":
+            plain = [modifier for modifier in child.children if modifier.type not in _BEFORE]
+            if plain:
+                return plain[0].start_byte
+        elif child.type not in _BEFORE:
+            return declaration(child) if child.type in {"class_definition", "function_definition"} else child.start_byte
+    return top.start_byte
+
+
 def first_doc_line(source: bytes, comments: Sequence[Span], body: "Node | None") -> str:
     """The first line that says something: of the docstring in `body`, else of the comments above."""
     doc = _docstring(source, body) if body is not None else ""
@@ -49,18 +61,6 @@ def first_doc_line(source: bytes, comments: Sequence[Span], body: "Node | None")
         if doc:
             break
     return doc if len(doc) <= LONGEST_DOC else doc[: LONGEST_DOC - 1] + "…"
-
-
-def _first(node: "Node") -> int:
-    """Where a declaration begins, behind its decorators."""
-    for child in node.children:
-        if child.type == "modifiers":
-            plain = [modifier for modifier in child.children if modifier.type not in _BEFORE]
-            if plain:
-                return plain[0].start_byte
-        elif child.type not in _BEFORE:
-            return _first(child) if child.type in {"class_definition", "function_definition"} else child.start_byte
-    return node.start_byte
 
 
 def _line(text: bytes) -> str:

@@ -1,5 +1,6 @@
 """`edit_symbol`: a function, class or other symbol deleted, replaced, moved, or new code put beside it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,6 +18,8 @@ from denizen.tools.programs.jq import filtered
 from denizen.tools.symbols.skeleton import span
 from denizen.tools.symbols.target import find_target
 
+MOST_LISTED = 5
+"""Lines above a symbol that the answer names."""
 Action = Literal["delete", "replace", "insert", "move"]
 
 
@@ -35,7 +38,7 @@ async def edit_symbol(
 
     Args:
         target: `FILE/Symbol`, as `view` shows it
-        content: The new code; for move: where to, `FILE` or `FILE/Symbol`
+        content: The new code, above which comments and decorators stay unless it has some; for move: `FILE[/Symbol]`
         before: Insert or move before that symbol
         after: The default
         jq: Filter on the structured result
@@ -77,7 +80,11 @@ class _Call:
         new = draft.replace(symbol, self._code("replace"))
         if new.lines == draft.lines:
             raise ToolRefused(f"{draft.path}/{symbol.path} is like that already")
-        return self._save(f"Replaced {_named(draft, symbol)}", new)
+        above, given = draft.above(symbol), {line.strip() for line in self.content.splitlines()}
+        gone = [line for line in above if new.text.count(line) < draft.text.count(line)]
+        kept = [line for line in above if line not in given and line not in gone]
+        said = f"Replaced {_named(draft, symbol)}{_listed('kept above it', kept)}{_listed('gone from above it', gone)}"
+        return self._save(said, new)
 
     def _insert(self, draft: Draft, symbol: Symbol | None) -> ToolResult:
         beside = f"{draft.path}/{symbol.path}" if symbol else draft.path
@@ -123,6 +130,11 @@ class _Call:
 
 def _named(draft: Draft, symbol: Symbol) -> str:
     return f"{draft.path}/{symbol.path}, {'line' if symbol.first == symbol.last else 'lines'} {span(symbol)}"
+
+
+def _listed(what: str, lines: Sequence[str]) -> str:
+    shown = ", ".join(lines[:MOST_LISTED]) + (", …" if len(lines) > MOST_LISTED else "")
+    return f"; {what}: {shown}" if lines else ""
 
 
 def _end(before: bool) -> str:

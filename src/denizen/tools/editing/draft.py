@@ -49,10 +49,15 @@ class Draft:
         return "".join(f"{line}\n" for line in self.lines)
 
     @cached_property
+    def utf8(self) -> bytes:
+        """Its bytes, as places in it are counted."""
+        return self.text.encode("utf-8", "surrogateescape")
+
+    @cached_property
     def outline(self) -> Outline:
         """Its structure. Raises ToolRefused for one that can't be parsed."""
         try:
-            return outline(self.text.encode("utf-8", "surrogateescape"), self.language)
+            return outline(self.utf8, self.language)
         except Unparsable as error:
             raise ToolRefused(f"{self.path} is {error}; change it with apply_patch") from error
 
@@ -76,9 +81,28 @@ class Draft:
         return self._with(without(self.lines, symbol.first, symbol.last))
 
     def replace(self, symbol: Symbol, content: str) -> "Draft":
-        """With other code in the place of the symbol."""
+        """With other code in the place of the symbol, which keeps its comments and decorators where that has none."""
         block = self._fit(content, self._indent(symbol))
-        return self._with([*self.lines[: symbol.first - 1], *block, *self.lines[symbol.last :]])
+        new = self._with([*self.lines[: symbol.first - 1], *block, *self.lines[symbol.last :]])
+        there = [
+            each
+            for each in new.outline.symbols
+            if each.depth == symbol.depth and symbol.first <= each.first and each.last < symbol.first + len(block)
+        ]
+        named = [each for each in there if each.name == symbol.name] or there
+        if len(named) != 1:
+            return new
+        [heir] = named
+        attributes = self.utf8[symbol.attributed : symbol.declared] if heir.attributed == heir.declared else b""
+        comments = self.utf8[symbol.start : symbol.attributed] if heir.start == heir.attributed else b""
+        text = new.utf8[: heir.attributed] + attributes + new.utf8[heir.attributed :]
+        text = text[: heir.start] + comments + text[heir.start :]
+        return self._with(text.decode("utf-8", "surrogateescape").removesuffix("\n").split("\n"))
+
+    def above(self, symbol: Symbol) -> list[str]:
+        """The lines of a symbol's comments and decorators."""
+        text = self.utf8[symbol.start : symbol.declared].decode("utf-8", "surrogateescape")
+        return [line for line in map(str.strip, text.split("\n")) if line]
 
     def insert(self, symbol: Symbol | None, content: str, *, before: bool) -> "Draft":
         """With new code beside the symbol; None: at the beginning or the end of the file."""
@@ -113,7 +137,7 @@ class Draft:
     def compile_error(self) -> tuple[int, str] | None:
         """What Python says against its text: a line, and words."""
         with suppress(Unparsable):
-            return parsed(_compile_error, self.text.encode("utf-8", "surrogateescape"), self.language)
+            return parsed(_compile_error, self.utf8, self.language)
         return None
 
     def _written(self) -> str:
@@ -147,7 +171,7 @@ class Draft:
         )
 
     def _require_alone(self, symbol: Symbol) -> None:
-        source = self.text.encode("utf-8", "surrogateescape")
+        source = self.utf8
         begin = source.rfind(b"\n", 0, symbol.start) + 1
         end = source.find(b"\n", symbol.end)
         beside = source[begin : symbol.start].strip() or source[symbol.end : end].strip()

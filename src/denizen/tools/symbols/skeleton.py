@@ -12,6 +12,7 @@ LONGEST = 160
 """Characters of a signature that are shown."""
 _DETAIL = frozenset({"constant", "variable", "field", "variant", "macro"})
 """Kinds that are left out first."""
+_BYTES = frozenset({"start", "attributed", "declared", "end"})
 _AROUND = TYPES | {"module"}
 
 
@@ -48,7 +49,7 @@ def types_only(symbols: Sequence[Symbol]) -> list[Symbol]:
 
 def facts(symbol: Symbol) -> dict[str, Any]:
     """A symbol as a filter gets it."""
-    return {name: value for name, value in symbol._asdict().items() if name not in {"start", "end"}}
+    return {name: value for name, value in symbol._asdict().items() if name not in _BYTES}
 
 
 def span(symbol: Symbol) -> str:
