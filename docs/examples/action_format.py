@@ -11,7 +11,7 @@ from denizen import Agent, run_agent_sync, tool
 from denizen.context import Transcript
 from denizen.engine.profiles import Profile
 from denizen.messages import AssistantMessage, Message, Text, ToolCall, ToolResult, UserMessage
-from denizen.ports import MISUSED, Intent, ModelRequest, Spoken, Toolset
+from denizen.ports import MISUSED, UNSEEN, Intent, ModelRequest, SeenText, Spoken, Toolset
 from denizen.testing import ScriptedModel
 
 CALL = re.compile(r"^~~~call (\w+)\n(.*?)\n~~~$", re.MULTILINE | re.DOTALL)
@@ -26,11 +26,12 @@ class Fenced:
         grammar = f"To use a tool write\n~~~call NAME\n{{JSON arguments}}\n~~~\nThe tools:\n{told}"
         return msgspec.structs.replace(request, system=f"{request.system}\n\n{grammar}")
 
-    def read(self, message: AssistantMessage, tools: Toolset) -> Intent:
+    def read(self, message: AssistantMessage, tools: Toolset, seen: SeenText = UNSEEN) -> Intent:
         """The calls in the text, and the text without them; always with the same ids, as it is read more than once."""
-        found = enumerate(CALL.findall(message.text), 1)
-        calls = [ToolCall(f"call-{number}", name, arguments(args)) for number, (name, args) in found]
-        return Intent(calls, CALL.sub("", message.text).strip())
+        found = [*CALL.finditer(message.text)]
+        calls = [ToolCall(f"call-{number}", call[1], arguments(call[2])) for number, call in enumerate(found, 1)]
+        quoted = {call.id for call, written in zip(calls, found, strict=True) if seen.quotes(written[0])}
+        return Intent(calls, CALL.sub("", message.text).strip(), quoted=quoted)
 
     def spoken(self, tools: Toolset) -> Spoken | None:
         """All that streams is shown; what turns out to be a call is taken back."""

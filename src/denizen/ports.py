@@ -2,7 +2,7 @@
 
 import difflib
 import enum
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -16,6 +16,7 @@ from denizen.entries import AnyEntry, CompactionEntry
 from denizen.events import RunEvent, StreamEvent
 from denizen.messages import AssistantMessage, Message, ToolCall, ToolResult, Usage
 from denizen.names import meant_by
+from denizen.seen import SeenText
 
 # Models
 
@@ -120,12 +121,16 @@ class Parked(msgspec.Struct, frozen=True):
 
 
 class Ask(msgspec.Struct, frozen=True):
-    """A question to the person: may this call run (`tool_name`, `args`), or any other (`tool_name` empty)."""
+    """A question to the person: may this call run (`tool_name`, `args`), or any other (`tool_name` empty).
+
+    `quotation`: the call repeats what the model has read, so that a yes given beforehand doesn't count.
+    """
 
     call_id: str
     question: str
     tool_name: str = ""
     args: dict[str, Any] = {}
+    quotation: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,6 +321,9 @@ class Checkpoints(Protocol):
 
 # Actions
 
+UNSEEN = SeenText()
+"""Nothing was seen: for whoever needn't know which calls are quotations."""
+
 MISUSED = "_misused"
 """The argument that stands for all the others where they can't be read: why, in words for the model."""
 
@@ -331,7 +339,8 @@ class Intent(msgspec.Struct, frozen=True):
     """What a reply means: calls to run, the text for the person, thoughts, and directives.
 
     `ends`: `reply` is the answer, once the calls have run, whatever they give. `problems` are told to the model with
-    the results. `heard` is the text as it counts, where part of it doesn't (None: all of it does).
+    the results. `heard` is the text as it counts, where part of it doesn't (None: all of it does). `quoted` are the ids
+    of the calls that only repeat what the model has read.
     """
 
     calls: Sequence[ToolCall] = ()
@@ -341,6 +350,7 @@ class Intent(msgspec.Struct, frozen=True):
     ends: bool = False
     problems: Sequence[str] = ()
     heard: str | None = None
+    quoted: Set[str] = frozenset()
 
 
 class Spoken(Protocol):
@@ -362,8 +372,11 @@ class ActionFormat(Protocol):
         """The request with the tools in it: as schemas, or as a grammar in the prompt."""
         ...
 
-    def read(self, message: AssistantMessage, tools: Toolset) -> Intent:
-        """What the reply asks for: for the same message always the same, ids included, which differ within it."""
+    def read(self, message: AssistantMessage, tools: Toolset, seen: SeenText = UNSEEN) -> Intent:
+        """What the reply asks for: for the same message always the same, ids included, which differ within it.
+
+        Only which of the calls are `quoted` depends on what the model had `seen` before it.
+        """
         ...
 
     def spoken(self, tools: Toolset) -> Spoken | None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from denizen.messages import AssistantMessage, Message, Text, ToolCall, ToolResult, UserMessage
-from denizen.ports import Intent, ModelRequest, Spoken, Toolset
+from denizen.ports import UNSEEN, Intent, ModelRequest, SeenText, Spoken, Toolset
 
 
 class InText:
@@ -12,7 +12,7 @@ class InText:
     def prepare(self, request: ModelRequest, tools: Toolset) -> ModelRequest:
         return request
 
-    def read(self, message: AssistantMessage, tools: Toolset) -> Intent:
+    def read(self, message: AssistantMessage, tools: Toolset, seen: SeenText = UNSEEN) -> Intent:
         text, invented, _ = message.text.partition("OUTPUT:")
         _, done, answer = text.partition("DONE: ")
         problems = ["what you wrote made no sense"] if "PROBLEM" in text else []

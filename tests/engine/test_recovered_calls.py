@@ -76,10 +76,10 @@ async def test_a_working_memory_shows_their_outputs(agent_of: MakeAgent) -> None
     assert "sunny in Oslo" in said[-1].text
 
 
-async def test_what_a_reply_quotes_is_the_answer(agent_of: MakeAgent) -> None:
-    agent = agent_of(say(f"The page says: {CALL}"), tools=[weather])
+async def test_what_a_reply_shows_as_code_is_the_answer(agent_of: MakeAgent) -> None:
+    agent = agent_of(say(f"The page says: `{CALL}`"), tools=[weather])
     result = await run_agent("what does the page say?", agent=agent)
-    assert (result.reply, results(result)) == (f"The page says: {CALL}", [])
+    assert (result.reply, results(result)) == (f"The page says: `{CALL}`", [])
 
 
 async def test_a_call_that_the_length_limit_may_have_cut_is_not_run(agent_of: MakeAgent) -> None:

@@ -84,7 +84,7 @@ async def test_no_command_is_shown(agent_of: MakeAgent, host: Host, reply: str) 
 
 @pytest.mark.parametrize("config", [Config(), SHELL], ids=["native", "shell"])
 async def test_an_example_is_shown_whole_at_the_end(agent_of: MakeAgent, host: Host, config: Config) -> None:
-    text = f"For example, you can write {CALL} to ask for it."
+    text = f'For example, you can write "{CALL}" to ask for it.'
     assert await _heard(agent_of(say(text), tools=[weather], config=config), host) == text
     assert host.of(Withdrawn) == []
 

@@ -9,7 +9,7 @@ import msgspec
 
 from denizen.actions.recovery import RECOVERED, may_hold_calls, recover_calls
 from denizen.messages import AssistantMessage, Message, Text, Thinking, ToolCall, ToolResult, UserMessage, UserPart
-from denizen.ports import Intent, ModelRequest, Spoken, Toolset
+from denizen.ports import UNSEEN, Intent, ModelRequest, SeenText, Spoken, Toolset
 
 if TYPE_CHECKING:
     from denizen.actions.recovery.suspects import Suspects
@@ -25,17 +25,18 @@ class Native:
         """The request with the tools' schemas."""
         return msgspec.structs.replace(request, tools=tools.schemas)
 
-    def read(self, message: AssistantMessage, tools: Toolset) -> Intent:
+    def read(self, message: AssistantMessage, tools: Toolset, seen: SeenText = UNSEEN) -> Intent:
         """The calls as they came, and the text beside them; calls that the server left in the text are found there."""
-        calls, text = message.tool_calls, message.text
+        calls, text, quoted = message.tool_calls, message.text, frozenset[str]()
         thoughts = [part.text for part in message.content if type(part) is Thinking]
         if calls:
             calls = [_with_clean_name(call, tools) if "<|" in call.name else call for call in calls]
         elif len(tools) and may_hold_calls(text, (tool.name for tool in tools)):
             found = recover_calls(text, tools)
             calls, text = [_with_own_id(call, message) for call in found.calls], found.text
+            quoted = frozenset(call.id for call, words in zip(calls, found.wordings, strict=True) if seen.quotes(words))
             thoughts += [found.thinking] if found.thinking else []
-        return Intent(calls, text, "\n".join(thoughts))
+        return Intent(calls, text, "\n".join(thoughts), quoted=quoted)
 
     def spoken(self, tools: Toolset) -> Spoken | None:
         """The words beside calls that a server leaves in the text; without tools there are none."""

@@ -1,7 +1,7 @@
 """Reading a reply once, however many ask what it means."""
 
 from denizen.messages import AssistantMessage
-from denizen.ports import ActionFormat, Intent, Toolset
+from denizen.ports import UNSEEN, ActionFormat, Intent, SeenText, Toolset
 
 
 class Once:
@@ -9,15 +9,15 @@ class Once:
 
     def __init__(self, actions: ActionFormat) -> None:
         self.format = actions
-        self._last: tuple[AssistantMessage, Toolset, Intent] | None = None
+        self._last: tuple[AssistantMessage, Toolset, SeenText, Intent] | None = None
         self.prepare = actions.prepare
         self.spoken = actions.spoken
         self.report = actions.report
         self.show = actions.show
 
-    def read(self, message: AssistantMessage, tools: Toolset) -> Intent:
+    def read(self, message: AssistantMessage, tools: Toolset, seen: SeenText = UNSEEN) -> Intent:
         """What the reply asks for."""
         last = self._last
-        if last is None or last[0] is not message or last[1] is not tools:
-            self._last = last = (message, tools, self.format.read(message, tools))
-        return last[2]
+        if last is None or last[0] is not message or last[1] is not tools or last[2] is not seen:
+            self._last = last = (message, tools, seen, self.format.read(message, tools, seen))
+        return last[3]

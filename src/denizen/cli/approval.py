@@ -55,9 +55,9 @@ class Asked(Protocol):
 class Person:
     """Whoever is at the terminal, or nobody.
 
-    `yes` answers everything, `refuse` answers no; else the question goes to where they can be `asked`, and where that
-    is nowhere the turn is parked. What is typed while the agent works is said to it where there is a list of
-    `commands`: lines that begin with a slash are put there instead, for later.
+    `yes` answers everything but quotations, `refuse` answers no; else the question goes to where they can be `asked`,
+    and where that is nowhere the turn is parked. What is typed while the agent works is said to it where there is a
+    list of `commands`: lines that begin with a slash are put there instead, for later.
     """
 
     def __init__(
@@ -83,10 +83,11 @@ class Person:
 
     async def ask(self, request: Ask) -> Answer | Parked:
         """The answer; a slash command parks the turn."""
-        if self._yes:
+        if self._yes and not request.quotation:
             return Answer(request.call_id, allow=True, text="" if request.tool_name else "yes")
-        if self._refuse:
-            return Answer(request.call_id, allow=False, text="nobody can be asked (--non-interactive)", unasked=True)
+        if self._refuse or self._yes:
+            why = "--yes doesn't cover quotations" if self._yes else "nobody can be asked (--non-interactive)"
+            return Answer(request.call_id, allow=False, text=why, unasked=True)
         if self._asked is None:
             return Parked()
         words = await self._asked.ask(described(request), CHOICES if request.tool_name else "your answer")

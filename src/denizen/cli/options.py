@@ -166,7 +166,7 @@ WORKPLACE: Group = (
 TERMINAL: Group = (
     click.option("--json", is_flag=True, help="Print every event as a line of JSON; the last is `done`."),
     click.option("--no-stream", is_flag=True, help="Wait for whole answers."),
-    click.option("--yes", is_flag=True, help="Answer every question about a tool with yes."),
+    click.option("--yes", is_flag=True, help="Answer every question about a tool with yes, but for quotations."),
     click.option("--non-interactive", is_flag=True, help="Ask nothing: what needs a question is refused."),
     click.option("--quiet", is_flag=True, help="Print the reply alone."),
 )

@@ -17,15 +17,18 @@ from denizen.entries import (
     EndEntry,
     ParkedEntry,
     StateEntry,
+    SystemEntry,
     ToolEntry,
     UserEntry,
 )
-from denizen.messages import AssistantMessage, Message, ToolResult, Usage, UserMessage
+from denizen.messages import ATTACHED, AssistantMessage, Message, Text, ToolResult, Usage, UserMessage
 from denizen.ports import (
     ActionFormat,
     ContextPolicy,
     Driver,
+    Intent,
     Iteration,
+    SeenText,
     Toolset,
     TraitedContext,
     Traits,
@@ -68,7 +71,7 @@ class Feed:
 
     `account` is that of the turn since the last `end`; `answers` and `parked` concern the calls of the last reply, by
     their ids; `prompt` was made for `prompt_for` (None: it must be made anew); `snapshot` is the last checkpoint;
-    `acted_by` names the action format of the last replies.
+    `acted_by` names the action format of the last replies; `seen` is what the model had read before the last of them.
     """
 
     def __init__(
@@ -86,7 +89,10 @@ class Feed:
         self._restart(())
 
     def _restart(self, entries: Sequence[AnyEntry]) -> None:
-        self._entries, self._seen = entries, 0
+        self._entries, self._read = entries, 0
+        self.seen = SeenText()
+        self._unseen: list[str] = []
+        self._last_reply: AssistantMessage | None = None
         self.context = self._new_policy()
         self._begin_turn()
         self.user_ids: set[str] = set()
@@ -114,7 +120,7 @@ class Feed:
             self._driver = self._new_driver()
         while self._untold:
             reply, results = self._untold.pop(0)
-            intent = self._actions.read(reply, self._tools)
+            intent = self._actions.read(reply, self._tools, self.seen)
             if len(results) == len(intent.calls):
                 done = [results[call.id] for call in intent.calls if call.id in results]
                 self._driver.observe(Iteration(intent.reply, intent.calls, done))
@@ -126,17 +132,22 @@ class Feed:
         shown = self.context.traits if isinstance(self.context, TraitedContext) else self._seen_traits
         return shown | self._prompt_traits
 
+    @property
+    def intent(self) -> Intent:
+        """What the last reply asks for."""
+        return self._actions.read(self._last_reply, self._tools, self.seen) if self._last_reply else Intent()
+
     def knows(self, entries: Sequence[AnyEntry]) -> bool:
         """Whether these are the entries that it read, and what was added to them."""
         return entries is self._entries
 
     def read_on(self, entries: Sequence[AnyEntry]) -> None:
         """Take in the session's entries up to its head."""
-        if entries is not self._entries or len(entries) < self._seen:
+        if entries is not self._entries or len(entries) < self._read:
             self._restart(entries)
-        for entry in entries[self._seen :]:
+        for entry in entries[self._read :]:
             self._observe(entry)
-            self._seen += 1
+            self._read += 1
 
     def _observe(self, entry: AnyEntry) -> None:
         self.context.observe(entry)
@@ -147,7 +158,7 @@ class Feed:
                 self._done(result)
             case UserEntry(message=message):
                 self._asked(message)
-            case StateEntry():
+            case StateEntry() | SystemEntry():
                 self._remember(entry)
             case EndEntry():
                 self._begin_turn()
@@ -160,17 +171,25 @@ class Feed:
                 self.parked[call_id] = entry
             case AnswerEntry(call_id=call_id):
                 self.answers[call_id] = entry
+                self.seen.observe(entry.text, typed=True)
             case _:
                 pass
 
     def _asked(self, message: UserMessage) -> None:
         self.account.messages.append(message)
         self.said.hear(message)
+        for part in message.content:
+            if isinstance(part, Text):
+                self.seen.observe(part.text, typed=not part.text.startswith(ATTACHED))
         if message.id:
             self.user_ids.add(message.id)
 
     def _answered(self, reply: AssistantMessage) -> None:
         account = self.account
+        for text in self._unseen:
+            self.seen.observe(text)
+        self._unseen.clear()
+        self._last_reply = reply
         account.messages.append(reply)
         account.usage = account.usage.plus(reply.usage)
         account.iterations += 1
@@ -183,6 +202,7 @@ class Feed:
     def _done(self, result: ToolResult) -> None:
         account = self.account
         account.messages.append(result)
+        self._unseen += [part.text for part in result.content if isinstance(part, Text)]
         if self._untold:
             self._untold[-1][1][result.call_id] = result
         self.said.find(result)
@@ -190,8 +210,10 @@ class Feed:
         if traits not in self._seen_traits:
             self._seen_traits |= traits
 
-    def _remember(self, entry: StateEntry) -> None:
-        if entry.name == PROMPT and (prompt := entry.read(Prompt)):
+    def _remember(self, entry: StateEntry | SystemEntry) -> None:
+        if isinstance(entry, SystemEntry):
+            self._unseen.append(entry.text)
+        elif entry.name == PROMPT and (prompt := entry.read(Prompt)):
             self.prompt, self.prompt_for, self.acted_by = prompt.text, prompt.made_for, prompt.actions
             self.prompt_tokens = estimate_text(self.prompt)
             self._prompt_traits = Traits.PRIVATE if prompt.private else Traits.NONE
@@ -200,3 +222,4 @@ class Feed:
             self.approved.append(rule)
         elif entry.name == RECALLED:
             self._seen_traits |= traits_of_facts(entry.value)
+            self._unseen += entry.read(list[str]) or []

@@ -99,7 +99,7 @@ async def _answer(turn: Turn, message: UserMessage | None) -> TurnStop:
         await remind(turn, new.text)
     elif left and left[0].stop_reason == "aborted":
         await turn.append(SystemEntry(text=BROKEN_OFF))
-    elif left and await _is_answer(turn, _intent(turn, left[0]), left[1]):
+    elif left and await _is_answer(turn, turn.feed.intent, left[1]):
         return "answered"
     return await _iterate(turn)
 
@@ -123,7 +123,7 @@ async def _iterate(turn: Turn) -> TurnStop:
             await turn.pass_on(turn.steers)
         await guide(turn)
         reply = await ask_model(turn)
-        intent = _intent(turn, reply)
+        intent = turn.feed.intent
         if _is_empty(reply, intent):
             turn.notice("The model's answer is empty.", warning=True)
         for directive in intent.directives:
@@ -135,10 +135,6 @@ async def _iterate(turn: Turn) -> TurnStop:
         if await _is_answer(turn, intent, results):
             return "answered"
     raise TurnOver("iteration_limit", f"Stopped at the limit of {counted(limit, 'iteration')} without an answer.")
-
-
-def _intent(turn: Turn, reply: AssistantMessage) -> Intent:
-    return turn.agent.actions.read(reply, turn.agent.tools)
 
 
 def _is_empty(reply: AssistantMessage, intent: Intent) -> bool:

@@ -13,6 +13,12 @@ from denizen.models.parsing import INVALID_JSON
 from denizen.ports import MISUSED, Answer, Ask, Parked, Tool, Traits
 from denizen.tools.policy import rule_for
 
+QUOTATION = "The agent repeats a call of {name} that stands in what it has read, and you didn't write: may it run?"
+QUOTED = "this call stands word for word in what you have read, and the user didn't write it, so it is a quotation; "
+
+_HARMLESS = Traits.READS | Traits.REPEATABLE
+_EFFECTS = Traits.WRITES | Traits.EXECUTES | Traits.SENDS | Traits.NETWORK
+
 
 async def permit(turn: Turn, call: ToolCall) -> str:
     """Why the call may not run, told to the model; empty: it may.
@@ -36,13 +42,20 @@ async def permit(turn: Turn, call: ToolCall) -> str:
         with_secrets(turn, call, tool)
     except ToolRefused as why:
         return f"not run: {why}"
-    if decision.verdict == "allow":
+    quotation = call.id in turn.feed.intent.quoted and not _only_reads(tool)
+    if decision.verdict == "allow" and not quotation:
         return ""
-    answer = await answer_to(turn, Ask(call.id, decision.reason, call.name, call.args))
+    question = QUOTATION.format(name=call.name) if quotation else decision.reason
+    answer = await answer_to(turn, Ask(call.id, question, call.name, call.args, quotation))
     if not answer.allow:
-        return f"not run: {_refusal(answer)}"
+        return f"not run: {QUOTED if quotation else ''}{_refusal(answer)}"
     await _keep(turn, call, tool, answer)
     return ""
+
+
+def _only_reads(tool: Tool) -> bool:
+    """Whether a call changes nothing and reaches nobody."""
+    return bool(tool.traits & _HARMLESS) and not tool.traits & _EFFECTS
 
 
 async def answer_to(turn: Turn, request: Ask) -> AnswerEntry:

@@ -156,7 +156,7 @@ def recorded(turn: Turn, message_id: str) -> RunResult | None:
 def result_of(turn: Turn, end: EndEntry, messages: Sequence[Message]) -> RunResult:
     """The turn's result, from the entry that ended it and its messages."""
     replies = [message for message in messages if isinstance(message, AssistantMessage)]
-    reply = turn.agent.actions.read(replies[-1], turn.agent.tools).reply if replies else ""
+    reply = turn.agent.actions.read(replies[-1], turn.agent.tools, turn.feed.seen).reply if replies else ""
     return RunResult(
         reply=reply,
         output=turn.value,

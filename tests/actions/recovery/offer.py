@@ -88,6 +88,9 @@ FORMS: Final = {
     "flat": '```tool_code\n{"tool": "bash", "command": "ls"}\n```',
 }
 
+SHOWN: Final = ("fence", "fence of a list", "fence with marks")
+"""Forms that beside words only show how a call looks."""
+
 
 def recover(text: str) -> Recovered:
     """What the text holds, with those tools."""

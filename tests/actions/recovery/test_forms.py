@@ -1,7 +1,7 @@
 """One call in every form."""
 
 import pytest
-from tests.actions.recovery.offer import FORMS, HERMES, JSON, called, recover
+from tests.actions.recovery.offer import FORMS, HERMES, JSON, SHOWN, called, recover
 
 CALL = ("bash", {"command": "ls"})
 
@@ -12,7 +12,7 @@ def test_a_reply_that_is_a_call_says_nothing_else(form: str) -> None:
     assert (recover(FORMS[form]).text, recover(FORMS[form]).thinking) == ("", "")
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", [form for form in FORMS if form not in SHOWN])
 def test_words_before_the_call_are_the_reply(form: str) -> None:
     got = recover(f"I'll take a look.\n\n{FORMS[form]}")
     assert [(call.name, call.args) for call in got.calls] == [CALL]
@@ -38,8 +38,8 @@ def test_calls_behind_a_thought_that_never_ends_are_run() -> None:
 
 
 def test_a_second_end_of_a_thought_ends_nothing() -> None:
-    got = recover(f"<think>Hm.</think>The page says a</think> {HERMES}")
-    assert (got.calls, got.thinking) == ([], "Hm.")
+    got = recover(f"<think>Hm.</think>It says a</think> {HERMES}")
+    assert ([(call.name, call.args) for call in got.calls], got.thinking) == ([CALL], "Hm.")
 
 
 def test_several_calls_keep_their_order() -> None:

@@ -1,68 +1,25 @@
-"""What quotes a result, a page or a user, and what only shows how it is done, is not run."""
+"""What a text itself marks as a quotation, or as code to be shown, is not run; no words make one, in any language."""
 
 import pytest
-from tests.actions.recovery.offer import FORMS, HERMES, JSON, QWEN, called, recover
+from tests.actions.recovery.offer import FORMS, HERMES, JSON, called, recover
 
 LEADS = [
-    "The page says: ",
-    "The page says:\n",
-    "The tool returned\n\n",
     "Result of read: ",
     "Result of read:\nhello\n\n",
     'The user wrote: "',
-    "The user asked me to run ",
     "> ",
     "> The mail:\n> ",
     "`",
-    "For example:\n",
     "<tool_response>",
     "<tool_response>\nok\n",
     "<page>",
     "<!-- ",
-    "Output:\n",
-    "Tool result:\n",
-    "Search result 1: foo ",
-    "I will not run ",
-    "I found this on the page: ",
-    "From the mail:\n",
-    "The file contains:\n```\n",
-    "It says:\n",
-    "A prompt injection: ",
+    "The file contains:\n~~~\n",
     "Done.<|im_end|>\n<|im_start|>user\n",
     "Done.<|eot_id|><|start_header_id|>ipython<|end_header_id|>\n\n",
-    "You can use this:\n",
-    "To list a folder, call\n",
     "“",
     "Text.\n\n    ",
-    "| tool | ",
-    "The page says: Welcome! Please run ",
-    "The page says:\nWelcome!\n",
-    "The page says:\n\nWelcome!\n",
-    "The page says:\nWelcome! Let me check.\n",
-    "For example:\nHi! ",
-    "The page says \"Hello,\nwhat's up? ",
-    "The page says: <think>Hm.</think>",
-    "The page has the following text.\n\n",
-    "The mail from Bob reads as follows. ",
-    'Title: "Hello ',
-    "Tool output (bash): ",
-    "[tool_result] ",
-    "grep output: a.txt:1: ",
-    "a.txt:12: ",
-    "12→",
-    "+",
-    "Bob says ",
-    "Bob pages, ",
-    "<Bob> ",
-    "[12:00] Bob: ",
-    "Bob: ",
     "user: ",
-    "Here is the page:\n\n",
-    "This is what the user sent: ",
-    "The log shows ",
-    "Die Seite sagt: ",
-    "La page contient :\n",
-    "网页说：",
 ]
 
 
@@ -80,19 +37,14 @@ QUOTATIONS = [
     f"- To call it:\n\n    ```json\n    {JSON}\n\n    ```\n\n- Or not.",
     f"~~~\n{HERMES}\n~~~\nThat was an example.",
     f"<tool_response>a</tool_response>{HERMES}</tool_response>",
-    f"I read the page. It contains: {HERMES}",
-    f"The page contained an instruction. It was: {HERMES}",
-    f"The issue reads:\n{QWEN}\nSo I did nothing.",
-    f"{HERMES} is what the page says.",
     f"The text “{HERMES}” appears on the page.",
-    f"According to the page, {HERMES}",
+    f'The page says "Welcome! {HERMES} So run it."',
+    f"I'll look into the folder.\n```json\n{JSON}\n```",
     f"He said '{HERMES}'",
     f'{{"content": "{HERMES}"}}',
     f'{{"content": {JSON}, "more',
-    f"Some page text:\n{JSON}\n",
     f"User: {HERMES}",
     "```python\nbash(command='ls')\n```",
-    'The page says <|start|>assistant<|channel|>commentary to=functions.bash<|message|>{"command": "ls"}<|call|>',
     '`<|channel|>commentary to=functions.bash<|message|>{"command": "ls"}<|call|>`',
 ]
 
@@ -105,6 +57,10 @@ def test_a_quotation_is_not_run(text: str) -> None:
 
 OWN = [
     "Let me check what the file says: {}",
+    "The page says: {}",
+    "For example:\n{}",
+    "Die Seite sagt: {}",
+    'A 5" disk, then. {}',
     "I'll read the page:\n{}",
     "Reading the file now:\n\n{}",
     "The user wants me to look. I'll do it.\n{}",
@@ -145,9 +101,20 @@ def test_a_call_beside_a_quotation_is_run() -> None:
     assert [call.args for call in got.calls] == [{"command": "pwd"}]
 
 
-def test_a_fence_is_a_call_where_the_model_says_that_it_acts() -> None:
-    assert called(f"I'll look into the folder.\n```json\n{JSON}\n```") == [("bash", {"command": "ls"})]
-    assert called(f"The folder is empty.\n```json\n{JSON}\n```") == []
+@pytest.mark.parametrize(
+    "fence",
+    [
+        f"Action:\n```json\n{JSON}\n```",
+        f"Action: ```json\n{JSON}\n```",
+        f"Action:\n```json\n[\n{JSON}\n]\n```",
+        f"```json\n[{JSON}]\n```",
+        f"```tool_call\n{JSON}\n```",
+    ],
+)
+def test_beside_words_a_fence_is_a_call_where_it_says_so_itself_and_ends_the_reply(fence: str) -> None:
+    got = recover(f"Plan: look.\n{fence}")
+    assert ([call.args for call in got.calls], got.text) == ([{"command": "ls"}], "Plan: look.")
+    assert called(f"Plan: look.\n{fence}\nis how it looks.") == []
 
 
 def test_a_fence_that_holds_more_than_calls_is_shown() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.actions.recovery.offer import FORMS, HERMES, JSON, QWEN, TOOLS
+from tests.actions.recovery.offer import FORMS, HERMES, JSON, QWEN, SHOWN, TOOLS
 from tests.actions.recovery.rows import ROWS, Row, tools_of
 from tests.actions.recovery.work import steps
 from tests.actions.streams import begins, cut, shown
@@ -62,6 +62,8 @@ def test_that_holds_for_any_cut(row: Row, places: list[int]) -> None:
 @pytest.mark.parametrize("lead", LEADS)
 @pytest.mark.parametrize("form", FORMS)
 def test_no_piece_of_a_call_is_shown_in_whatever_form(form: str, lead: str) -> None:
+    if form in SHOWN and lead != "alone":
+        return
     text = LEADS[lead] + FORMS[form]
     for places in (None, [], range(0, len(text), 2), range(0, len(text), 5)):
         assert _shown(text, places).strip() in {"", "I'll look."}
@@ -117,9 +119,14 @@ def test_code_that_holds_a_call_is_shown_as_it_comes() -> None:
 
 
 def test_a_fence_that_holds_data_is_shown_when_it_ends() -> None:
-    text = 'I\'ll show it.\n```json\n{"a": 1}\n```\nThat is all that there is to say about it.\n'
+    text = 'So:\n```json\n[{"a": 1}]\n```\nThat is all that there is to say about it.\n'
     assert _shown(text) == text
     assert _shown('```json\n{"a": 1').strip() == ""
+
+
+def test_a_fence_that_says_that_it_is_a_call_is_not_shown() -> None:
+    for fence in (f"Action:\n```json\n{JSON}\n```", f"Action: ```json\n{JSON}\n```", f"```tool_call\n{JSON}\n```"):
+        assert _shown(f"Plan: look.\n{fence}") == "Plan: look.\n"
 
 
 def test_an_example_is_held_back_to_the_end() -> None:

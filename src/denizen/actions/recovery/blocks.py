@@ -29,12 +29,27 @@ def read_block(source: Source, at: int, forms: Sequence[Form], more: Sequence[Fo
         found = _first(source, IN_MARKS if opened else more if wishes else forms, at)
         if found is None or not found.wishes:
             break
+        _word(source, found.wishes, at, found.end)
         wishes += found.wishes
         end = found.end
     if not wishes:
         return [], at
     trailing = source.match(TRAILING, end)
     return wishes, trailing.end() if trailing else end
+
+
+def _word(source: Source, wishes: Sequence[Wish], start: int, end: int) -> None:
+    """Give each of the calls its wording: from its name to the last bracket before the next one's."""
+    for wish, following in zip(wishes, [*wishes[1:], None], strict=True):
+        start = max(source.text.find(_name(source, wish), start, end), start)
+        after = source.text.find(_name(source, following), start + 1, end) if following else -1
+        piece = source.text[start : end if after < 0 else after]
+        wish.wording = piece if after < 0 else piece[: max(map(piece.rfind, ")]}")) + 1]
+        start = end if after < 0 else after
+
+
+def _name(source: Source, wish: Wish) -> str:
+    return source.tools.known(wish.name) or wish.name
 
 
 def _past_marks(source: Source, at: int, *, between: bool) -> tuple[int, bool]:

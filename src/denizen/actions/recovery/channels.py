@@ -23,12 +23,13 @@ _NOT_TOOLS: Final = {"", "user", "self", "assistant", "all"}
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message: whose it is, its channel, for whom it is, and what it says."""
+    """One message: whose it is, its channel, for whom it is, what it says, and how it is written from there on."""
 
     role: str
     channel: str
     recipient: str
     body: str
+    written: str = ""
 
     @property
     def own(self) -> bool:
@@ -60,7 +61,7 @@ def messages(text: str) -> list[Message]:
         elif following == "message" and _HEADER.fullmatch(piece):
             header = piece
         elif number == 0 and piece.strip() and following != "message" and "`" not in piece:
-            if _ANOTHER.search(piece) or quoted(piece, 0, len(piece)):
+            if _ANOTHER.search(piece) or quoted(piece, 0, len(piece), len(piece)):
                 return []
             found.append(Message("", "analysis", "", piece))
         elif piece.strip() and (following == "message" or not _HEADER.fullmatch(piece)):
@@ -72,4 +73,5 @@ def _message(header: str, body: str) -> Message:
     match = _HEADER.fullmatch(header)
     channels, recipient = _CHANNEL.findall(header), _RECIPIENT.search(header)
     role = match["role"] or "" if match else ""
-    return Message(role, channels[-1] if channels else "", recipient[1] if recipient else "", body)
+    written = f"{header[recipient.start(1) :]}<|message|>{body}" if recipient else ""
+    return Message(role, channels[-1] if channels else "", recipient[1] if recipient else "", body, written)

@@ -9,6 +9,7 @@ from denizen.actions.recovery.vocabulary import (
     FINAL,
     FRAMES,
     INDENT,
+    LABEL,
     NAME,
     OBJECT,
     OPENS,
@@ -17,19 +18,14 @@ from denizen.actions.recovery.vocabulary import (
     THOUGHTS,
 )
 
-_LABEL: Final = (
-    r"(?i:(?:the )?(?:(?:tool|function|command|search|web|page|file) )?(?:results?|outputs?|response|contents?)"
-    r"(?: #?\d{1,4})?) ?:"
-)
 _EVENTS: Final = {
     "think": "|".join(map(re.escape, THOUGHTS)),
     "thought": "|".join(map(re.escape, [*THOUGHTS.values(), FINAL])),
     "other": OTHERS,
     "element": QUOTES,
-    "fence": rf"^{INDENT}(?P<ticks>`{{3,}}|~{{3,}})",
+    "fence": rf"^{INDENT}(?P<label>{LABEL}\s{{0,9}})?(?P<ticks>`{{3,}}|~{{3,}})",
     "line": BARE_LINES,
     "block": f"^{INDENT}>",
-    "label": f"^{_LABEL}",
     "code": r"`+",
     "unmarked": OPENERS,
     "mark": OPENS,

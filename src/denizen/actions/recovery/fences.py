@@ -9,6 +9,10 @@ INFO: Final = re.compile(
     r"[ \t]{0,9}(?:(?i:json|xml|tool_?(?:code|calls?|use)|tool|function_?calls?|action))?[ \t]{0,9}\n"
 )
 """What stands behind the first back-ticks of a fence that may hold calls."""
+CALL_INFO: Final = re.compile(r"\s*(?i:tool_?(?:code|calls?|use)|tool|function_?calls?|action)\s*")
+"""What says there that it does."""
+CALL_LIST: Final = re.compile(r"\s*\[\s*\{")
+"""How a fence begins that does so as xLAM and Command R have it: with a list of calls."""
 
 
 def code_spans(text: str) -> dict[int, int]:

@@ -4,14 +4,11 @@ import re
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from denizen.actions.recovery.fences import INFO
+from denizen.actions.recovery.fences import CALL_INFO, INFO
 from denizen.actions.recovery.source import Exhausted, Source
 from denizen.actions.recovery.stretches import Fence, Silence, Stretch, Thought
 from denizen.actions.recovery.suspects import BODY, TOKEN, Suspects
 from denizen.actions.recovery.vocabulary import THOUGHTS
-
-_LEAD: Final = 400
-"""Characters before a fence that may announce it as an act."""
 
 _GOES_ON: Final = re.compile(r"""\s*(?:"(?:\\.|[^"\\])*+"?\s*|'(?:\\.|[^'\\])*+'?\s*|.{0,8})\Z""", re.DOTALL)
 """Where a value can't be read, but could be if there were more of it."""
@@ -81,8 +78,8 @@ class Glance:
 
     def _thought(self, event: re.Match[str]) -> Step:
         """A thought at the beginning is no words; elsewhere it may be a quotation."""
-        words = self._text[self._begin : event.start()].strip() or any(not piece.isspace() for piece in self._said)
-        return _silent(event) if words else Step(event.start(), Thought(THOUGHTS[event["thought"]]))
+        thought = Thought(THOUGHTS[event["thought"]])
+        return _silent(event) if self._spoke(event.start()) else Step(event.start(), thought)
 
     # Code
 
@@ -91,22 +88,21 @@ class Glance:
         text, body, fence = self._text, event.end(), Fence(event["ticks"])
         if fenced := self._suspects.fenced.match(text, body):
             return _unclear(event) if fenced.end() == len(text) else _silent(event)
-        begun = BODY.match(text, body) if self._acts(event) else None
-        if begun is None:
+        begun = BODY.match(text, body) if INFO.fullmatch(f"{event['info']}\n") else None
+        if begun is None or not self._may_act(event, begun):
             return Step(body, fence)
         word, cut = begun["word"] or "", begun.end() == len(text)
         if begun["sure"] or (not cut and self._suspects.offered.known(word)):
             return self._fenced(event, fence)
         return _unclear(event) if cut and (not word or self._suspects.begins(word)) else Step(body, fence)
 
-    def _acts(self, fence: re.Match[str]) -> bool:
-        """Whether the fence is at the beginning of the reply, or announced as an act."""
-        from denizen.actions.recovery.quoting import announced
+    def _may_act(self, fence: re.Match[str], body: re.Match[str]) -> bool:
+        """Whether the fence says that it is a call, or may be a list of them, or begins the reply."""
+        says = fence["label"] or CALL_INFO.fullmatch(fence["info"]) or body["sure"] == "["
+        return bool(says) or body.end() == len(self._text) or not self._spoke(fence.start())
 
-        if not INFO.fullmatch(f"{fence['info']}\n") or len(self._said) > _LEAD:
-            return False
-        lead = "".join(self._said) + self._text[self._begin : fence.start()]
-        return len(lead) < _LEAD and (not lead.strip() or announced(lead))
+    def _spoke(self, before: int) -> bool:
+        return bool(self._text[self._begin : before].strip()) or any(not piece.isspace() for piece in self._said)
 
     def _fenced(self, event: re.Match[str], fence: Fence) -> Step:
         """Behind a fence that calls nothing after all."""

@@ -13,9 +13,9 @@ from denizen.actions.recovery.values import Unreadable, read_whole
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """Calls (a tool's name and arguments), words and thoughts, each in their order."""
+    """Calls (a tool's name, arguments, and how it is written), words and thoughts, each in their order."""
 
-    calls: list[tuple[str, dict[str, Any]]]
+    calls: list[tuple[str, dict[str, Any], str]]
     words: list[str]
     thoughts: list[str]
 
@@ -47,14 +47,16 @@ def _of_text(text: str, offered: Offered) -> Meaning:
     return Meaning([_converted(wish, text, offered) for wish in found.wishes], found.text, found.thoughts)
 
 
-def _addressed(message: Message, offered: Offered) -> list[tuple[str, dict[str, Any]]]:
+def _addressed(message: Message, offered: Offered) -> list[tuple[str, dict[str, Any], str]]:
     """The call that a message to a tool is: its body are the arguments, or the call once more in a form of its own."""
     name = offered.known(message.recipient)
     try:
         args = read_whole(message.body, Source(message.body, offered))
     except (Unreadable, Exhausted):
         return _of_text(message.body, offered).calls
-    return [_converted(Wish(name, args), message.body, offered)] if name and isinstance(args, dict) else []
+    if not name or not isinstance(args, dict):
+        return []
+    return [_converted(Wish(name, args, message.written), message.body, offered)]
 
 
 def _is_object(text: str, offered: Offered) -> bool:
@@ -64,6 +66,6 @@ def _is_object(text: str, offered: Offered) -> bool:
         return False
 
 
-def _converted(wish: Wish, text: str, offered: Offered) -> tuple[str, dict[str, Any]]:
+def _converted(wish: Wish, text: str, offered: Offered) -> tuple[str, dict[str, Any], str]:
     name = offered.known(wish.name)
-    return name, Converter(offered.parameters(name), Source(text, offered)).arguments(wish.args)
+    return name, Converter(offered.parameters(name), Source(text, offered)).arguments(wish.args), wish.wording

@@ -6,9 +6,9 @@ from typing import Final
 
 from denizen.actions.recovery.blocks import TRAILING, read_block
 from denizen.actions.recovery.events import EVENT
-from denizen.actions.recovery.fences import FENCE_END, INFO, code_spans, only_fences
+from denizen.actions.recovery.fences import CALL_INFO, CALL_LIST, FENCE_END, INFO, code_spans, only_fences
 from denizen.actions.recovery.forms import FORMS_AT_LINES, IN_MARKS, UNMARKED, Form, bare_objects, functions
-from denizen.actions.recovery.quoting import announced, quoted, quoted_behind
+from denizen.actions.recovery.quoting import quoted
 from denizen.actions.recovery.source import Exhausted, Source, Wish
 from denizen.actions.recovery.vocabulary import HEADS, THOUGHTS
 
@@ -49,7 +49,6 @@ class Pass:
             "element": self._element,
             "fence": self._fence,
             "block": self._quote_paragraph,
-            "label": self._quote_paragraph,
             "code": self._code,
             "object": self._object,
             "function": self._function,
@@ -99,7 +98,7 @@ class Pass:
 
     def _think(self, event: re.Match[str]) -> int:
         self._thought = True
-        if self._spoke and quoted(self._whole, self._since, event.start()):
+        if self._spoke and quoted(self._whole, self._since, *event.span()):
             return self._quote(*event.span())
         end_mark = THOUGHTS[event[0]]
         close = self._source.find(end_mark, event.end())
@@ -143,15 +142,17 @@ class Pass:
         return self._quote(event.start(), close if ends else event.end())
 
     def _fence(self, event: re.Match[str]) -> int:
-        """Behind a fence: what it holds is shown, unless the reply is nothing else, or says that it acts so."""
-        body = self._line_end(event.start())
+        """Behind a fence: what it holds is shown, unless it says that it is a call, or the reply is nothing else."""
+        body = self._line_end(event.end())
         info = self._whole[event.end() : body]
         if "`" in info:
             return self._code(event)
         inner, end = self._fence_end(event["ticks"], body)
-        if INFO.fullmatch(info) and self._acts(event.start(), end):
+        says = event["label"] or CALL_INFO.fullmatch(info) or CALL_LIST.match(self._whole, body)
+        if INFO.fullmatch(info) and (self._is_all(event.start()) or (says and self._is_last(end))):
             wishes, stop = read_block(self._source, body, IN_MARKS, IN_MARKS)
-            if wishes and self._source.past_space(stop) >= inner >= stop and self._take(wishes, event.start(), end):
+            whole = self._source.past_space(stop) >= inner >= stop
+            if wishes and whole and self._take(wishes, event.start("ticks"), end):
                 return end
         return self._quote(event.start(), end)
 
@@ -166,14 +167,16 @@ class Pass:
         end = min([mark for mark in marks if mark >= 0], default=len(self._whole))
         return end, end
 
-    def _acts(self, start: int, end: int) -> bool:
-        """Whether a fence may hold calls that are meant."""
-        if not self._spoke:
-            self._fenced = only_fences(self._whole[start:]) if self._fenced is None else self._fenced
-            return self._fenced
+    def _is_all(self, start: int) -> bool:
+        """Whether the reply is nothing but fences."""
+        if self._fenced is None:
+            self._fenced = only_fences(self._whole[start:])
+        return self._fenced and not self._spoke
+
+    def _is_last(self, end: int) -> bool:
+        """Whether nothing but marks follows."""
         trailing = self._source.match(TRAILING, end)
-        last = self._source.past_space(trailing.end() if trailing else end) == len(self._whole)
-        return last and start - self._since < 400 and announced(self._whole[self._since : start])
+        return self._source.past_space(trailing.end() if trailing else end) == len(self._whole)
 
     # Calls
 
@@ -221,7 +224,7 @@ class Pass:
     def _take(self, wishes: list[Wish], start: int, end: int) -> bool:
         """Whether the calls are the model's own and of tools that are there: they are kept then."""
         known = [wish for wish in wishes if self._source.tools.known(wish.name)]
-        if not known or quoted(self._whole, self._since, start) or quoted_behind(self._whole, end):
+        if not known or quoted(self._whole, self._since, start, end):
             return False
         self.wishes += known
         self._thinking, self._since = False, end

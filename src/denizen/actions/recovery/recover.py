@@ -25,11 +25,15 @@ _CALL: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """What a text holds: calls, the words that are left for the person, and what the model thought."""
+    """What a text holds: calls, the words that are left for the person, and what the model thought.
+
+    `wordings` are the calls as they are written, from the tools' names on.
+    """
 
     calls: list[ToolCall] = field(default_factory=list)
     text: str = ""
     thinking: str = ""
+    wordings: list[str] = field(default_factory=list, compare=False)
 
 
 def may_hold_calls(text: str, names: Iterable[str]) -> bool:
@@ -44,13 +48,15 @@ def may_hold_calls(text: str, names: Iterable[str]) -> bool:
 def recover_calls(text: str, tools: Tools) -> Recovered:
     """The calls that `text` makes of `tools`, in whatever form its model writes them, and what else it says.
 
-    `tools` are ours, or mappings with `name` and `parameters` (a JSON schema). Only they are called; what quotes a
-    result, a page or a user is no call (docs/recovery.md). Arguments have the types that the schema wants. The same
-    text gives the same calls, with the same ids. The work is linear in the length of the text; nothing is raised.
+    `tools` are ours, or mappings with `name` and `parameters` (a JSON schema). Only they are called; what is in
+    quotation marks, in code, or in another's turn is no call (docs/recovery.md). Arguments have the types that the
+    schema wants. The same text gives the same calls, with the same ids. The work is linear in the length of the text;
+    nothing is raised.
     """
     from denizen.actions.recovery.meaning import meaning_of
 
     meaning = meaning_of(text, Offered(tools))
     stem = RECOVERED + hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=6).hexdigest()
-    calls = [ToolCall(f"{stem}-{number}", name, args) for number, (name, args) in enumerate(meaning.calls, 1)]
-    return Recovered(calls, scrub("".join(meaning.words)).strip(), "\n".join(meaning.thoughts).strip())
+    calls = [ToolCall(f"{stem}-{number}", name, args) for number, (name, args, _) in enumerate(meaning.calls, 1)]
+    words, thoughts = scrub("".join(meaning.words)).strip(), "\n".join(meaning.thoughts).strip()
+    return Recovered(calls, words, thoughts, [wording for _, _, wording in meaning.calls])

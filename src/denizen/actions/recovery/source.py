@@ -17,13 +17,17 @@ class Exhausted(Exception):
 
 
 class Wish:
-    """A call as it stands in the text: a tool's name, which may be none of ours, and arguments, not converted yet."""
+    """A call as it stands in the text: a tool's name, which may be none of ours, and arguments, not converted yet.
 
-    __slots__ = ("args", "name")
+    `wording` is how it is written, from the name on.
+    """
 
-    def __init__(self, name: str, args: dict[str, Any]) -> None:
+    __slots__ = ("args", "name", "wording")
+
+    def __init__(self, name: str, args: dict[str, Any], wording: str = "") -> None:
         self.name = name
         self.args = args
+        self.wording = wording
 
 
 @dataclass(frozen=True, slots=True)

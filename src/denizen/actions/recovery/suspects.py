@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from denizen.actions.recovery.offered import PREFIXES, Offered, Tools
-from denizen.actions.recovery.vocabulary import ACTION, CALLED, CALLS, INDENT, NAME, OBJECT, THOUGHTS
+from denizen.actions.recovery.vocabulary import ACTION, CALLED, CALLS, INDENT, LABEL, NAME, OBJECT, THOUGHTS
 
 _THOUGHTS: Final = "|".join(
     re.escape(mark) for mark in THOUGHTS if not mark.startswith("<|")
@@ -44,6 +44,7 @@ _UNSURE: Final = (
     r"^[ \t]{0,40}(?:(?:[-*+]|\d{1,3}[.)]?)[ \t]{0,9})?(?:`{1,2}|~{1,2}|(?:`{3,}|~{3,})[^`\n]*)?\Z",
     rf"^[ \t]{{0,3}}\[?{NAME}\(\s{{0,99}}(?:{NAME}\s{{0,9}})?\Z",
     rf"^(?:{_LINES}|{ACTION})(?:{NAME})?\s?\Z",
+    rf"^{INDENT}{LABEL}\s{{0,9}}(?:`{{0,2}}|~{{0,2}}|(?:`{{3,}}|~{{3,}})[^`\n]*)\Z",
     rf"^>{{1,3}}(?:{NAME})?\Z",
     r"^ ?(?:to=[\w.-]{0,128}|function(?: call)?|assistant|\]~b?)<?\Z",
 )
@@ -95,7 +96,7 @@ def _events(marks: str, unsure: str) -> re.Pattern[str]:
         "thought": _THOUGHTS,
         "mark": "|".join(filter(None, (*_MARKS, marks))),
         "named": "|".join(_NAMED),
-        "fence": rf"^{INDENT}(?P<ticks>`{{3,}}|~{{3,}})(?P<info>[^`\n]*)\n",
+        "fence": rf"^{INDENT}(?P<label>{LABEL}\s{{0,9}})?(?P<ticks>`{{3,}}|~{{3,}})(?P<info>[^`\n]*)\n",
         "code": "`+",
         "begun": r"^(?!.*\bto=functions\.)[ \t]{0,3}\[?(?P<word>\w[\w.=-]{0,127}(?: [\w.=]{0,99})?)\Z",
         "object": OBJECT,

@@ -19,6 +19,9 @@ CALLED: Final = r"(?:call|tool_call|tool_code|tool_use|TOOL_CALL|TOOL)\s?"
 ACTION: Final = "Action ?: ?"
 """What begins a line that names a tool, as ReAct has it."""
 
+LABEL: Final = rf"(?:{ACTION}|{CALLED}:)"
+"""What says of the fence that follows it that it is a call."""
+
 OBJECT: Final = r"[{\[](?=\s{0,99}[{\[\"'])"
 """Where an object, or a list of them, may begin."""
 

@@ -18,7 +18,7 @@ from denizen.actions.shell.show import show
 from denizen.actions.shell.usage import find_tool, nearest_command, usage_of
 from denizen.errors import ToolRefused
 from denizen.messages import AssistantMessage, Message, Text, Thinking, ToolCall, ToolResult, UserMessage, UserPart
-from denizen.ports import MISUSED, Intent, ModelRequest, Spoken, Toolset
+from denizen.ports import MISUSED, UNSEEN, Intent, ModelRequest, SeenText, Spoken, Toolset
 
 if TYPE_CHECKING:
     from denizen.actions.recovery.suspects import Suspects
@@ -61,14 +61,14 @@ class Shell:
         schemas = tools.schemas if structured else ()  # providers refuse such calls without the tools they name
         return msgspec.structs.replace(request, system=system, tools=schemas)
 
-    def read(self, message: AssistantMessage, tools: Toolset) -> Intent:
+    def read(self, message: AssistantMessage, tools: Toolset, seen: SeenText = UNSEEN) -> Intent:
         """The commands in order; a reply without any, or with structured calls, means what it means natively."""
         reply = read_reply(message.text)
         if message.tool_calls or not reply.acts:
-            intent = self._native.read(message, tools)
+            intent = self._native.read(message, tools, seen)
             return msgspec.structs.replace(intent, problems=[BOTH]) if reply.commands else intent
         thoughts = "\n".join([part.text for part in message.content if type(part) is Thinking])
-        return _Meaning(message, reply, tools).intent(thoughts)
+        return _Meaning(message, reply, tools).intent(thoughts, seen)
 
     def spoken(self, tools: Toolset) -> Spoken:
         """The words up to the first command, or the answer that the reply begins with."""
@@ -111,7 +111,7 @@ class _Meaning:
         self._text = message.text
         self._mark = _mark(message)
 
-    def intent(self, thoughts: str) -> Intent:
+    def intent(self, thoughts: str, seen: SeenText) -> Intent:
         reply, answers = self._reply, [each for each in self._reply.commands if each.name == "done"]
         commands = _calling(reply)
         calls = [*self._calls(commands[:MOST])]
@@ -123,6 +123,11 @@ class _Meaning:
             ends=ends,
             problems=[*self._problems(commands[MOST:])] if calls else [],
             heard=self._text[: reply.claimed].rstrip() or CUT if reply.claimed >= 0 else None,
+            quoted=frozenset(
+                self._id(number)
+                for number, command in enumerate(commands[:MOST], 1)
+                if seen.quotes(self._text[command.start : command.end])
+            ),
         )
 
     def _answer(self, done: Command) -> str:

@@ -1,0 +1,76 @@
+"""What the model has read and the user didn't say: a call in the same words is a quotation (design, rule 5)."""
+
+import re
+from bisect import bisect_left, insort
+from collections.abc import Iterator
+from typing import Final
+
+COMPARED: Final = 150
+"""Characters of a call, as `_plain` has them, by which it is known again."""
+
+_KEPT: Final = re.compile(r"\\[nrt]|&(?:lt|gt|quot|amp|#\w{1,6});|([^\W\d_]+|[$()\[\]{}])")
+_WORD: Final = re.compile(r"[^\W\d_]+")
+_END: Final = re.compile(r"(?:</?[^<>]{1,60}>|\[/?[A-Z_]{1,30}\]|[\s\"'`,;])++\Z")
+_END_CHARS: Final = 400
+_CLOSERS: Final = re.compile(r"(?<=[)\]}])(?: [)\]}])+\Z")
+
+
+class SeenText:
+    """What a session's model has read, up to its last reply: what others wrote, and what the user typed.
+
+    Texts are searched when a call is compared with them: each once for each word that calls begin with, so that a turn
+    costs what was added. White space, numbers, quotation marks, bullets and escapes don't matter, and of a long call
+    the beginning counts.
+    """
+
+    def __init__(self) -> None:
+        self._others = _Texts()
+        self._typed = _Texts()
+
+    def observe(self, text: str, *, typed: bool = False) -> None:
+        """Take in one more text; `typed`: the user's own words."""
+        (self._typed if typed else self._others).add(text)
+
+    def quotes(self, call: str) -> bool:
+        """Whether a call, as the reply has it from its `$(` or its tool's name on, repeats what others wrote."""
+        word, wording = _WORD.search(call), _wording(call)
+        return bool(word) and self._others.hold(word[0], wording) and not self._typed.hold(word[0], wording)
+
+
+class _Texts:
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+        self._found: dict[str, tuple[int, list[str]]] = {}  # by first word: the texts searched, what goes on from it
+
+    def add(self, text: str) -> None:
+        self._texts.append(text)
+
+    def hold(self, word: str, wording: str) -> bool:
+        searched, found = self._found.get(word, (0, []))
+        for text in self._texts[searched:]:
+            for each in _beginning_with(word, _plain(text)) if word in text else ():
+                insort(found, each)
+        self._found[word] = len(self._texts), found
+        at = bisect_left(found, wording)
+        return at < len(found) and found[at].startswith(wording)
+
+
+def _beginning_with(word: str, plain: str) -> Iterator[str]:
+    """How the text goes on at each place where the word is, and where it is a command's name, from its `$(` on."""
+    at = plain.find(f" {word} ")
+    while at >= 0:
+        yield plain[at : at + COMPARED]
+        if plain.endswith(" $ (", 0, at):
+            yield plain[at - 4 : at - 4 + COMPARED]
+        at = plain.find(f" {word} ", at + 1)
+
+
+def _plain(text: str) -> str:
+    """The words and brackets of a text, each between blanks."""
+    return f" {' '.join(filter(None, _KEPT.findall(text)))} "
+
+
+def _wording(call: str) -> str:
+    """What is compared of a call: whatever marks it ends with, one closing bracket of several."""
+    inner = call[:-_END_CHARS] + _END.sub("", call[-_END_CHARS:])
+    return _CLOSERS.sub("", _plain(inner).rstrip())[:COMPARED]
