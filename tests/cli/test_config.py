@@ -4,6 +4,7 @@ import stat
 import tomllib
 from pathlib import Path
 
+import pytest
 from tests.cli.conftest import Run
 
 
@@ -44,12 +45,13 @@ def test_check_says_what_was_read_and_what_comes_of_it(denizen: Run, home: Path,
     ]
 
 
-def test_check_tells_of_a_rule_for_a_tool_that_there_is_not(denizen: Run, home: Path) -> None:
-    rules = '[{ tool = "bsh", decide = "deny" }, { tool = "view", decide = "ask" }, { tool = "*", decide = "ask" }]'
+@pytest.mark.parametrize("command", [("config", "check"), ("ask", "hi"), ("code", "hi")])
+def test_a_rule_for_a_tool_that_there_is_not_is_refused(denizen: Run, home: Path, command: tuple[str, ...]) -> None:
+    rules = '[{ tool = "view", decide = "ask" }, { tool = "*", decide = "ask" }, { tool = "bsh", decide = "deny" }]'
     (home / "denizen.toml").write_text(f'model = "offline"\n[policy]\nrules = {rules}\n')
-    ran = denizen("config", "check")
-    assert ran.err == "A rule of the policy is for bsh, and no tool here is called so. Did you mean bash?\n"
-    assert ran.status == 0
+    ran = denizen(*command)
+    assert "policy.rules[2]: there is no tool 'bsh'. Did you mean bash?" in ran.err
+    assert ran.status == 2
 
 
 def test_check_says_where_the_model_comes_from_when_none_is_set(denizen: Run, home: Path) -> None:

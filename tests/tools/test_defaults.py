@@ -1,16 +1,19 @@
 """Arguments that the user chose for calls that don't give them."""
 
+import re
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 
+from denizen.config.settings import Rule
 from denizen.errors import ConfigError
 from denizen.messages import ToolResult
-from denizen.ports import Tool, ToolContext, Traits
+from denizen.ports import Tool, ToolContext, Toolset, Traits
 from denizen.testing import ToolConformance
 from denizen.tools import tool
-from denizen.tools.defaults import may_default, with_defaults
+from denizen.tools.defaults import check_rules, may_default, with_defaults
 
 Call = Callable[..., Awaitable[ToolResult]]
 
@@ -97,3 +100,32 @@ def test_nothing_that_the_policy_judges_by_can_have_a_default() -> None:
     assert [*may_default(bash.schema)] == ["timeout"]
     with pytest.raises(ConfigError, match=r"tools\.bash\.unsandboxed can't have a default"):
         with_defaults([bash], {"bash": {"unsandboxed": True}})
+
+
+# Rules
+
+
+def test_rules_for_tools_that_there_are_in_any_profile_are_fine() -> None:
+    check_rules([Rule(tool=name, decide="deny") for name in ("*", "grep", "view", "rollback", "bash")], Toolset([grep]))
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("gerp", "Did you mean grep?"), ("run", "Did you mean bash?"), ("web_*", "Did you mean web_fetch?")],
+)
+def test_a_rule_for_a_tool_that_there_is_not_names_the_nearest(name: str, meant: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(f"policy.rules[0]: there is no tool {name!r}. {meant}")):
+        check_rules([Rule(tool=name, decide="deny")], Toolset([grep]))
+
+
+def test_tools_of_an_extension_that_is_not_loaded_are_known_by_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    info = tmp_path / "weather-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: weather\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[denizen.tools]\nweather = weather_tools:all\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    check_rules([Rule(tool="weather_today", decide="deny")], Toolset([grep]))
+    with pytest.raises(ConfigError, match="there is no tool 'wether_today'"):
+        check_rules([Rule(tool="wether_today", decide="deny")], Toolset([grep]))

@@ -1,7 +1,5 @@
 """`denizen config`: the file of settings."""
 
-from collections.abc import Iterator
-from difflib import get_close_matches
 from pathlib import Path
 
 import click
@@ -16,7 +14,6 @@ from denizen.config.load import load
 from denizen.config.reference import starter_file
 from denizen.engine import Agent
 from denizen.errors import ConfigError
-from denizen.tools.defaults import ELSEWHERE
 
 
 @click.group()
@@ -55,18 +52,8 @@ def check(file: Path | None, workspace: Path | None) -> None:
     _say("model", f"{agent.model.name} ({chosen_by(loaded, agent.model.name)})")
     _say("then", *loaded.config.fallback_models)
     _say("workspace", str(agent.workspace))
-    for text in (*loaded.notices, *_rules_without_tool(agent)):
+    for text in loaded.notices:
         click.secho(printable(text), fg="yellow", err=True)
-
-
-def _rules_without_tool(agent: Agent) -> Iterator[str]:
-    """What to say of the policy's rules that no call here can match."""
-    names = {*agent.tool_names, *ELSEWHERE}
-    for name in dict.fromkeys(rule.tool for rule in agent.config.policy.rules):
-        if name not in {*names, "*"}:
-            near = get_close_matches(name, sorted(names), 1)
-            hint = f" Did you mean {near[0]}?" if near else ""
-            yield f"A rule of the policy is for {name}, and no tool here is called so.{hint}"
 
 
 def _say(what: str, *found: str) -> None:

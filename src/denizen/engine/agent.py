@@ -38,7 +38,7 @@ from denizen.prompt import find_skills
 from denizen.recent import Recent
 from denizen.sessions import JsonlStore, session_key
 from denizen.sessions.line import whole_characters
-from denizen.tools.defaults import with_defaults
+from denizen.tools.defaults import check_rules, with_defaults
 from denizen.tools.policy import Policy
 from denizen.tools.sandbox import choose_sandbox
 
@@ -101,8 +101,7 @@ class Agent:
         self.sandbox = choose_sandbox(self.config.sandbox, environ=environ, home=self.home)
         notes = self.profile.name == "assistant"
         self.memory = open_memory(self.config, clock=self.clock, redact=self.redactor.text, with_notes=notes)
-        given = self._own_tools() if tools is None else _checked(tools)
-        self.tools = Toolset(with_help(given, self.actions.format))
+        self.tools = self._toolset(tools)
         self._changing = changing_tools(self.tools)
         self.tool_names = [tool.name for tool in self.tools]
         self.tool_tokens = estimate_text(msgspec.json.encode(self.tools.schemas).decode())
@@ -159,6 +158,13 @@ class Agent:
 
     def _model(self) -> Model:
         return open_model(self.config, environ=self.environ, clock=self.clock)
+
+    def _toolset(self, tools: Sequence[Tool] | None) -> Toolset:
+        """These tools, or the agent's own. Raises ConfigError for a rule about one that there isn't."""
+        given = self._own_tools() if tools is None else _checked(tools)
+        toolset = Toolset(with_help(given, self.actions.format))
+        check_rules(self.config.policy.rules, toolset)
+        return toolset
 
     def _own_tools(self) -> Sequence[Tool]:
         """The profile's and the driver's, with the defaults that the configuration gives them."""

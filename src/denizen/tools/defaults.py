@@ -7,9 +7,11 @@ from typing import Any
 
 import msgspec
 
+from denizen.config.settings import Rule
 from denizen.errors import ConfigError
 from denizen.messages import ToolResult
-from denizen.ports import Schema, Tool, ToolContext, Traits
+from denizen.names import meant_by
+from denizen.ports import Schema, Tool, ToolContext, Toolset, Traits
 
 JUDGED = frozenset({"command", "path", "paths", "patch", "url", "unsandboxed"})
 """Arguments that the policy judges a call by: they must stand in the call."""
@@ -17,7 +19,19 @@ ELSEWHERE = frozenset(
     {
         *("read", "write", "edit", "apply_patch", "ls", "find", "grep", "bash", "git", "web_fetch", "web_search"),
         *("view", "edit_symbol", "analyze", "package", "remember", "recall", "forget", "task", "ask", "message"),
-        *("spawn", "subagent", "cron", "i2c", "spi"),
+        *(
+            "spawn",
+            "subagent",
+            "cron",
+            "i2c",
+            "spi",
+            "package_check",
+            "checkpoint",
+            "rollback",
+            "keep",
+            "note",
+            "notes",
+        ),
     }
 )
 """Tools that one profile has and another hasn't: the settings hold for all."""
@@ -51,6 +65,25 @@ def with_defaults(tools: Sequence[Tool], settings: Mapping[str, Mapping[str, Any
         if name not in names and name not in ELSEWHERE:
             raise ConfigError(f"tools.{name}: there is no tool {name!r}. {_nearest(name, names)}")
     return [_with(tool, settings[tool.name]) if settings.get(tool.name) else tool for tool in tools]
+
+
+def check_rules(rules: Sequence[Rule], tools: Toolset) -> None:
+    """Raise ConfigError for a rule about a tool that there isn't: it would protect nothing.
+
+    The tools of an installed extension are known by its name before theirs, `notion_search`, where it isn't loaded.
+    """
+    known = {"*", *ELSEWHERE, *(tool.name for tool in tools)}
+    for number, rule in enumerate(rules):
+        if rule.tool not in known and not _is_of_extension(rule.tool):
+            meant = meant_by(rule.tool, known)
+            hint = f"Did you mean {meant}?" if meant else _nearest(rule.tool, known)
+            raise ConfigError(f"policy.rules[{number}]: there is no tool {rule.tool!r}. {hint}")
+
+
+def _is_of_extension(name: str) -> bool:
+    from importlib.metadata import entry_points
+
+    return any(name.startswith(f"{entry.name}_") for entry in entry_points(group="denizen.tools"))
 
 
 def may_default(schema: Schema) -> dict[str, dict[str, Any]]:
