@@ -1,8 +1,10 @@
 """What the tests of the engine share: a host that records, and short ways to write a model's answers."""
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import denizen
 from denizen import Agent
 from denizen.entries import AnyEntry
 from denizen.events import RunEvent, RunResult
@@ -36,6 +38,10 @@ class Host:
 
     def of(self, kind: type[Any]) -> list[Any]:
         return [event for event in self.events if isinstance(event, kind)]
+
+
+run_agent = functools.partial(denizen.run_agent, session_key="default")
+"""A turn of the session `default`, unless another is named."""
 
 
 def say(text: str, **usage: Any) -> AssistantMessage:

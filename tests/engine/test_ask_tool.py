@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 from tests.engine.conftest import MakeAgent
-from tests.engine.scene import DEFAULT, Host
+from tests.engine.scene import DEFAULT, Host, run_agent
 
-from denizen import run_agent
 from denizen.engine.resume import question_of
 from denizen.entries import AnswerEntry
 from denizen.messages import AssistantMessage, ToolCall, ToolResult

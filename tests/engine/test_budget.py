@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from tests.engine.conftest import MakeAgent
-from tests.engine.scene import Host, call, requests_of, say
+from tests.engine.scene import Host, call, requests_of, run_agent, say
 
-from denizen import Config, run_agent, tool
+from denizen import Config, tool
 from denizen.config.settings import AgentSettings, BudgetSettings
 from denizen.errors import DenizenError
 from denizen.events import Notice

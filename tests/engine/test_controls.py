@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 from tests.engine.conftest import MakeAgent
-from tests.engine.scene import Host, call, requests_of, results, say
+from tests.engine.scene import Host, call, requests_of, results, run_agent, say
 
-from denizen import Agent, Config, run_agent, stream_agent, tool
+from denizen import Agent, Config, stream_agent, tool
 from denizen.config.settings import ProviderSettings
 from denizen.entries import AnyEntry, AssistantEntry, EndEntry
 from denizen.events import LlmEnd, LlmStart, LlmStream, RunEvent
@@ -152,7 +152,7 @@ async def test_cancelling_keeps_what_had_streamed(agent_of: MakeAgent, entries_o
 
 async def test_leaving_a_stream_of_events_cancels_the_turn(agent_of: MakeAgent, entries_of: Entries) -> None:
     agent = agent_of(call(("step", {"name": "a"})), say("unheard"), tools=[step])
-    events = stream_agent("go", agent=agent)
+    events = stream_agent("go", agent=agent, session_key="default")
     async for event in events:
         if isinstance(event, LlmStart):
             break

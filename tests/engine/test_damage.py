@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from tests.engine.conftest import MakeAgent
-from tests.engine.scene import call, requests_of, say, user
+from tests.engine.scene import call, requests_of, run_agent, say, user
 from tests.pairs import calls_are_paired
 
-from denizen import Agent, run_agent, tool
+from denizen import Agent, tool
 from denizen.engine.resume import unfinished
 from denizen.engine.undo import redo, undo
 from denizen.entries import AnswerEntry, AssistantEntry, CompactionEntry, StateEntry, SystemEntry, UserEntry

@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import msgspec
 import pytest
 from tests.engine.conftest import MakeAgent
-from tests.engine.scene import Host, call, kinds, requests_of, say
+from tests.engine.scene import Host, call, kinds, requests_of, run_agent, say
 
-from denizen import Agent, Config, run_agent, tool
+from denizen import Agent, Config, tool
 from denizen.config.settings import AgentSettings
 from denizen.entries import AnyEntry, AssistantEntry, EndEntry
 from denizen.errors import ModelError, ToolRefused

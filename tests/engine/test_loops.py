@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from tests.engine.conftest import MakeAgent
-from tests.engine.scene import Host, call, requests_of, say
+from tests.engine.scene import Host, call, requests_of, run_agent, say
 
-from denizen import Agent, Config, run_agent, tool
+from denizen import Agent, Config, tool
 from denizen.config.settings import AgentSettings
 from denizen.entries import CheckpointEntry, NoteEntry
 from denizen.errors import ToolRefused

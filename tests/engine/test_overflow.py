@@ -4,9 +4,9 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 from tests.engine.conftest import MakeAgent
-from tests.engine.scene import DEFAULT, Host, call, requests_of, say
+from tests.engine.scene import DEFAULT, Host, call, requests_of, run_agent, say
 
-from denizen import Agent, run_agent, tool
+from denizen import Agent, tool
 from denizen.engine.compact import compact
 from denizen.entries import AnyEntry, CompactionEntry
 from denizen.errors import ModelError

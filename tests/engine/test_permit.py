@@ -3,9 +3,9 @@
 from collections.abc import Awaitable, Callable
 
 from tests.engine.conftest import MakeAgent
-from tests.engine.scene import Host, call, kinds, requests_of, results, say, user
+from tests.engine.scene import Host, call, kinds, requests_of, results, run_agent, say, user
 
-from denizen import Agent, Config, run_agent, tool
+from denizen import Agent, Config, tool
 from denizen.config import load_config
 from denizen.config.settings import AgentSettings, PolicySettings, Rule
 from denizen.engine import run_turn

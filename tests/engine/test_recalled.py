@@ -4,9 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.engine.conftest import MakeAgent
-from tests.engine.scene import DEFAULT, Host, call, say
+from tests.engine.scene import DEFAULT, Host, call, run_agent, say
 
-from denizen import run_agent
 from denizen.engine.recalled import recalled, remind
 from denizen.engine.turn import Turn
 from denizen.events import Notice

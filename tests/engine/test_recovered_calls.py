@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 from tests.engine.conftest import MakeAgent
-from tests.engine.scene import kinds, requests_of, results, say
+from tests.engine.scene import kinds, requests_of, results, run_agent, say
 
-from denizen import Agent, run_agent, tool
+from denizen import Agent, tool
 from denizen.actions import Native
 from denizen.context import WorkingMemory
 from denizen.engine.profiles import Profile

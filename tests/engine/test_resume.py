@@ -4,9 +4,9 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 from tests.engine.conftest import MakeAgent
-from tests.engine.scene import call, requests_of, results, say, user
+from tests.engine.scene import call, requests_of, results, run_agent, say, user
 
-from denizen import Agent, run_agent, tool
+from denizen import Agent, tool
 from denizen.entries import AnyEntry, AssistantEntry, EndEntry, StartedEntry, UserEntry
 from denizen.errors import ModelError, SessionError
 from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult, UserMessage

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.engine.conftest import MakeAgent
-from tests.engine.scene import DEFAULT, Host, call, requests_of, results, say
+from tests.engine.scene import DEFAULT, Host, call, requests_of, results, run_agent, say
 
 import denizen
-from denizen import Agent, load_config, run_agent, run_agent_sync, stream_agent, tool
+from denizen import Agent, load_config, run_agent_sync, stream_agent, tool
 from denizen.entries import AnyEntry, AssistantEntry, EndEntry, ToolEntry, UserEntry
-from denizen.errors import DenizenError, ModelError, SessionError
+from denizen.errors import DenizenError, ModelError
 from denizen.events import Done, LlmStart, LlmStream, RunEvent, ToolStart
 from denizen.messages import AssistantMessage, Text, Thinking, ToolCall, Usage, UserMessage
 from denizen.ports import Answer, FollowUp, Traits
@@ -228,16 +228,6 @@ async def test_a_slow_reader_misses_nothing(agent_of: MakeAgent) -> None:
         if isinstance(event, LlmStream) and (delta := getattr(event.event, "delta", "")):
             shown += delta
     assert shown == words
-
-
-async def test_one_turn_at_a_time_in_a_session(agent_of: MakeAgent) -> None:
-    agent = agent_of(call(("wait", {})), tools=[wait])
-    async with aclosing(stream_agent("go", agent=agent)) as events:
-        async for event in events:
-            if isinstance(event, ToolStart):
-                with pytest.raises(SessionError, match="already open"):
-                    await run_agent("and?", agent=agent)
-                break
 
 
 # The same with and without events, and in the transcript

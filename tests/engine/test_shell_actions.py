@@ -7,9 +7,9 @@ from typing import Literal
 import msgspec
 import pytest
 from tests.engine.conftest import MakeAgent
-from tests.engine.scene import Host, call, requests_of, results, say
+from tests.engine.scene import Host, call, requests_of, results, run_agent, say
 
-from denizen import Agent, Config, run_agent, tool
+from denizen import Agent, Config, tool
 from denizen.config.settings import AgentSettings, PolicySettings, ProviderSettings, Rule
 from denizen.engine.resume import question_of
 from denizen.entries import AnswerEntry, AnyEntry, AssistantEntry, StartedEntry, UserEntry

@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 from tests.engine.conftest import MakeAgent
-from tests.engine.scene import Host, call, say
+from tests.engine.scene import Host, call, run_agent, say
 
-from denizen import Agent, Config, run_agent, tool
+from denizen import Agent, Config, tool
 from denizen.config.settings import AgentSettings
 from denizen.entries import AnyEntry, AssistantEntry
 from denizen.events import Finished, LlmEnd, LlmStream, StreamEvent, TextDelta, TextEnd, Withdrawn

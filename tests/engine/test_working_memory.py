@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from tests.engine.conftest import MakeAgent
-from tests.engine.scene import DEFAULT, Host, call, requests_of, say
+from tests.engine.scene import DEFAULT, Host, call, requests_of, run_agent, say
 
-from denizen import Agent, Config, run_agent, tool
+from denizen import Agent, Config, tool
 from denizen.actions import Native
 from denizen.actions.shell import Shell
 from denizen.config.settings import PolicySettings, Rule

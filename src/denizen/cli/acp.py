@@ -8,11 +8,12 @@ from pathlib import Path
 import click
 
 from denizen.cli.models import ready_models
-from denizen.cli.options import MODEL, WORKPLACE, TurnOptions, new_name, turn_options
+from denizen.cli.options import MODEL, WORKPLACE, TurnOptions, turn_options
 from denizen.cli.turns import run
 from denizen.clock import SystemClock
 from denizen.engine import Agent
 from denizen.errors import DenizenError
+from denizen.sessions import new_name
 
 
 @click.command("acp")

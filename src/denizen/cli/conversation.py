@@ -10,7 +10,7 @@ import msgspec
 from denizen.cli.attachments import compose, unattached
 from denizen.cli.json_lines import JsonLines
 from denizen.cli.lines import terminal_lines
-from denizen.cli.options import TurnOptions, new_name
+from denizen.cli.options import TurnOptions
 from denizen.cli.terminal import Terminal
 from denizen.cli.turns import opened
 from denizen.config.load import Loaded
@@ -20,6 +20,7 @@ from denizen.errors import DenizenError
 from denizen.events import Notice, TurnStop
 from denizen.messages import UserMessage
 from denizen.ports import Session
+from denizen.sessions import new_name
 
 if TYPE_CHECKING:
     from denizen.cli.live import Live

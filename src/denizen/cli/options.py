@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -16,13 +15,14 @@ from denizen.cli.home import is_ours, store
 from denizen.cli.json_lines import JsonLines
 from denizen.cli.lines import Lines, terminal_lines
 from denizen.cli.terminal import Terminal
-from denizen.clock import Clock, SystemClock
+from denizen.clock import SystemClock
 from denizen.config.home import places
 from denizen.config.load import Loaded, load
 from denizen.engine import Agent
 from denizen.engine.profiles import PROFILES
 from denizen.errors import ConfigError
 from denizen.ports import Model, SessionInfo
+from denizen.sessions import new_name
 
 if TYPE_CHECKING:
     from denizen.cli.live import Live
@@ -114,11 +114,6 @@ async def _last(workspace: Path) -> SessionInfo:
         if info.workspace == str(workspace) and is_ours(info.key):
             return info
     raise ConfigError(f"There is no session to continue in {workspace}. Begin one without --continue.")
-
-
-def new_name(clock: Clock) -> str:
-    """A session name that nobody uses yet, in the order of time."""
-    return f"{clock.now():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
 
 
 Group = tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...]

@@ -15,7 +15,6 @@ import msgspec
 from denizen.cli.asking import confirm, somebody_there
 from denizen.cli.home import short_name, store
 from denizen.cli.markdown import markdown
-from denizen.cli.options import new_name
 from denizen.cli.output import write, write_file, write_markdown
 from denizen.cli.table import print_table
 from denizen.cli.text import cut, printable, width
@@ -23,6 +22,7 @@ from denizen.clock import SystemClock
 from denizen.config.home import user_folder
 from denizen.entries import AnyEntry
 from denizen.ports import SessionInfo
+from denizen.sessions import new_name
 
 TITLES = ("name", "when", "model", "tokens", "cost", "ended", "folder", "title")
 

@@ -50,6 +50,8 @@ class AgentSettings(_Table, frozen=True, kw_only=True):
     """How the model acts: `native` calls, or `shell` commands in its text; empty: as the profile says."""
     driver: str = ""
     """What steers a turn: `simple`, `planning`, `reflective`, a package's, or a file; empty: as the profile says."""
+    when_busy: Literal["wait", "fail"] = "wait"
+    """What a message does whose session this process is still working in."""
     max_iterations: _Count = 25
     """Model calls in one turn."""
     max_tokens: _Count = 8192

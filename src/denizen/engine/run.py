@@ -8,12 +8,15 @@ from typing import Any, TypedDict, Unpack, cast
 
 from denizen.config import Config, load_config
 from denizen.engine.agent import Agent
+from denizen.engine.line import in_line
 from denizen.engine.loop import run_turn
 from denizen.engine.output import Output
-from denizen.errors import DenizenError
+from denizen.errors import DenizenError, SessionError
 from denizen.events import Done, RunEvent, RunResult
 from denizen.messages import Text, UserMessage
 from denizen.ports import Answer, Ask, Control, Model, Parked, Tool, TurnIO
+from denizen.sessions import new_name
+from denizen.sessions import session_key as full_key
 
 OnEvent = Callable[[RunEvent], object]
 OnEventAsync = Callable[[RunEvent], Awaitable[None]]
@@ -64,7 +67,7 @@ class Listener:
 async def run_agent(
     message: str | UserMessage | None,
     *,
-    session_key: str = "default",
+    session_key: str = "",
     config: Config | None = None,
     on_event: OnEvent | OnEventAsync | None = None,
     tools: Sequence[Tool] | None = None,
@@ -75,13 +78,15 @@ async def run_agent(
 ) -> RunResult:
     """Answer one message: call the model, run the tools it asks for, until its final reply; all of it is kept.
 
-    `session_key` names the conversation, in full or short (`"work"`). With `on_event`, or a host's `io`, tokens stream;
-    without, the answer comes whole; message and usage are the same. `on_event` may be async: then each event waits for
-    the one before. What it raises ends the turn. `tools` are used in place of the standard ones (beside them:
-    `[*Agent(config).tools, mine]`), `model` (one, or a name such as `"openai:gpt-5-mini"`) in place of the configured
-    one; `agent` in place of one made for this call: it has its own tools and model, and goes by its own `config`.
-    `output` is a type (whatever msgspec or pydantic reads) or a JSON schema that the final answer must fulfil: the
-    result's `output` then is of it. `message` None goes on with a turn that a crash or a question left unfinished.
+    `session_key` names the conversation, in full or short (`"work"`); without it, the message begins a new one. A
+    second message to a session waits until this process is done with the first (`agent.when_busy`). With `on_event`, or
+    a host's `io`, tokens stream; without, the answer comes whole; message and usage are the same. `on_event` may be
+    async: then each event waits for the one before. What it raises ends the turn. `tools` are used in place of the
+    standard ones (beside them: `[*Agent(config).tools, mine]`), `model` (one, or a name such as `"openai:gpt-5-mini"`)
+    in place of the configured one; `agent` in place of one made for this call: it has its own tools and model, and goes
+    by its own `config`. `output` is a type (whatever msgspec or pydantic reads) or a JSON schema that the final answer
+    must fulfil: the result's `output` then is of it. `message` None goes on with a turn that a crash or a question left
+    unfinished.
 
     Raises ConfigError, SessionError, ModelError or OutputError; the session goes on with the next message.
     Cancelling stops the model call and the tools, and leaves a transcript that continues.
@@ -94,13 +99,17 @@ async def run_agent(
     listen = cast("OnEvent | None", on_event)
     wanted = None if output is None else Output(output)
     said = _said(message)
+    if said is None and not session_key:
+        raise SessionError("Only a session can be gone on with: name it (session_key=…), or give a message.")
     async with _borrowed(agent, config, tools, model) as used:
-        session = await used.open(session_key)
-        try:
-            host = Listener(listen, io) if listen or not io else io
-            return await run_turn(used, session, said, host, stream=bool(listen or io), output=wanted)
-        finally:
-            await session.close()
+        key = full_key(session_key or new_name(used.clock))
+        async with in_line(used.home, key, wait=used.config.agent.when_busy == "wait"):
+            session = await used.open(key)
+            try:
+                host = Listener(listen, io) if listen or not io else io
+                return await run_turn(used, session, said, host, stream=bool(listen or io), output=wanted)
+            finally:
+                await session.close()
 
 
 async def stream_agent(message: str | UserMessage | None, **options: Unpack[StreamOptions]) -> AsyncGenerator[RunEvent]:

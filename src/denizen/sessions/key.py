@@ -3,12 +3,14 @@
 import functools
 import hashlib
 import re
+import secrets
 import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast
 from urllib.parse import quote, unquote
 
+from denizen.clock import Clock
 from denizen.errors import SessionError
 
 PeerKind = Literal["direct", "group", "channel"]
@@ -61,6 +63,11 @@ def session_key(name: str, *, agent: str = "main") -> str:
     """
     whole = name.strip().lower().startswith("agent:")
     return str(SessionKey.parse(name) if whole else SessionKey(name, agent=agent))
+
+
+def new_name(clock: Clock) -> str:
+    """A short name that no session has yet, in the order of time."""
+    return f"{clock.now():%Y%m%d-%H%M%S}-{secrets.token_hex(4)}"
 
 
 @functools.lru_cache(1024)

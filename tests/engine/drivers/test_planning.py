@@ -3,9 +3,9 @@
 from typing import Any
 
 from tests.engine.conftest import MakeAgent
-from tests.engine.scene import call, requests_of, say
+from tests.engine.scene import call, requests_of, run_agent, say
 
-from denizen import Agent, Config, run_agent, tool
+from denizen import Agent, Config, tool
 from denizen.actions import Shell
 from denizen.config.settings import AgentSettings
 from denizen.context import WorkingMemory

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from tests.engine.conftest import MakeAgent
 from tests.engine.drivers.test_planning import look, told
-from tests.engine.scene import Host, call, say
+from tests.engine.scene import Host, call, run_agent, say
 
-from denizen import Agent, Config, run_agent
+from denizen import Agent, Config
 from denizen.config.settings import AgentSettings
 from denizen.entries import EndEntry
 from denizen.errors import DenizenError

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 from tests.cli.test_cancel import wait_until
-from tests.engine.scene import Host
+from tests.engine.scene import Host, run_agent
 
-from denizen import Agent, Config, run_agent
+from denizen import Agent, Config
 from denizen.config.settings import AgentSettings, PolicySettings
 from denizen.engine.undo import undo
 from denizen.entries import EndEntry
