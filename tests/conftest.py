@@ -9,15 +9,18 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
+from denizen.config.settings import SandboxSettings
+from denizen.tools.sandbox.environment import CommandEnvironment
+
 settings.register_profile("patient", settings.default, deadline=None)
 settings.load_profile("patient")
 
 
 @pytest.fixture(autouse=True, scope="session")
 def no_outside_configuration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """A developer's keys and home stay out of the tests, also out of the programs that they start."""
+    """A developer's keys, services and home stay out of the tests, also out of the programs that they start."""
     with pytest.MonkeyPatch.context() as patch:
-        for name in [name for name in os.environ if name.endswith("_API_KEY")]:
+        for name in os.environ.keys() - CommandEnvironment(SandboxSettings(), os.environ, {}).variables.keys():
             patch.delenv(name)
         patch.setenv("DENIZEN_HOME", str(tmp_path_factory.mktemp("home")))
         yield

@@ -26,6 +26,7 @@ _HOME_ONLY: tuple[tuple[str, ...], ...] = (
     ("agent", "driver"),
     ("sandbox", "toolchains"),
     ("sandbox", "environment"),
+    ("sandbox", "withhold"),
 )
 """What a project can't set, trusted or not: where keys and memories go, what is spent, read outside it, run here."""
 

@@ -16,6 +16,13 @@ MARK = re.compile(r"\[redacted:[^\[\]\n]{1,200}\]")
 """What is put in a secret's place: it names the secret, so that it can be put back."""
 SHORTEST = 8
 """Characters of the shortest secret that is looked for: replacing a shorter one would destroy ordinary text."""
+KNOWN_KEY = re.compile(
+    r"""\b(?:AKIA[0-9A-Z]{16}|gh[pousr]_[A-Za-z0-9]{36,}|github_pat_\w{50,}|glpat-[\w-]{20,}|xox[abprs]-[\w-]{10,}
+    |sk-(?:ant-|proj-)?[\w-]{20,}|sk_live_\w{16,}|AIza[\w-]{35}|npm_\w{36}|pypi-[\w-]{50,})
+    |-----BEGIN[ A-Z]*PRIVATE\ KEY-----""",
+    re.VERBOSE,
+)
+"""What keys of well-known services look like, wherever they are."""
 
 _SECRET_WORDS = frozenset(
     {
@@ -26,16 +33,16 @@ _SECRET_WORDS = frozenset(
 )
 _NAME_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _NAMED_PLACE = re.compile(r"(?i)_(FILE|PATH|DIR|HOME)$")
-_PLAIN = re.compile(
-    r"""(?x)
-      (?:[a-z]{,15} | [A-Z]{,15} | [A-Z][a-z]{,14}) (?:[-_\ ] (?:[a-z]{,15} | [A-Z]{,15}))?  # a word or two
-    | [-+]?[\d.,_]+                                       # a number
+_WORDS = r"(?:[a-z]{,15} | [A-Z]{,15} | [A-Z][a-z]{,14}) (?:[-_\ ] (?:[a-z]{,15} | [A-Z]{,15}))?"
+_PLACES = r"""
+      [-+]?[\d.,_]+                                       # a number
     | [A-Za-z][A-Za-z\d+.-]*://[^\s@?]*                   # an address without a password or a query
     | (?:~|\.{1,2})(?:/[\w.@+\ -]+)*/?                    # a path
     | /[A-Za-z][a-z]*(?:/[\w.@+\ -]+)*/?
     | [\w.-]+(?:/[\w.-]+)+\.[a-z]{2,5}
-    """
-)
+"""
+_PLAIN = re.compile(f"(?x){_WORDS}|{_PLACES}")
+_PLACE = re.compile(f"(?x){_PLACES}")
 _PERCENT = re.compile("%[0-9A-F]{2}")
 _URL_PASSWORD = re.compile(r"://[^/\s:@]*:([^/\s@]+)@")
 
@@ -94,13 +101,14 @@ class Redactor:
         return RedactedStream(self._ends)
 
 
-def is_secret(name: str, value: str) -> bool:
+def is_secret(name: str, value: str, *, even_words: bool = False) -> bool:
     """Whether a variable is named like a secret (by whole words: not KEYCLOAK_URL), and its value can be one.
 
-    Words, numbers, paths, and addresses without credentials are none.
+    Numbers, paths, and addresses without credentials are none; nor are words, but for `even_words`.
     """
+    plain = _PLACE if even_words else _PLAIN
     words = {word.upper() for word in _NAME_WORD.findall(name)}
-    return bool(words & _SECRET_WORDS) and not _NAMED_PLACE.search(name) and not _PLAIN.fullmatch(value.strip())
+    return bool(words & _SECRET_WORDS) and not _NAMED_PLACE.search(name) and not plain.fullmatch(value.strip())
 
 
 class _Ends:

@@ -142,7 +142,9 @@ class SandboxSettings(_Table, frozen=True, kw_only=True):
     toolchains: list[str] = msgspec.field(default_factory=lambda: [*_TOOLCHAINS])
     """Folders of your home directory that commands may read; the rest of it is hidden."""
     environment: list[str] = []
-    """Further environment variables that commands see."""
+    """Environment variables that commands see although they look like secrets or lead out of the sandbox."""
+    withhold: list[str] = []
+    """Further environment variables that commands don't see: names, or shell patterns (`INTERNAL_*`)."""
 
 
 class WebSettings(_Table, frozen=True, kw_only=True):

@@ -98,7 +98,7 @@ class Agent:
         self.store = store or JsonlStore(self.home / "sessions", clock=self.clock, redactor=self.redactor)
         own, trusted = self.config.agent.workspace_dir, is_trusted(self.home, self.workspace)
         self.skills, self.skill_notices = find_skills(own, self.workspace, trusted=trusted, profile=self.profile.name)
-        self.sandbox = choose_sandbox(self.config.sandbox, environ=environ, home=self.home)
+        self.sandbox = choose_sandbox(self.config.sandbox, environ, self.home, secrets_of(self.config, dotenv))
         notes = self.profile.name == "assistant"
         self.memory = open_memory(self.config, clock=self.clock, redact=self.redactor.text, with_notes=notes)
         self.tools = self._toolset(tools)

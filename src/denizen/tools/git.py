@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from denizen.config.settings import SandboxSettings
 from denizen.errors import ToolRefused
 from denizen.messages import Text, ToolResult
 from denizen.ports import Sandboxed, ToolContext, Traits
@@ -15,7 +16,7 @@ from denizen.tools.files.gitdir import borrowed, git_folder
 from denizen.tools.function import FunctionTool, tool
 from denizen.tools.git_words import checked_words, is_outside, without_denied
 from denizen.tools.programs.process import Kept, run
-from denizen.tools.sandbox.environment import scrubbed
+from denizen.tools.sandbox.environment import CommandEnvironment
 
 _COMMANDS = {
     "status": ["--ignore-submodules=dirty"],
@@ -41,7 +42,7 @@ _PATIENCE = 60.0
 
 def git_tool(environ: Mapping[str, str], *, most: int = 40_000) -> FunctionTool:
     """The tool that reads a workspace's repository; `most` bytes of what it says are kept."""
-    environment = scrubbed(environ) | _ENVIRONMENT
+    environment = CommandEnvironment(SandboxSettings(), environ, {}).variables | _ENVIRONMENT
 
     @tool(traits=Traits.READS | Traits.REPEATABLE)
     async def git(args: str, turn: ToolContext) -> ToolResult:

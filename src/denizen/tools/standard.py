@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 def default_tools(config: "Config", *, sandbox: Sandbox, memory: Memory, environ: Mapping[str, str]) -> list[Tool]:
     """All of them, ready for an agent; what is installed (`rg`) is looked for on the PATH of `environ`."""
+    from denizen.config.secrets import secrets_of
     from denizen.tools.bash import bash_tool
     from denizen.tools.edit import edit
     from denizen.tools.find import find
@@ -28,10 +29,11 @@ def default_tools(config: "Config", *, sandbox: Sandbox, memory: Memory, environ
     from denizen.tools.web import web_fetch_tool
     from denizen.tools.write import write
 
+    outside = Unconfined(config.sandbox, environ, secrets_of(config, {}))
     most = min(40_000, max(config.agent.max_tool_result_chars - 500, 500))  # cut by those who know how to get the rest
     files: list[Tool] = [read, write, edit, apply_patch, ls, find, grep_tool(environ)]
     programs: list[Tool] = [
-        bash_tool(sandbox, outside=Unconfined(config.sandbox, environ), network=config.sandbox.network, most=most),
+        bash_tool(sandbox, outside=outside, network=config.sandbox.network, most=most),
         git_tool(environ, most=most),
     ]
     return [*files, *programs, web_fetch_tool(config.web, most=most), *memory_tools(memory), *plugin_tools()]

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -52,40 +53,58 @@ def test_without_any_that_works_nothing_is_confined(tmp_path: Path) -> None:
     assert problem_with(Landlock(SandboxSettings(), {"PATH": "/nowhere"}, tmp_path))
 
 
-ENVIRON = {
-    "PATH": PATH,
-    "HOME": "/somewhere",
-    "LC_ALL": "C.UTF-8",
-    "VIRTUAL_ENV": "/somewhere/venv",
-    "ANTHROPIC_API_KEY": "key",
-    "AWS_SECRET_ACCESS_KEY": "key",
-    "GITHUB_TOKEN": "key",
+SECRET = "r4nd0m-and-long"
+KEPT_OUT = {
+    "ANTHROPIC_API_KEY": SECRET,
+    "AWS_SECRET_ACCESS_KEY": SECRET,
+    "GITHUB_TOKEN": SECRET,
+    "DATABASE_URL": "postgres://shop:s3cr3t-word@db/shop",
+    "MAILER": "sk-ant-" + "a1" * 20,
+    "COPY": f"--auth={SECRET}",
+    "OF_THE_CONFIGURATION": "another-l0ng-secret",
+    "INTERNAL_HOST": "example.org",
     "SSH_AUTH_SOCK": "/somewhere",
     "DBUS_SESSION_BUS_ADDRESS": "/somewhere",
     "XDG_RUNTIME_DIR": "/somewhere",
     "LD_PRELOAD": "/somewhere",
     "BASH_ENV": "/somewhere",
     "GIT_DIR": "/somewhere",
-    "PYTHONPATH": "/somewhere",
-    "TERM": "xterm",
-    "CHOSEN": "by the user",
 }
-
-
-SETTINGS = SandboxSettings(environment=["CHOSEN", "MISSING"])
+PASSED = {
+    "HOME": "/somewhere",
+    "LC_ALL": "C.UTF-8",
+    "VIRTUAL_ENV": "/somewhere/venv",
+    "PYTHONPATH": "/somewhere:src",
+    "NODE_ENV": "test",
+    "DJANGO_SETTINGS_MODULE": "shop.settings",
+    "KEYCLOAK_URL": "http://localhost:8080",
+    "MAX_TOKENS": "123456789",
+    "GIT_AUTHOR_NAME": "Ann",
+    "CHOSEN_TOKEN": "by the us3r",
+}
+ENVIRON = {"PATH": PATH, "TERM": "xterm", "EDITOR": "vi", **KEPT_OUT, **PASSED}
+SETTINGS = SandboxSettings(environment=["CHOSEN_TOKEN", "MISSING"], withhold=["INTERNAL_*"])
+SECRETS = {"openai.main": "another-l0ng-secret"}
 EACH = [
-    Bubblewrap(SETTINGS, ENVIRON, Path("/nowhere")),
-    Landlock(SETTINGS, ENVIRON, Path("/nowhere")),
-    Unconfined(SETTINGS, ENVIRON),
+    Bubblewrap(SETTINGS, ENVIRON, Path("/nowhere"), SECRETS),
+    Landlock(SETTINGS, ENVIRON, Path("/nowhere"), SECRETS),
+    Unconfined(SETTINGS, ENVIRON, SECRETS),
 ]
 
 
 @pytest.mark.parametrize("sandbox", EACH, ids=lambda sandbox: sandbox.name)
-def test_the_environment_is_scrubbed(sandbox: Sandbox, tmp_path: Path) -> None:
-    environ = sandbox.wrap(["true"], workspace=tmp_path).environ
-    kept = {name: value for name, value in environ.items() if name in ENVIRON}
-    assert kept.pop("TERM") == "dumb"
-    assert sorted(kept) == ["CHOSEN", "HOME", "LC_ALL", "PATH", "VIRTUAL_ENV"]
+def test_commands_get_the_environment_without_secrets_and_what_leads_out(sandbox: Sandbox, tmp_path: Path) -> None:
+    command = sandbox.wrap(["true"], workspace=tmp_path)
+    assert {name: value for name, value in command.environ.items() if name in PASSED} == PASSED
+    assert [name for name in KEPT_OUT if name in command.environ] == []
+    assert (command.environ["PATH"], command.environ["TERM"], command.environ["EDITOR"]) == (PATH, "dumb", "true")
+    assert f"Commands don't get these environment variables: {', '.join(sorted(KEPT_OUT))}." in command.notice
+
+
+@pytest.mark.parametrize("kind", [Bubblewrap, Landlock, Unconfined])
+def test_nothing_is_said_where_nothing_is_left_out(kind: Any, tmp_path: Path) -> None:
+    sandbox = kind(SandboxSettings(), {"PATH": PATH}, *([] if kind is Unconfined else [tmp_path / "home"]))
+    assert sandbox.wrap(["true"], workspace=tmp_path).notice == ""
 
 
 def test_a_signal_that_ends_a_supervised_command_is_told_as_shells_do(tmp_path: Path) -> None:

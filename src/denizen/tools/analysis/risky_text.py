@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from denizen.config.redact import KNOWN_KEY
+
 if TYPE_CHECKING:
     from tree_sitter import Node
 
@@ -16,12 +18,6 @@ _NAMED = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _NAME = re.compile(r"[\w.-]*$")
-_KNOWN = re.compile(
-    r"""\b(?:AKIA[0-9A-Z]{16}|gh[pousr]_[A-Za-z0-9]{36,}|github_pat_\w{50,}|glpat-[\w-]{20,}|xox[abprs]-[\w-]{10,}
-    |sk-(?:ant-|proj-)?[\w-]{20,}|sk_live_\w{16,}|AIza[\w-]{35}|npm_\w{36}|pypi-[\w-]{50,})
-    |-----BEGIN[ A-Z]*PRIVATE\ KEY-----""",
-    re.VERBOSE,
-)
 _NO_SECRET = re.compile(
     r"(?i)|.{0,5}|(?-i:[A-Z][A-Z\d_]*_[A-Z\d_]*)"
     r"|.*(?:example|changeme|placeholder|dummy|your[_-]|xxx|\*\*\*|<|\$\{|\{\{|%s|\s).*"
@@ -58,7 +54,7 @@ LONGEST = 4_000
 def risky_text(string: "Node", source: bytes, language: str) -> Iterator[Told]:
     """What is wrong with a text in the code."""
     text = source[string.start_byte : min(string.end_byte, string.start_byte + LONGEST)].decode(errors="replace")
-    if _KNOWN.search(text):
+    if KNOWN_KEY.search(text):
         yield "high", "secret", "a key or token", "is written down; keep it outside the code"
     elif name := _secret_name(string, source, text):
         yield "high", "secret", name, "is written down; keep it outside the code"

@@ -19,17 +19,17 @@ _PATIENCE = 10.0
 
 
 def choose_sandbox(
-    settings: SandboxSettings, environ: Mapping[str, str], home: Path
+    settings: SandboxSettings, environ: Mapping[str, str], home: Path, secrets: Mapping[str, str] | None = None
 ) -> Bubblewrap | Landlock | Unconfined:
     """Bubblewrap where it works, else Landlock with namespaces or alone, else none.
 
-    `home` is Denizen's own, which commands never see.
+    Commands never see `home`, Denizen's own, nor what is in `secrets`, by their places.
     """
     for kind in (Bubblewrap, Landlock, LandlockAlone):
-        sandbox = kind(settings, environ, home)
+        sandbox = kind(settings, environ, home, secrets)
         if not problem_with(sandbox):
             return sandbox
-    return Unconfined(settings, environ)
+    return Unconfined(settings, environ, secrets)
 
 
 def problem_with(sandbox: Sandbox) -> str:

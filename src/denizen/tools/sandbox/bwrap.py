@@ -7,7 +7,7 @@ from pathlib import Path
 from denizen.config.settings import SandboxSettings
 from denizen.ports import Sandboxed
 from denizen.tools.files.autorun import Identity
-from denizen.tools.sandbox.environment import scrubbed
+from denizen.tools.sandbox.environment import CommandEnvironment
 from denizen.tools.sandbox.layout import Layout, beneath_any, layout
 
 _NAMESPACES = (
@@ -35,9 +35,16 @@ class Bubblewrap:
     confines = True
     advice = ""
 
-    def __init__(self, settings: SandboxSettings, environ: Mapping[str, str], home: Path) -> None:
+    def __init__(
+        self,
+        settings: SandboxSettings,
+        environ: Mapping[str, str],
+        home: Path,
+        secrets: Mapping[str, str] | None = None,
+    ) -> None:
         self._settings = settings
         self._environ = environ
+        self._passed = CommandEnvironment(settings, environ, secrets or {})
         self._home = home
         self._made: set[Identity] = set()
         self._program = shutil.which("bwrap", path=environ.get("PATH")) or "bwrap"
@@ -55,7 +62,8 @@ class Bubblewrap:
                 *[word for place in inner_last for word in (*mounts[place], str(place))],
                 *("--chdir", str(places.workspace), "--", *argv),
             ],
-            scrubbed(self._environ, self._settings.environment) | {"TMPDIR": "/tmp"},  # noqa: S108 (a private one)
+            self._passed.variables | {"TMPDIR": "/tmp"},  # noqa: S108 (a private one)
+            notice=self._passed.notice,
             afterwards=places.guard.disarm,
         )
 

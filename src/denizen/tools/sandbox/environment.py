@@ -1,14 +1,18 @@
-"""The environment of commands: a few harmless variables, and what keeps programs from waiting for a person."""
+"""The environment of commands: the user's without secrets, and what keeps programs from waiting for a person."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
 
-_KEPT = frozenset(
-    {
-        *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR"),
-        *("VIRTUAL_ENV", "CONDA_PREFIX", "CONDA_DEFAULT_ENV", "PYENV_ROOT", "NVM_DIR", "VOLTA_HOME", "JAVA_HOME"),
-        *("CARGO_HOME", "RUSTUP_HOME", "GOPATH", "GOROOT", "SDKMAN_DIR", "BUN_INSTALL", "DENO_DIR", "ASDF_DATA_DIR"),
-    }
+from denizen.config.redact import KNOWN_KEY, Redactor, is_secret
+from denizen.config.settings import SandboxSettings
+
+_LEADS_OUT = re.compile(
+    r"SSH_AUTH_SOCK|SSH_AGENT_PID|DBUS_SESSION_BUS_ADDRESS|XDG_RUNTIME_DIR|DISPLAY|WAYLAND_DISPLAY"
+    r"|LD_PRELOAD|LD_AUDIT|ENV|BASH_ENV|BASH_FUNC_.*|BASHOPTS|SHELLOPTS|PROMPT_COMMAND"
+    r"|GIT_(?!AUTHOR_|COMMITTER_).*"
 )
+"""Services of the user's session, and what makes each shell, program or git do something else than it says."""
 _FIXED = {
     "TERM": "dumb",
     "NO_COLOR": "1",
@@ -25,9 +29,35 @@ _FIXED = {
 }
 
 
-def scrubbed(environ: Mapping[str, str], further: Sequence[str] = ()) -> dict[str, str]:
-    """What a command may see of `environ`: no keys or tokens, unless `further` names them."""
-    kept = {
-        name: value for name, value in environ.items() if name in _KEPT or name.startswith("LC_") or name in further
-    }
-    return {"PATH": "/usr/local/bin:/usr/bin:/bin"} | _FIXED | kept
+class CommandEnvironment:
+    """What commands get of `environ`: all but what leads out and secrets, those in `secrets` (by their places) too.
+
+    `notice` names what was left out. What `settings` names as `environment` is passed on whatever it is.
+    """
+
+    def __init__(self, settings: SandboxSettings, environ: Mapping[str, str], secrets: Mapping[str, str]) -> None:
+        redactor = Redactor.from_environ(environ, secrets)
+
+        def is_kept_out(name: str, value: str) -> bool:
+            return (
+                _LEADS_OUT.fullmatch(name) is not None
+                or any(fnmatchcase(name, pattern) for pattern in settings.withhold)
+                or is_secret(name, value, even_words=True)
+                or KNOWN_KEY.search(value) is not None
+                or redactor.text(value) != value
+            )
+
+        kept_out = {
+            name
+            for name, value in environ.items()
+            if name not in settings.environment and name not in _FIXED and is_kept_out(name, value)
+        }
+        named = {name: environ[name] for name in settings.environment if name in environ}
+        passed = {name: value for name, value in environ.items() if name not in kept_out}
+        self.variables = {"PATH": "/usr/local/bin:/usr/bin:/bin"} | passed | _FIXED | named
+        names = ", ".join(sorted(kept_out))
+        self.notice = (
+            f"Commands don't get these environment variables: {names}. Those in `sandbox.environment` they do."
+            if names
+            else ""
+        )

@@ -7,7 +7,7 @@ from denizen.config.home import user_folder
 from denizen.config.settings import SandboxSettings
 from denizen.ports import Sandboxed
 from denizen.tools.files.autorun import Identity
-from denizen.tools.sandbox.environment import scrubbed
+from denizen.tools.sandbox.environment import CommandEnvironment
 from denizen.tools.sandbox.layout import Layout, layout
 from denizen.tools.sandbox.supervised import supervised
 
@@ -38,9 +38,16 @@ class Landlock:
     advice = ""
     namespaces = True
 
-    def __init__(self, settings: SandboxSettings, environ: Mapping[str, str], home: Path) -> None:
+    def __init__(
+        self,
+        settings: SandboxSettings,
+        environ: Mapping[str, str],
+        home: Path,
+        secrets: Mapping[str, str] | None = None,
+    ) -> None:
         self._settings = settings
         self._environ = environ
+        self._passed = CommandEnvironment(settings, environ, secrets or {})
         self._home = home
         self._made: set[Identity] = set()
 
@@ -54,8 +61,12 @@ class Landlock:
                 "--namespaces",
                 *(word for place in places.guard.protected for word in ("--protect", str(place))),
             ]
-        environ = scrubbed(self._environ, self._settings.environment)
-        return Sandboxed(supervised(argv, options), environ, notice=self.advice, afterwards=places.guard.disarm)
+        return Sandboxed(
+            supervised(argv, options),
+            self._passed.variables,
+            notice=f"{self.advice} {self._passed.notice}".strip(),
+            afterwards=places.guard.disarm,
+        )
 
     def _links(self, places: Layout) -> Iterator[str]:
         """What stands in the command's own home for what is shown of the real one."""

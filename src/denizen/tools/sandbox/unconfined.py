@@ -5,7 +5,7 @@ from pathlib import Path
 
 from denizen.config.settings import SandboxSettings
 from denizen.ports import Sandboxed
-from denizen.tools.sandbox.environment import scrubbed
+from denizen.tools.sandbox.environment import CommandEnvironment
 from denizen.tools.sandbox.supervised import supervised
 
 
@@ -17,10 +17,11 @@ class Unconfined:
     confines = False
     advice = "Install bubblewrap (bwrap); until then you are asked about commands."
 
-    def __init__(self, settings: SandboxSettings, environ: Mapping[str, str]) -> None:
-        self._settings = settings
-        self._environ = environ
+    def __init__(
+        self, settings: SandboxSettings, environ: Mapping[str, str], secrets: Mapping[str, str] | None = None
+    ) -> None:
+        self._passed = CommandEnvironment(settings, environ, secrets or {})
 
     def wrap(self, argv: Sequence[str], *, workspace: Path, network: bool = False) -> Sandboxed:
         """The command, with no more than supervision; `workspace` and `network` change nothing."""
-        return Sandboxed(supervised(argv), scrubbed(self._environ, self._settings.environment))
+        return Sandboxed(supervised(argv), self._passed.variables, notice=self._passed.notice)
