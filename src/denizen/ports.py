@@ -29,12 +29,20 @@ class Schema(msgspec.Struct, frozen=True):
     parameters: dict[str, Any]
 
 
+Level = Literal["none", "low", "medium", "high"]
+"""How much a model thinks before it answers."""
+
+Reasoning = Level | int
+"""The same, or the tokens that it may take for that."""
+
+
 class ModelRequest(msgspec.Struct, frozen=True):
     """One model call. `messages` may be the context's own list, which grows later: copy what you keep.
 
     `options` (temperature, top_p, …; `extra_body`) go to the provider as they are; `stream` asks for deltas;
     `output_schema` is the JSON schema that the final answer must fulfil, for providers that can be told. `tokens` is
     how large the call is, as far as is known (0: not at all): `max_tokens` is fitted to the room that it leaves.
+    `reasoning` None leaves it to the provider how much the model thinks.
     """
 
     messages: Sequence[Message]
@@ -46,6 +54,7 @@ class ModelRequest(msgspec.Struct, frozen=True):
     session_key: str = ""
     output_schema: dict[str, Any] | None = None
     tokens: int = 0
+    reasoning: Reasoning | None = None
 
 
 class Limits(msgspec.Struct, frozen=True):

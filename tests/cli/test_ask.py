@@ -358,3 +358,14 @@ def test_nobody_reads_what_is_printed(model: Model, repo: Path, environ: dict[st
             check=False,
         )
     assert (ran.returncode, ran.stderr) == (1, "")
+
+
+def test_reasoning_of_the_command_line_counts_over_the_settings_of_a_model(
+    denizen: Run, model: Model, home: Path
+) -> None:
+    settings = home / "denizen.toml"
+    settings.write_text(settings.read_text() + '\n[models."test:scripted"]\nreasoning = "low"\n')
+    model.plays("Hm.", "Hm.")
+    denizen("ask", "hi")
+    denizen("ask", "--reasoning", "high", "hi")
+    assert [request["reasoning_effort"] for request in model.requests] == ["low", "high"]

@@ -5,9 +5,10 @@ import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
+from msgspec.structs import replace
 
 from denizen.cli.approval import Person
 from denizen.cli.asking import somebody_there
@@ -16,12 +17,13 @@ from denizen.cli.json_lines import JsonLines
 from denizen.cli.lines import Lines, terminal_lines
 from denizen.cli.terminal import Terminal
 from denizen.clock import SystemClock
+from denizen.config import Config
 from denizen.config.home import places
 from denizen.config.load import Loaded, load
 from denizen.engine import Agent
 from denizen.engine.profiles import PROFILES
 from denizen.errors import ConfigError
-from denizen.ports import Model, SessionInfo
+from denizen.ports import Level, Model, Reasoning, SessionInfo
 from denizen.sessions import new_name
 
 if TYPE_CHECKING:
@@ -37,6 +39,7 @@ class TurnOptions:
     session: str = ""
     continue_: bool = False
     model: str = ""
+    reasoning: str | int | None = None
     max_iterations: int | None = None
     max_cost: float | None = None
     auto_approve: str | None = None
@@ -60,6 +63,7 @@ class TurnOptions:
         """The configuration with these options over it. Raises ConfigError."""
         driver = str(Path(self.driver).absolute()) if self.driver.endswith(".py") else self.driver
         given = {
+            "reasoning": self.reasoning,
             "max_iterations": self.max_iterations,
             "max_cost_usd": self.max_cost,
             "actions": self.actions,
@@ -70,7 +74,8 @@ class TurnOptions:
             overrides["model"] = self.model
         if self.auto_approve:
             overrides["policy"] = {"auto_approve": self.auto_approve}
-        return load(self.config, workspace=self.workspace, overrides=overrides)
+        loaded = load(self.config, workspace=self.workspace, overrides=overrides)
+        return loaded if self.reasoning is None else dataclasses.replace(loaded, config=_for_all(loaded.config))
 
     def agent(self, loaded: Loaded, model: Model | None = None) -> Agent:
         """The agent to run turns with; `model` stands in for the configured one. Raises ConfigError."""
@@ -119,6 +124,28 @@ async def _last(workspace: Path) -> SessionInfo:
 Group = tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...]
 """Options that belong together."""
 
+
+class Thinking(click.ParamType[Reasoning]):
+    """How much a model thinks: a level or tokens."""
+
+    name = "LEVEL"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Reasoning:
+        """The level, or the number."""
+        if isinstance(value, str) and value.isdecimal():
+            return int(value)
+        return value if value in get_args(Level) else self.fail(f"{value!r} is neither a level nor a number of tokens.")
+
+
+def _for_all(config: Config) -> Config:
+    """The configuration without what it says of the reasoning of one model or provider: the option counts for all."""
+    tables = {
+        name: {key: replace(each, reasoning=None) for key, each in getattr(config, name).items()}
+        for name in ("models", "providers")
+    }
+    return replace(config, **tables)
+
+
 SESSION: Group = (
     click.option("--session", default="", metavar="NAME", help="The conversation to go on with, or to begin."),
     click.option(
@@ -129,6 +156,7 @@ SESSION: Group = (
 
 MODEL: Group = (
     click.option("--model", default="", metavar="PROVIDER:MODEL", help="Who thinks; `denizen models` lists them."),
+    click.option("--reasoning", type=Thinking(), help="How much it thinks first: none, low, medium, high, or tokens."),
     click.option("--max-iterations", "--max-turns", type=click.IntRange(1), metavar="N", help="Model calls at most."),
     click.option("--max-cost", type=click.FloatRange(0), metavar="USD", help="US dollars at most."),
     click.option(

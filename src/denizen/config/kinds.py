@@ -2,7 +2,7 @@
 
 import types
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import msgspec
 
@@ -20,9 +20,11 @@ _FOUND = _WORDS | {list: "a list", dict: "a table", type(None): "nothing"}
 
 
 def fields(table: type[msgspec.Struct]) -> dict[str, msgspec.structs.FieldInfo]:
-    """The settings of a table by name."""
+    """The settings of a table by name, its own before those that it shares with others, and its tables last."""
     skipped = _FOUND_BY_US if table is Config else frozenset[str]()
-    return {field.name: field for field in msgspec.structs.fields(table) if field.name not in skipped}
+    shared = {field.name for field in msgspec.structs.fields(table)} - table.__annotations__.keys()
+    found = sorted(msgspec.structs.fields(table), key=lambda field: (is_table(field.type), field.name in shared))
+    return {field.name: field for field in found if field.name not in skipped}
 
 
 def is_table(kind: Any) -> bool:
@@ -41,8 +43,8 @@ def describe(kind: Any) -> str:
     if origin is Annotated:
         meta = args[1]
         return f"{describe(args[0])} {'above 0' if meta.ge is None else f'of at least {meta.ge}'}"
-    if origin is types.UnionType:
-        return describe(args[0])
+    if origin in {types.UnionType, Union}:
+        return " or ".join(describe(each) for each in args if each is not type(None))
     if origin is Literal:
         quoted = [f'"{choice}"' for choice in args]
         return f"{', '.join(quoted[:-1])} or {quoted[-1]}"

@@ -19,6 +19,7 @@ from denizen.errors import ConfigError
 
 _HOME_ONLY: tuple[tuple[str, ...], ...] = (
     ("providers",),
+    ("models",),
     ("budget",),
     ("memory",),
     ("agent", "workspace_dir"),

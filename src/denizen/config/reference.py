@@ -52,7 +52,7 @@ def _settings(table: type[msgspec.Struct], prefix: str) -> Iterator[Setting]:
         inner = (get_args(field.type) or [field.type])[-1]
         full = prefix + name + (".NAME" if get_origin(field.type) is dict and is_table(inner) else "")
         if get_origin(field.type) is list or not is_table(inner):
-            yield Setting(full, describe(field.type), _default(field), _docs()[table.__name__, name])
+            yield Setting(full, describe(field.type), _default(field), _doc(table, name))
         else:
             yield Setting(full, "a table", "", _docs()[inner.__name__, ""])
         if is_table(inner):
@@ -62,6 +62,10 @@ def _settings(table: type[msgspec.Struct], prefix: str) -> Iterator[Setting]:
 def _default(field: msgspec.structs.FieldInfo) -> str:
     default = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
     return "" if default in (None, msgspec.NODEFAULT) else to_toml(default)
+
+
+def _doc(table: type[msgspec.Struct], name: str) -> str:
+    return next(doc for each in table.__mro__ if (doc := _docs().get((each.__name__, name))))
 
 
 @functools.cache

@@ -15,6 +15,62 @@ class _Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """A table of the file: immutable, and strict about its keys."""
 
 
+Reasoning = Literal["none", "low", "medium", "high"] | _CountOrNone
+"""How much a model thinks before it answers: a level, or tokens at most."""
+
+
+class CallOptions(_Table, frozen=True, kw_only=True):
+    """What goes along with each request; what isn't set is left to the provider."""
+
+    reasoning: Reasoning | None = None
+    """How much the model thinks first, or the tokens that it may take for that; sent as each provider wants it."""
+    temperature: float | None = None
+    """Sent to the provider as it is, like the next six; not sent unless set."""
+    top_p: float | None = None
+    """Probability mass that tokens are drawn from."""
+    top_k: int | None = None
+    """How many of the likeliest tokens are drawn from."""
+    frequency_penalty: float | None = None
+    """Against tokens that were used often."""
+    presence_penalty: float | None = None
+    """Against tokens that were used at all."""
+    seed: int | None = None
+    """For answers that can be repeated, where the provider offers it."""
+    stop: list[str] | None = None
+    """Texts that end an answer."""
+    extra_body: dict[str, Any] = {}
+    """Further fields of the provider's request, sent as they are."""
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Those that go to the provider as they are, where they are set."""
+        names = CallOptions.__struct_fields__[1:]  # all but `reasoning`
+        return {name: value for name in names if (value := getattr(self, name)) not in (None, {})}
+
+
+class Prices(_Table, frozen=True, kw_only=True):
+    """US dollars per million tokens, in place of the catalogue's."""
+
+    input: _Amount | None = None
+    """Tokens that are sent."""
+    output: _Amount | None = None
+    """Tokens of the answer."""
+    cache_read: _Amount | None = None
+    """Tokens read from the provider's cache; not set: as those that are sent."""
+    cache_write: _Amount | None = None
+    """Tokens written to it; not set: as those that are sent."""
+
+
+class ModelSettings(CallOptions, frozen=True, kw_only=True):
+    """What holds for one model, over its provider's settings and `[agent]`: `[models."provider:model"]`."""
+
+    context_window: _CountOrNone = 0
+    """Tokens that it sees at most; 0: as its server or the catalogue says, else 200,000."""
+    max_tokens: _CountOrNone = 0
+    """Tokens of one answer; 0: `agent.max_tokens`."""
+    prices: Prices = Prices()
+
+
 class AuthProfile(_Table, frozen=True, kw_only=True):
     """A key to a provider; several are tried in turn."""
 
@@ -24,7 +80,7 @@ class AuthProfile(_Table, frozen=True, kw_only=True):
     """The key, best as a reference: `"${ANTHROPIC_API_KEY}"`."""
 
 
-class ProviderSettings(_Table, frozen=True, kw_only=True):
+class ProviderSettings(ModelSettings, frozen=True, kw_only=True):
     """How to reach a provider: `[providers.NAME]`."""
 
     base_url: str = ""
@@ -35,11 +91,9 @@ class ProviderSettings(_Table, frozen=True, kw_only=True):
     """The keys, tried in turn: `[{ id = "primary", api_key = "${KEY_1}" }]`; empty: the provider's usual variable."""
     headers: dict[str, str] = {}
     """Sent with every request."""
-    context_window: _CountOrNone = 0
-    """Tokens a model of this provider sees at most; 0: as its server or the catalogue says, else 200,000."""
 
 
-class AgentSettings(_Table, frozen=True, kw_only=True):
+class AgentSettings(CallOptions, frozen=True, kw_only=True):
     """How the agent works: `[agent]`."""
 
     workspace_dir: Path = Path("~/.denizen/workspace")
@@ -62,22 +116,6 @@ class AgentSettings(_Table, frozen=True, kw_only=True):
     """Characters of a tool's result that the model gets."""
     max_cost_usd: _Amount = 5.0
     """US dollars of one turn."""
-    temperature: float | None = None
-    """Sent to the provider as it is, like the next six; not sent unless set."""
-    top_p: float | None = None
-    """Probability mass that tokens are drawn from."""
-    top_k: int | None = None
-    """How many of the likeliest tokens are drawn from."""
-    frequency_penalty: float | None = None
-    """Against tokens that were used often."""
-    presence_penalty: float | None = None
-    """Against tokens that were used at all."""
-    seed: int | None = None
-    """For answers that can be repeated, where the provider offers it."""
-    stop: list[str] | None = None
-    """Texts that end an answer."""
-    extra_body: dict[str, Any] = {}
-    """Further fields of the provider's request, sent as they are."""
 
 
 class BudgetSettings(_Table, frozen=True, kw_only=True):
@@ -209,6 +247,8 @@ class Config(_Table, frozen=True, kw_only=True):
     """Arguments that a tool gets when the model doesn't give them, a table for each: `[tools.grep] context = 2`."""
     providers: dict[str, ProviderSettings] = {}
     """How to reach them."""
+    models: dict[str, ModelSettings] = {}
+    """What holds for one model alone, by its name `provider:model`."""
     agent: AgentSettings = AgentSettings()
     budget: BudgetSettings = BudgetSettings()
     policy: PolicySettings = PolicySettings()

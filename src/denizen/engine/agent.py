@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -45,9 +45,6 @@ from denizen.tools.sandbox import choose_sandbox
 Cleaned = TypeVar("Cleaned", AssistantMessage, ToolResult)
 
 _ENCODER = msgspec.json.Encoder(enc_hook=repr)  # a tool's details may hold anything
-
-OPTIONS = ("temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "seed", "stop")
-"""Settings of `[agent]` that go to the provider as they are."""
 
 RECENT = 512
 """Sessions whose feed is kept for when they are opened again."""
@@ -107,7 +104,7 @@ class Agent:
         self.tool_tokens = estimate_text(msgspec.json.encode(self.tools.schemas).decode())
         self.budget = Budget(self.config, self.home, self.clock)
         self.park_time = timedelta(hours=self.config.policy.park_hours)
-        self.options = _options(self.config)
+        self.options = self.config.agent.options
         self.read_only = read_only
         self._feeds: WeakKeyDictionary[Session, Feed] = WeakKeyDictionary()
         self._recent = Recent[Feed](RECENT, RECENT_ENTRIES)
@@ -250,9 +247,3 @@ def _checked(tools: Sequence[Tool]) -> Sequence[Tool]:
         if not hasattr(tool, "schema"):
             raise TypeError(f"{tool!r} is no tool: put @tool above the function")
     return tools
-
-
-def _options(config: Config) -> dict[str, Any]:
-    options = {name: getattr(config.agent, name) for name in OPTIONS}
-    options["extra_body"] = config.agent.extra_body or None
-    return {name: value for name, value in options.items() if value is not None}

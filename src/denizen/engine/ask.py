@@ -67,6 +67,7 @@ async def summary_entry(turn: Turn, level: int) -> CompactionEntry | None:
             system,
             max_tokens=agent.config.agent.max_tokens,
             options=agent.options,
+            reasoning=agent.config.agent.reasoning,
             session_key=f"{turn.session.key}#aside",
             tokens=estimate_text(system) + sum(map(estimate_message, messages)),
         )
@@ -89,6 +90,7 @@ def request_of(turn: Turn) -> ModelRequest:
         turn.feed.prompt,
         max_tokens=agent.config.agent.max_tokens,
         options=agent.options,
+        reasoning=agent.config.agent.reasoning,
         stream=turn.stream,
         session_key=turn.session.key,
         output_schema=turn.output.enforced if turn.output else None,

@@ -22,6 +22,7 @@ from denizen.messages import (
 from denizen.models.anthropic_reply import AnthropicReply
 from denizen.models.encoding import LATEST, Encoded, encode_json
 from denizen.models.providers import PROVIDERS
+from denizen.models.reasoning import anthropic_fields
 from denizen.models.schema import closed
 from denizen.models.wire import WireModel, with_options
 from denizen.ports import ModelRequest, Schema
@@ -66,7 +67,12 @@ class AnthropicModel(WireModel):
             fields["tools"] = [*tools, last | {"cache_control": _CACHED}]
         if request.output_schema and _TAKES_SCHEMAS.match(self.model) and (schema := closed(request.output_schema)):
             fields["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
-        fields = with_options(fields, request.options)
+        thoughts = anthropic_fields(self.model, request.reasoning or "none", request.max_tokens)
+        if config := thoughts.pop("output_config", None):
+            fields["output_config"] = fields.get("output_config", {}) | config
+        fields = with_options(fields | thoughts, request.options)
+        if thoughts:  # these can't be chosen then
+            fields = {name: value for name, value in fields.items() if name not in {"temperature", "top_k"}}
         if "stop" in fields:
             fields["stop_sequences"] = fields.pop("stop")
         return encode_json(fields)[:-1] + b',"messages":['

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from denizen.config.settings import Prices
 from denizen.messages import Usage
 from denizen.ports import Limits
 
@@ -49,6 +50,16 @@ def cost(provider: str, model: str, usage: Usage, at: datetime) -> float | None:
     if entry is None or not entry.periods or (usage.input is None and usage.output is None):
         return None
     return entry.price(at).of(usage)
+
+
+def cost_at(prices: Prices, usage: Usage) -> float | None:
+    """The same, at prices of the user's."""
+    if usage.input is None and usage.output is None:
+        return None
+    sent = prices.input or 0.0
+    read, written = (sent if each is None else each for each in (prices.cache_read, prices.cache_write))
+    rates = _Rates(sent / 1e6, (prices.output or 0.0) / 1e6, read / 1e6, written / 1e6, 0.0)
+    return _Price([], [rates]).of(usage)
 
 
 _NO_CHAT: Final = re.compile(

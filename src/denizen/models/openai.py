@@ -13,6 +13,7 @@ from denizen.messages import AssistantMessage, Image, Message, Opaque, Text, Thi
 from denizen.models.encoding import encode_json
 from denizen.models.openai_reply import OpenAIReply
 from denizen.models.providers import PROVIDERS
+from denizen.models.reasoning import openai_fields
 from denizen.models.schema import closed
 from denizen.models.wire import WireModel, with_options
 from denizen.ports import ModelRequest, Schema
@@ -55,6 +56,8 @@ class OpenAIModel(WireModel):
             fields["response_format"] = {"type": "json_schema", "json_schema": _answer(request.output_schema)}
         if self.provider.cache_on_request and self.model.startswith(self.provider.cache_on_request):
             fields["cache_control"] = {"type": "ephemeral"}
+        if request.reasoning is not None:
+            fields |= openai_fields(self.provider, self.model, request.reasoning)
         head = encode_json(with_options(fields, request.options))[:-1] + b',"messages":['
         return head + encode_json({"role": "system", "content": request.system}) if request.system.strip() else head
 

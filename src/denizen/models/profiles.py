@@ -5,12 +5,19 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Self
 
+import msgspec
+
 from denizen.clock import Clock
+from denizen.config.settings import ModelSettings
 from denizen.errors import ModelError
 from denizen.events import Failed, StreamEvent
 from denizen.messages import Usage
 from denizen.models.limits import ModelLimits
+from denizen.models.reasoning import budget
 from denizen.ports import KnownModel, Limits, Model, ModelRequest
+
+UNSET = ModelSettings()
+"""Those of a model for which the user set nothing."""
 
 Trial = asyncio.Future[ModelError | None]
 
@@ -33,7 +40,7 @@ class Candidate:
 
     `name` is `provider:model`; `key_from` says where the key comes from (a setting, an environment variable): who must
     mend it reads it. `cost` gives the US dollars of a call, None where its price isn't known. `limits` are the model's
-    (None: what it says itself).
+    (None: what it says itself), and `settings` what the user set for it alone.
     """
 
     name: str
@@ -42,6 +49,16 @@ class Candidate:
     key_from: str = ""
     cost: Callable[[Usage], float | None] | None = None
     limits: ModelLimits | None = None
+    settings: ModelSettings = UNSET
+
+    def request(self, asked: ModelRequest) -> ModelRequest:
+        """What is asked of this model: its own settings count over those for all, and thoughts need room, too."""
+        own = self.settings
+        extra = {**asked.options.get("extra_body", {}), **own.extra_body}
+        options = {**asked.options, **own.options} | ({"extra_body": extra} if extra else {})
+        reasoning = asked.reasoning if own.reasoning is None else own.reasoning
+        room = (own.max_tokens or asked.max_tokens) + budget(reasoning)
+        return msgspec.structs.replace(asked, options=options, max_tokens=room, reasoning=reasoning)
 
 
 class Profile:
@@ -71,6 +88,10 @@ class Profile:
     def id(self) -> str:
         """The auth profile's."""
         return self.candidate.profile_id
+
+    def fitted(self, asked: ModelRequest) -> ModelRequest:
+        """What is asked of its model, within what that takes."""
+        return self.limits.fitted(self.candidate.request(asked))
 
     def rest(self) -> float:
         """Seconds until it may be tried again; 0: at once."""

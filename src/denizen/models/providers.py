@@ -39,6 +39,10 @@ class Provider:
     """Between the results of tools and what the user says there must be an answer."""
     thoughts_extra: bool = False
     """The tokens of thoughts aren't part of the tokens of the answer in its usage."""
+    reasoning: Literal["effort", "object", "switch", "template"] = "effort"
+    """How it is told how much to think: `reasoning_effort`, an object `reasoning`, a switch `thinking`, or by the
+    model's own template.
+    """
     cache_on_request: str = ""
     """Models, by the beginning of their names, whose prompts are cached only if the request asks for it."""
 
@@ -67,6 +71,7 @@ PROVIDERS: Mapping[str, Provider] = {
             "OPENROUTER_API_KEY",
             console="https://openrouter.ai/settings",
             json_schema="alone",
+            reasoning="object",
             cache_on_request="anthropic/",
         ),
         Provider(
@@ -92,6 +97,7 @@ PROVIDERS: Mapping[str, Provider] = {
             "DEEPSEEK_API_KEY",
             console="https://platform.deepseek.com",
             thoughts_back="reasoning_content",
+            reasoning="switch",
         ),
         Provider(
             "xai",
@@ -119,8 +125,22 @@ PROVIDERS: Mapping[str, Provider] = {
             json_schema="alone",
         ),
         Provider("lmstudio", "http://127.0.0.1:1234/v1", local=True, start="lms server start", json_schema="alone"),
-        Provider("vllm", "http://127.0.0.1:8000/v1", local=True, start="vllm serve MODEL", json_schema="alone"),
-        Provider("llamacpp", "http://127.0.0.1:8080/v1", local=True, start="llama-server -m FILE", json_schema="alone"),
+        Provider(
+            "vllm",
+            "http://127.0.0.1:8000/v1",
+            local=True,
+            start="vllm serve MODEL",
+            json_schema="alone",
+            reasoning="template",
+        ),
+        Provider(
+            "llamacpp",
+            "http://127.0.0.1:8080/v1",
+            local=True,
+            start="llama-server -m FILE",
+            json_schema="alone",
+            reasoning="template",
+        ),
     )
 }
 

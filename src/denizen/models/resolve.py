@@ -5,8 +5,10 @@ from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Final
 
+from msgspec.structs import replace
+
 from denizen.clock import Clock
-from denizen.config.settings import Config, ProviderSettings
+from denizen.config.settings import Config, ModelSettings, Prices, ProviderSettings
 from denizen.errors import ConfigError
 from denizen.messages import Usage
 from denizen.models import catalogue
@@ -83,23 +85,27 @@ class _Opener:
         elif (way := reach(name, self._config, self._environ)).base_url:
             yield from self._wired(way, model or _usual_model(way))
         else:
-            yield Candidate(f"{name}:{model}", self._plugged(_plugin(name, self._config), model, way.settings))
+            client = self._plugged(_plugin(name, self._config), model, way.settings)
+            yield Candidate(f"{name}:{model}", client, settings=model_settings(self._config, way, model))
 
     def _wired(self, way: Reach, model: str) -> Iterator[Candidate]:
         """A model behind HTTP."""
         if missing := way.missing():
             raise ConfigError(f"There is no key for {way.provider.name}: {missing} (keys: {way.provider.console})")
+        settings = model_settings(self._config, way, model)
         for key in way.keys or [Key("default", "", f"providers.{way.provider.name}.auth_profiles")]:
+            limits = _limits(way, model, key, settings)
             yield Candidate(
                 f"{way.provider.name}:{model}",
-                self._client(way, model, key),
+                self._client(way, model, key, limits),
                 key.profile_id,
                 key.source,
-                _pricing(way.provider.name, model, self._clock, local=way.provider.local),
-                _limits(way, model, key),
+                _pricing(way.provider.name, model, self._clock, settings.prices, local=way.provider.local),
+                limits,
+                settings,
             )
 
-    def _client(self, way: Reach, model: str, key: Key) -> Model:
+    def _client(self, way: Reach, model: str, key: Key, limits: ModelLimits) -> Model:
         from denizen.models.http import Http
 
         self._http = self._http or Http()
@@ -114,7 +120,7 @@ class _Opener:
             base_url=way.base_url,
             headers=way.settings.headers,
             profile_id=key.profile_id,
-            limits=_limits(way, model, key),
+            limits=limits,
             http=self._http,
             clock=self._clock,
         )
@@ -138,6 +144,7 @@ class _Opener:
         if not model:
             raise _nameless("bedrock", "its id, or that of an inference profile; `denizen models bedrock` lists some")
         way = reach("bedrock", self._config, self._environ)
+        settings = model_settings(self._config, way, model)
         for key in way.keys or [Key("default", "", "AWS_BEARER_TOKEN_BEDROCK or the AWS credentials")]:
             client = BedrockModel(
                 model,
@@ -146,11 +153,11 @@ class _Opener:
                 base_url=way.base_url,
                 headers=way.settings.headers,
                 profile_id=key.profile_id,
-                limits=(limits := _limits(way, model, key)),
+                limits=(limits := _limits(way, model, key, settings)),
                 clock=self._clock,
             )
-            cost = _pricing("bedrock", model, self._clock, local=False)
-            yield Candidate(client.name, client, key.profile_id, key.source, cost, limits)
+            cost = _pricing("bedrock", model, self._clock, settings.prices, local=False)
+            yield Candidate(client.name, client, key.profile_id, key.source, cost, limits, settings)
 
 
 def _usual_model(way: Reach) -> str:
@@ -169,20 +176,34 @@ def _nameless(provider: str, why: str) -> ConfigError:
     return ConfigError(f"Name a model of {provider} ({provider}:MODEL): {why}")
 
 
-def _limits(way: Reach, model: str, key: Key) -> ModelLimits:
+def model_settings(config: Config, way: Reach, model: str) -> ModelSettings:
+    """What the user set for a model: under its own name, else under its provider's."""
+    own = config.models.get(f"{way.provider.name}:{model}", ModelSettings())
+    names = ModelSettings.__struct_fields__
+    default = ModelSettings()
+    chosen = {name: own if getattr(own, name) != getattr(default, name) else way.settings for name in names}
+    settings = ModelSettings(**{name: getattr(chosen[name], name) for name in names})
+    return replace(settings, extra_body={**way.settings.extra_body, **own.extra_body})
+
+
+def _limits(way: Reach, model: str, key: Key, settings: ModelSettings) -> ModelLimits:
     """Those of a model; servers are asked that are the user's own, not the providers that the catalogue knows."""
     name, api = way.provider.name, way.provider.api
     own = api == "openai" and (way.provider.local or bool(way.settings.base_url))
     return ModelLimits(
         model,
-        way.settings.context_window,
+        settings.context_window,
         Limits if way.provider.local else lambda: catalogue.limits(name, model),
         (lambda: served_window(way.base_url, model, name, key.secret)) if own else None,
         LEARNT.setdefault((way.base_url, f"{name}:{model}"), Learnt()),
     )
 
 
-def _pricing(provider: str, model: str, clock: Clock, *, local: bool) -> Callable[[Usage], float | None]:
+def _pricing(
+    provider: str, model: str, clock: Clock, prices: Prices, *, local: bool
+) -> Callable[[Usage], float | None]:
+    if prices != Prices():
+        return lambda usage: catalogue.cost_at(prices, usage)
     if local:
         return lambda _: 0.0
     return lambda usage: catalogue.cost(provider, model, usage, clock.now())
