@@ -90,3 +90,14 @@ def test_models_that_do_not_chat_are_not_shown(denizen: Run) -> None:
     out = denizen("models", "openai").out
     assert "openai:gpt-5-mini" in out
     assert not [word for word in ("embedding", "whisper", "tts", "image", "realtime") if word in out]
+
+
+@pytest.mark.parametrize("command", [("models",), ("doctor",), ("config", "check"), ("ask", "hi")])
+def test_what_follows_the_question_mark_of_a_base_url_is_not_shown(
+    denizen: Run, home: Path, command: tuple[str, ...]
+) -> None:
+    url = "http://ann:planted-canary@127.0.0.1:9/v1?key=planted-canary"
+    (home / "denizen.toml").write_text(f'model = "ollama:x"\n[providers.ollama]\nbase_url = "{url}"\n')
+    ran = denizen(*command)
+    assert ran.out + ran.err
+    assert "planted-canary" not in ran.out + ran.err

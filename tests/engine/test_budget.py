@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.engine.conftest import MakeAgent
-from tests.engine.scene import Host, call, requests_of, run_agent, say
+from tests.engine.scene import DEFAULT, Host, call, requests_of, run_agent, say
 
 from denizen import Config, tool
 from denizen.config.settings import AgentSettings, BudgetSettings
@@ -147,3 +147,22 @@ async def test_sums_that_could_not_be_read_are_counted_again_once_their_file_is_
     broken.rename(broken.with_name("broken.db"))
     assert (await run_agent("go", agent=agent, session_key="other")).reply == "a"
     assert broken.exists()
+
+
+async def test_a_turn_makes_no_further_call_while_the_last_one_cannot_be_counted(
+    agent_of: MakeAgent, monkeypatch: pytest.MonkeyPatch, host: Host
+) -> None:
+    monkeypatch.setattr("denizen.engine.budget.PATIENCE", 0.01)
+    agent = agent_of(say("a", cost_usd=0.5), dear(0.5), dear(0.5), say("b", cost_usd=0.5), tools=[look])
+    await run_agent("before", agent=agent)
+    with contextlib.closing(sqlite3.connect(agent.home / "spend.db", isolation_level=None)) as other:
+        agent.budget.close()
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(DenizenError, match="can't count what calls cost: database is locked"):
+            await run_agent("go", agent=agent, io=host)
+        assert len(requests_of(agent)) == 2
+        other.execute("ROLLBACK")
+    assert (await run_agent("again", agent=agent)).stop_reason == "answered"
+    agent.budget.close()
+    with contextlib.closing(sqlite3.connect(agent.home / "spend.db")) as db:
+        assert dict(db.execute("SELECT name, usd FROM spend"))[DEFAULT] == pytest.approx(2.0)

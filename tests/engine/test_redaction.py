@@ -1,7 +1,9 @@
 """Canaries: a secret of the configuration or the environment turns up nowhere."""
 
 import json
+from collections.abc import AsyncIterator
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from tests.engine.conftest import MakeAgent
@@ -10,8 +12,9 @@ from tests.engine.scene import call, requests_of, results, say
 from denizen import Agent, Config, run_agent, tool
 from denizen.config.settings import AuthProfile, PolicySettings, ProviderSettings, Rule
 from denizen.errors import ModelError
-from denizen.events import RunEvent
-from denizen.ports import ToolContext
+from denizen.events import LlmStream, RunEvent, StreamEvent, ToolCallDelta
+from denizen.ports import ModelRequest, ToolContext
+from denizen.testing import ScriptedModel
 
 KEY, TOKEN = "sk-canary-1234567890abcdef", 'tok-canary-"quoted"-0987654321'
 ENVIRON = {"SOME_SERVICE_TOKEN": TOKEN}
@@ -59,6 +62,35 @@ async def test_a_secret_in_a_providers_error_is_not_shown(agent_of: MakeAgent, t
     assert _clean(str(caught.value))
     assert all(_clean(str(event)) for event in events)
     assert _clean(_all_bytes(tmp_path / "home").decode())
+
+
+async def test_what_follows_the_question_mark_of_a_base_url_is_a_secret(agent_of: MakeAgent, tmp_path: Path) -> None:
+    events: list[RunEvent] = []
+    url = f"https://ann:{quote(TOKEN)}@host.example/v1?api-version=2026-01-31&code={KEY}"
+    config = Config(providers={"x": ProviderSettings(base_url=url)})
+    agent = agent_of(ModelError(f"bad key in {url}", kind="unknown"), config=config)
+    with pytest.raises(ModelError) as caught:
+        await run_agent(f"from 2026-01-31: {KEY}", agent=agent, on_event=events.append)
+    assert _clean(str(caught.value))
+    assert all(_clean(str(event)) for event in events)
+    kept = _all_bytes(tmp_path / "home").decode()
+    assert _clean(kept)
+    assert "from 2026-01-31: [redacted:x.base_url?2]" in kept
+
+
+async def test_a_secret_in_the_name_of_a_call_that_streams_is_not_shown(agent_of: MakeAgent) -> None:
+    class Names(ScriptedModel):
+        async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
+            if not self.requests:
+                yield ToolCallDelta("c1", KEY, '{"a": ')
+            async for event in super().stream(request):
+                yield event
+
+    events: list[RunEvent] = []
+    agent = agent_of(model=Names([call((KEY, {"a": 1})), say("Done.")]), tools=[leak], config=CONFIG)
+    await run_agent("go", agent=agent, on_event=events.append)
+    assert any(isinstance(event, LlmStream) and isinstance(event.event, ToolCallDelta) for event in events)
+    assert all(_clean(str(event)) for event in events)
 
 
 # Marks

@@ -14,7 +14,7 @@ def chosen_by(loaded: Loaded, name: str) -> str:
     if way.keys:
         return f"none is set; there is {way.keys[0].source}"
     if way.provider.local:
-        return f"none is set; a server answers at {way.base_url}"
+        return f"none is set; a server answers at {way.address}"
     return "none is set; no key and no local server were found"
 
 

@@ -56,13 +56,13 @@ def _local_trouble(subject: str, name: str, loaded: Loaded, served: Mapping[str,
         return None
     models = served.get(way.base_url, ())
     if not models and somebody_listens(way.base_url):
-        told = f"{name}: the server at {way.base_url} doesn't say what it has."
+        told = f"{name}: the server at {way.address} doesn't say what it has."
         return Finding("improvable", subject, told, "It may want a key first: `denizen ask` tells whether it answers.")
     if not models:
         state: State = "improvable" if loaded.config.fallback_models else "broken"
-        told = f"{name}: no server answers at {way.base_url}."
+        told = f"{name}: no server answers at {way.address}."
         return Finding(state, subject, told, f"Start it, or set providers.{provider}.base_url to where it listens.")
     if way.provider.name in _ANY or not model or {model, f"{model}:latest"} & {*models}:
         return None
-    told = f"{name}: the server at {way.base_url} doesn't have it."
+    told = f"{name}: the server at {way.address} doesn't have it."
     return Finding("improvable", subject, told, f"Get it there, or name one that it has: {', '.join(models[:5])}.")

@@ -104,14 +104,14 @@ def _offer(loaded: Loaded, name: str, *, listed: bool) -> Offer:
 def _readiness(name: str, way: Reach, served: list[str], environ: Mapping[str, str]) -> tuple[bool, str]:
     """Whether a provider can be asked, and why."""
     if way.provider.local:
-        return bool(served), f"{'a' if served else 'no'} server answers at {way.base_url}"
+        return bool(served), f"{'a' if served else 'no'} server answers at {way.address}"
     if name == "bedrock" and not way.keys:
         return _bedrock(environ)
     if missing := way.missing():
         return False, missing
     if not way.base_url:
         return True, "an installed package knows it"
-    return True, f"key from {way.keys[0].source}" if way.keys else f"no key set, at {way.base_url}"
+    return True, f"key from {way.keys[0].source}" if way.keys else f"no key set, at {way.address}"
 
 
 def _bedrock(environ: Mapping[str, str]) -> tuple[bool, str]:

@@ -35,7 +35,7 @@ _NAME_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _NAMED_PLACE = re.compile(r"(?i)_(FILE|PATH|DIR|HOME)$")
 _WORDS = r"(?:[a-z]{,15} | [A-Z]{,15} | [A-Z][a-z]{,14}) (?:[-_\ ] (?:[a-z]{,15} | [A-Z]{,15}))?"
 _PLACES = r"""
-      [-+]?[\d.,_]+                                       # a number
+      [-+]?\d[\d.,_-]*(?:-[a-z]{,15})?                    # a number, a date, a version
     | [A-Za-z][A-Za-z\d+.-]*://[^\s@?]*                   # an address without a password or a query
     | (?:~|\.{1,2})(?:/[\w.@+\ -]+)*/?                    # a path
     | /[A-Za-z][a-z]*(?:/[\w.@+\ -]+)*/?

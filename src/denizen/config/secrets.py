@@ -4,6 +4,7 @@ import re
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from urllib.parse import unquote, unquote_plus
 
 from denizen.config.env import references
 from denizen.config.settings import Config
@@ -16,7 +17,9 @@ def secrets_of(config: Config, dotenv: Mapping[str, str]) -> dict[str, str]:
     """What must never be shown, by its place: keys, headers like `Authorization`, and all of the home's `.env`."""
     found = {f".env:{name}": value for name, value in dotenv.items()}
     found["memory.embeddings"] = config.memory.embeddings.api_key
+    found |= _of_address("memory.embeddings.base_url", config.memory.embeddings.base_url)
     for provider, settings in config.providers.items():
+        found |= _of_address(f"{provider}.base_url", settings.base_url)
         found |= {f"{provider}.{profile.id}": profile.api_key for profile in settings.auth_profiles}
         for name, value in settings.headers.items():
             if _SECRET_HEADER.search(name):
@@ -24,6 +27,14 @@ def secrets_of(config: Config, dotenv: Mapping[str, str]) -> dict[str, str]:
                     f"{value}\n{value.rpartition(' ')[2]}"  # the token of `Bearer …` also alone
                 )
     return found
+
+
+def _of_address(name: str, address: str) -> dict[str, str]:
+    """The password of an address, and what follows its `?`, each value for itself."""
+    password = unquote(address.partition("://")[2].partition("/")[0].rpartition("@")[0].partition(":")[2])
+    values = [piece.partition("=")[2] or piece for piece in address.partition("?")[2].split("&")]
+    found = {f"{name}?{number}": unquote_plus(value) for number, value in enumerate(values, 1)}
+    return {place: secret for place, secret in {f"{name}.password": password, **found}.items() if secret}
 
 
 def secret_notices(source: Source, path: Path) -> Iterator[str]:

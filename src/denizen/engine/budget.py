@@ -23,6 +23,9 @@ _WRITTEN_EVERY = 1.0
 _READ_EVERY = 0.1
 """Seconds for which what other processes had spent is taken for granted."""
 
+PATIENCE = 5.0
+"""Seconds to wait for another process that writes."""
+
 _DAY = "day"
 _ADD = """INSERT INTO spend SELECT key, value FROM json_each(?) WHERE true
           ON CONFLICT (name) DO UPDATE SET usd = usd + excluded.usd"""
@@ -51,9 +54,14 @@ class Budget:
         self._warned: set[str] = set()
 
     def check(self, turn: Turn) -> None:
-        """End the turn when nothing is left of one of its budgets; local models cost nothing."""
+        """End the turn when nothing is left of one of its budgets; local models cost nothing.
+
+        Raises DenizenError when what was spent can't be read, or the last call not be counted.
+        """
         if turn.agent.model.local:
             return
+        if self._unwritten_usd >= _MOST_UNWRITTEN:  # writing it failed: no further call before it is counted
+            self._write()
         spent = turn.account.usage.cost_usd or 0.0
         _stop_at("this turn", spent, self._config.agent.max_cost_usd, "agent.max_cost_usd or --max-cost")
         session, day = self._spent(turn.session.key)
@@ -122,7 +130,7 @@ class Budget:
         except (sqlite3.Error, OSError) as why:
             self._forget()  # the user may put another in its place
             raise DenizenError(
-                f"{self._path} can't count what calls cost: {why}. Make room, or move the file away."
+                f"{self._path} can't count what calls cost: {why}. End what holds it, make room, or move the file away."
             ) from why
 
     def _forget(self) -> None:
@@ -137,7 +145,7 @@ class Budget:
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._path.touch(mode=0o600)
             self._is = identity(self._path.stat())
-            self._db = sqlite3.connect(self._path, timeout=5, isolation_level=None)
+            self._db = sqlite3.connect(self._path, timeout=PATIENCE, isolation_level=None)
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA synchronous = NORMAL")  # written, not synced: a call must not wait for the disk
             self._db.execute("CREATE TABLE IF NOT EXISTS spend (name TEXT PRIMARY KEY, usd REAL) WITHOUT ROWID")

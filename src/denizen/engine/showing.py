@@ -139,7 +139,8 @@ class Showing:
 
     def _pass(self, event: Piece, text: str) -> None:
         if text:
-            self._emit(LlmStream(event if text is event.delta else msgspec.structs.replace(event, delta=text)))
+            event = event if text is event.delta else msgspec.structs.replace(event, delta=text)
+            self._emit(LlmStream(self._redactor.value(event)))
 
 
 def _all(piece: str) -> str:

@@ -94,8 +94,13 @@ def _sendable(name: str, value: str) -> str:
     return value
 
 
+def shown(base_url: str) -> str:
+    """The address for people: without a password, and without what follows `?`, which may be a key."""
+    return re.sub("[^/@]*@", "", base_url.partition("?")[0], count=1)
+
+
 def _no_address(base_url: str, setting: str) -> str:
-    base_url = re.sub("[^/@]*@", "", base_url, count=1)  # no password
+    base_url = shown(base_url)
     return f'{setting} is "{base_url}", not an http or https address: write {_meant(base_url)}'
 
 

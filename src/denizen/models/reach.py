@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from denizen.config.settings import Config, ProviderSettings
 from denizen.errors import ConfigError
+from denizen.models.endpoint import shown
 from denizen.models.providers import PROVIDERS, Provider, provider_named
 
 
@@ -34,6 +35,11 @@ class Reach:
     settings: ProviderSettings
     base_url: str
     keys: Sequence[Key]
+
+    @property
+    def address(self) -> str:
+        """Where it is, for people."""
+        return shown(self.base_url)
 
     def missing(self) -> str:
         """What to do before it can be asked; empty: nothing."""

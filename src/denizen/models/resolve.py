@@ -168,7 +168,7 @@ def _usual_model(way: Reach) -> str:
     if served := served_models(way.base_url) if way.provider.local else []:
         return served[0]
     start = f" (`{way.provider.start}`)" if way.provider.start else ""
-    told = f"no server at {way.base_url} tells of one; is it running{start}?" if way.provider.local else ""
+    told = f"no server at {way.address} tells of one; is it running{start}?" if way.provider.local else ""
     raise _nameless(name, told or "it has no usual one")
 
 
