@@ -40,6 +40,7 @@ from denizen.sessions import JsonlStore, session_key
 from denizen.sessions.line import whole_characters
 from denizen.tools.defaults import check_rules, with_defaults
 from denizen.tools.policy import Policy
+from denizen.tools.programs.jobs import Jobs
 from denizen.tools.sandbox import choose_sandbox
 
 Cleaned = TypeVar("Cleaned", AssistantMessage, ToolResult)
@@ -95,6 +96,7 @@ class Agent:
         self.store = store or JsonlStore(self.home / "sessions", clock=self.clock, redactor=self.redactor)
         own, trusted = self.config.agent.workspace_dir, is_trusted(self.home, self.workspace)
         self.skills, self.skill_notices = find_skills(own, self.workspace, trusted=trusted, profile=self.profile.name)
+        self.jobs = Jobs()
         self.sandbox = choose_sandbox(self.config.sandbox, environ, self.home, secrets_of(self.config, dotenv))
         notes = self.profile.name == "assistant"
         self.memory = open_memory(self.config, clock=self.clock, redact=self.redactor.text, with_notes=notes)
@@ -116,7 +118,8 @@ class Agent:
         await self.close()
 
     async def close(self) -> None:
-        """Give back connections and files."""
+        """Give back connections and files, and end what runs in the background."""
+        await self.jobs.end()
         self.budget.close()
         await self.model.close()
 

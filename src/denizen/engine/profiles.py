@@ -34,6 +34,7 @@ def coding_tools(agent: "Agent") -> list[Tool]:
         environ=agent.environ,
         home=agent.home,
         checkpoints=agent.checkpoints,
+        jobs=agent.jobs,
     )
 
 

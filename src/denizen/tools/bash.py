@@ -9,8 +9,9 @@ from typing import Annotated
 import msgspec
 
 from denizen.messages import Text, ToolResult
-from denizen.ports import Sandbox, ToolContext, Traits
+from denizen.ports import Sandbox, Schema, ToolContext, Traits
 from denizen.tools.function import FunctionTool, tool
+from denizen.tools.programs.jobs import Jobs
 from denizen.tools.programs.process import Kept, Lines, run
 
 _MOST_SHOWN = 50_000
@@ -20,37 +21,53 @@ _REFUSALS = (
     *("Network is unreachable", "Could not resolve", "name resolution", "EAI_AGAIN", "ENETUNREACH"),
 )
 """What programs say when a sandbox stops them."""
+_REFUSED = "[the sandbox may have refused something; what needs to be done outside can be `unsandboxed`]"
+_LEFT = "[what it left in the background has ended with it; with a name as `background` it goes on]"
 
 _Seconds = Annotated[float, msgspec.Meta(gt=0, le=3600)]
 
 
 def bash_tool(
-    sandbox: Sandbox, *, outside: Sandbox | None = None, network: bool = False, most: int = 40_000
+    sandbox: Sandbox,
+    *,
+    outside: Sandbox | None = None,
+    network: bool = False,
+    most: int = 40_000,
+    jobs: Jobs | None = None,
 ) -> FunctionTool:
     """The tool that runs commands in `sandbox`, there with the network or without; `most` bytes of output are kept.
 
-    A command that asks for `unsandboxed` runs in `outside`, where there is such: whether it may is the policy's to say.
+    Commands that go on in the background are added to `jobs`; without, there are none. A command that asks for
+    `unsandboxed` runs in `outside`, where there is such: whether it may is the policy's to say.
     """
     shell = shutil.which("bash") or "sh"
     noticed: set[tuple[str, str]] = set()
+    running = Jobs() if jobs is None else jobs
 
     @tool(traits=Traits.EXECUTES, shell_names=("run",))
-    async def bash(command: str, turn: ToolContext, timeout: _Seconds = 120, unsandboxed: bool = False) -> ToolResult:
+    async def bash(
+        command: str, turn: ToolContext, timeout: _Seconds = 120, unsandboxed: bool = False, background: str = ""
+    ) -> ToolResult:
         """Run a command with bash in the workspace and get its output and exit code.
 
         Args:
             command: Without a terminal or input; what it leaves in the background ends with it.
             timeout: Seconds after which it is ended.
             unsandboxed: Ask the user to let it run outside the sandbox: only for what can't be done inside.
+            background: A name for what shall go on meanwhile, such as a server; see jobs.
         """
         place = outside if unsandboxed and outside else sandbox
-        argv = [shell, "-c", "--", command]
-        wrapped = await asyncio.to_thread(place.wrap, argv, workspace=turn.workspace, network=network)
+        argv, key, folder = [shell, "-c", "--", command], turn.session_key, turn.workspace
+        wrapped = await asyncio.to_thread(running.wrap, key, place, argv, workspace=folder, network=network)
         kept, lines = Kept(most), Lines(turn.emit, _MOST_SHOWN)
         notice = f"[{wrapped.notice}]\n" if (turn.session_key, wrapped.notice) not in noticed and wrapped.notice else ""
         if notice:
             noticed.add((turn.session_key, wrapped.notice))
             turn.emit(notice)
+        if background:
+            job = await running.start(key, background, command, wrapped, folder)
+            text = f"{notice}{background} is {job.state}; jobs shows what it writes, and stops it."
+            return ToolResult("", "", [Text("\n".join(filter(None, [text, job.output])))], is_error=not job.running)
 
         def take(data: bytes) -> None:
             kept.add(data)
@@ -61,13 +78,22 @@ def bash_tool(
         text = kept.text("to see them, run it again with the output in a file, then grep or cut that")
         notes = [_ending(status, timeout)]
         if status and place.confines and any(sign in text for sign in _REFUSALS):
-            notes.append("[the sandbox may have refused something; what needs to be done outside can be `unsandboxed`]")
+            notes.append(_REFUSED)
+        if jobs is not None and command.rstrip().endswith("&"):
+            notes.append(_LEFT)
         content = "\n".join([*([text.removesuffix("\n")] if text else []), *notes])
         return ToolResult("", "", [Text(notice + content)], is_error=status != 0, details={"exit_code": status})
 
+    return dataclasses.replace(bash, schema=_schema(bash.schema, sandbox, network=network, background=jobs is not None))
+
+
+def _schema(schema: Schema, sandbox: Sandbox, *, network: bool, background: bool) -> Schema:
     confinement = f" {sandbox.promises} The network is {'on' if network else 'off'}." if sandbox.confines else ""
-    description = f"{bash.schema.description}{confinement}"
-    return dataclasses.replace(bash, schema=msgspec.structs.replace(bash.schema, description=description))
+    arguments = {
+        name: each for name, each in schema.parameters["properties"].items() if background or name != "background"
+    }
+    parameters = {**schema.parameters, "properties": arguments}
+    return Schema(schema.name, f"{schema.description}{confinement}", parameters)
 
 
 def _ending(status: int | None, timeout: float) -> str:

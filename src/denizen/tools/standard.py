@@ -11,16 +11,23 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
     from denizen.config import Config
+    from denizen.tools.programs.jobs import Jobs
 
 
-def default_tools(config: "Config", *, sandbox: Sandbox, memory: Memory, environ: Mapping[str, str]) -> list[Tool]:
-    """All of them, ready for an agent; what is installed (`rg`) is looked for on the PATH of `environ`."""
+def default_tools(
+    config: "Config", *, sandbox: Sandbox, memory: Memory, environ: Mapping[str, str], jobs: "Jobs | None" = None
+) -> list[Tool]:
+    """All of them, ready for an agent; what is installed (`rg`) is looked for on the PATH of `environ`.
+
+    With `jobs` commands may go on in the background; who owns them ends them.
+    """
     from denizen.config.secrets import secrets_of
     from denizen.tools.bash import bash_tool
     from denizen.tools.edit import edit
     from denizen.tools.find import find
     from denizen.tools.git import git_tool
     from denizen.tools.grep import grep_tool
+    from denizen.tools.jobs import jobs_tool
     from denizen.tools.ls import ls
     from denizen.tools.memory import memory_tools
     from denizen.tools.patch import apply_patch
@@ -32,8 +39,10 @@ def default_tools(config: "Config", *, sandbox: Sandbox, memory: Memory, environ
     outside = Unconfined(config.sandbox, environ, secrets_of(config, {}))
     most = min(40_000, max(config.agent.max_tool_result_chars - 500, 500))  # cut by those who know how to get the rest
     files: list[Tool] = [read, write, edit, apply_patch, ls, find, grep_tool(environ)]
+    network = config.sandbox.network
     programs: list[Tool] = [
-        bash_tool(sandbox, outside=outside, network=config.sandbox.network, most=most),
+        bash_tool(sandbox, outside=outside, network=network, most=most, jobs=jobs),
+        *([] if jobs is None else [jobs_tool(jobs)]),
         git_tool(environ, most=most),
     ]
     return [*files, *programs, web_fetch_tool(config.web, most=most), *memory_tools(memory), *plugin_tools()]
@@ -47,6 +56,7 @@ def code_tools(
     environ: Mapping[str, str],
     home: Path,
     checkpoints: Checkpoints | None = None,
+    jobs: "Jobs | None" = None,
 ) -> list[Tool]:
     """The tools for work in a project; the indexes of its code are kept in `home`."""
     from denizen.tools.analyze import analyze_tool
@@ -58,7 +68,7 @@ def code_tools(
     from denizen.tools.task import task
     from denizen.tools.view import view_tool
 
-    standard = default_tools(config, sandbox=sandbox, memory=memory, environ=environ)
+    standard = default_tools(config, sandbox=sandbox, memory=memory, environ=environ, jobs=jobs)
     standard = [tool for tool in standard if tool.name not in {"ls", "read"}]  # view shows folders and files
     looks = [view_tool(home), analyze_tool(home, environ), *package_tools(config.packages)]
     back = checkpoint_tools(checkpoints) if checkpoints else []

@@ -23,10 +23,18 @@ _ESCAPES = re.compile(
 )
 
 
-async def run(command: Sandboxed, folder: Path, *, seconds: float, take: Callable[[bytes], None]) -> int | None:
+async def run(
+    command: Sandboxed,
+    folder: Path,
+    *,
+    seconds: float | None,
+    take: Callable[[bytes], None],
+    began: Callable[[int], None] | None = None,
+) -> int | None:
     """Run a program in `folder`; its exit status (below 0: the signal that ended it), None when its time was over.
 
-    `take` gets what it writes, to standard output and error alike, in the order written; it reads nothing. On return,
+    `take` gets what it writes, to standard output and error alike, in the order written; it reads nothing. `began` gets
+    its process id once it has started; with `seconds` None it may take as long as it likes. On return,
     also when cancelled, it is ended, and so is what it started: its process group here, and beyond that what its
     sandbox or supervisor ends along with it; and its `afterwards` was called. Raises ToolRefused when it can't be
     started.
@@ -34,6 +42,8 @@ async def run(command: Sandboxed, folder: Path, *, seconds: float, take: Callabl
     with _Output(take) as output:
         process = await _start(command, folder, output.write_end)
         output.close_write_end()
+        if began:
+            began(process.pid)
         try:
             async with asyncio.timeout(seconds):
                 return await process.wait()

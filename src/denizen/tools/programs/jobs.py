@@ -1,0 +1,135 @@
+"""Commands that go on in the background while the agent works, each under a name (a dev server, a watcher)."""
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from denizen.errors import ToolRefused
+from denizen.ports import Sandbox, Sandboxed
+from denizen.tools.programs import join
+from denizen.tools.programs.process import Kept, run
+
+MOST = 20_000
+"""Bytes of a job's output that are kept: its beginning and its end."""
+MOST_RUNNING = 8
+
+
+@dataclass(slots=True)
+class Job:
+    """A command under a name; `pid` is 0 until it has started."""
+
+    name: str
+    command: str
+    pid: int = 0
+    kept: Kept = field(default_factory=lambda: Kept(MOST))
+    heard: asyncio.Event = field(default_factory=asyncio.Event)
+    task: asyncio.Task[int | None] = field(init=False)
+
+    @property
+    def running(self) -> bool:
+        """Whether it goes on."""
+        return not self.task.done()
+
+    @property
+    def state(self) -> str:
+        """Running, or how it ended."""
+        if self.running:
+            return "running"
+        return "stopped" if self.task.cancelled() else f"ended with exit code {self.task.result()}"
+
+    @property
+    def output(self) -> str:
+        """What it has written so far."""
+        return self.kept.text("have it write to a file to see all").strip()
+
+    def take(self, data: bytes) -> None:
+        """Take in more of its output."""
+        self.kept.add(data)
+        self.heard.set()
+
+    def began(self, pid: int) -> None:
+        """Take in its process id."""
+        self.pid = pid
+
+
+class Jobs:
+    """The background commands of an agent, by session. They end when they are stopped, and with the agent.
+
+    The first words of one are waited for for `patience` seconds.
+    """
+
+    def __init__(self, patience: float = 2.0) -> None:
+        self._patience = patience
+        self._jobs: dict[tuple[str, str], Job] = {}
+
+    async def start(self, session_key: str, name: str, command: str, wrapped: Sandboxed, folder: Path) -> Job:
+        """Start a command in `folder`, and wait a moment for its first words.
+
+        Raises ToolRefused when it can't be started, when one of that name is running, or too many are.
+        """
+        running = [job for job in self.of(session_key) if job.running]
+        if any(job.name == name for job in running):
+            raise ToolRefused(f"{name} is running already; stop it first, or take another name")
+        if len(running) >= MOST_RUNNING:
+            raise ToolRefused(f"{MOST_RUNNING} commands are running in the background; stop one first")
+        job = Job(name, command)
+        job.task = asyncio.create_task(run(wrapped, folder, seconds=None, take=job.take, began=job.began))
+        heard = asyncio.create_task(job.heard.wait())
+        try:
+            await asyncio.wait([job.task, heard], timeout=self._patience, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            heard.cancel()
+        if job.task.done() and (failure := job.task.exception()):
+            raise failure
+        self._jobs[session_key, name] = job
+        return job
+
+    def of(self, session_key: str) -> Sequence[Job]:
+        """The session's commands, those that have ended included."""
+        return [job for (key, _), job in self._jobs.items() if key == session_key]
+
+    def find(self, session_key: str, name: str) -> Job:
+        """The session's command of that name. Raises ToolRefused where there is none."""
+        job = self._jobs.get((session_key, name))
+        if job is None:
+            there = ", ".join(job.name for job in self.of(session_key)) or "none"
+            raise ToolRefused(f"there is no background command {name!r}; there is: {there}")
+        return job
+
+    async def stop(self, job: Job) -> None:
+        """End it, with all that it started."""
+        job.task.cancel()
+        await asyncio.wait([job.task])
+
+    async def end(self, session_key: str | None = None) -> None:
+        """Stop and forget the commands of a session, or all."""
+        for key, job in [*self._jobs.items()]:
+            if session_key in {None, key[0]}:
+                await self.stop(job)
+                del self._jobs[key]
+
+    def wrap(
+        self, session_key: str, sandbox: Sandbox, argv: Sequence[str], *, workspace: Path, network: bool
+    ) -> Sandboxed:
+        """The command in the sandbox; in the network of the session's running commands, where they have one apart."""
+        if network or not (pid := self._set_apart(session_key)):
+            return sandbox.wrap(argv, workspace=workspace, network=network)
+        wrapped = sandbox.wrap(argv, workspace=workspace, network=True)  # only in the network that it joins
+        joins = [str(Path(sys.executable).resolve()), "-I", "-S", join.__file__, str(pid)]
+        return msgspec.structs.replace(wrapped, argv=[*joins, *wrapped.argv])
+
+    def _set_apart(self, session_key: str) -> int:
+        """The process id of a running command that has a network of its own; 0 for none."""
+        return next((job.pid for job in self.of(session_key) if job.running and _is_apart(job.pid)), 0)
+
+
+def _is_apart(pid: int) -> bool:
+    try:
+        own, its = (Path(f"/proc/{process}/ns/net").stat() for process in ("self", join.child_of(str(pid))))
+    except OSError:
+        return False
+    return own.st_ino != its.st_ino

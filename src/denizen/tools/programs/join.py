@@ -1,0 +1,48 @@
+"""Runs a command in the network of another one that a sandbox has set apart.
+
+A program of its own, of the standard library alone: python -I -S join.py PID COMMAND…
+
+The network is that of a child of PID, as the program that makes a sandbox stays outside of it. Exits with 126, and runs
+nothing, where that network can't be joined.
+"""
+
+# ruff: noqa: PTH123, PTH208
+
+import ctypes
+import fcntl
+import os
+import sys
+
+NS_GET_USERNS = 0xB701
+CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
+
+
+def main(outside: str, *command: str) -> None:
+    """Become the command."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    try:
+        network = os.open(f"/proc/{child_of(outside)}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+        libc.setns(fcntl.ioctl(network, NS_GET_USERNS), CLONE_NEWUSER)  # who may join it without: root
+        if libc.setns(network, CLONE_NEWNET):
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+        os.execvp(command[0], command)  # noqa: S606 (it becomes the command)
+    except OSError as error:
+        sys.stderr.write(f"The network of the background command can't be joined: {error.strerror}\n")
+        sys.exit(126)
+
+
+def child_of(pid: str) -> str:
+    """The first child of a process. Raises ProcessLookupError where it has none."""
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{name}/stat", "rb") as file:
+                parent = file.read().rpartition(b")")[2].split()[1]
+        except OSError:
+            continue
+        if parent == pid.encode():
+            return name
+    raise ProcessLookupError(3, "it has ended")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
