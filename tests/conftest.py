@@ -10,6 +10,8 @@ import pytest
 from hypothesis import settings
 
 from denizen.config.settings import SandboxSettings
+from denizen.models.limits import LEARNT
+from denizen.models.profiles import HEALTH
 from denizen.tools.sandbox.environment import CommandEnvironment
 
 settings.register_profile("patient", settings.default, deadline=None)
@@ -24,6 +26,14 @@ def no_outside_configuration(tmp_path_factory: pytest.TempPathFactory) -> Iterat
             patch.delenv(name)
         patch.setenv("DENIZEN_HOME", str(tmp_path_factory.mktemp("home")))
         yield
+
+
+@pytest.fixture(autouse=True)
+def forgotten_servers() -> Iterator[None]:
+    """What one test's servers taught the process, and how they were, is nothing to the next: ports come again."""
+    yield
+    HEALTH.clear()
+    LEARNT.clear()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -22,8 +23,9 @@ class Clock(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
 class SystemClock:
-    """The machine's clock."""
+    """The machine's clock: all of them are equal."""
 
     def now(self) -> datetime:
         """The time of day, aware, in UTC."""

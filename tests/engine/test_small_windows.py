@@ -12,7 +12,6 @@ from denizen import Agent, run_agent, tool
 from denizen.config import Config
 from denizen.config.settings import AgentSettings, AuthProfile, ProviderSettings
 from denizen.messages import AssistantMessage
-from denizen.models import limits
 from denizen.ports import Traits
 
 MakeAgent = Callable[..., Agent]
@@ -22,11 +21,6 @@ MakeAgent = Callable[..., Agent]
 def read(size: int = 39_000) -> str:
     """Read."""
     return "word " * (size // 5)
-
-
-@pytest.fixture(autouse=True)
-def nothing_learnt(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "LEARNT", {})
 
 
 def agent_at(server: SmallServer, tmp_path: Path, *, provider: str = "office", **settings: Any) -> Agent:

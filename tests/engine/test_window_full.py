@@ -12,7 +12,6 @@ from denizen import Agent, run_agent, tool
 from denizen.config import Config
 from denizen.config.settings import AgentSettings, AuthProfile, ProviderSettings
 from denizen.events import Compacted, Notice
-from denizen.models import limits
 from denizen.ports import Traits
 from denizen.testing import LoopbackAnthropic, LoopbackOpenAI
 from denizen.testing.loopback import LoopbackServer
@@ -22,11 +21,6 @@ from denizen.testing.loopback import LoopbackServer
 def read(size: int = 30_000) -> str:
     """Read."""
     return "word " * (size // 5)
-
-
-@pytest.fixture(autouse=True)
-def nothing_learnt(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "LEARNT", {})
 
 
 @pytest.fixture

@@ -8,14 +8,8 @@ import pytest
 
 from denizen import Agent, load_config, run_agent
 from denizen.messages import AssistantMessage, Text, Usage
-from denizen.models import limits
 from denizen.testing import LoopbackAnthropic, LoopbackOpenAI
 from denizen.testing.loopback import LoopbackServer
-
-
-@pytest.fixture(autouse=True)
-def nothing_learnt(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "LEARNT", {})
 
 
 @pytest.fixture

@@ -1,8 +1,8 @@
 """Auth profiles and how they are: which one rests after a failure, and for how long."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Hashable
+from dataclasses import dataclass, replace
 from typing import Self
 
 import msgspec
@@ -34,13 +34,18 @@ class Cooldown:
         return min(self.first * 2 ** min(failures - 1, 64), self.most) if failures else 0.0
 
 
+LOCAL_REST = 4.0
+"""Seconds that a server on this machine rests at most: nobody else is asking it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A model reached with one auth profile; candidates of one `name` that follow each other are tried in turn.
 
     `name` is `provider:model`; `key_from` says where the key comes from (a setting, an environment variable): who must
     mend it reads it. `cost` gives the US dollars of a call, None where its price isn't known. `limits` are the model's
-    (None: what it says itself), and `settings` what the user set for it alone.
+    (None: what it says itself), and `settings` what the user set for it alone. `account` names
+    server and key: candidates of one name and account rest together, whatever agents they belong to.
     """
 
     name: str
@@ -49,6 +54,7 @@ class Candidate:
     key_from: str = ""
     cost: Callable[[Usage], float | None] | None = None
     limits: ModelLimits | None = None
+    account: tuple[str, ...] = ()
     settings: ModelSettings = UNSET
 
     def request(self, asked: ModelRequest) -> ModelRequest:
@@ -59,6 +65,19 @@ class Candidate:
         reasoning = asked.reasoning if own.reasoning is None else own.reasoning
         room = (own.max_tokens or asked.max_tokens) + budget(reasoning)
         return msgspec.structs.replace(asked, options=options, max_tokens=room, reasoning=reasoning)
+
+
+@dataclass(slots=True)
+class Health:
+    """How a candidate is: its last failure (None: it is well), how many came in a row, until when it rests."""
+
+    error: ModelError | None = None
+    failures: int = 0
+    rests_until: float = 0.0
+
+
+HEALTH: dict[tuple[Hashable, ...], Health] = {}
+"""By clock, model and account, for all agents of the process."""
 
 
 class Profile:
@@ -72,11 +91,11 @@ class Profile:
         self.candidate = candidate
         own = candidate.model.limits if isinstance(candidate.model, KnownModel) else Limits
         self.limits = candidate.limits or ModelLimits(known=own)
-        self.error: ModelError | None = None
+        local = isinstance(candidate.model, KnownModel) and candidate.model.local
         self._clock = clock
-        self._cooldown = cooldown
-        self._failures = 0
-        self._rests_until = 0.0
+        self._cooldown = replace(cooldown, most=min(cooldown.most, LOCAL_REST)) if local else cooldown
+        known = (clock, candidate.name, *candidate.account)
+        self._health = HEALTH.setdefault(known, Health()) if candidate.account else Health()
         self._trial: Trial | None = None
 
     @property
@@ -93,9 +112,14 @@ class Profile:
         """What is asked of its model, within what that takes."""
         return self.limits.fitted(self.candidate.request(asked))
 
+    @property
+    def error(self) -> ModelError | None:
+        """Its last failure; None: it is well."""
+        return self._health.error
+
     def rest(self) -> float:
         """Seconds until it may be tried again; 0: at once."""
-        return max(0.0, self._rests_until - self._clock.monotonic()) if self.error else 0.0
+        return max(0.0, self._health.rests_until - self._clock.monotonic()) if self.error else 0.0
 
     async def attempt(self, request: ModelRequest) -> "Attempt":
         """A try of it, as soon as it may be tried."""
@@ -112,16 +136,17 @@ class Profile:
 
     def recover(self) -> None:
         """Forget its failures."""
-        self.error = None
-        self._failures = 0
+        self._health.error = None
+        self._health.failures = 0
 
     def fail(self, error: ModelError, since: ModelError | None) -> None:
         """Rest after an attempt that began after the failure `since`; attempts that fail side by side count once."""
-        if self.error is since:
-            self._failures += 1
-            self.error = error
-        rest = max(self._cooldown.after(self._failures), error.retry_after or 0.0)
-        self._rests_until = max(self._rests_until, self._clock.monotonic() + rest)
+        health = self._health
+        if health.error is since:
+            health.failures += 1
+            health.error = error
+        rest = max(self._cooldown.after(health.failures), error.retry_after or 0.0)
+        health.rests_until = max(health.rests_until, self._clock.monotonic() + rest)
 
     def end(self, trial: Trial, failure: ModelError | None) -> None:
         """Tell those who wait for the trial what became of it."""

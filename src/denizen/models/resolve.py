@@ -102,6 +102,7 @@ class _Opener:
                 key.source,
                 _pricing(way.provider.name, model, self._clock, settings.prices, local=way.provider.local),
                 limits,
+                (way.base_url, key.secret),
                 settings,
             )
 
@@ -157,7 +158,9 @@ class _Opener:
                 clock=self._clock,
             )
             cost = _pricing("bedrock", model, self._clock, settings.prices, local=False)
-            yield Candidate(client.name, client, key.profile_id, key.source, cost, limits, settings)
+            yield Candidate(
+                client.name, client, key.profile_id, key.source, cost, limits, (way.base_url, key.secret), settings
+            )
 
 
 def _usual_model(way: Reach) -> str:
