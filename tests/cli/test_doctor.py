@@ -1,5 +1,7 @@
 """`denizen doctor`: what was found, and what to do about it."""
 
+import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -144,6 +146,15 @@ def test_a_sandbox_that_breaks_builds_is_not_fine(repo: Path, environ: dict[str,
     assert found(out, "sandbox").startswith("! sandbox       Landlock without namespaces: ")
     assert "→ Commands can't make, rename or delete files in the workspace's root" in found(out, "sandbox")
     assert "install bubblewrap" in found(out, "sandbox")
+
+
+@pytest.mark.parametrize("path", ["", "/nowhere"])
+def test_a_socket_whose_name_holds_line_breaks_changes_nothing(denizen: Run, path: str) -> None:
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(f"\0a\nb {os.urandom(8).hex()}")
+        listening.listen()
+        ran = denizen("doctor", PATH=path or os.environ["PATH"])
+    assert (ran.status, ran.err) == (0, "")
 
 
 def test_missing_programs_are_told(denizen: Run, tmp_path: Path) -> None:

@@ -183,6 +183,10 @@ class SandboxSettings(_Table, frozen=True, kw_only=True):
     """Environment variables that commands see although they look like secrets or lead out of the sandbox."""
     withhold: list[str] = []
     """Further environment variables that commands don't see: names, or shell patterns (`INTERNAL_*`)."""
+    memory_mb: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """Megabytes that one process of a command may take; 0: as much as the machine has. AddressSanitizer: 30000000."""
+    processes: _Count = 4096
+    """Processes and threads that a command may have at a time; root isn't limited."""
 
 
 class WebSettings(_Table, frozen=True, kw_only=True):

@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from denizen.config.settings import SandboxSettings
@@ -326,21 +327,45 @@ class SandboxConformance:
         assert ended is None
 
     def test_no_service_can_be_reached(self, machine: Machine) -> None:
-        with _listening(machine) as (tcp, udp, path, name):
+        with _listening(machine) as (tcp, udp, path, name, datagrams):
             for family, address in (
                 ("AF_INET", f"('127.0.0.1', {tcp})"),
                 ("AF_INET, socket.SOCK_DGRAM", f"('127.0.0.1', {udp.getsockname()[1]})"),
                 ("AF_UNIX", repr(path)),
                 ("AF_UNIX", repr(name)),
+                ("AF_UNIX, socket.SOCK_DGRAM", repr(datagrams.getsockname())),
             ):
                 said = machine.python(_connects(family, address))
-                assert "connected" not in said or "DGRAM" in family
+                assert "connected" not in said or "AF_INET, socket.SOCK_DGRAM" in family
             assert not _arrived(udp)
+            assert not _arrived(datagrams)
 
     def test_the_network_can_be_allowed(self, machine: Machine) -> None:
-        with _listening(machine) as (tcp, _, path, _):
+        with _listening(machine) as (tcp, _, path, _, _):
             assert machine.python(_connects("AF_INET", f"('127.0.0.1', {tcp})"), network=True) == "connected\n"
             assert machine.python(_connects("AF_UNIX", repr(path)), network=True) != "connected\n"
+
+    @pytest.mark.parametrize("network", [False, True])
+    def test_only_sockets_of_known_families_can_be_opened(self, machine: Machine, network: bool) -> None:
+        script = (
+            "import socket\nfor family in range(1, 46):\n for kind in (1, 2, 3, 5):\n"
+            "  try: socket.socket(family, kind); print(family)\n  except OSError: pass"
+        )
+        known = {socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK}
+        assert {int(family) for family in machine.python(script, network=network).split()} <= known
+
+    def test_the_memory_of_a_command_is_limited(self, new_sandbox: NewSandbox, machine: Machine) -> None:
+        settings = msgspec.structs.replace(_SETTINGS, memory_mb=200)
+        sandbox = new_sandbox(settings, {"HOME": str(machine.user), "PATH": os.environ["PATH"]}, machine.home)
+        small = dataclasses.replace(machine, sandbox=sandbox)
+        assert "MemoryError" in small.python("bytearray(300_000_000)")
+        assert small.python("print(len(bytearray(50_000_000)))") == "50000000\n"
+
+    def test_the_processes_of_a_command_are_limited(self, new_sandbox: NewSandbox, machine: Machine) -> None:
+        settings = msgspec.structs.replace(_SETTINGS, processes=20)
+        sandbox = new_sandbox(settings, {"HOME": str(machine.user), "PATH": os.environ["PATH"]}, machine.home)
+        limits = dataclasses.replace(machine, sandbox=sandbox).shell("grep processes /proc/self/limits")
+        assert limits.split()[2:4] == ["20", "20"]
 
     def test_sockets_within_a_program_work(self, machine: Machine) -> None:
         assert machine.python("import socket; a, b = socket.socketpair(); a.send(b'x'); print(b.recv(1))") == "b'x'\n"
@@ -383,22 +408,23 @@ class SandboxConformance:
 
 
 @contextlib.contextmanager
-def _listening(machine: Machine) -> Generator[tuple[int, socket.socket, str, str]]:
-    """Services outside the sandbox: a TCP port, a UDP socket, a Unix socket's path, and an abstract one's name."""
-    path, name = str(machine.outside / "socket"), f"\0denizen-{os.urandom(8).hex()}"
+def _listening(machine: Machine) -> Generator[tuple[int, socket.socket, str, str, socket.socket]]:
+    """Services outside: a TCP port, a UDP socket, a Unix socket's path, an abstract one's name, one for datagrams."""
+    path, name = str(machine.outside / "soc\nket"), f"\0denizen\n{os.urandom(8).hex()}"
     with contextlib.ExitStack() as stack:
         kinds: Sequence[tuple[int, int, str | tuple[str, int]]] = (
             (socket.AF_INET, socket.SOCK_STREAM, ("127.0.0.1", 0)),
             (socket.AF_INET, socket.SOCK_DGRAM, ("127.0.0.1", 0)),
             (socket.AF_UNIX, socket.SOCK_STREAM, path),
             (socket.AF_UNIX, socket.SOCK_STREAM, name),
+            (socket.AF_UNIX, socket.SOCK_DGRAM, str(machine.outside / "datagrams")),
         )
         sockets = [stack.enter_context(socket.socket(family, kind)) for family, kind, _ in kinds]
         for service, (_, kind, address) in zip(sockets, kinds, strict=True):
             service.bind(address)
             if kind == socket.SOCK_STREAM:
                 service.listen()
-        yield sockets[0].getsockname()[1], sockets[1], path, name
+        yield sockets[0].getsockname()[1], sockets[1], path, name, sockets[4]
 
 
 def _arrived(udp: socket.socket) -> bool:

@@ -40,6 +40,9 @@ class TestLandlockWithoutNamespaces(TestLandlock):
     def new_sandbox(self) -> NewSandbox:
         return LandlockAlone
 
+    def test_the_processes_of_a_command_are_limited(self, new_sandbox: NewSandbox, machine: Machine) -> None:
+        pytest.skip("without a namespace the kernel would count all of the user's processes")
+
     def test_files_next_to_the_repositorys_data_can_be_made_renamed_and_deleted(self, machine: Machine) -> None:
         said = machine.shell("echo x > new; rm README; mv src gone; echo x > README; echo x > src/new; mv README src/")
         assert said.count("Permission denied") == 4

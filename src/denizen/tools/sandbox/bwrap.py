@@ -1,5 +1,6 @@
 """Commands in namespaces of their own, by bubblewrap."""
 
+import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -9,6 +10,8 @@ from denizen.ports import Sandboxed
 from denizen.tools.files.autorun import Identity
 from denizen.tools.sandbox.environment import CommandEnvironment
 from denizen.tools.sandbox.layout import Layout, beneath_any, layout
+from denizen.tools.sandbox.limits import limited
+from denizen.tools.sandbox.supervised import supervised
 
 _NAMESPACES = (
     *("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
@@ -16,7 +19,9 @@ _NAMESPACES = (
 )
 _EMPTY = ("--tmpfs",)
 _NOTHING = ("--ro-bind", "/dev/null")
-_LISTENING = "00010000"
+_SOCKET_LINE = r"[\da-f]+: [\dA-F]{8} [\dA-F]{8} [\dA-F]{8} [\dA-F]{4} [\dA-F]{2} +\d+"
+_SOCKET = re.compile(rf"^{_SOCKET_LINE} (/.*?)(?=\n{_SOCKET_LINE}|\n?\Z)", re.MULTILINE | re.DOTALL)
+"""The path of one in /proc/net/unix; a name may hold line breaks."""
 
 
 class Bubblewrap:
@@ -54,14 +59,15 @@ class Bubblewrap:
         places = layout(workspace, self._settings, self._environ, self._home, network=network, made=self._made)
         mounts = _mounts(places)
         inner_last = sorted(mounts, key=lambda place: len(place.parts))
+        bubble = [
+            self._program,
+            *_NAMESPACES,
+            *([] if network else ["--unshare-net"]),
+            *[word for place in inner_last for word in (*mounts[place], str(place))],
+            *("--chdir", str(places.workspace), "--", *limited(argv, self._settings)),
+        ]
         return Sandboxed(
-            [
-                self._program,
-                *_NAMESPACES,
-                *([] if network else ["--unshare-net"]),
-                *[word for place in inner_last for word in (*mounts[place], str(place))],
-                *("--chdir", str(places.workspace), "--", *argv),
-            ],
+            supervised(bubble, ["--filter"]),
             self._passed.variables | {"TMPDIR": "/tmp"},  # noqa: S108 (a private one)
             notice=self._passed.notice,
             afterwards=places.guard.disarm,
@@ -83,8 +89,7 @@ def _mounts(places: Layout) -> dict[Path, tuple[str, ...]]:
 
 
 def _sockets() -> Iterator[Path]:
-    """Where services of this machine listen: a socket takes what is written to it in a read-only file system too."""
-    for line in Path("/proc/net/unix").read_text(errors="surrogateescape").splitlines():
-        _, _, _, flags, _, _, _, *path = line.split(maxsplit=7)
-        if flags == _LISTENING and path and path[0].startswith("/") and Path(path[0]).is_socket():
-            yield Path(path[0]).resolve()
+    """Where services of this machine are: a socket takes what is written to it in a read-only file system too."""
+    for name in _SOCKET.findall(Path("/proc/net/unix").read_text(errors="surrogateescape")):
+        if Path(name).is_socket():
+            yield Path(name).resolve()

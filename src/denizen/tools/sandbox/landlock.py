@@ -9,6 +9,7 @@ from denizen.ports import Sandboxed
 from denizen.tools.files.autorun import Identity
 from denizen.tools.sandbox.environment import CommandEnvironment
 from denizen.tools.sandbox.layout import Layout, layout
+from denizen.tools.sandbox.limits import limited
 from denizen.tools.sandbox.supervised import supervised
 
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
@@ -62,7 +63,7 @@ class Landlock:
                 *(word for place in places.guard.protected for word in ("--protect", str(place))),
             ]
         return Sandboxed(
-            supervised(argv, options),
+            supervised(limited(argv, self._settings, count=self.namespaces), options),
             self._passed.variables,
             notice=f"{self.advice} {self._passed.notice}".strip(),
             afterwards=places.guard.disarm,

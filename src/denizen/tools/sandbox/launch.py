@@ -3,11 +3,12 @@
 A program of its own, of the standard library alone so that it starts quickly:
 
     python -I -S launch.py [--read PATH | --write PATH [--except PATH…]]… [--link NAME TARGET]… [--network]
-                           [--namespaces] [--protect PATH]… -- COMMAND…
+                           [--namespaces] [--protect PATH]… [--filter] -- COMMAND…
 
 With grants, the command gets a home and a folder for temporary files of its own; links in that home stand for what of
 the real one it may read. With `--namespaces`, it has mounts and System V memory of its own, and what is protected is
-read-only in whatever it may write; without, System V memory is refused to a confined command.
+read-only in whatever it may write; without, System V memory is refused to a confined command. With `--filter`, the
+command is a bwrap, which gets the filter of system calls as its `--seccomp`.
 
 The launcher adopts every orphan of the command (PR_SET_CHILD_SUBREAPER), so none escapes by leaving its group, its
 session or its parent, and ends them when the command is over, on SIGTERM, and when its own parent dies. Its exit status
@@ -43,7 +44,7 @@ IO_URING_SETUP = 425  # what it does isn't seen by seccomp
 LOAD, EQUAL, AT_LEAST, RETURN = 0x20, 0x15, 0x35, 0x06
 NUMBER, ARCHITECTURE, FIRST_ARGUMENT = 0, 4, 16
 ALLOWED, KILLED, REFUSED = 0x7FFF0000, 0x80000000, 0x00050000
-AF_INET, AF_INET6, AF_NETLINK = 2, 10, 16
+AF_UNIX, AF_NET = 1, (2, 10, 16)  # IPv4, IPv6, and the kernel's tables of them
 
 # by architecture: the system calls shmget, msgget, semget
 SYSTEM_V = {"x86_64": (29, 68, 64), "aarch64": (194, 186, 190)}
@@ -69,6 +70,7 @@ class Options(NamedTuple):
     links: list[tuple[str, str]]
     network: bool
     protected: list[str] | None
+    filtered: bool
 
 
 def main(argv: Sequence[str]) -> int:
@@ -93,7 +95,7 @@ def _read(words: Sequence[str]) -> tuple[Options, list[str]]:
     grants: list[Grant] = []
     links: list[tuple[str, str]] = []
     protected: list[str] | None = None
-    rest, network = iter(words), False
+    rest, network, filtered = iter(words), False, False
     for word in rest:
         match word:
             case "--read" | "--write":
@@ -108,9 +110,11 @@ def _read(words: Sequence[str]) -> tuple[Options, list[str]]:
                 protected = []
             case "--protect":
                 protected = [*(protected or []), next(rest)]
+            case "--filter":
+                filtered = True
             case _:
                 break
-    return Options(grants, links, network, protected), list(rest)
+    return Options(grants, links, network, protected, filtered), list(rest)
 
 
 def abi() -> int:
@@ -178,6 +182,8 @@ def _become(command: list[str], options: Options, scratch: str) -> NoReturn:
                 for place in options.protected:
                     _make_read_only(place)
             _confine(options, scratch)
+        if options.filtered:
+            command[1:1] = ["--seccomp", str(_file_with(_filter([AF_UNIX, *AF_NET], own_memory=True)))]
         os.execvp(command[0], command)  # noqa: S606
     except BaseException as error:  # noqa: BLE001 (nothing of the copied process may run on)
         os.write(2, f"{command[0] if command else 'the command'} can't be run: {error}\n".encode(errors="replace"))
@@ -224,7 +230,10 @@ def _confine(options: Options, scratch: str) -> None:
     if libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
         raise OSError(ctypes.get_errno(), "no_new_privs was refused")
     _called(RESTRICT_SELF, rules, ctypes.c_uint32(0))
-    _filter_calls([AF_INET, AF_INET6, AF_NETLINK] if options.network else [], own_memory=options.protected is not None)
+    filtering = _filter(AF_NET if options.network else [], own_memory=options.protected is not None)
+    program = _Program(len(filtering) // 8, filtering)
+    if libc.prctl(PR_SET_SECCOMP, 2, ctypes.byref(program), 0, 0):
+        raise OSError(ctypes.get_errno(), "seccomp was refused")
 
 
 def _beneath(path: str, without: Sequence[str]) -> Iterator[str]:
@@ -263,8 +272,16 @@ class _Program(ctypes.Structure):
     _fields_ = [("length", ctypes.c_ushort), ("filter", ctypes.c_char_p)]
 
 
-def _filter_calls(families: Sequence[int], *, own_memory: bool) -> None:
-    """Refuse sockets but of those families, key rings, ways around this; System V memory unless it is its own."""
+def _file_with(data: bytes) -> int:
+    place = os.memfd_create("filter")
+    os.write(place, data)
+    os.lseek(place, 0, os.SEEK_SET)
+    os.set_inheritable(place, True)
+    return place
+
+
+def _filter(families: Sequence[int], *, own_memory: bool) -> bytes:
+    """Refuses sockets but of those families, key rings, ways around this; System V memory unless it is its own."""
     architecture, socket, *refused = CALLS[os.uname().machine]
     refused += [] if own_memory else SYSTEM_V[os.uname().machine]
     steps = [
@@ -277,9 +294,7 @@ def _filter_calls(families: Sequence[int], *, own_memory: bool) -> None:
     for family in families:
         steps += [(EQUAL, 0, 1, family), (RETURN, 0, 0, ALLOWED)]
     steps.append((RETURN, 0, 0, REFUSED | errno.EACCES))
-    program = _Program(len(steps), b"".join(struct.pack("HBBI", *step) for step in steps))
-    if libc.prctl(PR_SET_SECCOMP, 2, ctypes.byref(program), 0, 0):
-        raise OSError(ctypes.get_errno(), "seccomp was refused")
+    return b"".join(struct.pack("HBBI", *step) for step in steps)
 
 
 def _called(number: int, *args: Any) -> int:
