@@ -9,7 +9,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Literal, TypeVar, get_args, get_origin
 
 import click
 import msgspec
@@ -129,6 +129,8 @@ def _doc(kind: type[Any]) -> str:
 
 
 def _type(kind: Any) -> str:
+    if isinstance(kind, TypeVar):
+        return "the type asked for"
     if get_origin(kind) is Literal:
         return ", ".join(f"`{choice}`" for choice in get_args(kind))
     name = kind.__name__ if isinstance(kind, type) and not get_args(kind) else str(kind)

@@ -4,12 +4,21 @@ Events are a side channel for screens and logs; the transcript is the record. Na
 """
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Generic, Literal
 
 import msgspec
 
 from denizen.errors import ErrorKind, ModelError
 from denizen.messages import AssistantMessage, Message, ToolCall, Usage
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    Out = TypeVar("Out", default=Any)
+else:
+    from typing import TypeVar
+
+    Out = TypeVar("Out")  # before Python 3.13 it has no default
 
 TurnStop = Literal["answered", "iteration_limit", "loop", "budget", "cancelled", "parked", "error"]
 """Why a turn ended."""
@@ -80,8 +89,8 @@ Delta = TextDelta | TextEnd | ThinkingDelta | ThinkingEnd | ToolCallDelta | Tool
 StreamEvent = Delta | Retrying | Finished | Failed
 
 
-class RunResult(msgspec.Struct, frozen=True):
-    """One finished turn.
+class RunResult(msgspec.Struct, Generic[Out], frozen=True):
+    """One finished turn; `RunResult[Quote]` where an answer of that type was asked for.
 
     `messages` are the ones this turn added, the user's first. `usage` sums all calls, `last_call_usage` is the last
     call's alone: the size of the context. `output` is the typed answer where one was asked for. `retries` counts
@@ -89,7 +98,7 @@ class RunResult(msgspec.Struct, frozen=True):
     """
 
     reply: str
-    output: Any = None
+    output: Out = None  # pyrefly: ignore[bad-assignment]  # where no type was asked for
     iterations: int = 0
     usage: Usage = Usage()
     last_call_usage: Usage = Usage()

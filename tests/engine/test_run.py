@@ -4,8 +4,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from pathlib import Path
-from typing import Any
+from typing import Any, assert_type
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -16,10 +17,16 @@ import denizen
 from denizen import Agent, load_config, run_agent_sync, stream_agent, tool
 from denizen.entries import AnyEntry, AssistantEntry, EndEntry, ToolEntry, UserEntry
 from denizen.errors import DenizenError, ModelError
-from denizen.events import Done, LlmStart, LlmStream, RunEvent, ToolStart
+from denizen.events import Done, LlmStart, LlmStream, RunEvent, RunResult, ToolStart
 from denizen.messages import AssistantMessage, Text, Thinking, ToolCall, Usage, UserMessage
 from denizen.ports import Answer, FollowUp, Traits
 from denizen.testing import FakeClock, LoopbackOpenAI, ScriptedModel
+
+
+class Town(msgspec.Struct):
+    """Where."""
+
+    name: str
 
 
 @tool
@@ -76,9 +83,50 @@ async def test_a_model_can_be_named(tmp_path: Path) -> None:
         assert (result.reply, server.requests[0].json["model"]) == ("Here.", "large")
 
 
+async def test_an_agent_runs_turns_itself(agent_of: MakeAgent, host: Host) -> None:
+    agent = agent_of(say("one"), say("two"), say('{"city": "Ulm"}'))
+    assert (await agent.run("first", session_key="work")).reply == "one"
+    assert (await agent.run("second", session_key="work", io=host)).reply == "two"
+    assert host.of(Done)
+    assert [message.text for message in requests_of(agent)[1].messages if message.text == "one"]
+    assert (await agent.run("Where?", output=dict[str, str])).output["city"] == "Ulm"
+
+
+def test_an_agent_of_a_name_has_the_users_configuration(tmp_path: Path) -> None:
+    (tmp_path / "denizen.toml").write_text('model = "offline"\n[agent]\nmax_iterations = 7\n')
+    environ = {"DENIZEN_HOME": str(tmp_path), "OPENAI_API_KEY": "key"}
+    agent = Agent("openai:gpt-5-mini", environ=environ)
+    assert (agent.model.name, agent.config.agent.max_iterations) == ("openai:gpt-5-mini", 7)
+    assert Agent(environ=environ).model.name == "offline"
+    with pytest.raises(TypeError, match="two models"):
+        Agent("openai:gpt-5-mini", model="offline", environ=environ)
+
+
+async def test_instructions_say_who_the_agent_is(agent_of: MakeAgent) -> None:
+    agent = agent_of(say("Hello."), instructions="You sell `lamps`.")
+    await agent.run("Hello")
+    assert "<identity>\nYou sell `lamps`.\n</identity>" in requests_of(agent)[0].system
+    assert "Denizen" not in requests_of(agent)[0].system
+
+
+async def test_a_session_goes_by_the_instructions_of_today(agent_of: MakeAgent) -> None:
+    agents = [agent_of(say("Hello."), instructions=text) for text in ("You sell lamps.", "You mend lamps.")]
+    for agent in agents:
+        await agent.run("Hello", session_key="shop")
+    assert "You mend lamps." in requests_of(agents[1])[0].system
+
+
+async def test_a_result_is_of_the_type_that_was_asked_for(agent_of: MakeAgent) -> None:
+    agent = agent_of(*[say('{"name": "Ulm"}')] * 2)
+    by_function = await denizen.run_agent("Where?", agent=agent, output=Town)
+    by_agent = await agent.run("Where?", output=Town)
+    assert assert_type(by_function, RunResult[Town]).output == assert_type(by_agent, RunResult[Town]).output
+    assert by_agent.output == Town("Ulm")
+
+
 async def test_what_an_agent_has_is_not_given_twice(agent_of: MakeAgent) -> None:
     agent = agent_of(say("hi"))
-    given: list[dict[str, Any]] = [{"model": ScriptedModel([])}, {"tools": [weather]}]
+    given: list[dict[str, Any]] = [{"model": ScriptedModel([])}, {"tools": [weather]}, {"instructions": "Be brief."}]
     for options in given:
         with pytest.raises(TypeError, match="give them to Agent"):
             await run_agent("hi", agent=agent, **options)
@@ -94,7 +142,7 @@ async def test_a_program_that_has_a_configuration_may_pass_it_beside_its_agent(
 async def test_what_is_no_message_is_refused_before_the_turn(agent_of: MakeAgent) -> None:
     for wrong in (5, b"hi", ["hi"]):
         with pytest.raises(TypeError, match=f"not {type(wrong).__name__}"):
-            await run_agent(wrong, agent=agent_of(say("hi")))  # pyrefly: ignore[bad-argument-type]
+            await run_agent(wrong, agent=agent_of(say("hi")))  # pyrefly: ignore[no-matching-overload]
 
 
 def test_a_function_that_is_no_tool_is_told_as_such(agent_of: MakeAgent) -> None:

@@ -2,10 +2,10 @@
 
 import asyncio
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypedDict, TypeVar, Unpack, overload
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -13,7 +13,7 @@ import msgspec
 from denizen.actions import Once
 from denizen.checkpoints import Shadow, shadow_of
 from denizen.clock import Clock, SystemClock
-from denizen.config import Config
+from denizen.config import Config, load_config
 from denizen.config.env import read_dotenv
 from denizen.config.home import ensure_home, located, places
 from denizen.config.redact import Redactor, map_text
@@ -30,10 +30,11 @@ from denizen.engine.loops import Loops, changing_tools
 from denizen.engine.profiles import Profile, find_actions, find_context, find_profile, with_help
 from denizen.engine.undo import finish_undo
 from denizen.errors import DenizenError
+from denizen.events import Out, RunEvent, RunResult
 from denizen.memory import open_memory
-from denizen.messages import AssistantMessage, ToolCall, ToolResult
+from denizen.messages import AssistantMessage, ToolCall, ToolResult, UserMessage
 from denizen.models import open_model
-from denizen.ports import Driver, Model, Session, SessionStore, Tool, Toolset
+from denizen.ports import Driver, Model, Session, SessionStore, Tool, Toolset, TurnIO
 from denizen.prompt import find_skills
 from denizen.recent import Recent
 from denizen.sessions import JsonlStore, session_key
@@ -53,12 +54,25 @@ RECENT_ENTRIES = 50_000
 """The entries that these had together when they were opened last."""
 
 
-class Agent:
-    """A model, tools, a policy and a store to run turns with: `async with Agent(config) as agent`.
+OnEvent = Callable[[RunEvent], object]
+OnEventAsync = Callable[[RunEvent], Awaitable[None]]
 
-    `model` (one, or the name of one), `tools`, `driver` and `store` stand in for what the configuration names; with
-    `tools=()` there are none. It serves one event loop at a time.
-    `profile` is one of `PROFILES` by its name, or one of your own.
+
+class RunOptions(TypedDict, total=False):
+    """What `Agent.run` takes with the message: as `run_agent`, which says what each is for."""
+
+    session_key: str
+    on_event: OnEvent | OnEventAsync | None
+    io: TurnIO | None
+
+
+class Agent:
+    """A model, tools, a policy and a store to run turns with: `async with Agent("openai:gpt-5-mini") as agent`.
+
+    It is made of a configuration, or of a model's name and the user's own configuration, or of that alone.
+    `instructions` say who it is and what it is for, in place of the profile's own words. `model` (one, or the name of
+    one), `tools`, `driver` and `store` stand in for what the configuration names; with `tools=()` there are none. It
+    serves one event loop at a time. `profile` is one of `PROFILES` by its name, or one of your own.
     `environ` holds the keys (default: the process's, with the home's `.env`). `read_only` refuses everything but reads.
     """
 
@@ -67,8 +81,9 @@ class Agent:
 
     def __init__(
         self,
-        config: Config | None = None,
+        config: Config | str | None = None,
         *,
+        instructions: str = "",
         profile: str | Profile = "assistant",
         model: Model | str | None = None,
         tools: Sequence[Tool] | None = None,
@@ -79,13 +94,13 @@ class Agent:
         read_only: bool = False,
     ) -> None:
         environ = os.environ if environ is None else environ
-        self.config = located(_named(config or Config(), model), environ=environ, cwd=Path.cwd())
+        self.config = located(_settings(config, model, environ), environ=environ, cwd=Path.cwd())
         self.home, self.workspace = places(self.config)
         dotenv = read_dotenv(self.home)
-        environ = {**dotenv, **environ}
         self.profile = find_profile(profile)
+        self.instructions = instructions
         self.clock = clock or SystemClock()
-        self.environ = environ
+        self.environ = environ = {**dotenv, **environ}
         self.new_driver = driver or find_driver(
             self.config.agent.driver or self.profile.driver, home=self.home, environ=environ
         )
@@ -116,6 +131,22 @@ class Agent:
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+    @overload
+    async def run(
+        self, message: str | UserMessage | None, *, output: type[Out], **options: Unpack[RunOptions]
+    ) -> RunResult[Out]: ...
+
+    @overload
+    async def run(
+        self, message: str | UserMessage | None, *, output: Any = None, **options: Unpack[RunOptions]
+    ) -> RunResult: ...
+
+    async def run(self, message: str | UserMessage | None, *, output: Any = None, **options: Any) -> RunResult:
+        """Answer one message, as `run_agent` does with this agent."""
+        from denizen.engine.run import run_agent
+
+        return await run_agent(message, agent=self, output=output, **options)
 
     async def close(self) -> None:
         """Give back connections and files, and end what runs in the background."""
@@ -241,8 +272,13 @@ class Agent:
         return self.redactor.text(text)
 
 
-def _named(config: Config, model: Model | str | None) -> Config:
-    return msgspec.structs.replace(config, model=model) if isinstance(model, str) else config
+def _settings(config: Config | str | None, model: Model | str | None, environ: Mapping[str, str]) -> Config:
+    """The configuration, by default the user's own, with the model that is named. Raises ConfigError."""
+    if isinstance(config, str) and model is not None:
+        raise TypeError(f"two models are given: {config!r}, and model={model!r}")
+    settings = config if isinstance(config, Config) else load_config(environ=environ)
+    name = config if isinstance(config, str) else model
+    return msgspec.structs.replace(settings, model=name) if isinstance(name, str) else settings
 
 
 def _checked(tools: Sequence[Tool]) -> Sequence[Tool]:

@@ -22,6 +22,7 @@ async def prompt_for(turn: Turn) -> None:
     """Make the session's prompt where it has none, was made for something else, or the context was compacted."""
     agent = turn.agent
     wanted = [agent.clock.now().date().isoformat(), str(agent.workspace), agent.model.name, agent.tool_names]
+    wanted += [agent.instructions] if agent.instructions else []
     if turn.feed.prompt_for != wanted:
         own = agent.config.agent.workspace_dir
         scaffold(own)
@@ -45,6 +46,7 @@ def _compose(agent: "Agent", files: Sequence[PromptFile], began: datetime) -> st
         workspace=agent.workspace,
         model=agent.model.name,
         identity=agent.profile.identity,
+        instructions=agent.instructions,
         listed=not isinstance(agent.actions.format, Shell),
     )
 
