@@ -1,5 +1,7 @@
 """Write the reference pages of the documentation from the code: commands, settings, events, errors.
 
+docs/reference/api.md is made by mkdocstrings when the site is built.
+
 scripts/reference.py          writes docs/reference/*.md
 scripts/reference.py --check  exits with 1 when a page is out of date
 """
@@ -159,6 +161,11 @@ PAGES: dict[str, Callable[[], Iterator[str]]] = {
     "events.md": events_page,
     "errors.md": errors_page,
 }
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """What mkdocs puts on a page: docstrings without the documents that they go back to."""
+    return SOURCES.sub("", html)
 
 
 def main() -> int:

@@ -1,6 +1,6 @@
 """What happens during a turn: the events that `on_event` receives, and what the stream of a model is made of.
 
-Events are a side channel for screens and logs; the transcript is the record. Names are seed 003's.
+Events are a side channel for screens and logs; the transcript is the record.
 """
 
 from collections.abc import Sequence

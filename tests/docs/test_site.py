@@ -5,17 +5,39 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
+import pytest
 from tests.docs.pages import ROOT
 
+import denizen.events
+import denizen.ports
 
-def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
-    options = ["--strict", "--site-dir", str(tmp_path)]  # not --quiet: it hides warnings from --strict, too
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built without a warning."""
+    folder = tmp_path_factory.mktemp("site")
+    options = ["--strict", "--site-dir", str(folder)]  # not --quiet: it hides warnings from --strict, too
     command = [sys.executable, "-m", "mkdocs", "build", *options]
     environ = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
     built = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stdout + built.stderr
-    assert (tmp_path / "index.html").exists()
+    return folder
+
+
+def test_the_site_is_built_without_a_warning(site: Path) -> None:
+    assert (site / "index.html").exists()
+
+
+def test_the_api_page_has_what_programs_import(site: Path) -> None:
+    page = (site / "reference" / "api.html").read_text("utf-8")
+    ports = [name for name, kind in vars(denizen.ports).items() if getattr(kind, "__module__", "") == "denizen.ports"]
+    events = [f"denizen.events.{kind.__name__}" for kind in get_args(denizen.events.RunEvent)]
+    names = ["denizen.run_agent", "denizen.Agent.run", "denizen.events.RunResult", "denizen.load_config", *events]
+    public = [f"denizen.ports.{name}" for name in ports if not name.startswith("_")]
+    assert len(public) > 30
+    assert [name for name in (*names, *public) if f'id="{name}"' not in page] == []
 
 
 def test_the_readme_links_to_what_there_is() -> None:
