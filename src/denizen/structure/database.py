@@ -21,12 +21,12 @@ PATIENCE = 30.0
 _PAUSE = 0.02
 """Seconds between two looks at a lock."""
 FORMAT = 1
-"""Counts up whenever the same source gives another outline, for reasons other than its queries."""
+"""Counts up whenever the same source gives another outline or measure, for reasons other than its queries."""
 _SCHEMA = """
 CREATE TABLE files (
     id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, language TEXT NOT NULL,
     size INTEGER NOT NULL, mtime INTEGER NOT NULL, inode INTEGER NOT NULL,
-    lines INTEGER NOT NULL, problems INTEGER NOT NULL, note TEXT NOT NULL
+    lines INTEGER NOT NULL, problems INTEGER NOT NULL, generated INTEGER NOT NULL, note TEXT NOT NULL
 );
 CREATE TABLE symbols (
     file INTEGER NOT NULL REFERENCES files ON DELETE CASCADE, number INTEGER NOT NULL,
@@ -43,6 +43,10 @@ CREATE TABLE refs (
     PRIMARY KEY (file, number)
 ) WITHOUT ROWID;
 CREATE INDEX refs_by_name ON refs (name);
+CREATE TABLE measures (
+    file INTEGER NOT NULL REFERENCES files ON DELETE CASCADE, what TEXT NOT NULL, measure BLOB NOT NULL,
+    PRIMARY KEY (file, what)
+) WITHOUT ROWID;
 """
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 

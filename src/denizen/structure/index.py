@@ -1,8 +1,9 @@
 """The index of a project: the symbols and references of all its files, parsed again only where they changed."""
 
+import re
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -16,6 +17,9 @@ T = TypeVar("T")
 
 BATCH = 100
 """Files that are written together; what was written stays when the rest is interrupted."""
+
+HEAD = 1000
+"""Bytes in which a file says that it was generated."""
 
 Stamp = tuple[int, int, int]
 """Which version of a file it is: bytes, last change in ns, inode."""
@@ -34,13 +38,17 @@ class SourceFile(NamedTuple):
 
 
 class IndexedFile(NamedTuple):
-    """What the index knows of a file. `problems` are places that break the grammar; `note`: why it wasn't parsed."""
+    """What the index knows of a file. `problems` are places that break the grammar; `note`: why it wasn't parsed.
+
+    `generated`: it says that a program made it.
+    """
 
     path: str
     language: str
     bytes: int
     lines: int
     problems: int
+    generated: int
     note: str
 
 
@@ -132,7 +140,8 @@ class Index:
         self, *, name: str = "", kinds: Iterable[str] = (), below: str = "", exact: bool = True
     ) -> list[Located]:
         """The symbols of that name (`exact=False`: whatever its case) and of these kinds, in the order of the files."""
-        named = [(f"symbols.name = ?{'' if exact else ' COLLATE NOCASE'}", (name,))] if name else []
+        named: list[_Condition] = [("symbols.name = ? COLLATE NOCASE", (name,))] if name else []  # as they are indexed
+        named += [("symbols.name = ?", (name,))] if name and exact else []
         where = [*named, *_one_of("symbols.kind", kinds), *_below(below)]
         rows = self._select(_SYMBOLS, "ORDER BY files.path, symbols.number", where)
         return [Located(row[0], Symbol(*row[1:])) for row in rows]
@@ -149,6 +158,17 @@ class Index:
         where += [("refs.line BETWEEN ? AND ?", lines)] if lines else []
         rows = self._select(_REFERENCES, "ORDER BY files.path, refs.number", where)
         return [Mention(row[0], Reference(*row[1:5]), Symbol(*row[5:]) if row[5] is not None else None) for row in rows]
+
+    def measures(self, what: str, *, below: str = "") -> dict[str, bytes]:
+        """What was measured of files as they are now, by their paths."""
+        rows = self._select(_MEASURES, "", [("measures.what = ?", (what,)), *_below(below)])
+        return dict(rows)
+
+    def keep_measures(self, what: str, measures: Mapping[str, bytes]) -> None:
+        """Keep what was measured of files until they change."""
+        insert = "INSERT OR REPLACE INTO measures SELECT id, ?, ? FROM files WHERE path = ?"
+        rows = [(what, measure, path) for path, measure in measures.items()]
+        self._in_transaction(lambda: self._database.executemany(insert, rows))
 
     def _known(self, below: str) -> dict[str, Stamp]:
         rows = self._select(_STAMPS, "", _below(below))
@@ -168,12 +188,13 @@ class Index:
         return count
 
     def _put(self, entry: "_Entry") -> None:
-        path, stamp, language, lines, note, found = entry
+        path, stamp, language, lines, generated, note, found = entry
         run = self._database.execute
         run("DELETE FROM files WHERE path = ?", (path,))
         number = run(
-            "INSERT INTO files (path, language, size, mtime, inode, lines, problems, note) VALUES (?,?,?,?,?,?,?,?)",
-            (path, language, *stamp, lines, len(found.problems) if found else 0, note),
+            "INSERT INTO files (path, language, size, mtime, inode, lines, problems, generated, note)"
+            " VALUES (?,?,?,?,?,?,?,?,?)",
+            (path, language, *stamp, lines, len(found.problems) if found else 0, generated, note),
         ).lastrowid
         if found:
             self._database.executemany(
@@ -199,7 +220,8 @@ class Index:
 
 _Condition = tuple[str, Sequence[str | int]]
 """A clause, and what stands for its question marks."""
-_FILES = "SELECT path, language, size, lines, problems, note FROM files"
+_FILES = "SELECT path, language, size, lines, problems, generated, note FROM files"
+_MEASURES = "SELECT files.path, measures.measure FROM measures JOIN files ON files.id = measures.file"
 _STAMPS = "SELECT path, size, mtime, inode FROM files"
 _SYMBOLS = """
 SELECT files.path, symbols.name, symbols.kind, symbols.path, symbols.depth, symbols.line, symbols.first, symbols.last,
@@ -213,34 +235,40 @@ SELECT files.path, refs.name, refs.kind, refs.line, refs.symbol,
 FROM refs JOIN files ON files.id = refs.file
 LEFT JOIN symbols ON symbols.file = refs.file AND symbols.number = refs.symbol
 """
-_Entry = tuple[str, Stamp, str, int, str, Outline | None]
+_Entry = tuple[str, Stamp, str, int, bool, str, Outline | None]
+_GENERATED = re.compile(
+    rb"(?im)@generated\b|\bdo not (?:edit|modify)\b|^\W{0,6}(?:th(?:is|e) (?:file|code|class) (?:is|was|has been) )?"
+    rb"(?:code |auto-?|automatically )?generated (?:by|from|with)\b"
+)
 
 
 def _entry(file: SourceFile) -> _Entry:
     """What a file holds, or why that isn't known."""
+    language = language_of(file.path)
     if file.stamp[0] > MOST_BYTES:
-        return file.path, file.stamp, language_of(file.path), 0, f"over {MOST_BYTES // 10**6} MB, not parsed", None
+        return file.path, file.stamp, language, 0, False, f"over {MOST_BYTES // 10**6} MB, not parsed", None
     try:
         source = file.read()
     except OSError as error:
-        return file.path, file.stamp, language_of(file.path), 0, f"not read: {error.strerror}", None
+        return file.path, file.stamp, language, 0, False, f"not read: {error.strerror}", None
     if source is None:
-        return file.path, file.stamp, "", 0, "binary", None
+        return file.path, file.stamp, "", 0, False, "binary", None
     language = language_of(file.path, source)
     if not language:
-        return file.path, file.stamp, "", 0, "", None
+        return file.path, file.stamp, "", 0, False, "", None
     lines = source.count(b"\n") + (not source.endswith(b"\n") and bool(source))
+    generated = bool(_GENERATED.search(source, 0, HEAD))
     try:
-        return file.path, file.stamp, language, lines, "", outline(source, language)
+        return file.path, file.stamp, language, lines, generated, "", outline(source, language)
     except Unparsable as error:
-        return file.path, file.stamp, language, lines, str(error), None
+        return file.path, file.stamp, language, lines, generated, str(error), None
 
 
 def _below(below: str) -> list[_Condition]:
     """For the file or the files below the folder."""
     below = "" if below == "." else below.rstrip("/")
-    folder = f"{below}/"
-    return [("(files.path = ? OR substr(files.path, 1, ?) = ?)", (below, len(folder), folder))] if below else []
+    inside = f"{below}/", f"{below}0"  # 0 follows / in the order of characters
+    return [("(files.path = ? OR files.path > ? AND files.path < ?)", (below, *inside))] if below else []
 
 
 def _one_of(column: str, values: Iterable[str]) -> list[_Condition]:

@@ -11,6 +11,7 @@ from msgspec import Meta
 
 from denizen.errors import ToolRefused
 from denizen.messages import Text, ToolResult
+from denizen.plural import counted
 from denizen.ports import Tool, ToolContext, Traits
 from denizen.structure import Index
 from denizen.tools.analysis.calls import callees, callers
@@ -127,11 +128,14 @@ def _parted(workspace: Workspace, path: str) -> tuple[str, str]:
 
 def _passed(scope: Scope) -> Iterator[str]:
     """What couldn't be looked into."""
+    left_out = len(scope.foreign)
     notes = [f"{file.path} ({file.note})" for file in scope.files() if file.note]
     passed = [*dict.fromkeys([*notes, *scope.passed])]
     if passed:
         more = f" and {len(passed) - MOST_PASSED} more" if len(passed) > MOST_PASSED else ""
         yield f"not looked into: {printable(', '.join(passed[:MOST_PASSED]))}{more}"
+    if left_out:
+        yield f"left out: {counted(left_out, 'vendored or generated file')}; name a folder of them to look at them"
 
 
 def _answer(findings: Findings, most: int) -> ToolResult:

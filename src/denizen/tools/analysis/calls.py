@@ -1,5 +1,6 @@
 """Who calls a function, and what it calls: by name, as which of several of one name is meant only a run would show."""
 
+import builtins
 import difflib
 import posixpath
 import re
@@ -18,6 +19,21 @@ MOST_NAMES = 40
 """Names of functions that are defined elsewhere."""
 _CALLS = ("call", "base")
 _CALLABLE = FUNCTIONS | TYPES | {"macro"}
+_OF_JAVASCRIPT = (
+    "Array",
+    "Boolean",
+    "Date",
+    "Error",
+    "Function",
+    "Map",
+    "Object",
+    "Promise",
+    "RegExp",
+    "Set",
+    "String",
+)
+_BUILTINS = frozenset((*dir(builtins), *_OF_JAVASCRIPT))
+"""Names that mean something without being defined or imported, in Python and JavaScript."""
 _PARTS = re.compile(r"/|::|\.|#")
 
 
@@ -55,6 +71,8 @@ def callees(scope: Scope, name: str, defined_in: str = "") -> Findings:
     elsewhere: list[str] = []
     for callee, lines in _called(scope, defined).items():
         found = [each for each in scope.index.symbols(name=callee, kinds=_CALLABLE) if each not in defined]
+        if callee in _BUILTINS:
+            found = [each for each in found if _is_in_sight(scope, each, defined)]
         if found:
             found.sort(key=lambda each: -len(posixpath.commonprefix([each.file, defined[0].file])))
             places = [f"{each.path}:{each.symbol.line}" for each in found]
@@ -64,6 +82,18 @@ def callees(scope: Scope, name: str, defined_in: str = "") -> Findings:
             findings.facts.append({"name": callee, "lines": lines, "defined": []})
     findings.remarks = [*([f"not defined here: {_some(elsewhere)}"] if elsewhere else []), BY_NAME]
     return findings
+
+
+def _is_in_sight(scope: Scope, meant: Located, users: Iterable[Located]) -> bool:
+    """Whether what has a builtin's name is defined in the file of a user, imported there, or called with a dot."""
+    name = meant.symbol.name
+    for file in {user.file for user in users}:
+        if meant.file == file or scope.index.references(name=name, kinds=("imported",), below=file):
+            return True
+        dotted = re.compile(rf"\.\s*{re.escape(name)}\s*\(".encode())
+        if meant.symbol.kind == "method" and dotted.search(scope.source(file)):
+            return True
+    return False
 
 
 def _called(scope: Scope, symbols: Iterable[Located]) -> dict[str, list[int]]:

@@ -1,7 +1,8 @@
 """Code that stands in several places: the same lines but for blanks, comments and imports, found in one pass."""
 
 import re
-from collections.abc import Container, Iterator, Sequence
+import zlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -17,10 +18,10 @@ _SAYS_NOTHING = re.compile(r"\W*$|\s*(?://|#|--|\*|/\*|\"\"\")")
 
 
 class Line(NamedTuple):
-    """A line that says something: its number, and its signs without the blanks around them."""
+    """A line that says something: its number, and a checksum of its signs without blanks."""
 
     number: int
-    text: str
+    sum: int
 
 
 class Place(NamedTuple):
@@ -43,8 +44,9 @@ def duplicates(scope: Scope) -> Findings:
     search = _Search()
     places: dict[tuple[Place, int], list[Place]] = {}
     imports = _imports(scope)
-    for file, source in scope.sources():
-        for copy in search.copies(file.path, list(_lines(source, imports.get(file.path, ())))):
+    for file, lines in scope.measured("lines", _lines, Line):
+        without = imports.get(file.path, ())
+        for copy in search.copies(file.path, [line for line in lines if line.number not in without]):
             places.setdefault((copy.first, copy.length), [copy.first]).append(copy.start)
     total = sum(length * (len(found) - 1) for (_, length), found in places.items())
     findings = Findings(
@@ -73,7 +75,7 @@ class _Search:
         at = 0
         while at + LINES <= len(lines):
             here = Place(len(self.texts) - 1, at)
-            first = self.seen.setdefault(hash(tuple(line.text for line in lines[at : at + LINES])), here)
+            first = self.seen.setdefault(hash(tuple(line.sum for line in lines[at : at + LINES])), here)
             length = self._length(first, here)
             if length >= LINES:
                 yield Copy(first, here, length)
@@ -91,7 +93,7 @@ class _Search:
         if first.file == here.file:
             most = min(most, here.at - first.at)
         length = 0
-        while length < most and ours[here.at + length].text == theirs[first.at + length].text:
+        while length < most and ours[here.at + length].sum == theirs[first.at + length].sum:
             length += 1
         return length
 
@@ -104,7 +106,10 @@ def _imports(scope: Scope) -> dict[str, set[int]]:
     return lines
 
 
-def _lines(source: bytes, imports: Container[int]) -> Iterator[Line]:
-    for number, line in enumerate(source.decode(errors="replace").splitlines(), 1):
-        if number not in imports and not _SAYS_NOTHING.match(line):
-            yield Line(number, "".join(line.split()))
+def _lines(source: bytes, language: str) -> list[Line]:
+    lines = enumerate(source.decode(errors="replace").splitlines(), 1)
+    return [
+        Line(number, zlib.crc32("".join(line.split()).encode()))
+        for number, line in lines
+        if not _SAYS_NOTHING.match(line)
+    ]

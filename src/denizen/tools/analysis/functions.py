@@ -30,10 +30,20 @@ _INSTEAD: Final = {
     "swift": ("case", '(switch_entry "case")'),
 }
 """By language, what doesn't count, and what does in its place."""
-
+_ELSE: Final = {
+    "csharp": "(switch_expression_arm . (discard) . (_) .) @else",
+    "kotlin": "(when_entry !condition) @else",
+    "python": '(case_clause "case" @else (case_pattern "_") !guard)',
+    "rust": '(match_arm pattern: (match_pattern "_" !condition)) @else',
+}
+"""By language, the last of several ways: what is left over, and not decided."""
 
 TOP_LEVEL = "(top level)"
 """In place of a function's name: what a file decides outside those that have one, as scripts and callbacks do."""
+
+
+MOST_OUTSIDE = 3
+"""Files that are named for what they decide there."""
 
 
 class Function(NamedTuple):
@@ -48,8 +58,7 @@ class Function(NamedTuple):
     @property
     def path(self) -> str:
         """How the tools are told of it, and its line: `src/store.py/Store/add:12`."""
-        where = f"{self.file} {self.name}" if self.name == TOP_LEVEL else f"{self.file}/{self.name}:{self.line}"
-        return printable(where)
+        return printable(f"{self.file}/{self.name}:{self.line}")
 
 
 def functions(scope: Scope) -> Iterator[Function]:
@@ -60,17 +69,20 @@ def functions(scope: Scope) -> Iterator[Function]:
     symbols: dict[str, list[Symbol]] = {}
     for located in scope.index.symbols(kinds=FUNCTIONS, below=scope.below):
         symbols.setdefault(located.file, []).append(located.symbol)
-    for file, source in scope.sources():
-        decisions = scope.parsed(_decisions, file, source)
+    for file, decisions in scope.measured("decisions", _decisions, int):
         yield from _measured(file, symbols.get(file.path, []), decisions)
 
 
 def most_complex(scope: Scope) -> Findings:
     """The functions with the most decisions."""
-    found = sorted(functions(scope), key=lambda each: (-each.complexity, -each.lines, each.path))
+    every = sorted(functions(scope), key=lambda each: (-each.complexity, -each.lines, each.path))
+    found = [each for each in every if each.name != TOP_LEVEL]
     findings = Findings(f"{counted(len(found), 'function')}; complexity, function, lines")
     for each in found:
         findings.add(f"{each.complexity:>4}  {each.path}  {each.lines}", **each._asdict())
+    outside = [f"{each.file} {each.complexity}" for each in every if each.name == TOP_LEVEL]
+    if outside:
+        findings.remarks = [f"complexity outside of named functions: {printable(', '.join(outside[:MOST_OUTSIDE]))}"]
     return findings
 
 
@@ -115,7 +127,8 @@ def _decisions(source: bytes, language: str) -> list[int]:
     import tree_sitter
 
     found = tree_sitter.QueryCursor(_query(language)).captures(parse(source, language).root_node)
-    return sorted(node.start_byte for node in found.get("decision", []))
+    otherwise = {node.id for node in found.get("else", [])}
+    return sorted(node.start_byte for node in found.get("decision", []) if node.id not in otherwise)
 
 
 @functools.cache
@@ -126,4 +139,4 @@ def _query(language: str) -> "Query":
     without, other = _INSTEAD.get(language, ("", ""))
     words = [f'"{word}"' for word in _WORDS if word != without and known.id_for_node_kind(word, False)]
     nodes = [f"({node})" for node in _NODES if node != without and known.id_for_node_kind(node, True)]
-    return tree_sitter.Query(known, f"[{' '.join([*words, *nodes, other])}] @decision")
+    return tree_sitter.Query(known, f"[{' '.join([*words, *nodes, other])}] @decision {_ELSE.get(language, '')}")

@@ -18,7 +18,7 @@ def imports(scope: Scope) -> Findings:
     languages = {file.path: file.language for file in scope.index.files()}
     graph = _graph(scope, languages)
     findings = _of_file(graph, scope.below) if scope.below in languages else _of_all(graph, scope.below)
-    silent = {languages[file.path] for file in scope.files()} - FOLLOWED
+    silent = {file.language for file in scope.index.files(below=scope.below)} - FOLLOWED
     findings.remarks = ["imports are followed by names and paths, also those inside functions"]
     if silent:
         findings.remarks += [f"not followed, as they name no files: {', '.join(sorted(silent))}"]

@@ -14,6 +14,7 @@ Told = tuple[str, str, str, str]
 
 _NAMED = re.compile(
     r"""(?:passw(?:or)?d|passphrase|pwd|secret|token(?!s)(?!i[sz]er)|api[_-]?key|access[_-]?key|private[_-]?key|credential)
+    (?!\w*(?:field|name|template|prefix|url|path|file|type|header|label|message)\b)
     \w*(?=["'\]]*\s*(?::\s*[\w<>\[\].?& ]+\s*)?(?:=>|:=|[=:])\s*[bfru@$]{0,2}$)""",
     re.IGNORECASE | re.VERBOSE,
 )
@@ -21,9 +22,14 @@ _NAME = re.compile(r"[\w.-]*$")
 _NO_SECRET = re.compile(
     r"(?i)|.{0,5}|(?-i:[A-Z][A-Z\d_]*_[A-Z\d_]*)"
     r"|.*(?:example|changeme|placeholder|dummy|your[_-]|xxx|\*\*\*|<|\$\{|\{\{|%s|\s).*"
-    r"|[\w.]*(?:_|\.)?(?:password|passwd|token|secret|api_?key|key)s?"
+    r"|[\w.-]*(?:password|passwd|token|secret|api_?key|key)s?\d?"
     r"|bearer|basic|none|null|true|false|default|string|required"
 )
+_DEFAULTS = frozenset(
+    {"default_parameter", "typed_default_parameter", "assignment_pattern", "required_parameter", "optional_parameter"}
+    | {"parameter", "simple_parameter", "parameter_declaration", "optional_parameter_declaration", "keyword_parameter"}
+)
+_WORD = re.compile(r"[A-Za-z][A-Za-z_.-]*")
 _SQL = re.compile(
     r"""(?i)^[^\w]{0,4}[bfru@$]{0,2}[^\w]{0,4}
     (?:select\s.+?\sfrom\s|insert\s+into\s|update\s+\S+\s+set\s|delete\s+from\s|drop\s+table\s)""",
@@ -67,7 +73,9 @@ def _secret_name(string: "Node", source: bytes, text: str) -> str:
     start = max(source.rfind(b"\n", 0, string.start_byte) + 1, string.start_byte - 200)
     before = source[start : string.start_byte].decode(errors="replace")
     named = _NAMED.search(before)
-    if not named or _NO_SECRET.fullmatch(_QUOTES.sub("", text)):
+    value = _QUOTES.sub("", text)
+    is_default = string.parent is not None and string.parent.type in _DEFAULTS
+    if not named or _NO_SECRET.fullmatch(value) or (is_default and _WORD.fullmatch(value)):
         return ""
     return _NAME.findall(before[: named.end()])[0]
 

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+import msgspec
+
 from denizen.errors import ToolRefused
 from denizen.structure import Index, IndexedFile, Unparsable, parsed
 from denizen.tools.files.workspace import Workspace
@@ -18,12 +20,18 @@ Facts = dict[str, Any]
 MOST_BYTES = 1_000_000
 """Of a file that is looked into; a larger one was made by a program, or is data."""
 
+BATCH = 100
+"""Files whose measures are kept together."""
+VENDORED = frozenset({"vendor", "vendored", "_vendor", "third_party", "third-party", "thirdparty", "bower_components"})
+"""Folders with other people's code."""
+
 
 @dataclass(frozen=True, slots=True)
 class Scope:
     """The indexed code `below` a file or folder, until `stop` is set.
 
-    `passed` takes the files that an analysis couldn't look into, each with the reason.
+    `passed` takes the files that an analysis couldn't look into, each with the reason; `foreign` those left out, as
+    others or programs wrote them.
     """
 
     workspace: Workspace
@@ -31,29 +39,47 @@ class Scope:
     below: str
     stop: threading.Event
     passed: list[str] = field(default_factory=list)
+    foreign: set[str] = field(default_factory=set)
 
     def files(self) -> Iterator[IndexedFile]:
-        """The files in which a language was recognised."""
+        """The files in a language that is known, without what others or programs wrote unless it is asked for."""
         for file in self.index.files(below=self.below):
             if self.stop.is_set():
                 return
-            yield file
+            if file.path != self.below and (file.generated or self._is_vendored(file.path)):
+                self.foreign.add(file.path)
+            else:
+                yield file
 
-    def sources(self) -> Iterator[tuple[IndexedFile, bytes]]:
-        """The same, each with its text in UTF-8; what is too large, or can't be read, is passed over."""
+    def _is_vendored(self, path: str) -> bool:
+        return not VENDORED.isdisjoint(path.removeprefix(self.below).split("/")[:-1])
+
+    def measured(
+        self, what: str, measure: Callable[[bytes, str], list[T]], kind: type[T]
+    ) -> Iterator[tuple[IndexedFile, list[T]]]:
+        """What `measure` gives for each file that can be parsed; kept as `what` until the file changes."""
+        kept = self.index.measures(what, below=self.below)
+        new: dict[str, bytes] = {}
         for file in self.files():
-            if file.bytes > MOST_BYTES:
-                self.passed.append(f"{file.path} (over {MOST_BYTES // 1_000_000} MB)")
-            elif source := self.source(file.path):
-                yield file, source
+            if file.path not in kept and not file.note and (source := self.source(file.path)):
+                new[file.path] = kept[file.path] = self._measure(measure, source, file)
+            if len(new) == BATCH:
+                self.index.keep_measures(what, new)
+                new = {}
+            if file.path in kept:
+                found = msgspec.msgpack.decode(kept[file.path], type=list[kind] | str)
+                if isinstance(found, str):
+                    self.passed.append(f"{file.path} ({found})")
+                else:
+                    yield file, found
+        self.index.keep_measures(what, new)
 
-    def parsed(self, work: Callable[[bytes, str], Sequence[T]], file: IndexedFile, source: bytes) -> Sequence[T]:
-        """What `work` gives for a text; nothing where that takes too long."""
+    @staticmethod
+    def _measure(measure: Callable[[bytes, str], list[T]], source: bytes, file: IndexedFile) -> bytes:
         try:
-            return () if file.note else parsed(work, source, file.language)
+            return msgspec.msgpack.encode(parsed(measure, source, file.language))
         except Unparsable as error:
-            self.passed.append(f"{file.path} ({error})")
-            return ()
+            return msgspec.msgpack.encode(str(error))
 
     def source(self, path: str) -> bytes:
         """The text of a file in UTF-8; empty where there is none."""

@@ -82,7 +82,7 @@ def readable(text: str) -> tuple[str, int]:
 
 def printable(name: str) -> str:
     """A file name that may be shown: what can't be is replaced."""
-    return "".join(sign if sign.isprintable() else "\ufffd" for sign in name)
+    return name if name.isprintable() else "".join(sign if sign.isprintable() else "\ufffd" for sign in name)
 
 
 def size(count: int) -> str:
