@@ -181,6 +181,15 @@ class Tool(Protocol):
         ...
 
 
+@runtime_checkable
+class CheckedTool(Tool, Protocol):
+    """A tool that can tell from a call's arguments alone that it would refuse: no person is asked about such a call."""
+
+    def check(self, args: dict[str, Any]) -> None:
+        """Raises ToolRefused for arguments that `run` would refuse; reaches nothing, and changes nothing."""
+        ...
+
+
 class Toolset:
     """The tools of a turn, by name."""
 

@@ -2,12 +2,13 @@
 
 from collections.abc import Awaitable, Callable
 
+import pytest
 from tests.engine.conftest import MakeAgent
 from tests.engine.scene import Host, call, kinds, requests_of, results, run_agent, say, user
 
 from denizen import Agent, Config, tool
 from denizen.config import load_config
-from denizen.config.settings import AgentSettings, PolicySettings, Rule
+from denizen.config.settings import AgentSettings, PolicySettings, Rule, WebSettings
 from denizen.engine import run_turn
 from denizen.entries import AnswerEntry, AnyEntry, AssistantEntry, ParkedEntry, ToolEntry, UserEntry
 from denizen.events import Notice, TurnParked
@@ -263,3 +264,45 @@ async def test_a_session_that_waits_is_listed_as_parked_until_it_is_answered(age
     assert [info.stop_reason for info in await agent.store.list()] == ["parked"]
     await _answered(agent, host, AnswerEntry(call_id="c1", allow=True))
     assert [info.stop_reason for info in await agent.store.list()] == ["answered"]
+
+
+# What would be refused anyway
+
+
+@pytest.mark.parametrize(
+    ("args", "why"),
+    [
+        ({"url": "file:///etc/passwd"}, "must begin with http:// or https://"),
+        ({"url": "the docs"}, "must begin with http:// or https://"),
+        ({"url": "http://[::1"}, "is not an address of the web"),
+        ({"url": "http://127.0.0.1:8080/"}, "not a public address"),
+        ({"url": "http://10.1.2.3/"}, "not a public address"),
+        ({"url": "http://[::ffff:169.254.169.254]/"}, "not a public address"),
+        ({"url": "http://2130706433/"}, "not a usual way to write an address"),
+        ({"url": "http://localhost:3000/"}, "not a public address"),
+        ({"url": "https://ann:pw@example.org/"}, "a name or a password in it"),
+        ({"uri": "https://example.org/"}, "web_fetch"),
+    ],
+)
+async def test_nobody_is_asked_about_a_page_that_would_be_refused_anyway(
+    agent_of: MakeAgent, host: Host, args: dict[str, str], why: str
+) -> None:
+    agent = agent_of(call(("web_fetch", args)), say("I can't."))
+    result = await run_agent("go", agent=agent, io=host)
+    assert (host.asked, result.stop_reason) == ([], "answered")
+    assert why in results(result)[0].text
+
+
+async def test_a_page_that_can_be_fetched_is_asked_about(agent_of: MakeAgent, host: Host) -> None:
+    config = Config(web=WebSettings(allow_private=["localhost"]))
+    for number, url in enumerate(["https://example.org/", "http://localhost:3000/"]):
+        agent = agent_of(call(("web_fetch", {"url": url})), config=config)
+        result = await run_agent("go", agent=agent, io=host, session_key=f"s{number}")
+        assert result.stop_reason == "parked"
+
+
+async def test_nobody_is_asked_about_a_call_whose_arguments_do_not_fit(agent_of: MakeAgent, host: Host) -> None:
+    agent = agent_of(call(("send", {"words": "hi"})), say("Wrong."), tools=[send])
+    result = await run_agent("go", agent=agent, io=host)
+    assert host.asked == []
+    assert "text" in results(result)[0].text

@@ -12,10 +12,10 @@ from denizen.config.rules import all_arguments
 from denizen.engine.turn import Turn
 from denizen.errors import ToolRefused
 from denizen.messages import ToolCall
-from denizen.ports import Tool, Traits
+from denizen.ports import Tool
 from denizen.tools.files.workspace import Workspace
 from denizen.tools.patching.read import read_patch
-from denizen.tools.policy import files_of, is_harmless, meant_by_patch
+from denizen.tools.policy import files_of, meant_by_patch, only_reads
 
 _KEPT = frozenset({"remember", "forget"})
 """Tools whose marks stay marks: the memory holds no secrets."""
@@ -30,8 +30,7 @@ def with_secrets(turn: Turn, call: ToolCall, tool: Tool) -> dict[str, Any]:
     A secret goes into a file that holds it, into a command that names such a file, and where a rule of the user's lets
     it; a mark that the file holds as it is stays one. Raises ToolRefused for any other mark.
     """
-    stays = is_harmless(tool) and Traits.NETWORK not in tool.traits
-    if stays or tool.name in _KEPT or not MARK.search(all_arguments(call.args)):
+    if only_reads(tool) or tool.name in _KEPT or not MARK.search(all_arguments(call.args)):
         return call.args
     agent = turn.agent
     policy = agent.policy(turn.feed.approved)

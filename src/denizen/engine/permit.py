@@ -10,14 +10,11 @@ from denizen.errors import ConfigError, ToolRefused
 from denizen.events import TurnParked
 from denizen.messages import ToolCall
 from denizen.models.parsing import INVALID_JSON
-from denizen.ports import MISUSED, Answer, Ask, Parked, Tool, Traits
-from denizen.tools.policy import rule_for
+from denizen.ports import MISUSED, Answer, Ask, CheckedTool, Parked, Tool, Traits
+from denizen.tools.policy import only_reads, rule_for
 
 QUOTATION = "The agent repeats a call of {name} that stands in what it has read, and you didn't write: may it run?"
 QUOTED = "this call stands word for word in what you have read, and the user didn't write it, so it is a quotation; "
-
-_HARMLESS = Traits.READS | Traits.REPEATABLE
-_EFFECTS = Traits.WRITES | Traits.EXECUTES | Traits.SENDS | Traits.NETWORK
 
 
 async def permit(turn: Turn, call: ToolCall) -> str:
@@ -38,12 +35,15 @@ async def permit(turn: Turn, call: ToolCall) -> str:
     decision = turn.agent.policy(turn.feed.approved).decide(call, tool, in_sight)
     if decision.verdict == "deny":
         return f"not run: {decision.reason}"
+    quotation = call.id in turn.feed.intent.quoted and not only_reads(tool)
+    asks = decision.verdict == "ask" or quotation
     try:
         with_secrets(turn, call, tool)
+        if asks and isinstance(tool, CheckedTool):
+            tool.check(call.args)
     except ToolRefused as why:
         return f"not run: {why}"
-    quotation = call.id in turn.feed.intent.quoted and not _only_reads(tool)
-    if decision.verdict == "allow" and not quotation:
+    if not asks:
         return ""
     question = QUOTATION.format(name=call.name) if quotation else decision.reason
     answer = await answer_to(turn, Ask(call.id, question, call.name, call.args, quotation))
@@ -51,11 +51,6 @@ async def permit(turn: Turn, call: ToolCall) -> str:
         return f"not run: {QUOTED if quotation else ''}{_refusal(answer)}"
     await _keep(turn, call, tool, answer)
     return ""
-
-
-def _only_reads(tool: Tool) -> bool:
-    """Whether a call changes nothing and reaches nobody."""
-    return bool(tool.traits & _HARMLESS) and not tool.traits & _EFFECTS
 
 
 async def answer_to(turn: Turn, request: Ask) -> AnswerEntry:

@@ -11,7 +11,7 @@ from denizen.config.settings import Rule
 from denizen.errors import ConfigError
 from denizen.messages import ToolResult
 from denizen.names import meant_by
-from denizen.ports import Schema, Tool, ToolContext, Toolset, Traits
+from denizen.ports import CheckedTool, Schema, Tool, ToolContext, Toolset, Traits
 
 JUDGED = frozenset({"command", "path", "paths", "patch", "url", "unsandboxed"})
 """Arguments that the policy judges a call by: they must stand in the call."""
@@ -48,10 +48,17 @@ class Defaulted:
     traits: Traits
     schema: Schema
 
+    def check(self, args: dict[str, Any]) -> None:
+        """Raises ToolRefused for what the tool would refuse."""
+        if isinstance(self.tool, CheckedTool):
+            self.tool.check(self._with_defaults(args))
+
     async def run(self, args: dict[str, Any], turn: ToolContext) -> ToolResult:
         """Run the tool; null is no argument."""
-        absent = {name: value for name, value in self.defaults.items() if args.get(name) is None}
-        return await self.tool.run({**args, **absent}, turn)
+        return await self.tool.run(self._with_defaults(args), turn)
+
+    def _with_defaults(self, args: dict[str, Any]) -> dict[str, Any]:
+        return {**args, **{name: value for name, value in self.defaults.items() if args.get(name) is None}}
 
 
 def with_defaults(tools: Sequence[Tool], settings: Mapping[str, Mapping[str, Any]]) -> list[Tool]:

@@ -28,6 +28,13 @@ class FunctionTool:
     shell_names: Sequence[str]
     traits: Traits
     schema: Schema
+    refuse: Callable[..., object] | None = None
+
+    def check(self, args: dict[str, Any]) -> None:
+        """Raises ToolRefused for arguments that don't fit the function, or that `refuse` refuses."""
+        checked = self.signature.check(self.name, args)
+        if self.refuse:
+            self.refuse(**checked)
 
     async def run(self, args: dict[str, Any], turn: ToolContext) -> ToolResult:
         """Call the function with the checked arguments; a plain one runs in a thread. Raises ToolRefused."""
@@ -59,7 +66,11 @@ def result(text: str, **details: Any) -> ToolResult:
 def tool(function: Callable[..., Any], /) -> FunctionTool: ...
 @overload
 def tool(
-    *, traits: Traits = Traits.NONE, name: str = "", shell_names: Sequence[str] = ()
+    *,
+    traits: Traits = Traits.NONE,
+    name: str = "",
+    shell_names: Sequence[str] = (),
+    refuse: Callable[..., object] | None = None,
 ) -> Callable[[Callable[..., Any]], FunctionTool]: ...
 def tool(
     function: Callable[..., Any] | None = None,
@@ -68,6 +79,7 @@ def tool(
     traits: Traits = Traits.NONE,
     name: str = "",
     shell_names: Sequence[str] = (),
+    refuse: Callable[..., object] | None = None,
 ) -> FunctionTool | Callable[[Callable[..., Any]], FunctionTool]:
     """Let the model call a function: `@tool`, or `@tool(traits=Traits.READS)`.
 
@@ -75,7 +87,8 @@ def tool(
     `Args:` section. A parameter annotated `ToolContext` is filled in and not told. The function may be async; a plain
     one runs in a thread, which a cancelled turn leaves behind. It returns a string, a part (Text, Image) or a list of
     them, a ToolResult, or anything that has a JSON form, and raises ToolRefused for what can't be done. Without
-    `traits` its calls run one at a time, never again after a crash, and as the policy says.
+    `traits` its calls run one at a time, never again after a crash, and as the policy says. `refuse` is called with the
+    arguments before a person is asked about a call: it raises ToolRefused for what the function would refuse anyway.
 
     Raises TypeError for a function without a docstring, or with a parameter that can't be given by name and type.
     """
@@ -89,7 +102,7 @@ def tool(
             raise TypeError(f"{called!r} can't name a tool: small letters, digits and _ (at most 64), a letter first")
         schema = Schema(called, signature.description, signature.schema())
         awaited = inspect.iscoroutinefunction(function)
-        return FunctionTool(function, awaited, signature, called, shell_names, traits, schema)
+        return FunctionTool(function, awaited, signature, called, shell_names, traits, schema, refuse)
 
     return made(function) if function else made
 

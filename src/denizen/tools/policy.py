@@ -139,6 +139,11 @@ def is_harmless(tool: Tool) -> bool:
     return bool(tool.traits & _HARMLESS) and not tool.traits & _CHANGES
 
 
+def only_reads(tool: Tool) -> bool:
+    """Whether it changes nothing and reaches nobody."""
+    return is_harmless(tool) and Traits.NETWORK not in tool.traits
+
+
 def files_of(call: ToolCall, workspace: Path) -> Sequence[str]:
     """The files that a call is about: its `path`, those of a patch, and of symbols."""
     args = {name: value for name, value in call.args.items() if isinstance(value, str)}

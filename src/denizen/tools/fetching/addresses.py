@@ -39,7 +39,12 @@ class AddressGuard:
             )
 
     def check_literal(self, host: str) -> None:
-        """Raises ToolRefused when `host` is an address, and one oddly written or that must not be connected to."""
+        """Raises ToolRefused when `host` is an address, and one oddly written or that must not be connected to.
+
+        So it does for `localhost` and names below it, which are this machine's wherever they are looked up.
+        """
+        if _plain(host) == "localhost" or _plain(host).endswith(".localhost"):
+            self.check(host, "127.0.0.1")
         if ":" in host or host.replace(".", "").isdigit():
             try:
                 ipaddress.ip_address(host.partition("%")[0])
