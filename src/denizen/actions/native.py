@@ -27,7 +27,7 @@ class Native:
 
     def read(self, message: AssistantMessage, tools: Toolset, seen: SeenText = UNSEEN) -> Intent:
         """The calls as they came, and the text beside them; calls that the server left in the text are found there."""
-        calls, text, quoted = message.tool_calls, message.text, frozenset[str]()
+        calls, text, quoted, problems = message.tool_calls, message.text, frozenset[str](), tuple[str, ...]()
         thoughts = [part.text for part in message.content if type(part) is Thinking]
         if calls:
             calls = [_with_clean_name(call, tools) if "<|" in call.name else call for call in calls]
@@ -36,7 +36,8 @@ class Native:
             calls, text = [_with_own_id(call, message) for call in found.calls], found.text
             quoted = frozenset(call.id for call, words in zip(calls, found.wordings, strict=True) if seen.quotes(words))
             thoughts += [found.thinking] if found.thinking else []
-        return Intent(calls, text, "\n".join(thoughts), quoted=quoted)
+            problems = tuple(f"Not run: {why}." for why in found.broken) if calls else ()
+        return Intent(calls, text, "\n".join(thoughts), problems=problems, quoted=quoted)
 
     def spoken(self, tools: Toolset) -> Spoken | None:
         """The words beside calls that a server leaves in the text; without tools there are none."""

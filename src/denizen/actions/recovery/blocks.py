@@ -11,6 +11,7 @@ from denizen.actions.recovery.vocabulary import CLOSES, OPENS
 TRAILING: Final = re.compile(rf"(?:\s{{0,99}}(?:{CLOSES}))+")
 """Marks behind a call."""
 
+EDGE: Final = re.compile(rf"{OPENS}|{CLOSES}")
 _MARK: Final = re.compile(rf"(?P<open>{OPENS})|(?P<close>{CLOSES})")
 _BETWEEN: Final = re.compile(r"\s*[;,]?\s*")
 _MORE: Final = (*UNMARKED, bare_objects)
@@ -23,11 +24,12 @@ def read_block(source: Source, at: int, forms: Sequence[Form], more: Sequence[Fo
     Without a mark, the first is in one of `forms`, those behind it in one of `more`.
     """
     wishes: list[Wish] = []
-    end = at
+    end, within = at, False
     while True:
         at, opened = _past_marks(source, end, between=bool(wishes))
-        found = _first(source, IN_MARKS if opened else more if wishes else forms, at)
-        if found is None or not found.wishes:
+        within = within if opened is None else opened
+        found = _first(source, IN_MARKS if within else more if wishes else forms, at)
+        if found is None or all(wish.args is None for wish in found.wishes):
             break
         _word(source, found.wishes, at, found.end)
         wishes += found.wishes
@@ -52,9 +54,9 @@ def _name(source: Source, wish: Wish) -> str:
     return source.tools.known(wish.name) or wish.name
 
 
-def _past_marks(source: Source, at: int, *, between: bool) -> tuple[int, bool]:
-    """Behind the marks at `at`, and whether the last of them lets a call begin."""
-    opened = False
+def _past_marks(source: Source, at: int, *, between: bool) -> tuple[int, bool | None]:
+    """Behind the marks at `at`, and whether the last of them lets a call begin; None: there is none."""
+    opened = None
     while True:
         space = source.match(_BETWEEN, at) if between else None
         at = space.end() if space else source.past_space(at)

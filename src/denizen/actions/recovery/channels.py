@@ -18,6 +18,10 @@ _HEADER: Final = re.compile(
 _ANOTHER: Final = re.compile(f"{QUOTES}|{OTHERS}", re.MULTILINE)
 _CHANNEL: Final = re.compile(r"<\|channel\|>\s?(\w{1,20})")
 _RECIPIENT: Final = re.compile(r"\bto=([\w.-]{1,128})")
+_STRIPPED: Final = re.compile(
+    r"(?:\A\s?|assistant\s?)(analysis|commentary|(?<=assistant)final|(?<=assistant\s)final)(?![ \t](?!to=)|\Z)\n?"
+)
+_STRIPPED_RECIPIENT: Final = re.compile(r"\s?to=([\w.-]{1,128})\s{0,9}(?:json|code)?\s{0,9}(?=\{)")
 _NOT_TOOLS: Final = {"", "user", "self", "assistant", "all"}
 
 
@@ -50,7 +54,7 @@ class Message:
 def messages(text: str) -> list[Message]:
     """The messages that a reply is made of; none where something stands between them, as in a text about them."""
     if "<|message|>" not in text:
-        return []
+        return _without_tokens(text)
     pieces = ["start", *_MARK.split(text), ""]  # each piece behind its mark
     found: list[Message] = []
     header = ""
@@ -67,6 +71,18 @@ def messages(text: str) -> list[Message]:
         elif piece.strip() and (following == "message" or not _HEADER.fullmatch(piece)):
             return []
     return found
+
+
+def _without_tokens(text: str) -> list[Message]:
+    """The messages of `analysisHm.assistantfinalIt is 4.`, a reply whose special tokens a server has taken out."""
+    first, *pieces = _STRIPPED.split(text)
+    found: list[Message] = []
+    for channel, body in zip(pieces[0::2], pieces[1::2], strict=True):
+        to = _STRIPPED_RECIPIENT.match(body)
+        kind = "final" if channel == "final" else "analysis"
+        found.append(Message("", kind, to[1] if to else "", body[to.end() :] if to else body, body))
+    told = any(message.calls or message.channel == "final" for message in found)
+    return found if told and not first.strip() else []
 
 
 def _message(header: str, body: str) -> Message:

@@ -45,7 +45,7 @@ class Converter:
         if isinstance(value, dict):
             return self._object(value, schema, kinds)
         if isinstance(value, list):
-            items = schema.get("items", {})
+            items = self._alternative(schema, "array").get("items", {})
             return [self.value(item, items) for item in value]
         if isinstance(value, str):
             return value if not kinds or "string" in kinds else self._typed(Written(value), schema)
@@ -54,7 +54,7 @@ class Converter:
         return int(value) if kinds == {"integer"} and isinstance(value, float) and value.is_integer() else value
 
     def _object(self, value: dict[str, Any], schema: Mapping[str, Any], kinds: set[str]) -> Any:
-        properties = schema.get("properties") or {}
+        properties = self._alternative(schema, "object").get("properties") or {}
         if kinds == {"array"} and len(value) == 1:  # elements in an element (MiniMax)
             (items,) = value.values()
             return self.value(items if isinstance(items, list) else [items], schema)
@@ -99,6 +99,11 @@ class Converter:
         if not properties or self._schema.get("additionalProperties") or any(name not in args for name in required):
             return args
         return {name: value for name, value in args.items() if name in properties}
+
+    def _alternative(self, schema: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
+        """The one of a union's schemas that a value of this kind fulfils; else the schema."""
+        choices = map(self._resolved, (*(schema.get("anyOf") or ()), *(schema.get("oneOf") or ())))
+        return next((choice for choice in choices if kind in _kinds(choice)), schema)
 
     def _resolved(self, schema: Any) -> Mapping[str, Any]:
         for _ in range(8):

@@ -78,7 +78,7 @@ class Glance:
 
     def _thought(self, event: re.Match[str]) -> Step:
         """A thought at the beginning is no words; elsewhere it may be a quotation."""
-        thought = Thought(THOUGHTS[event["thought"]])
+        thought = Thought(THOUGHTS.get(event["thought"], "assistantfinal"))
         return _silent(event) if self._spoke(event.start()) else Step(event.start(), thought)
 
     # Code

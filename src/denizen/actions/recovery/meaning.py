@@ -1,5 +1,6 @@
 """What a text means: its messages, or its one message, gone through, and the arguments of its calls converted."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,11 +14,15 @@ from denizen.actions.recovery.values import Unreadable, read_whole
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """Calls (a tool's name, arguments, and how it is written), words and thoughts, each in their order."""
+    """Calls (a tool's name, arguments, and how it is written), words and thoughts, each in their order.
+
+    `broken` says of other calls why they aren't among these.
+    """
 
     calls: list[tuple[str, dict[str, Any], str]]
     words: list[str]
     thoughts: list[str]
+    broken: Sequence[str] = ()
 
 
 def meaning_of(text: str, offered: Offered) -> Meaning:
@@ -44,7 +49,8 @@ def _of_text(text: str, offered: Offered) -> Meaning:
     if found.doubtful and not found.wishes:
         found = Pass(source, bare=True)
         found.run()
-    return Meaning([_converted(wish, text, offered) for wish in found.wishes], found.text, found.thoughts)
+    calls = [_converted(wish, text, offered) for wish in found.wishes]
+    return Meaning(calls, found.text, found.thoughts, found.broken)
 
 
 def _addressed(message: Message, offered: Offered) -> list[tuple[str, dict[str, Any], str]]:
@@ -68,4 +74,4 @@ def _is_object(text: str, offered: Offered) -> bool:
 
 def _converted(wish: Wish, text: str, offered: Offered) -> tuple[str, dict[str, Any], str]:
     name = offered.known(wish.name)
-    return name, Converter(offered.parameters(name), Source(text, offered)).arguments(wish.args), wish.wording
+    return name, Converter(offered.parameters(name), Source(text, offered)).arguments(wish.args or {}), wish.wording

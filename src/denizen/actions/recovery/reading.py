@@ -4,14 +4,17 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from denizen.actions.recovery.blocks import TRAILING, read_block
+from denizen.actions.recovery.blocks import EDGE, TRAILING, read_block
 from denizen.actions.recovery.events import EVENT
 from denizen.actions.recovery.fences import CALL_INFO, CALL_LIST, FENCE_END, INFO, code_spans, only_fences
 from denizen.actions.recovery.forms import FORMS_AT_LINES, IN_MARKS, UNMARKED, Form, bare_objects, functions
 from denizen.actions.recovery.quoting import quoted
 from denizen.actions.recovery.source import Exhausted, Source, Wish
-from denizen.actions.recovery.vocabulary import HEADS, THOUGHTS
+from denizen.actions.recovery.vocabulary import HEADS, NAME, THOUGHTS
 
+_SHOWN: Final = 200
+"""Characters of a call that can't be read which the model is shown."""
+_WORD: Final = re.compile(NAME)
 _BEFORE_OBJECT: Final = frozenset(":;,.!?>)}]{*\n")
 _CALL_LIKE: Final = re.compile(
     r"[{\[]\s{0,99}\{?\s{0,99}[\"'](?:name|function|tool|tool_name|tool_calls|function_call)[\"']"
@@ -21,6 +24,8 @@ _CALL_LIKE: Final = re.compile(
 class Pass:
     """One way through a text; afterwards `wishes`, `text` and `thoughts` are what was found.
 
+    `broken` says of calls that aren't among the `wishes` why not, in words for the model.
+
     Whoever handles an event says where the text goes on, which is always behind it: the text is gone through once.
     Calls without marks, which may be mere words, are read only where `bare` says so; `doubtful`: there may be some.
     """
@@ -29,6 +34,7 @@ class Pass:
         self.wishes: list[Wish] = []
         self.text: list[str] = []
         self.thoughts: list[str] = []
+        self.broken: list[str] = []
         self.doubtful = False
         self._bare = bare
         self._source = source
@@ -37,6 +43,7 @@ class Pass:
         self._thought = False  # a thought was there
         self._spoke = False  # there are words besides calls
         self._since = 0  # where the words before the next call begin
+        self._broken_until = 0
         self._objects_from = 0  # where objects without marks may be calls again
         self._spans: dict[int, int] | None = None
         self._fenced: bool | None = None
@@ -219,13 +226,27 @@ class Pass:
         wishes, end = read_block(self._source, start, forms)
         if wishes and self._take(wishes, start, end):
             return end
+        if not wishes:
+            self._note_broken(end)
         return self._quote(start, max(end, start + 1))
+
+    def _note_broken(self, start: int) -> None:
+        """Remember what stands behind marks and names a tool, but can't be read."""
+        piece = EDGE.split(self._whole[start : start + _SHOWN], 1)[0].strip()
+        if start >= self._broken_until and any(self._source.tools.known(name) for name in _WORD.findall(piece)):
+            self.broken.append(f"the arguments can't be read in {piece}")
+            self._broken_until = start + len(piece)
 
     def _take(self, wishes: list[Wish], start: int, end: int) -> bool:
         """Whether the calls are the model's own and of tools that are there: they are kept then."""
-        known = [wish for wish in wishes if self._source.tools.known(wish.name)]
+        known = [wish for wish in wishes if wish.args is not None and self._source.tools.known(wish.name)]
         if not known or quoted(self._whole, self._since, start, end):
             return False
         self.wishes += known
+        for wish in wishes:
+            if wish.args is None:
+                self.broken.append(f"the arguments of a call of {wish.name or 'a tool'} can't be read")
+            elif wish not in known:
+                self.broken.append(f"there is no tool {wish.name!r}")
         self._thinking, self._since = False, end
         return True

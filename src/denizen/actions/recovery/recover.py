@@ -27,17 +27,20 @@ _CALL: Final = re.compile(
 class Recovered:
     """What a text holds: calls, the words that are left for the person, and what the model thought.
 
-    `wordings` are the calls as they are written, from the tools' names on.
+    `wordings` are the calls as they are written, from the tools' names on. `broken` says what is wrong with others.
     """
 
     calls: list[ToolCall] = field(default_factory=list)
     text: str = ""
     thinking: str = ""
     wordings: list[str] = field(default_factory=list, compare=False)
+    broken: list[str] = field(default_factory=list, compare=False)
 
 
 def may_hold_calls(text: str, names: Iterable[str]) -> bool:
     """Whether it is worth looking for thoughts and for calls of tools of these names: a quick no is sure."""
+    if "assistant" in text and text.lstrip().startswith(("analysis", "commentary", "assistant")):
+        return True
     if not ("<" in text or "{" in text or "(" in text or "[" in text or "｜" in text or "◁" in text):
         return False
     if _THOUGHT_OR_TOKEN.search(text):
@@ -59,4 +62,4 @@ def recover_calls(text: str, tools: Tools) -> Recovered:
     stem = RECOVERED + hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=6).hexdigest()
     calls = [ToolCall(f"{stem}-{number}", name, args) for number, (name, args, _) in enumerate(meaning.calls, 1)]
     words, thoughts = scrub("".join(meaning.words)).strip(), "\n".join(meaning.thoughts).strip()
-    return Recovered(calls, words, thoughts, [wording for _, _, wording in meaning.calls])
+    return Recovered(calls, words, thoughts, [wording for _, _, wording in meaning.calls], [*meaning.broken])

@@ -1,6 +1,7 @@
 """The text that is read, with a limit on the work: reading costs at most a constant per character, whatever it says."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -19,12 +20,12 @@ class Exhausted(Exception):
 class Wish:
     """A call as it stands in the text: a tool's name, which may be none of ours, and arguments, not converted yet.
 
-    `wording` is how it is written, from the name on.
+    `args` is None where they can't be read; `wording` is how it is written, from the name on.
     """
 
     __slots__ = ("args", "name", "wording")
 
-    def __init__(self, name: str, args: dict[str, Any], wording: str = "") -> None:
+    def __init__(self, name: str, args: dict[str, Any] | None, wording: str = "") -> None:
         self.name = name
         self.args = args
         self.wording = wording
@@ -46,6 +47,11 @@ class Source:
         self.tools = tools
         self._left = _WORK * (len(text) + 1_000)
         self._known: dict[str, tuple[int, int]] = {}  # where a piece was searched from, and found
+
+    def parameters(self, name: str) -> Iterable[str]:
+        """What the tool of that name takes; nothing where there is none."""
+        known = self.tools.known(name)
+        return self.tools.parameters(known).get("properties") or () if known else ()
 
     def spend(self, characters: int) -> None:
         """Pay for looking at so many. Raises Exhausted."""

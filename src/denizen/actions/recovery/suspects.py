@@ -11,8 +11,11 @@ from denizen.actions.recovery.offered import PREFIXES, Offered, Tools
 from denizen.actions.recovery.vocabulary import ACTION, CALLED, CALLS, INDENT, LABEL, NAME, OBJECT, THOUGHTS
 
 _THOUGHTS: Final = "|".join(
-    re.escape(mark) for mark in THOUGHTS if not mark.startswith("<|")
-)  # tokens are held as marks
+    [
+        *(re.escape(mark) for mark in THOUGHTS if not mark.startswith("<|")),  # tokens are held as marks
+        r"\A\s?(?:assistant\s?)?(?:analysis|commentary)(?![ \t]|\Z)",  # Harmony's, its tokens taken out
+    ]
+)
 _ENDS: Final = "|".join(re.escape(mark) for mark in THOUGHTS.values())
 _LETTER: Final = r"[\w▁./:\"-]"
 _LINES: Final = rf"{CALLED}:\s?"
@@ -46,6 +49,7 @@ _UNSURE: Final = (
     rf"^(?:{_LINES}|{ACTION})(?:{NAME})?\s?\Z",
     rf"^{INDENT}{LABEL}\s{{0,9}}(?:`{{0,2}}|~{{0,2}}|(?:`{{3,}}|~{{3,}})[^`\n]*)\Z",
     rf"^>{{1,3}}(?:{NAME})?\Z",
+    r"\A\s?(?:assistant\s?)?(?:analysis|commentary|final)?\Z",
     r"^ ?(?:to=[\w.-]{0,128}|function(?: call)?|assistant|\]~b?)<?\Z",
 )
 """What may become one of these."""

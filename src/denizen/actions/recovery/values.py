@@ -18,6 +18,11 @@ _WORDS: Final = {"true": True, "True": True, "false": False, "False": False, "nu
 _WRAPPERS: Final = ('<|"|>', "<escape>")
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "0": "\0", "\n": ""}
 _LOW: Final = re.compile(r"\\u([dD][c-fC-F][0-9a-fA-F]{2})")
+_ENDS: Final = {
+    ",": re.compile(rf"\s*[\"']?{_KEY.pattern}[\"']?\s*[:=]"),
+    ")": re.compile(r"\s*(?:[\]),;<\n]|\Z)"),
+}
+"""What follows the sign that ends a string of a call, where quotes in it may be its own."""
 _HEX: Final = re.compile(r"[0-9a-fA-F]+")
 
 
@@ -58,8 +63,8 @@ class Values:
         here = self.here()
         if here == "{":
             return self._object()
-        if here == "[":
-            return self._list()
+        if here in {"[", "("}:
+            return self._list(here)
         if here and here in "\"'":
             return self._string(here, inside)
         for wrapper in _WRAPPERS:
@@ -113,25 +118,34 @@ class Values:
             raise Unreadable
         return True
 
-    def _object(self) -> dict[str, Any]:
+    def _object(self) -> Any:
         members: dict[str, Any] = {}
         self.open("{")
         first = True
         while self.more("{", first=first):
-            if not self._bare and self.here() not in {'"', "'"}:
-                raise Unreadable
             name = self.key()
+            if name is None and not members and not self._bare and self.here() not in {"{", "["}:
+                return self._set()
             if name is None:
                 raise Unreadable
             members[name] = self.value("{")
             first = False
         return members
 
-    def _list(self) -> list[Any]:
+    def _set(self) -> list[Any]:
+        """The rest of Python's `{1, 2}`."""
+        items = [self.value("{")]
+        while self.more("{", first=False):
+            items.append(self.value("{"))
+        if not self._text.endswith("}", 0, self.at):
+            raise Unreadable
+        return items
+
+    def _list(self, bracket: str) -> list[Any]:
         items: list[Any] = []
-        self.open("[")
-        while self.more("[", first=not items):
-            items.append(self.value("["))
+        self.open(bracket)
+        while self.more(bracket, first=not items):
+            items.append(self.value(bracket))
         return items
 
     def _string(self, quote: str, inside: str) -> str:
@@ -158,7 +172,10 @@ class Values:
         """Whether something may follow a string here."""
         at = self._source.past_space(self.at)
         after = self._text[at : at + 1] if inside else ""
-        return after in (":", "=") if inside == "key" else after in ("", ",", _CLOSING.get(inside))
+        if inside == "key":
+            return after in (":", "=")
+        ends = _ENDS.get(after) if inside != "[" else None
+        return after in ("", ",", _CLOSING.get(inside)) and (ends is None or ends.match(self._text, at + 1) is not None)
 
     def _tripled(self, quote: str) -> str:
         begin = self.at + 3
@@ -217,6 +234,8 @@ class Values:
             raise Unreadable
         self.at = min(ends)
         word = self._text[begin : self.at].strip()
+        if "<|" in word or "|>" in word:
+            raise Unreadable
         return _WORDS[word] if word in _WORDS else number(word)
 
 

@@ -51,7 +51,7 @@ OPENS: Final = (
 CLOSES: Final = (
     rf"{_MINIMAX}</{_NAMESPACE}(?i:{CALLS})>"
     r"|</(?:function|invoke)>"
-    rf"|<{BAR}(?:tool|function|action|python|END_ACTION)(?!{_LETTERS}(?:response|result|output)){_LETTERS}"
+    rf"|<{BAR}(?:tool|function|action|python|END_ACTION)(?!{_LETTERS}(?:response|result|output|sep|argument)){_LETTERS}"
     rf"(?:end|suffix)?{BAR}>"
     r"|<(?:tool_call|turn)\|>"
     r"|<end_function_call>"

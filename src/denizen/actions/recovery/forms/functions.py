@@ -8,6 +8,8 @@ from denizen.actions.recovery.values import Unreadable, Values
 from denizen.actions.recovery.vocabulary import CALLED, NAME
 
 _NAME: Final = re.compile(rf"\s{{0,9}}(?P<name>{NAME})\s?(?=\()")
+_NEXT: Final = re.compile(rf"\)\s{{0,99}}[,\n]\s{{0,99}}(?={NAME}\s?\()|\)\s{{0,9}}(?=\])")
+"""What ends a call of a list that can't be read."""
 _PRINT: Final = re.compile(r"print\(\s{0,9}")
 _PREFIXED: Final = re.compile(rf"(?P<angle><)?(?:{CALLED})?:\s?(?P<name>{NAME})\s?(?=[({{])")
 _PREFIXED_ALONE: Final = re.compile(r"(?:call\s?)?:\s?(?P<name>[^<>\n]{1,128})(?=<)")
@@ -60,12 +62,15 @@ def _listed(source: Source, at: int) -> Reading | None:
     while match := source.match(_NAME, at):
         found = _try(source, match["name"], match.end(), "(")
         if found is None:
-            return None
+            wishes.append(Wish(match["name"], None))
+            following = _NEXT.search(source.text, match.end())
+            source.spend((following.end() if following else len(source.text)) - match.end())
+            at = following.end() if following else len(source.text)
+            continue
         wishes.append(found[0])
         at = source.past_space(found[1])
-        if not source.text.startswith(",", at):
-            break
-        at += 1
+        at += source.text.startswith(",", at)
+    at = source.past_space(at)
     closed = source.text.startswith("]", at) or at == len(source.text)
     return Reading(wishes, min(at + 1, len(source.text))) if wishes and closed else None
 
@@ -99,8 +104,7 @@ def _arguments(values: Values, source: Source, name: str) -> dict[str, Any]:
 def _named(unnamed: list[Any], args: dict[str, Any], source: Source, name: str) -> dict[str, Any]:
     if not unnamed:
         return args
-    known = source.tools.known(name)
-    names = [*(source.tools.parameters(known).get("properties") or {})] if known else []
+    names = [*source.parameters(name)]
     if len(unnamed) == 1 and not args and isinstance(unnamed[0], dict) and unnamed[0].keys() <= {*names}:
         return unnamed[0]
     if len(unnamed) > len(names):

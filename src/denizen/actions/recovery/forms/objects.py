@@ -1,5 +1,6 @@
 """Calls as JSON: `{"name": …, "arguments": {…}}`, lists of them, and what they are called elsewhere."""
 
+import re
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -9,6 +10,8 @@ from denizen.actions.recovery.values import Unreadable, Values, read_whole
 _NAMES: Final = ("name", "function", "tool_name", "tool", "function_name", "action")
 _ARGUMENTS: Final = ("arguments", "args", "parameters", "params", "input", "tool_input", "action_input", "kwargs")
 _LISTS: Final = ("tool_calls", "function_call", "tool_call", "calls")
+_LIST: Final = re.compile(r"\[\s{0,99}\{")
+_ELEMENT: Final = re.compile(r"\}\s{0,99},\s{0,99}(?=\{)")
 _NESTED: Final = {list, dict}
 _OTHERS: Final = {"id", "type", "tool_call_id", "index", "call_id"}
 """Members that say nothing about the call itself."""
@@ -20,7 +23,23 @@ def objects(source: Source, at: int) -> Reading | None:
         found = _value(source, at, loose=loose)
         if found and (wishes := [*_wishes(found[0], source, marked=True)]):
             return Reading(wishes, found[1])
-    return None
+    return _readable(source, at) if source.match(_LIST, at) else None
+
+
+def _readable(source: Source, at: int) -> Reading | None:
+    """The calls of a list of which some can't be read."""
+    wishes: list[Wish] = []
+    end, at = at, at + 1
+    while at:
+        found = _value(source, source.past_space(at), loose=False)
+        wishes += (_wishes(found[0], source, marked=True) if found else ()) or [Wish("", None)]
+        end = found[1] if found else end
+        following = _ELEMENT.search(source.text, found[1] - 1 if found else at)
+        source.spend((following.end() if following else len(source.text)) - at)
+        at = following.end() if following else 0
+    end = source.past_space(end)
+    any_known = any(wish.args is not None and source.tools.known(wish.name) for wish in wishes)
+    return Reading(wishes, end + source.text.startswith("]", end)) if any_known else None
 
 
 def bare_objects(source: Source, at: int) -> Reading | None:

@@ -33,6 +33,11 @@ def pairs(source: Source, at: int) -> Reading | None:
         end = source.find(f"</{value['namespace'] or ''}arg_value>", value.end()) if value else -1
         if value is None or end < 0:
             return None
+        following = source.find(f"<{value['namespace'] or ''}arg_key>", value.end())
+        if 0 <= following < end:  # its end tag is missing
+            args[key["key"]] = Written(source.text[value.end() : following].strip())
+            at = following
+            continue
         args[key["key"]] = Written(source.text[value.end() : end])
         at = source.past_space(source.find(">", end) + 1)
     if not args and not _alone(source, name["name"], at):
@@ -57,8 +62,10 @@ def elements(source: Source, at: int) -> Reading | None:
         end = source.find("<|close|>argument<|sep|>", argument.end())
         if end < 0:
             return None
+        following = source.find("<|open|>argument ", argument.end())
+        missing = 0 <= following < end
         kind = Verbatim if argument["type"] == "string" else Written
-        args[html.unescape(argument["key"])] = kind(source.text[argument.end() : end])
-        at = end + len("<|close|>argument<|sep|>")
+        args[html.unescape(argument["key"])] = kind(source.text[argument.end() : following if missing else end])
+        at = following if missing else end + len("<|close|>argument<|sep|>")
     last = source.match(_LAST, at)
     return Reading([Wish(call["name"], args)], last.end() if last else at)

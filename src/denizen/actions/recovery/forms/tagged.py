@@ -6,6 +6,7 @@ with or without a namespace).
 """
 
 import re
+from collections.abc import Set
 from typing import Any, Final
 
 from denizen.actions.recovery.source import Reading, Source, Wish
@@ -31,8 +32,10 @@ def tagged(source: Source, at: int) -> Reading | None:
         return _with_json(source, call["name"], begin, end)
     args: dict[str, Any] = {}
     at = begin
+    others = {*source.parameters(call["name"])}
     while argument := source.match(_ARGUMENT, at):
-        args[argument["name"]], at = _value(source, argument, end)
+        others.discard(argument["name"])
+        args[argument["name"]], at = _value(source, argument, end, others)
         at = source.past_space(at)
     if source.text.startswith(end, at):
         return Reading([Wish(call["name"], args)], at + len(end))
@@ -49,15 +52,20 @@ def _with_json(source: Source, name: str, begin: int, end: str) -> Reading | Non
     return Reading([Wish(name, args)], at + len(end) if source.text.startswith(end, at) else values.at)
 
 
-def _value(source: Source, argument: re.Match[str], last: str) -> tuple[str, int]:
-    """What the argument holds, and where it ends: at its end tag or, where that is missing, at the next tag."""
+def _value(source: Source, argument: re.Match[str], last: str, others: Set[str]) -> tuple[str, int]:
+    """What the argument holds, and where it ends: at its end tag or, where that is missing, at the next tag.
+
+    It is missing, too, where one of the `others` that the tool takes begins before it.
+    """
     text, begin, tag = source.text, argument.end(), argument["tag"]
     if text.startswith(_CDATA, begin) and (inner := source.find("]]>", begin)) >= 0:
         begin += len(_CDATA)
         close = source.find("</", inner)
         return Verbatim(text[begin:inner]), _past(source, inner + 3 if close < 0 else close)
     close = _close(source, tag, argument, begin)
-    if close < 0:
+    following = source.find(argument[0][: argument[0].index(tag)] + tag, begin)
+    other = source.match(_ARGUMENT, following) if 0 <= following < close else None
+    if close < 0 or (other and other["name"] in others):
         ends = [source.find(f"<{tag}", begin), source.find(last, begin)]
         close = min([end for end in ends if end >= 0], default=len(text))
         return Written(text[begin:close].strip()), close
