@@ -37,7 +37,8 @@ class ModelError(DenizenError):
 
     `kind` decides what happens next; `status` is the HTTP status (0: none came); `retry_after` is in seconds;
     `profile_id` names the auth profile that was used. `window` and `max_output` are the tokens that the model sees and
-    can answer, where the refusal names them (0: it doesn't).
+    can answer, where the refusal names them (0: it doesn't). `silent`: nothing came for so
+    long that the server isn't asked again.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class ModelError(DenizenError):
         profile_id: str = "",
         window: int = 0,
         max_output: int = 0,
+        silent: bool = False,
     ) -> None:
         super().__init__(message)
         self.kind: ErrorKind = kind
@@ -60,6 +62,7 @@ class ModelError(DenizenError):
         self.profile_id = profile_id
         self.window = window
         self.max_output = max_output
+        self.silent = silent
 
     @property
     def message(self) -> str:

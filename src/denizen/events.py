@@ -63,7 +63,10 @@ class ToolCallEnd(msgspec.Struct, frozen=True, tag_field="type", tag="toolcall_e
 
 
 class Retrying(msgspec.Struct, frozen=True, tag_field="type", tag="retrying"):
-    """The call failed and is made again after `delay` seconds; `withdrawn` is the text that had streamed before."""
+    """The call failed and is made again after `delay` seconds; `withdrawn` is the text that had streamed before.
+
+    The other fields are those of `Retry`.
+    """
 
     attempt: int
     reason: ErrorKind
@@ -71,6 +74,8 @@ class Retrying(msgspec.Struct, frozen=True, tag_field="type", tag="retrying"):
     delay: float = 0.0
     withdrawn: str = ""
     model: str = ""
+    error: str = ""
+    asked: bool = False
 
 
 class Finished(msgspec.Struct, frozen=True, tag_field="type", tag="done"):
@@ -158,13 +163,27 @@ class ToolEnd(msgspec.Struct, frozen=True, tag_field="type", tag="tool_end"):
 
 
 class Retry(msgspec.Struct, frozen=True, tag_field="type", tag="retry"):
-    """A model call is made again: the how-manieth time, why, with which auth profile, after how many seconds."""
+    """A model call is made again: attempt number, why, with which auth profile, after how many seconds.
+
+    Attempt 0 is the first, which waits for a profile that failed in an earlier call. `error` is the failure in the
+    provider's words. `asked`: the provider asks for that wait; else it is the profile's cool-down.
+    """
 
     attempt: int
     reason: ErrorKind
     profile_id: str
     delay: float = 0.0
     model: str = ""
+    error: str = ""
+    asked: bool = False
+
+    @property
+    def words(self) -> str:
+        """What failed, when the next try is, and who wants that wait."""
+        why = self.error or self.reason.replace("_", " ")
+        wait = f" in {self.delay:.0f} s ({'the provider asks for that' if self.asked else 'its cool-down'})"
+        again = "trying again" if self.attempt else "failed before, trying again"
+        return f"{why}: {again}{wait if self.delay >= 1 else ''}"
 
 
 class Compacted(msgspec.Struct, frozen=True, tag_field="type", tag="compaction"):

@@ -235,7 +235,7 @@ async def test_a_retry_is_shown(connect: Connect, repo: Path, model: Model) -> N
         session = (await agent.new_session(cwd=str(repo))).session_id
         model.plays(refuses(500, "The server is on fire"), "Hello.")
         await prompt(agent, session, "Hello")
-    assert editor.thoughts.startswith("test:scripted: timeout; trying again")
+    assert editor.thoughts.startswith("test:scripted: The server is on fire (HTTP 500): trying again")
 
 
 async def test_how_full_the_context_is_is_shown(connect: Connect, repo: Path, model: Model) -> None:

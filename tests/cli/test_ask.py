@@ -159,7 +159,7 @@ def test_retries_are_told_and_counted(denizen: Run, model: Model) -> None:
     model.plays(refuses(500, "busy"), "There.")
     ran = denizen("ask", "hi")
     assert (ran.status, ran.out) == (0, "There.\n")
-    assert "no answer: trying again" in ran.err
+    assert "busy (HTTP 500): trying again" in ran.err
     assert "default" not in ran.err
     assert "1 retry" in ran.err
 

@@ -35,6 +35,7 @@ def test_everything_is_looked_at(denizen: Run, model: Model) -> None:
         "keys",
         "local servers",
         "model",
+        "time-outs",
         "sandbox",
         "git",
         "rg",

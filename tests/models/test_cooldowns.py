@@ -8,7 +8,15 @@ import pytest
 from denizen import Agent, load_config, run_agent
 from denizen.config import Config
 from denizen.errors import ModelError
-from denizen.testing import FakeClock, LoopbackOpenAI
+from denizen.events import Failed, Finished, Retry, Retrying
+from denizen.messages import Text, UserMessage
+from denizen.models.failover import Failover
+from denizen.models.http import Http
+from denizen.models.openai import OpenAIModel
+from denizen.models.profiles import Candidate
+from denizen.models.providers import provider_named
+from denizen.ports import ModelRequest
+from denizen.testing import FakeClock, LoopbackOpenAI, Step
 
 
 @pytest.fixture
@@ -58,3 +66,65 @@ async def test_server_on_this_machine_does_not_rest_for_long_over_replies_that_i
         server.say("Hello.")
         assert (await run_agent("Hello?", agent=agent)).reply == "Hello."
     assert max(clock.slept) <= 4
+
+
+async def test_key_that_failed_in_the_last_turn_makes_this_one_wait_for_the_rest_and_says_so(
+    tmp_path: Path, server: LoopbackOpenAI
+) -> None:
+    clock, events = FakeClock(), list[object]()
+    async with Agent(config_of(tmp_path, server, "openai:m", ["only"]), tools=[], environ={}, clock=clock) as agent:
+        for _ in range(4):
+            server.fail(500, "busy")
+        with pytest.raises(ModelError):
+            await run_agent("Hello?", agent=agent)
+        await clock.sleep(3)
+        clock.slept.clear()
+        server.say("Hello.")
+        result = await run_agent("Hello?", agent=agent, on_event=events.append)
+    assert clock.slept == [5]
+    assert result.retries == 0
+    [wait] = [event for event in events if isinstance(event, Retry)]
+    assert (wait.attempt, wait.delay, wait.model, wait.profile_id) == (0, 5, "openai:m", "only")
+    assert wait.words == "busy (HTTP 500): failed before, trying again in 5 s (its cool-down)"
+
+
+async def test_wait_that_the_provider_asks_for_is_told_from_a_cooldown(tmp_path: Path, server: LoopbackOpenAI) -> None:
+    events = list[object]()
+    server.fail(429, "Slow down", {"Retry-After": "16"})
+    server.fail(500, "busy")
+    server.say("Hello.")
+    config = config_of(tmp_path, server, "openai:m", ["only"])
+    async with Agent(config, tools=[], environ={}, clock=FakeClock()) as agent:
+        await run_agent("Hello?", agent=agent, on_event=events.append)
+    assert [event.words for event in events if isinstance(event, Retry)] == [
+        "Slow down (HTTP 429): trying again in 16 s (the provider asks for that)",
+        "busy (HTTP 500): trying again in 2 s (its cool-down)",
+    ]
+
+
+async def test_server_that_never_sends_a_byte_is_given_up_after_one_time_out() -> None:
+    with LoopbackOpenAI() as mute, LoopbackOpenAI() as other:
+        mute.send(Step.STALL)
+        other.say("Hello.")
+        models = [
+            OpenAIModel("m", provider_named(name), base_url=server.base_url, http=Http(silence=0.1))
+            for name, server in (("mute", mute), ("other", other))
+        ]
+        failover = Failover([Candidate(model.name, model) for model in models], FakeClock())
+        request = ModelRequest([UserMessage([Text("Hello?")])], stream=True)
+        events = [event async for event in failover.stream(request)]
+        await failover.close()
+        assert [event.model for event in events if isinstance(event, Retrying)] == ["other:m"]
+        assert isinstance(events[-1], Finished)
+        assert len(mute.requests) == 1
+
+
+async def test_server_that_never_sends_a_byte_fails_where_there_is_no_other() -> None:
+    with LoopbackOpenAI() as mute:
+        mute.send(Step.STALL)
+        model = OpenAIModel("m", provider_named("mute"), base_url=mute.base_url, http=Http(silence=0.1))
+        failover = Failover([Candidate(model.name, model)], FakeClock())
+        events = [event async for event in failover.stream(ModelRequest([UserMessage([Text("Hello?")])], stream=True))]
+        await failover.close()
+        assert [type(event) for event in events] == [Failed]
+        assert len(mute.requests) == 1

@@ -8,6 +8,7 @@ from denizen.clock import SystemClock
 from denizen.config.load import Loaded
 from denizen.errors import ConfigError
 from denizen.models import open_model
+from denizen.models.http import CONNECT, PATIENCE, SILENCE
 from denizen.models.local import served_models, somebody_listens
 from denizen.models.providers import PROVIDERS
 from denizen.models.reach import parse_model, reach
@@ -15,6 +16,11 @@ from denizen.models.reach import parse_model, reach
 _LANGUAGE_MODEL = (
     "It is rules, not a language model, and answers little. For one, set a key like ANTHROPIC_API_KEY in the "
     "environment or in .env in the home (`denizen models` names others), or start a server like ollama here."
+)
+
+_TIMEOUTS = (
+    f"{CONNECT:g} s for a connection, {SILENCE:g} s for the first and every further byte of an answer "
+    f"({PATIENCE:g} s where it comes whole); a server that sends none is not asked again"
 )
 
 _ANY = {"llamacpp"}
@@ -39,6 +45,7 @@ def model_findings(loaded: Loaded) -> Iterator[Finding]:
     yield _in_use(name, loaded, served)
     for other in config.fallback_models:
         yield _local_trouble("fallback", other, loaded, served) or Finding("fine", "fallback", other)
+    yield Finding("fine", "time-outs", _TIMEOUTS)
 
 
 def _in_use(name: str, loaded: Loaded, served: Mapping[str, Sequence[str]]) -> Finding:

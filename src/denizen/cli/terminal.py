@@ -242,9 +242,8 @@ def _beside(message: AssistantMessage) -> str:
 
 
 def _again(event: Retry, asked: str) -> str:
-    why = {"timeout": "no answer", "auth": "key refused"}.get(event.reason, event.reason.replace("_", " "))
-    wait = f" in {event.delay:.0f} s" if event.delay >= 1 else ""
     profile = "" if event.profile_id == "default" else event.profile_id
     if asked and event.model and event.model != asked:
-        return " · ".join(filter(None, (f"{asked}: {why}; going on{wait} with {event.model}", profile)))
-    return " · ".join(filter(None, (f"{why}: trying again{wait}", event.model, profile)))
+        words = event.words.replace("trying again", f"going on with {event.model}")
+        return " · ".join(filter(None, (f"{asked}: {words}", profile)))
+    return " · ".join(filter(None, (event.words, event.model, profile)))

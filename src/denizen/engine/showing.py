@@ -75,9 +75,12 @@ class Showing:
 
     def again(self, event: Retrying) -> None:
         """The stream died, or never began, and the call is made once more."""
-        self._turn.retries += 1
+        self._turn.retries += bool(event.attempt)
         self.withdraw()
-        self._emit(Retry(event.attempt, event.reason, event.profile_id, event.delay, event.model))
+        error = self._turn.agent.redact(event.error)
+        self._emit(
+            Retry(event.attempt, event.reason, event.profile_id, event.delay, event.model, error, asked=event.asked)
+        )
 
     def _begin(self) -> None:
         self._words: list[str] = []

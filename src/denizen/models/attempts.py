@@ -35,7 +35,7 @@ class Call:
         self._ends[profile.name] = (profile, error)
         if error.kind == "auth":
             self._drop(profile)
-        self.profile = self._again() if error.retriable else None
+        self.profile = self._again() if error.retriable and not error.silent else None
         if not self.profile and (error.retriable or error.kind == "quota"):
             self.profile = self._next_model()
 
@@ -47,7 +47,16 @@ class Call:
     def retrying(self, profile: Profile, error: ModelError, withdrawn: str) -> Retrying:
         """What announces the attempt with `profile`."""
         self._retries += 1
-        return Retrying(self._retries, error.kind, profile.id, profile.rest(), withdrawn, profile.name)
+        return self._announced(profile, error, withdrawn)
+
+    def waiting(self, profile: Profile, error: ModelError) -> Retrying:
+        """What announces the first attempt, where `profile` still rests after the `error` of an earlier call."""
+        return self._announced(profile, error)
+
+    def _announced(self, profile: Profile, error: ModelError, withdrawn: str = "") -> Retrying:
+        told = error.message.removeprefix(f"{profile.name}: ")
+        kind, rest, name = error.kind, profile.rest(), profile.name
+        return Retrying(self._retries, kind, profile.id, rest, withdrawn, name, told, asked=profile.asked)
 
     def verdict(self) -> ModelError:
         """Why the call failed, and what to do: a line for every model that was tried, and of the last one's kind."""

@@ -66,6 +66,8 @@ class Failover:
         Its `attempt` counts the retries of the call from 1; `profile_id` and `model` are those of the new attempt.
         """
         call = Call(self._plan(request.session_key), self._max_retries)
+        if (first := call.profile) and first.error and first.rest():
+            yield call.waiting(first, first.error)
         while profile := call.profile:
             shown: list[str] = []
             error: ModelError | None = None

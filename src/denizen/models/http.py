@@ -18,18 +18,26 @@ KEPT: Final = 30.0
 STAGGER: Final = 0.25
 """Seconds after which the next address of a host is tried, too (RFC 8305)."""
 
+CONNECT: Final = 10.0
+"""Seconds until a connection stands."""
+
+SILENCE: Final = 120.0
+"""Seconds without a byte after which a stream has died."""
+
+PATIENCE: Final = 600.0
+"""The same for an answer in one piece, where nothing comes until the model has thought it to its end."""
+
 _NO_TLS: Final = (ssl.SSLError, ConnectionResetError)
 
 
 class Http:
     """Sends requests; keeps connections open between them.
 
-    `connect`: seconds until a connection stands. `silence`: seconds without a byte after which a stream has died;
-    `patience`: the same for an answer in one piece, where nothing comes until the model has thought it to its end.
+    `connect`, `silence` and `patience` are `CONNECT`, `SILENCE` and `PATIENCE` unless given.
     Environment variables don't change where requests go, and a redirect is never followed with the key.
     """
 
-    def __init__(self, *, connect: float = 10.0, silence: float = 120.0, patience: float = 600.0) -> None:
+    def __init__(self, *, connect: float = CONNECT, silence: float = SILENCE, patience: float = PATIENCE) -> None:
         self._connect = connect
         self._silence = silence
         self._patience = patience

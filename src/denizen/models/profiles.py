@@ -121,6 +121,12 @@ class Profile:
         """Seconds until it may be tried again; 0: at once."""
         return max(0.0, self._health.rests_until - self._clock.monotonic()) if self.error else 0.0
 
+    @property
+    def asked(self) -> bool:
+        """Whether its rest is as long as it is because the provider asks for that."""
+        wish = self.error.retry_after if self.error else None
+        return wish is not None and wish > self._cooldown.after(self._health.failures)
+
     async def attempt(self, request: ModelRequest) -> "Attempt":
         """A try of it, as soon as it may be tried."""
         while self.error:
@@ -138,6 +144,7 @@ class Profile:
         """Forget its failures."""
         self._health.error = None
         self._health.failures = 0
+        self._health.rests_until = 0.0
 
     def fail(self, error: ModelError, since: ModelError | None) -> None:
         """Rest after an attempt that began after the failure `since`; attempts that fail side by side count once."""

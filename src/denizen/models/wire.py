@@ -126,13 +126,14 @@ class WireModel(ABC):
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent]:
         """The answer as it comes, or in one piece (`request.stream`); see `Model.stream`."""
-        reply = self._reply()
+        reply, began = self._reply(), False
         try:
             async with self._http.post(self._to, self._body(request), stream=request.stream) as response:
                 if await self._in_one_piece(response, request):
                     reply.read(await response.read())
                 else:
                     while not reply.done and (data := await response.read_some()):
+                        began = True
                         for event in reply.feed(data):
                             yield event
                     for event in reply.close():
@@ -143,6 +144,8 @@ class WireModel(ABC):
             last = Failed(error)
         except OSError as error:
             last = Finished(reply.message()) if reply.complete else Failed(self._cut_off(error))
+            if isinstance(last, Failed):
+                last.error.silent = isinstance(error, TimeoutError) and not began
         if isinstance(last, Finished) and reply.paused and not _paused_often(request):
             async for event in self._go_on(request, last.message):
                 yield event

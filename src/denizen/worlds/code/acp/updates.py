@@ -184,9 +184,8 @@ def _aside(event: RunEvent) -> Iterator[Update]:
 
 def _again(event: Retry) -> str:
     """Why a model is asked again, which, and when."""
-    wait = f" in {event.delay:.0f} s" if event.delay >= 1 else ""
     profile = "" if event.profile_id == "default" else f" ({event.profile_id})"
-    return f"{event.model}: {event.reason.replace('_', ' ')}; trying again{wait}{profile}."
+    return f"{event.model}{profile}: {event.words}."
 
 
 def _spent(entries: Sequence[AnyEntry]) -> float | None:
