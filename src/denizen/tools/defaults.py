@@ -19,19 +19,8 @@ ELSEWHERE = frozenset(
     {
         *("read", "write", "edit", "apply_patch", "ls", "find", "grep", "bash", "git", "web_fetch", "web_search"),
         *("view", "edit_symbol", "analyze", "package", "remember", "recall", "forget", "task", "ask", "message"),
-        *(
-            "spawn",
-            "subagent",
-            "cron",
-            "i2c",
-            "spi",
-            "package_check",
-            "checkpoint",
-            "rollback",
-            "keep",
-            "note",
-            "notes",
-        ),
+        *("spawn", "subagent", "cron", "i2c", "spi", "package_check", "checkpoint", "rollback", "jobs"),
+        *("keep", "note", "notes"),
     }
 )
 """Tools that one profile has and another hasn't: the settings hold for all."""
