@@ -102,6 +102,11 @@ def test_an_agent_of_a_name_has_the_users_configuration(tmp_path: Path) -> None:
         Agent("openai:gpt-5-mini", model="offline", environ=environ)
 
 
+def test_what_is_no_configuration_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"a Config .* or a model's name"):
+        Agent({"model": "offline"}, environ={})  # pyrefly: ignore[bad-argument-type]
+
+
 async def test_instructions_say_who_the_agent_is(agent_of: MakeAgent) -> None:
     agent = agent_of(say("Hello."), instructions="You sell `lamps`.")
     await agent.run("Hello")

@@ -67,9 +67,13 @@ def models(provider: str | None, as_json: bool) -> None:
 
 
 def ready_models(loaded: Loaded) -> list[str]:
-    """The names of all models that can be asked, the fall-backs first."""
+    """The names of all models that can be asked, those of the configuration first."""
     offers = [_offer(loaded, name, listed=False) for name in _names(loaded, None)]
-    return [*loaded.config.fallback_models, *(model.name for offer in offers for model in offer.models)]
+    return [
+        *loaded.config.fallback_models,
+        *loaded.config.models,
+        *(model.name for offer in offers for model in offer.models),
+    ]
 
 
 def _names(loaded: Loaded, provider: str | None) -> list[str]:

@@ -276,6 +276,8 @@ def _settings(config: Config | str | None, model: Model | str | None, environ: M
     """The configuration, by default the user's own, with the model that is named. Raises ConfigError."""
     if isinstance(config, str) and model is not None:
         raise TypeError(f"two models are given: {config!r}, and model={model!r}")
+    if not isinstance(config, Config | str | None):
+        raise TypeError(f"an agent is made of a Config (see load_config) or a model's name, not of {config!r}")
     settings = config if isinstance(config, Config) else load_config(environ=environ)
     name = config if isinstance(config, str) else model
     return msgspec.structs.replace(settings, model=name) if isinstance(name, str) else settings

@@ -37,7 +37,7 @@ from denizen.events import (
     ToolUpdate,
     Withdrawn,
 )
-from denizen.messages import ToolCall, Usage
+from denizen.messages import ToolCall, ToolResult, Usage
 from denizen.ports import Traits
 from denizen.tools.risk import file_of
 
@@ -138,7 +138,7 @@ class Updates:
         self._announced.discard(event.tool_call_id)
         self._printed.pop(event.tool_call_id, None)
         text = event.for_user or event.text
-        content = [*self._diffs(event.details), *([_block(text)] if text.strip() else [])]
+        content = [*self._diffs(event), *([_block(text)] if text.strip() else [])]
         details = msgspec.to_builtins(event.details, enc_hook=repr, str_keys=True)
         yield acp.update_tool_call(
             event.tool_call_id,
@@ -149,13 +149,11 @@ class Updates:
         if isinstance(event.details, dict) and isinstance(tasks := event.details.get("tasks"), list):
             yield acp.update_plan([*_plan(tasks)])
 
-    def _diffs(self, details: Any) -> Iterator[ToolCallContentVariant]:
+    def _diffs(self, event: ToolEnd) -> Iterator[ToolCallContentVariant]:
         """What a tool did to files: each place that changed, before and after."""
-        files = details.get("files", [details]) if isinstance(details, dict) else []
-        for file in files if isinstance(files, list) else []:
-            if isinstance(file, dict) and file.get("diff") and file.get("path"):
-                for old, new in _hunks(str(file["diff"])):
-                    yield acp.tool_diff_content(str(self._agent.workspace / str(file["path"])), new, old)
+        for edit in ToolResult(event.tool_call_id, event.tool_name, [], details=event.details).edits:
+            for old, new in _hunks(edit["diff"]):
+                yield acp.tool_diff_content(str(self._agent.workspace / edit["path"]), new, old)
 
     def _used(self, usage: Usage) -> Iterator[UsageUpdate]:
         """How full the context is after a model call, and what the session has cost, where that is known."""
