@@ -369,3 +369,14 @@ def test_reasoning_of_the_command_line_counts_over_the_settings_of_a_model(
     denizen("ask", "hi")
     denizen("ask", "--reasoning", "high", "hi")
     assert [request["reasoning_effort"] for request in model.requests] == ["low", "high"]
+
+
+def test_an_answer_that_was_written_and_never_shown_is_shown_by_the_same_command(
+    home: Path, denizen: Run, model: Model
+) -> None:
+    """What a killed process leaves is a turn that has begun, and at last its end."""
+    model.plays("You are Ada.")
+    denizen("ask", "--session", "s", "I am Ada. Who am I?")
+    again = denizen("ask", "--session", "s")
+    assert (again.out, again.status, len(model.requests)) == ("You are Ada.\n", 0, 1)
+    assert denizen("ask", "--continue").out == "You are Ada.\n"

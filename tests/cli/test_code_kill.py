@@ -183,3 +183,30 @@ def test_a_fork_leaves_the_copy_alone(denizen: Run, model: Model, left: Path) ->
     ran = denizen("code", "--shadow", "--session", "other", "--validate", "test -e made.txt", "Make a file")
     assert ran.status == 0, ran.err
     assert left.exists()
+
+
+@pytest.mark.parametrize(("check", "commits"), [("test -e log", 1), ("test -e other", 0)], ids=["passes", "fails"])
+def test_killed_between_its_end_and_its_commit(
+    denizen: Run, model: Model, repo: Path, check: str, commits: int
+) -> None:
+    git(repo, "add", "--all")
+    git(repo, "commit", "--quiet", "-m", "begin")
+    model.plays("$(write log edited)", "$(done Written.\n\n## Commit\nAdd a log)")
+    lock = repo / ".git" / "index.lock"
+    lock.touch()  # so that it ends before anything is committed
+    denizen("code", "--commit", "--tries", "1", "--validate", check, "Write a log", **IDENTITY)
+    lock.unlink()
+    ran = denizen("code", "--continue", **IDENTITY)
+    assert (ran.status, len(model.requests)) == (1 - commits, 2), ran.err
+    assert ran.out.startswith("Written.")
+    assert git(repo, "log", "--format=%s").split("\n")[:-2] == ["Add a log"] * commits
+
+
+def test_killed_after_its_commit(denizen: Run, model: Model, repo: Path) -> None:
+    git(repo, "add", "--all")
+    git(repo, "commit", "--quiet", "-m", "begin")
+    model.plays("$(write log edited)", "$(done Written.)")
+    denizen("code", "--commit", "Write a log", **IDENTITY)
+    ran = denizen("code", "--continue", **IDENTITY)
+    assert (ran.out, ran.status) == ("Written.\n", 0), ran.err
+    assert "is committed already" in ran.err

@@ -4,11 +4,12 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 from tests.engine.conftest import MakeAgent
-from tests.engine.scene import call, requests_of, results, run_agent, say, user
+from tests.engine.scene import Host, call, requests_of, results, run_agent, say, user
 
 from denizen import Agent, tool
 from denizen.entries import AnyEntry, AssistantEntry, EndEntry, StartedEntry, UserEntry
 from denizen.errors import ModelError, SessionError
+from denizen.events import Done
 from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult, UserMessage
 from denizen.ports import Traits
 
@@ -72,9 +73,20 @@ async def test_a_message_without_an_answer_is_answered(agent_of: MakeAgent) -> N
     assert (await run_agent(None, agent=agent)).reply == "here I am"
 
 
-async def test_a_finished_session_has_nothing_to_go_on_with(agent_of: MakeAgent) -> None:
+async def test_a_turn_that_ended_before_its_answer_was_shown_is_shown_when_asked_for_again(
+    agent_of: MakeAgent, host: Host
+) -> None:
+    agent = agent_of(say("first"), call(("look", {})), say("done", input=9, output=2), tools=[look])
+    await run_agent("one", agent=agent)
+    ended = await run_agent("two", agent=agent)
+    again = await run_agent(None, agent=agent, io=host)
+    assert (again.reply, again.stop_reason, again.usage) == ("done", "answered", ended.usage)
+    assert again.messages == ended.messages
+    assert host.of(Done) == [Done(again)]
+
+
+async def test_a_session_where_nothing_was_said_has_nothing_to_go_on_with(agent_of: MakeAgent) -> None:
     agent = agent_of(say("done"))
-    await run_agent("go", agent=agent)
     with pytest.raises(SessionError, match=r"^Session .* has nothing left to do; give it a message\.$"):
         await run_agent(None, agent=agent)
 

@@ -219,6 +219,9 @@ async def _commit(agent: Agent, session: Session, host: Host, outcome: Outcome, 
     except DenizenError as why:
         host.emit(Notice(f"Not committed. {why}\nIts message was to be:\n{message}", "error"))
         return STATUS["error"]
+    if not made:
+        host.emit(Notice("What was changed is committed already."))
+        return 0
     subject, _, _ = message.partition("\n")
     host.emit(Notice(f"committed {made}: {subject} ({counted(len(ours), 'file')})"))
     return 0

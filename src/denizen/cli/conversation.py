@@ -15,6 +15,7 @@ from denizen.cli.terminal import Terminal
 from denizen.cli.turns import opened
 from denizen.config.load import Loaded
 from denizen.engine import run_turn
+from denizen.engine.resume import nothing_left, unfinished
 from denizen.entries import AnyEntry
 from denizen.errors import DenizenError
 from denizen.events import Notice, TurnStop
@@ -62,6 +63,9 @@ class Conversation:
 
     async def go_on(self) -> TurnStop:
         """Go on with the turn that was left unfinished; how it ended. Raises SessionError where there is none."""
+        session = await self.session()
+        if not unfinished(session.entries):
+            raise nothing_left(session)
         return await self._turn(None)
 
     async def session(self) -> Session:

@@ -13,7 +13,7 @@ from denizen.engine.guide import guide
 from denizen.engine.output import TRIES, Output
 from denizen.engine.prompting import prompt_for
 from denizen.engine.recalled import remind
-from denizen.engine.resume import close_calls, recorded, result_of, settle, unfinished
+from denizen.engine.resume import close_calls, nothing_left, recorded, result_of, settle, unfinished
 from denizen.engine.snapshots import keep_after
 from denizen.engine.tracing import UNTRACED, traced, turn_span
 from denizen.engine.turn import Accept, Turn, TurnOver
@@ -43,15 +43,17 @@ async def run_turn(
 ) -> RunResult:
     """Answer `message`, or go on with the turn that stands unfinished where it is None.
 
+    Where the last turn is over, its recorded result is returned: whoever asks for it may not have seen it.
+
     `accept` is asked of each reply that would end the turn, and what it finds wrong is told to the model.
 
     A message whose id was taken before is not said again: its turn goes on, or its recorded result is returned.
     Raises ModelError when no model could answer, SessionError when the transcript can't be written; the transcript
     then says so, and the session goes on with the next message. Cancelling the task ends the turn as `cancelled`.
     """
-    if message is None and not unfinished(session.entries):
-        raise SessionError(f"Session {session.key} has nothing left to do; give it a message.")
     turn = Turn(agent, session, io, stream, agent.feed(session), session.moved, traced(), output, accept=accept)
+    if message is None and not unfinished(session.entries):
+        return _answered_last(turn)
     _speak_as_begun(turn)
     with turn_span(agent.profile.name, session.key) if turn.traced else UNTRACED:
         try:
@@ -72,7 +74,18 @@ async def _answered_before(turn: Turn, message: UserMessage | None) -> RunResult
     """The recorded result of a message that came once more."""
     if message is None or message.id not in turn.feed.user_ids:
         return None
-    result = recorded(turn, message.id)
+    return _told_again(turn, recorded(turn, message.id))
+
+
+def _answered_last(turn: Turn) -> RunResult:
+    """The recorded result of the last turn, which a crash may have kept from being shown."""
+    result = _told_again(turn, recorded(turn))
+    if result is None:
+        raise nothing_left(turn.session)
+    return result
+
+
+def _told_again(turn: Turn, result: RunResult | None) -> RunResult | None:
     if result and turn.output:
         with suppress(OutputError):
             result = msgspec.structs.replace(result, output=turn.output.read(result.reply))

@@ -20,9 +20,10 @@ from denizen.entries import (
     ToolEntry,
     UserEntry,
 )
+from denizen.errors import SessionError
 from denizen.events import RunResult
 from denizen.messages import AssistantMessage, Message, ToolCall, ToolResult
-from denizen.ports import Traits
+from denizen.ports import Session, Traits
 
 if TYPE_CHECKING:
     from denizen.engine.agent import Agent
@@ -135,10 +136,19 @@ def question_of(entries: Sequence[AnyEntry]) -> ParkedEntry | None:
     return next((entry for entry in reversed(asked) if entry.call_id not in answered), None)
 
 
-def recorded(turn: Turn, message_id: str) -> RunResult | None:
-    """The result of the turn that the message `message_id` began, where it has ended without a failure."""
+def nothing_left(session: Session) -> SessionError:
+    """Why a session can't be gone on with."""
+    return SessionError(f"Session {session.key} has nothing left to do; give it a message.")
+
+
+def recorded(turn: Turn, message_id: str = "") -> RunResult | None:
+    """The result of the turn that the message `message_id` began, else of the last; None where it failed."""
     entries = turn.session.entries
-    first = next(i for i, e in enumerate(entries) if isinstance(e, UserEntry) and e.message.id == message_id)
+    if message_id:
+        first = next(i for i, e in enumerate(entries) if isinstance(e, UserEntry) and e.message.id == message_id)
+    else:
+        ends = [i for i, entry in enumerate(entries) if isinstance(entry, EndEntry)]
+        first = ends[-2] + 1 if len(ends) > 1 else 0
     messages: list[Message] = []
     for entry in entries[first:]:
         match entry:

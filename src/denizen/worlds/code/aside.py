@@ -10,10 +10,10 @@ import msgspec
 
 from denizen.checkpoints import Shadow, Worktree
 from denizen.engine import Agent
-from denizen.engine.resume import question_of, unfinished
+from denizen.engine.resume import nothing_left, question_of, unfinished
 from denizen.engine.snapshots import AFTER, BEFORE, keep
 from denizen.entries import CheckpointEntry, StateEntry, SystemEntry, UserEntry
-from denizen.errors import DenizenError, SessionError
+from denizen.errors import DenizenError
 from denizen.events import Notice
 from denizen.messages import Text, UserMessage
 from denizen.ports import Session, TurnIO
@@ -135,7 +135,7 @@ def _once_more(session: Session) -> UserMessage | None:
         return None
     said = message_of_task(session.entries)
     if not said or not _noted(session):
-        raise SessionError(f"Session {session.key} has nothing left to do; give it a message.")
+        raise nothing_left(session)
     told = Text(f"\n\n{STOPPED}")
     return UserMessage([*(part for part in said.content if part != told), told])
 

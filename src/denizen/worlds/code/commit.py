@@ -63,7 +63,8 @@ def repository_of(workspace: Path) -> Path | None:
 async def commit(
     workspace: Path, paths: Sequence[str], message: str, environ: Mapping[str, str], *, repository: Path
 ) -> str:
-    """Commit these paths and nothing else, what the user has staged included; returns the commit's short id.
+    """Commit these paths and nothing else, what the user has staged included; returns the commit's short id,
+    empty where all of it is committed already.
 
     The hooks and settings of `repository`, which the workspace was in before the task, hold, as this is the user's
     commit. Raises DenizenError with what git says, and where the task would decide what git runs: it made a repository
@@ -78,6 +79,8 @@ async def commit(
     gone = [path for path in paths if path not in there and await _git(workspace, environ, "ls-files", "--", path)]
     if not there and not gone:
         raise DenizenError("What was changed is deleted, and git never knew of it: there is nothing to commit.")
+    if not await _git(workspace, environ, "status", "--porcelain", "--", *there, *gone):
+        return ""
     await _git(workspace, environ, "commit", "--quiet", "--only", "-m", message, "--", *there, *gone)
     return await _git(workspace, environ, "rev-parse", "--short", "HEAD")
 

@@ -7,7 +7,7 @@ import msgspec
 
 from denizen.checkpoints import Shadow
 from denizen.engine import Agent, run_turn
-from denizen.engine.resume import question_of
+from denizen.engine.resume import question_of, unfinished
 from denizen.engine.snapshots import AFTER, BEFORE, Stretch, keep, stretch_of
 from denizen.engine.undo import take_back
 from denizen.entries import AnyEntry, EndEntry, StateEntry, SystemEntry, ToolEntry, UserEntry
@@ -188,7 +188,10 @@ async def attempt(
     if message and job.own and not question_of(session.entries):
         await _look_before(agent, session, io, job.own)
     checks = Checks(agent, session, io, job.validators, job.tries, _failed_before(session.entries))
+    over = message is None and not unfinished(session.entries)
     result = await run_turn(agent, session, message, io, stream=stream, accept=checks if job.validators else None)
+    if over and job.validators:  # what they said then was lost with the process
+        await checks(result.reply)
     return Outcome(result=result, failed=checks.failed)
 
 

@@ -7,6 +7,7 @@ from acp.schema import AvailableCommand
 
 from denizen.engine import run_turn
 from denizen.engine.compact import compact
+from denizen.engine.resume import nothing_left, unfinished
 from denizen.engine.undo import redo, undo
 from denizen.events import LlmStream, RunResult, TextDelta
 from denizen.messages import Text, UserPart
@@ -37,6 +38,8 @@ def available() -> list[AvailableCommand]:
 
 
 async def _continue(here: Conversation, io: TurnIO, _: str) -> RunResult:
+    if not unfinished(here.session.entries):
+        raise nothing_left(here.session)
     return await run_turn(here.agent, here.session, None, io)
 
 
