@@ -371,6 +371,15 @@ def test_risky_edits_are_asked_about_where_wanted(denizen: Run, model: Model, re
     assert (repo / "hello.py").read_text()
 
 
+def test_risky_commands_are_asked_about_as_edits_are(denizen: Run, model: Model, repo: Path) -> None:
+    model.plays("$(run cat hello.py)", "$(run rm hello.py)", "I leave it.")
+    ran = denizen("code", "--auto-approve", "low", "--session", "risky", "Delete it")
+    assert ran.status == 4, ran.err
+    assert "risk is high" in ran.err
+    assert "cat hello.py" not in ran.err.partition("risk is high")[2]
+    assert (repo / "hello.py").read_text()
+
+
 def test_sessions_of_this_workspace_are_listed(denizen: Run, model: Model, tmp_path: Path) -> None:
     model.plays("Hello.", "Hello.")
     denizen("code", "--session", "here", "First")

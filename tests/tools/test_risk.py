@@ -34,7 +34,7 @@ def edit(old: str, new: str, path: str = "core.py") -> tuple[str, dict[str, Any]
         (edit("def run(x):\n    # say so", "def run(x):\n    # really"), "low"),
         (edit("run", "start"), "high"),
         (edit("x)\n\n\ndef", "y)\n\n\ndef"), "medium"),
-        (edit("    # say so\n    return _helper(x)", "    return _helper(x)\n    # say so"), "medium"),
+        (edit("    # say so\n    return _helper(x)", "    return _helper(x)\n    # say so"), "low"),
         (edit("x", "y", "nowhere.py"), "medium"),
         (edit("# one", "# two", "core.c"), "medium"),
         (edit("// one", "// two", "core.c"), "low"),
@@ -83,5 +83,75 @@ def test_a_pipe_in_the_way_keeps_nobody_waiting(workspace: Path) -> None:
     assert risk.level == "medium"
 
 
-def test_what_is_no_edit_has_none(workspace: Path) -> None:
-    assert risk_of("bash", {"command": "rm -rf ."}, workspace) is None
+@pytest.mark.parametrize(
+    ("command", "level"),
+    [
+        ("ls -la src | head -3 && cat core.py 2>/dev/null", "low"),
+        ("git log --oneline -3; git diff", "low"),
+        ("find . -name '*.py'", "low"),
+        ("grep -rn 'rm -rf' .", "low"),
+        ("pytest -q", "medium"),
+        ("sed -i s/a/b/ core.py", "medium"),
+        ("echo > core.py", "medium"),
+        ("cat core.py > other.py", "medium"),
+        ("cat $(touch made)", "medium"),
+        ("ls\ntouch made", "medium"),
+        ("git diff --output=core.py", "medium"),
+        ("git commit -am done", "medium"),
+        ("rg --pre ./run x", "medium"),
+        ("./ls", "medium"),
+        ("PATH=.:$PATH ls", "medium"),
+        ("rm core.py", "high"),
+        ("ls && sudo rm -rf .", "high"),
+        ("x=1 rm core.py", "high"),
+        ("find . -name '*.py' -delete", "high"),
+        ("find . -exec rm {} +", "high"),
+        ("(cd src; rm core.py)", "high"),
+        ("mv core.py other.py", "high"),
+        ("git checkout -- core.py", "high"),
+        ("git reset --hard", "high"),
+    ],
+)
+def test_the_risk_of_a_command(workspace: Path, command: str, level: str) -> None:
+    risk = risk_of("bash", {"command": command}, workspace)
+    assert risk
+    assert (risk.level, bool(risk.why)) == (level, True)
+
+
+DOCUMENTED = 'class A:\n    """Says a."""\n\n    def f(self):\n        """Say f."""\n        return 1\n'
+
+
+@pytest.mark.parametrize(
+    ("call", "level"),
+    [
+        (edit("Say f.", "Say it.", "doc.py"), "low"),
+        (edit('        """Say f."""\n', "", "doc.py"), "low"),
+        (edit('"""Say f."""\n', '"""Say f."""; exit()\n', "doc.py"), "medium"),
+        (edit("return 1", "return 'Say f.'", "doc.py"), "medium"),
+        (("write", {"path": "doc.py", "content": DOCUMENTED.replace("Says a.", "Says b.\n\n    More.\n    ")}), "low"),
+        (
+            (
+                "edit_symbol",
+                {"target": "doc.py/A/f", "action": "replace", "content": 'def f(self):\n    """F."""\n    return 1'},
+            ),
+            "low",
+        ),
+        (
+            ("edit_symbol", {"target": "doc.py/A/f", "action": "replace", "content": "def f(self):\n    return 2"}),
+            "medium",
+        ),
+        (
+            ("apply_patch", {"patch": '--- a/doc.py\n+++ b/doc.py\n@@\n-        """Say f."""\n+        """F."""\n'}),
+            "low",
+        ),
+    ],
+)
+def test_a_docstring_is_as_low_as_a_comment(workspace: Path, call: tuple[str, dict[str, Any]], level: str) -> None:
+    (workspace / "doc.py").write_text(DOCUMENTED)
+    risk = risk_of(*call, workspace)
+    assert risk
+    assert risk.level == level
+
+
+def test_what_neither_edits_nor_runs_has_none(workspace: Path) -> None:
+    assert risk_of("grep", {"pattern": "rm -rf ."}, workspace) is None

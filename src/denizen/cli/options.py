@@ -162,7 +162,7 @@ MODEL: Group = (
     click.option(
         "--auto-approve",
         type=click.Choice(["low", "medium", "high"]),
-        help="Edits up to this risk are made without asking (policy.auto_approve; else high: all edits).",
+        help="Edits and commands up to this risk run without asking (policy.auto_approve; else high: all).",
     ),
     click.option("--read-only", is_flag=True, help="Refuse everything but reading."),
 )

@@ -148,8 +148,8 @@ class PolicySettings(_Table, frozen=True, kw_only=True):
     rules: list[Rule] = []
     """Your own rules, over the default policy: `[{ tool = "bash", match = "git status*", decide = "allow" }]`."""
     auto_approve: Literal["low", "medium", "high"] = "high"
-    """The risk of an edit up to which nobody is asked: deleting, configuration, entry points and public API are high,
-    comments and prose low."""
+    """The risk of an edit or command up to which nobody is asked: deleting, configuration, entry points and public API
+    are high; comments, docstrings, prose and commands known to read only are low."""
     park_hours: _Amount = 24.0
     """How long a parked turn waits for an answer before it goes on without."""
 

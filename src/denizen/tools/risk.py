@@ -1,14 +1,21 @@
-"""How much a change to a file could break (seed 001): what decides whether a person is asked before it."""
+"""How much an edit or a command could break (seed 001): what decides whether a person is asked before it."""
 
+import ast
 import difflib
 import os
 import re
+import shlex
+import textwrap
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from denizen.config.commands import fragments, readings, simple_commands
 from denizen.errors import ToolRefused
+from denizen.tools.git_words import checked_words
+from denizen.tools.patching.apply import apply_hunks
 from denizen.tools.patching.read import FilePatch, read_patch
 
 Level = Literal["low", "medium", "high"]
@@ -42,8 +49,20 @@ _DEFINITION = re.compile(
     r" | type\s+[A-Z].* | (?:open\s+|data\s+|sealed\s+)*(?:fun|interface|object|protocol|struct|enum)\s+\w.* ) $"
 )
 _METHOD = re.compile(r"^\s+(?:async\s+)?def\s+[^_\s]\w*\s*\(.*$")
+_READS = re.compile(
+    r"\[|basename|cat|cd|cksum|cmp|comm|cut|df|diff|dirname|du|echo|egrep|false|fgrep|find|grep|head|id|ls|md5sum|nl|printf"
+    r"|pwd|readlink|realpath|rg|seq|sha256sum|stat|tac|tail|test|tr|true|uname|wc|which|whoami"
+)
+"""Programs that only read."""
+_BUT_WITH = re.compile(r"-(?:delete|exec|ok|fprint|fls)|--(?:pre|hostname-bin)")
+"""Options with which some of them do more."""
+_DELETES = re.compile(
+    r"(?:rm|rmdir|unlink|shred|truncate|mv)\b|git (?:rm|mv|clean|reset|checkout|restore|switch|stash)\b|find .*-delete"
+)
 _LARGEST = 5_000_000
 """Bytes of a file that is looked into."""
+_MOST_PARSED = 500_000
+"""Characters of a program that is compared as such."""
 _MOST_COMPARED = 3000
 """Lines up to which a change is looked at line by line; more of them have all changed."""
 
@@ -57,9 +76,10 @@ class Risk:
 
 
 def risk_of(tool: str, args: Mapping[str, Any], workspace: Path) -> Risk | None:
-    """The risk of an edit; None where the call is none.
+    """The risk of an edit or a command; None where the call is neither.
 
-    Deleting, configuration, entry points and public API are high; comments and prose low; else medium.
+    Deleting, configuration, entry points and public API are high; comments, docstrings, prose and commands that are
+    known to read only low; else medium.
     """
     path = str(args.get("path", ""))
     match tool:
@@ -70,7 +90,9 @@ def risk_of(tool: str, args: Mapping[str, Any], workspace: Path) -> Risk | None:
         case "edit_symbol":
             return _symbol(args, workspace)
         case "apply_patch":
-            return _patch(str(args.get("patch", "")))
+            return _patch(str(args.get("patch", "")), workspace)
+        case "bash":
+            return _command(str(args.get("command", "")), workspace)
         case _:
             return None
 
@@ -78,6 +100,27 @@ def risk_of(tool: str, args: Mapping[str, Any], workspace: Path) -> Risk | None:
 def exceeds(risk: Risk, most: Level) -> bool:
     """Whether a risk is above what may be done without asking."""
     return LEVELS.index(risk.level) > LEVELS.index(most)
+
+
+def _command(command: str, workspace: Path) -> Risk:
+    simple = simple_commands(command)
+    if simple is not None and all(_only_reads(part.text, workspace) for part in simple):
+        return Risk("low", "it only reads")
+    pieces = fragments(command) if simple is None else [part.unquoted for part in simple]
+    if any(_DELETES.match(reading) for piece in pieces for reading in readings(piece)):
+        return Risk("high", "it takes files or changes from where they are")
+    return Risk("medium", "it may change files")
+
+
+def _only_reads(command: str, workspace: Path) -> bool:
+    """Whether a simple command is known to be harmless."""
+    program, *words = shlex.split(command)
+    if program == "git":
+        try:
+            return bool(checked_words(command, workspace))
+        except ToolRefused:
+            return False
+    return bool(_READS.fullmatch(program)) and not any(map(_BUT_WITH.match, words))
 
 
 def _edited(text: str, args: Mapping[str, Any]) -> tuple[str, str]:
@@ -94,9 +137,15 @@ def _symbol(args: Mapping[str, Any], workspace: Path) -> Risk:
         return Risk("high", f"it takes {target} from where it is")
     path = file_of(target, workspace)
     name = target.rpartition("/")[2] if args.get("action") == "replace" and path != target else ""
-    kept = set(content.splitlines())
+    if (
+        name
+        and path.endswith((".py", ".pyi"))
+        and _says_the_same(_present(workspace, path), content, target.removeprefix(f"{path}/"))
+    ):
+        return Risk("low", "only comments and docstrings change")
+    kept = set(map(str.strip, content.splitlines()))
     defined = (line for line in _present(workspace, path).splitlines() if name and _names(line, name))
-    return _judged(path, [line for line in defined if line not in kept], content.splitlines())
+    return _judged(path, [line for line in defined if line.strip() not in kept], content.splitlines())
 
 
 def file_of(target: str, workspace: Path) -> str:
@@ -106,25 +155,70 @@ def file_of(target: str, workspace: Path) -> str:
     return next((path for path in paths if path and os.path.isfile(workspace / path)), target)  # noqa: PTH113 (no path?)
 
 
-def _patch(patch: str) -> Risk:
+def _patch(patch: str, workspace: Path) -> Risk:
     try:
         files = read_patch(patch)
     except ToolRefused:
         return Risk("high", "it can't be told what it changes")
-    return max((_patched(file) for file in files), key=lambda risk: LEVELS.index(risk.level))
+    return max((_patched(file, workspace) for file in files), key=lambda risk: LEVELS.index(risk.level))
 
 
-def _patched(file: FilePatch) -> Risk:
+def _patched(file: FilePatch, workspace: Path) -> Risk:
     path = file.new or file.old or ""
     if file.new is None or file.move == "rename":
         return Risk("high", f"it takes {file.old} from where it is")
+    path = file.meant(path, lambda name: (workspace / name).is_file())
     lines = [line for hunk in file.hunks for line in hunk.lines]
     gone, come = ([text for sign, text in lines if sign == wanted] for wanted in "-+")
-    return _judged(path.partition("/")[2] if file.prefixed and "/" in path else path, gone, come)
+    old = _present(workspace, path)
+    with suppress(ToolRefused):
+        if old and _is_same_program(path, old, apply_hunks(path, old, file.hunks).text):
+            gone, come = list[str](), list[str]()
+    return _judged(path, gone, come)
 
 
 def _change(path: str, old: str, new: str) -> Risk:
-    return _judged(path, *_apart(old.splitlines(), new.splitlines()))
+    return _judged(path, *([], []) if _is_same_program(path, old, new) else _apart(old.splitlines(), new.splitlines()))
+
+
+def _is_same_program(path: str, old: str, new: str) -> bool:
+    """Whether a Python program differs in nothing but comments, docstrings and how it is laid out."""
+    if not path.endswith((".py", ".pyi")) or old.startswith("#!") != new.startswith("#!"):
+        return False
+    program = _plain(_parsed(old))
+    return program != "" and program == _plain(_parsed(new))
+
+
+def _says_the_same(old: str, content: str, name: str) -> bool:
+    """Whether new code for a symbol of a Python file differs from it as little."""
+    inside, body = _parsed(old), list[ast.stmt]()
+    for part in re.split(r"[/.]", name):
+        body = [node for node in inside if getattr(node, "name", "") == part]
+        inside = [child for node in body for child in getattr(node, "body", [])]
+    program = _plain(body)
+    return program != "" and program == _plain(_parsed(textwrap.dedent(content)))
+
+
+def _parsed(text: str) -> list[ast.stmt]:
+    """The statements of a program; none where it is none."""
+    try:
+        return ast.parse(text).body if len(text) <= _MOST_PARSED else []
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+
+
+def _plain(body: list[ast.stmt]) -> str:
+    """Statements without docstrings and comments; empty where there are none, or too deep ones."""
+    tree = ast.Module(body, [])
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            if node.body and ast.get_docstring(node, clean=False) is not None:
+                node.body = node.body[1:]
+            node.body = node.body or [ast.Pass()]
+    try:
+        return ast.dump(tree) if body else ""
+    except RecursionError:
+        return ""
 
 
 def _apart(old: Sequence[str], new: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
@@ -145,7 +239,7 @@ def _judged(path: str, gone: Sequence[str], come: Sequence[str]) -> Risk:
     if _ENTRY_POINT.search(path):
         return Risk("high", f"{path} is an entry point")
     if all(_is_comment(path, line) for line in (*gone, *come)):
-        return Risk("low", "only comments change")
+        return Risk("low", "only comments and docstrings change")
     if any(map(_is_public, gone)):
         return Risk("high", f"it changes the public API in {path}")
     if any(line.strip() for line in gone) and not any(line.strip() for line in come):
