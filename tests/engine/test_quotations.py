@@ -138,9 +138,9 @@ async def test_a_result_of_the_same_reply_was_not_seen_before_it(agent_of: MakeA
 
 async def test_what_was_seen_counts_in_later_turns_and_processes(agent_of: MakeAgent) -> None:
     tools = [page_of(COMMAND), mark]
-    await run_agent("Look.", agent=agent_of("$(look)", "Seen.", config=SHELL, tools=tools))
+    await run_agent("Look.", agent=agent_of("$(look)", "Seen.", config=SHELL, tools=tools), session_key="work")
     agent = agent_of(f"It said {COMMAND}", "Well.", config=SHELL, tools=tools)
-    await run_agent("What did it say?", agent=agent, io=_nobody())
+    await run_agent("What did it say?", agent=agent, io=_nobody(), session_key="work")
     assert marked == []
 
 

@@ -4,5 +4,6 @@ from denizen.actions.native import Native
 from denizen.actions.once import Once
 from denizen.actions.recovery import Recovered, recover_calls
 from denizen.actions.shell import Help, Shell
+from denizen.actions.written import AsWritten
 
-__all__ = ["Help", "Native", "Once", "Recovered", "Shell", "recover_calls"]
+__all__ = ["AsWritten", "Help", "Native", "Once", "Recovered", "Shell", "recover_calls"]

@@ -27,7 +27,7 @@ from denizen.engine.drivers import NewDriver, Watched, find_driver, with_tools_o
 from denizen.engine.feed import Feed
 from denizen.engine.known import known
 from denizen.engine.loops import Loops, changing_tools
-from denizen.engine.profiles import Profile, find_actions, find_context, find_profile, with_help
+from denizen.engine.profiles import FORMATS, Profile, find_actions, find_context, find_profile, with_help
 from denizen.engine.undo import finish_undo
 from denizen.errors import DenizenError
 from denizen.events import Out, RunEvent, RunResult
@@ -231,9 +231,10 @@ class Agent:
 
     def _new_feed(self) -> Feed:
         return Feed(
-            lambda: find_context(self.profile, self.model)(self.actions, self.tools),
+            lambda actions: find_context(self.profile, self.model)(actions, self.tools),
             self.driver,
             self.actions,
+            {name: other for name, other in FORMATS.items() if other is not self.actions.format},
             self.tools,
         )
 

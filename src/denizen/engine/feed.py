@@ -1,10 +1,11 @@
 """What the engine must know of a session, kept in step with its entries."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+from denizen.actions import AsWritten
 from denizen.config.settings import Rule
 from denizen.context.estimate import estimate_text
 from denizen.engine.said import Said
@@ -76,14 +77,16 @@ class Feed:
 
     def __init__(
         self,
-        policy: Callable[[], ContextPolicy],
+        policy: Callable[[ActionFormat], ContextPolicy],
         driver: Callable[[], Driver],
         actions: ActionFormat,
+        others: Mapping[str, ActionFormat],
         tools: Toolset,
     ) -> None:
         self._new_policy = policy
         self._new_driver = driver
         self._actions = actions
+        self._others = others
         self._tools = tools
         self._entries: Sequence[AnyEntry] = ()
         self._restart(())
@@ -93,7 +96,8 @@ class Feed:
         self.seen = SeenText()
         self._unseen: list[str] = []
         self._last_reply: AssistantMessage | None = None
-        self.context = self._new_policy()
+        self._written = AsWritten(self._actions, self._others)
+        self.context = self._new_policy(self._written)
         self._begin_turn()
         self.user_ids: set[str] = set()
         self.approved: list[Rule] = []
@@ -215,6 +219,7 @@ class Feed:
             self._unseen.append(entry.text)
         elif entry.name == PROMPT and (prompt := entry.read(Prompt)):
             self.prompt, self.prompt_for, self.acted_by = prompt.text, prompt.made_for, prompt.actions
+            self._written.follow(prompt.actions)
             self.prompt_tokens = estimate_text(self.prompt)
             self._prompt_traits = Traits.PRIVATE if prompt.private else Traits.NONE
             self._prompt_traits |= Traits.UNTRUSTED if prompt.untrusted else Traits.NONE
