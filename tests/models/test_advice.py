@@ -303,7 +303,6 @@ async def test_setting_that_is_refused_is_named(loopback_openai: LoopbackOpenAI,
         (400, "Invalid prompt: your prompt was flagged as potentially violating our policy", "say it otherwise"),
         (400, "Output blocked by content filtering policy", "say it otherwise, or take another model"),
         (400, "Client sent an HTTP request to an HTTPS server.", "write https:// in providers.office.base_url"),
-        (400, "Use 'max_completion_tokens' instead.", "reach it as openai: set providers.openai.base_url"),
         (422, "Something nobody has told us of", "asking the same again won't help: begin a new session, or take"),
     ],
 )

@@ -285,7 +285,6 @@ async def test_usage_leaves_out_what_the_provider_does_not_say(loopback_anthropi
         ("end_turn", "end"),
         ("stop_sequence", "end"),
         ("max_tokens", "length"),
-        ("model_context_window_exceeded", "length"),
         ("refusal", "refusal"),
         ("of_tomorrow", "end"),
     ],

@@ -34,6 +34,7 @@ _SPAN: Final = re.compile(r"([\d.]+) ?(ms|h|m|s)", re.IGNORECASE)
 _SECONDS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _CONTROL: Final = re.compile(r"[\0-\x08\x0e-\x1a]")
 """What texts don't hold: the body is compressed, or something else altogether."""
+_BY_THE_MINUTE: Final = re.compile(r"dashscope|aliyun|alibaba|allocated quota|throttl|per[ -]minute", re.IGNORECASE)
 _TITLE: Final = re.compile(r"<title>(?:\s*\d{3}\b)?([^<]*)", re.IGNORECASE)
 
 _PHRASES: Final = {
@@ -72,18 +73,26 @@ class Origin:
     provider: str
     profile_id: str = ""
     secret: str = ""
+    address: str = ""
 
     def complained(self, body: Any, status: int = 0) -> ModelError:
         """The failure that a provider's own words tell of: a response's body (bytes), or an error in a stream."""
         complaint = read_complaint(status, body, self._hidden)
         told = f"{complaint.text.removesuffix('.')} (HTTP {complaint.status})" if complaint.status else complaint.text
-        failure = self.failure(told, complaint.kind, complaint.status)
+        kind = complaint.kind
+        if kind == "quota" and complaint.status == HTTPStatus.TOO_MANY_REQUESTS and self._by_the_minute(complaint.text):
+            kind = "rate_limit"
+        failure = self.failure(told, kind, complaint.status)
         if failure.kind in {"rate_limit", "timeout"}:
             failure.retry_after = _wait_told(complaint.text)
         elif failure.kind == "context_overflow":
             failure.window = complaint.window or window_named(complaint.text)
         failure.max_output = longest_named(complaint.text)
         return failure
+
+    def _by_the_minute(self, text: str) -> bool:
+        """Whether a quota is one for a minute: Alibaba's says no more than OpenAI's, which is for good."""
+        return bool(_BY_THE_MINUTE.search(f"{self.provider} {self.address} {text}"))
 
     def damaged(self, payload: bytes) -> ModelError:
         """The failure behind an event that can't be read: it tells of an error in an odd shape, or is damaged."""

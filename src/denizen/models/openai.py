@@ -7,17 +7,20 @@ import base64
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
+from denizen.errors import ModelError
 from denizen.messages import AssistantMessage, Image, Message, Opaque, Text, Thinking, ToolCall, ToolResult
-from denizen.models.encoding import encode_json
+from denizen.models.encoding import Encodings, encode_json
 from denizen.models.openai_reply import OpenAIReply
-from denizen.models.providers import PROVIDERS
+from denizen.models.providers import NEW_LIMIT, PROVIDERS
 from denizen.models.reasoning import openai_fields
 from denizen.models.schema import closed
 from denizen.models.wire import WireModel, with_options
 from denizen.ports import ModelRequest, Schema
 
+_WANTS_NEW_LIMIT: Final = re.compile(rf"'max_tokens'.*\buse '?{NEW_LIMIT}", re.IGNORECASE)
 _SHORT_ID: Final = re.compile(r"[a-zA-Z0-9]{9}")
 
 Json = dict[str, Any]
@@ -42,6 +45,14 @@ class OpenAIModel(WireModel):
 
     def _credentials(self, api_key: str) -> Mapping[str, str]:
         return {"Authorization": f"Bearer {api_key}"} if api_key else {}
+
+    def _adapts(self, error: ModelError) -> bool:
+        """Newer models of OpenAI's, whoever serves them, want the limit under its new name."""
+        if self.provider.max_tokens == NEW_LIMIT or not _WANTS_NEW_LIMIT.search(error.message):
+            return False
+        self.provider = replace(self.provider, max_tokens=NEW_LIMIT)
+        self._encodings = Encodings(self._run)
+        return True
 
     def _reply(self) -> OpenAIReply:
         return OpenAIReply(self._origin, thoughts_extra=self.provider.thoughts_extra)

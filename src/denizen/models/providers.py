@@ -8,6 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+NEW_LIMIT = "max_completion_tokens"
+"""What OpenAI calls the limit of an answer since its models think."""
+
 
 @dataclass(frozen=True, slots=True)
 class Provider:
@@ -62,7 +65,7 @@ PROVIDERS: Mapping[str, Provider] = {
             "https://api.openai.com/v1",
             "OPENAI_API_KEY",
             console="https://platform.openai.com",
-            max_tokens="max_completion_tokens",
+            max_tokens=NEW_LIMIT,
             json_schema="always",
         ),
         Provider(
@@ -112,7 +115,7 @@ PROVIDERS: Mapping[str, Provider] = {
             "https://api.groq.com/openai/v1",
             "GROQ_API_KEY",
             console="https://console.groq.com",
-            max_tokens="max_completion_tokens",
+            max_tokens=NEW_LIMIT,
         ),
         Provider(
             "together", "https://api.together.xyz/v1", "TOGETHER_API_KEY", console="https://api.together.ai/settings"

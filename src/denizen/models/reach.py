@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from denizen.config.settings import Config, ProviderSettings
 from denizen.errors import ConfigError
 from denizen.models.endpoint import shown
-from denizen.models.providers import PROVIDERS, Provider, provider_named
+from denizen.models.providers import NEW_LIMIT, PROVIDERS, Provider, provider_named
 
 
 class Reference(NamedTuple):
@@ -67,6 +67,8 @@ def reach(name: str, config: Config, environ: Mapping[str, str]) -> Reach:
     base_url = settings.base_url or provider.base_url
     local = provider.local or (provider.name not in PROVIDERS and _on_this_machine(base_url))
     provider = replace(provider, api=settings.api or provider.api, local=local)
+    if provider.api == "openai" and (name.startswith("azure") or _is_azure(base_url)):
+        provider = replace(provider, max_tokens=NEW_LIMIT, json_schema="always")
     return Reach(provider, settings, base_url, _keys(provider, settings, environ))
 
 
@@ -77,6 +79,12 @@ def _keys(provider: Provider, settings: ProviderSettings, environ: Mapping[str, 
         return [Key(profile.id, profile.api_key, source) for profile in settings.auth_profiles if profile.api_key]
     secret = environ.get(provider.key_variable, "") if provider.key_variable else ""
     return [Key("environment", secret, provider.key_variable)] if secret.strip() else []
+
+
+def _is_azure(base_url: str) -> bool:
+    """Whether OpenAI's own models are served there by Azure."""
+    where = urlsplit(base_url)
+    return (where.hostname or "").endswith((".azure.com", ".azure-api.net", ".azure.us", ".azure.cn"))
 
 
 def _on_this_machine(base_url: str) -> bool:

@@ -56,7 +56,6 @@ _REMEDIES: Final = (
         r"is not a (chat completion|message) in",
         "see that providers.{provider}.base_url leads to a model server, and providers.{provider}.api is its format",
     ),
-    _on(r"use .max_completion_tokens", "reach it as openai: set providers.openai.base_url, and model to openai:NAME"),
     _on(
         r"\b(country|region|territory|location)\b.{0,40}(not|n.t|un) ?(available|supported)",
         "take a provider that serves where you are",

@@ -83,9 +83,9 @@ class WireModel(ABC):
         self.model = model
         self.provider = provider or self.usual
         self.name = f"{self.provider.name}:{model}"
-        self._origin = Origin(self.name, self.provider.name, profile_id, key := api_key.strip())
-        self._setting = f"providers.{self.provider.name}.base_url"
         address = self._base(base_url or self.provider.base_url)
+        self._origin = Origin(self.name, self.provider.name, profile_id, key := api_key.strip(), address)
+        self._setting = f"providers.{self.provider.name}.base_url"
         self._to = Endpoint(address, self.path, self._setting, self._credentials(key), headers or {})
         self._limits = limits
         self.local = self.provider.local
@@ -111,6 +111,10 @@ class WireModel(ABC):
 
     def _base(self, base_url: str) -> str:
         return base_url
+
+    def _adapts(self, error: ModelError) -> bool:
+        """Whether requests are from now on written otherwise, as the refusal of this one asks for."""
+        return False
 
     def _latest(self, encoded: Encoded) -> list[bytes]:
         """The runs behind the blocks, as this request sends them."""
@@ -143,14 +147,22 @@ class WireModel(ABC):
         except ModelError as error:
             last = Failed(error)
         except OSError as error:
-            last = Finished(reply.message()) if reply.complete else Failed(self._cut_off(error))
-            if isinstance(last, Failed):
-                last.error.silent = isinstance(error, TimeoutError) and not began
-        if isinstance(last, Finished) and reply.paused and not _paused_often(request):
-            async for event in self._go_on(request, last.message):
-                yield event
+            last = Finished(reply.message()) if reply.complete else Failed(self._cut_off(error, began=began))
+        async for event in self._ended(request, reply, last):
+            yield event
+
+    async def _ended(self, request: ModelRequest, reply: Reply, last: Finished | Failed) -> AsyncGenerator[StreamEvent]:
+        """The last event, or all that comes where the request is made once more."""
+        if isinstance(last, Failed) and self._adapts(last.error):
+            more = self.stream(request)
+        elif isinstance(last, Finished) and reply.paused and not _paused_often(request):
+            more = self._go_on(request, last.message)
         else:
             yield last
+            return
+        async with aclosing(more):
+            async for event in more:
+                yield event
 
     async def _go_on(self, request: ModelRequest, begun: AssistantMessage) -> AsyncGenerator[StreamEvent]:
         """Have the provider add to an answer; both parts are one message."""
@@ -186,11 +198,13 @@ class WireModel(ABC):
             return Finished(reply.message())
         return Failed(self._origin.failure("the stream ended before the answer did", "timeout"))
 
-    def _cut_off(self, error: OSError) -> ModelError:
+    def _cut_off(self, error: OSError, *, began: bool) -> ModelError:
         if isinstance(error, ssl.SSLCertVerificationError):
             return self._origin.failure(f"can't be reached: {error}")
         if isinstance(error, TimeoutError):
-            return self._origin.failure(f"no answer in time ({error or 'it was too slow'})", "timeout")
+            failure = self._origin.failure(f"no answer in time ({error or 'it was too slow'})", "timeout")
+            failure.silent = not began
+            return failure
         if f"[Errno {errno.ECONNREFUSED}]" in str(error):  # also where each address of a host refused
             return self._origin.failure(f"nothing listens at {self._to.base_url} (connection refused)", "timeout")
         return self._origin.failure(f"the connection failed: {error or type(error).__name__}", "timeout")
