@@ -2,11 +2,11 @@
 
 A program of its own, of the standard library alone: python -I -S join.py PID COMMAND…
 
-The network is that of a child of PID, as the program that makes a sandbox stays outside of it. Exits with 126, and runs
-nothing, where that network can't be joined.
+The network is that of a process below PID, as the programs that make a sandbox stay outside of it. Exits with 126, and
+runs nothing, where that network can't be joined.
 """
 
-# ruff: noqa: PTH123, PTH208
+# ruff: noqa: PTH116, PTH123, PTH208
 
 import ctypes
 import fcntl
@@ -21,7 +21,7 @@ def main(outside: str, *command: str) -> None:
     """Become the command."""
     libc = ctypes.CDLL(None, use_errno=True)
     try:
-        network = os.open(f"/proc/{child_of(outside)}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+        network = os.open(f"/proc/{set_apart(outside)}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
         libc.setns(fcntl.ioctl(network, NS_GET_USERNS), CLONE_NEWUSER)  # who may join it without: root
         if libc.setns(network, CLONE_NEWNET):
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
@@ -31,7 +31,15 @@ def main(outside: str, *command: str) -> None:
         sys.exit(126)
 
 
-def child_of(pid: str) -> str:
+def set_apart(pid: str) -> str:
+    """The first process below another that is in a network of its own. Raises OSError where none is."""
+    outside = os.stat("/proc/self/ns/net").st_ino
+    while os.stat(f"/proc/{pid}/ns/net").st_ino == outside:
+        pid = _child_of(pid)
+    return pid
+
+
+def _child_of(pid: str) -> str:
     """The first child of a process. Raises ProcessLookupError where it has none."""
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
