@@ -249,7 +249,7 @@ def test_what_must_never_be_shown_is_collected(machine: Machine) -> None:
     (machine.home / ".env").write_text("KEY_1=canary-dotenv")
     settings = (
         '[providers.x]\nauth_profiles = [{ id = "a", api_key = "${KEY_1}" }, { id = "b", api_key = "canary-plain" }]\n'
-        'headers = { Authorization = "Bearer ${TOKEN}", X-Title = "my agent" }\n'
+        'headers = { Authorization = "Bearer ${TOKEN}", X-Title = "my agent", X-Author = "canary-author" }\n'
         '[memory.embeddings]\napi_key = "canary-memory"'
     )
     loaded = machine.load(settings, environ={"TOKEN": "canary-header"})

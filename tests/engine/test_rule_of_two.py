@@ -10,6 +10,7 @@ from tests.engine.scene import Host, call, results, say, user
 
 from denizen import Agent, Config, run_agent, tool
 from denizen.config.settings import PolicySettings, Rule
+from denizen.entries import CompactionEntry
 from denizen.messages import AssistantMessage, Text, UserMessage
 from denizen.ports import Tool, Traits
 
@@ -94,6 +95,29 @@ async def test_the_starter_file_and_the_projects_own_are_not(scene: Any, host: H
     agent = scene(PAGE, SEND, say("Sent."))
     (agent.workspace / "AGENTS.md").write_text("Use tabs.")
     assert await _stops(agent, host, "go") == ["answered"]
+
+
+async def test_a_summary_counts_as_what_it_stands_for(scene: Any, host: Host) -> None:
+    agent = scene(PAGE, DIARY, say("Read."), SEND)
+    assert await _stops(agent, host, "read both") == ["answered"]
+    session = await agent.open("default")
+    first, last = session.entries[1].id, session.entries[-1].id
+    await session.append(CompactionEntry(first=first, last=last, summary="They read a page and the diary."))
+    await session.close()
+    assert await _stops(agent, host, "tell them") == ["parked"]
+
+
+async def test_what_was_undone_is_out_of_sight(scene: Any, host: Host) -> None:
+    agent = scene(say("Hello."), PAGE, DIARY, say("Read."), SEND, say("Sent."))
+    assert await _stops(agent, host, "hello") == ["answered"]
+    session = await agent.open("default")
+    before = session.head
+    await session.close()
+    assert await _stops(agent, host, "read both") == ["answered"]
+    session = await agent.open("default")
+    await session.move_head(before)
+    await session.close()
+    assert await _stops(agent, host, "tell them") == ["answered"]
 
 
 # What is remembered

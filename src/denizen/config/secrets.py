@@ -1,16 +1,16 @@
 """Secrets among the settings: their values, for the redactor, and advice on where to keep them."""
 
-import re
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.parse import unquote, unquote_plus
 
 from denizen.config.env import references
+from denizen.config.redact import SECRET_WORDS, words_of
 from denizen.config.settings import Config
 from denizen.config.source import KeyPath, Source, dotted, strings
 
-_SECRET_HEADER = re.compile("auth|cookie|key|secret|token", re.IGNORECASE)
+_SECRET_HEADER = SECRET_WORDS | {"AUTH", "AUTHORIZATION", "COOKIE"}
 
 
 def secrets_of(config: Config, dotenv: Mapping[str, str]) -> dict[str, str]:
@@ -22,7 +22,7 @@ def secrets_of(config: Config, dotenv: Mapping[str, str]) -> dict[str, str]:
         found |= _of_address(f"{provider}.base_url", settings.base_url)
         found |= {f"{provider}.{profile.id}": profile.api_key for profile in settings.auth_profiles}
         for name, value in settings.headers.items():
-            if _SECRET_HEADER.search(name):
+            if words_of(name) & _SECRET_HEADER:
                 found[f"{provider}.{name}"] = (
                     f"{value}\n{value.rpartition(' ')[2]}"  # the token of `Bearer …` also alone
                 )
@@ -56,4 +56,4 @@ def open_to_others(path: Path) -> Iterator[str]:
 
 
 def _is_secret(path: KeyPath) -> bool:
-    return path[-1] == "api_key" or (path[-2:-1] == ("headers",) and bool(_SECRET_HEADER.search(str(path[-1]))))
+    return path[-1] == "api_key" or (path[-2:-1] == ("headers",) and bool(words_of(str(path[-1])) & _SECRET_HEADER))
