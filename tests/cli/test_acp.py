@@ -163,6 +163,23 @@ async def test_a_call_is_shown_with_its_question_before_its_permission_is_asked(
     assert "outside the sandbox" in about[0].content[0].content.text
 
 
+async def test_what_an_edit_would_change_is_shown_before_it_is_approved(
+    connect: Connect, repo: Path, home: Path, model: Model
+) -> None:
+    with (home / "denizen.toml").open("a") as file:
+        file.write('[policy]\nrules = [{ tool = "edit", decide = "ask" }]\n')
+    model.plays(call("edit", path="hello.py", old="hello", new="good bye"), "I may not.")
+    editor = Editor()
+    editor.option = "no"
+    async with connect(editor) as agent:
+        session = (await agent.new_session(cwd=str(repo))).session_id
+        await prompt(agent, session, "Say good bye")
+    difference, question = editor.asked[0].content
+    assert (difference.path, difference.old_text, difference.new_text) == (str(repo / "hello.py"), "hello", "good bye")
+    assert "may edit (hello.py) run?" in question.content.text
+    assert (repo / "hello.py").read_text() == 'print("hello")\n'
+
+
 async def test_the_plan_is_shown(connect: Connect, repo: Path, model: Model) -> None:
     model.plays(planning("plan", "Read\nWrite"), planning("start", "1"), "Later.")
     editor = Editor()

@@ -51,7 +51,8 @@ class Conversation:
         if mode not in self._modes:
             raise ValueError(f"there is no mode {mode!r} here; there is: {', '.join(self._modes)}")
         self._mode = mode
-        self.agent.read_only = mode == READ_ONLY
+        for agent in (*self._former, self.agent):  # a turn that runs may have a former one
+            agent.read_only = mode == READ_ONLY
 
     def set_agent(self, agent: Agent) -> None:
         """Let another agent run the next turn; a turn that runs keeps the one it has."""

@@ -94,9 +94,9 @@ class Updates:
                 yield from _aside(event)
 
     def announced(self, call: ToolCall, question: str) -> ToolCallStart:
-        """A call that waits for permission, with the question."""
+        """A call that waits for permission, with what it would change and the question."""
         self._announced.add(call.id)
-        return self._call(call, "pending", [acp.tool_content(acp.text_block(question))])
+        return self._call(call, "pending", [*self._proposed(call), acp.tool_content(acp.text_block(question))])
 
     def started(self, call: ToolCall) -> ToolCallStart | ToolCallProgress:
         """A call that begins to run."""
@@ -119,6 +119,18 @@ class Updates:
             locations=self._places(call),
             raw_input=call.args,
         )
+
+    def _proposed(self, call: ToolCall) -> Iterator[ToolCallContentVariant]:
+        """What a call would do to files, as far as its arguments say."""
+        match call.args:
+            case {"path": str(path), "old": str(old), "new": str(new)}:
+                yield acp.tool_diff_content(str(self._agent.workspace / path), new, old)
+            case {"path": str(path), "content": str(new)}:
+                yield acp.tool_diff_content(str(self._agent.workspace / path), new)
+            case {"patch": str(patch)}:
+                yield _block(patch)
+            case _:
+                pass
 
     def _places(self, call: ToolCall) -> list[ToolCallLocation] | None:
         workspace = self._agent.workspace
