@@ -52,16 +52,16 @@ async def test_session_with_long_results_stays_usable(
     script = [*reads, say("Read."), say("Still here."), *ONE_BY_ONE, say("Again.")]
     with serving(SmallServer(16_384, script, refusal)) as server:
         async with agent_at(server, tmp_path) as agent:
-            assert (await run_agent("Read all three.", agent=agent)).reply == "Read."
-            assert (await run_agent("Are you there?", agent=agent)).reply == "Still here."
-            assert (await run_agent("Once more.", agent=agent)).reply == "Again."
+            assert (await run_agent("Read all three.", session_key="work", agent=agent)).reply == "Read."
+            assert (await run_agent("Are you there?", session_key="work", agent=agent)).reply == "Still here."
+            assert (await run_agent("Once more.", session_key="work", agent=agent)).reply == "Again."
     assert server.refused <= 2
 
 
 async def test_window_that_a_refusal_names_is_kept_for_later_agents(tmp_path: Path) -> None:
     with serving(SmallServer(16_384, [READS, say("Read."), say("Hello.")])) as server:
         async with agent_at(server, tmp_path) as agent:
-            await run_agent("Read all three.", agent=agent)
+            await run_agent("Read all three.", session_key="work", agent=agent)
         async with agent_at(server, tmp_path) as later:
             assert later.model.limits().window == 16_384
 
@@ -89,7 +89,7 @@ async def test_server_is_asked_for_its_window_before_it_has_to_refuse(tmp_path: 
     with serving(SmallServer(16_384, [READS, say("Read.")])) as server:
         server.facts = ANSWERS[way]
         async with agent_at(server, tmp_path, provider=way.partition(",")[0] if named else "office") as agent:
-            assert (await run_agent("Read all three.", agent=agent)).reply == "Read."
+            assert (await run_agent("Read all three.", session_key="work", agent=agent)).reply == "Read."
     assert server.refused == 0
 
 
@@ -106,7 +106,7 @@ async def test_answer_is_asked_for_in_the_room_that_is_left(tmp_path: Path) -> N
     with serving(SmallServer(16_384, [call(("read", {"size": 30_000})), say("Read.")])) as server:
         server.facts = ANSWERS["vllm"]
         async with agent_at(server, tmp_path) as agent:
-            await run_agent("Read it.", agent=agent)
+            await run_agent("Read it.", session_key="work", agent=agent)
     first, second = server.requests
     assert first["max_tokens"] == 8192
     assert 1024 <= second["max_tokens"] < 8192
@@ -115,7 +115,7 @@ async def test_answer_is_asked_for_in_the_room_that_is_left(tmp_path: Path) -> N
 async def test_answer_longer_than_a_small_window_is_asked_for_again_in_its_room(tmp_path: Path) -> None:
     with serving(SmallServer(4_096, [say("Hello.")])) as server:
         async with agent_at(server, tmp_path) as agent:
-            result = await run_agent("Hello?", agent=agent)
+            result = await run_agent("Hello?", session_key="work", agent=agent)
     assert (result.reply, result.retries, server.refused) == ("Hello.", 0, 1)
 
 
@@ -128,5 +128,5 @@ async def test_server_that_reports_few_tokens_for_ever_does_not_prevent_compacti
     script = [liar(each) for each in [*ONE_BY_ONE, say("Read.")]]
     with serving(SmallServer(16_384, script)) as server:
         async with agent_at(server, tmp_path, context_window=16_384) as agent:
-            assert (await run_agent("Read all three.", agent=agent)).reply == "Read."
+            assert (await run_agent("Read all three.", session_key="work", agent=agent)).reply == "Read."
     assert server.refused == 0

@@ -34,7 +34,9 @@ def ask(request: pytest.FixtureRequest, tmp_path: Path) -> Ask:
         config = config_of(server, model, tmp_path, **settings)
         shown: list[RunEvent] = []
         async with Agent(config, tools=[look], clock=FakeClock()) as agent:
-            result = await run_agent("Go on", agent=agent, on_event=shown.append if request.param else None)
+            result = await run_agent(
+                "Go on", session_key="work", agent=agent, on_event=shown.append if request.param else None
+            )
         assert all(each.json["stream"] is request.param for each in server.requests)
         return result
 
