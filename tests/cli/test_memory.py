@@ -119,3 +119,10 @@ def test_a_fact_cannot_paint_the_terminal(denizen: Run, home: Path) -> None:
     (home / "workspace").mkdir()
     (home / "workspace" / "MEMORY.md").write_text("- \x1b[2Jtea\n")
     assert denizen("memory", "list").out.splitlines()[1].split() == ["note", "tea"]
+
+
+def test_what_is_untrusted_is_listed_as_such(denizen: Run, home: Path) -> None:
+    (home / "workspace").mkdir()
+    (home / "workspace" / "MEMORY.md").write_text("- 2026-01-01: [untrusted] The office moved\n")
+    assert "[untrusted] The office moved" in denizen("memory", "list").out
+    assert json.loads(denizen("memory", "list", "--json").out)["untrusted"]

@@ -106,7 +106,7 @@ def _show(facts: list[Fact], *, none: str, as_json: bool) -> None:
 
 def _row(fact: Fact) -> tuple[str, ...]:
     when = f"{fact.at.astimezone():%Y-%m-%d}" if fact.at else ""
-    return fact.id or "note", when, f"{fact.weight:g}" if fact.id else "", fact.context, fact.text
+    return fact.id or "note", when, f"{fact.weight:g}" if fact.id else "", fact.context, fact.marked
 
 
 def _json_lines(facts: list[Fact]) -> str:
