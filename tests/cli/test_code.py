@@ -445,3 +445,25 @@ def test_what_only_takes_longer_is_replayed_as_recorded(denizen: Run, model: Mod
     denizen("code", "--session", "tale", "Test it")
     ran = denizen("replay", "tale", "--json")
     assert [json.loads(line)["differs"] for line in ran.out.splitlines()] == [False]
+
+
+REFUSED = {
+    "no such commit": ("code", "--diff", "nosuch", "Review it"),
+    "no such role": ("code", "--role", "nosuch", "Review it"),
+    "findings of nobody": ("code", "--sarif", "x.sarif", "Review it"),
+    "in a session that is named": ("code", "--session", "new", "--diff", "nosuch", "Review it"),
+    "no such schema": ("ask", "--output-schema", "hello.py", "Who?"),
+}
+
+
+@pytest.mark.parametrize("refused", REFUSED)
+def test_a_refused_invocation_leaves_no_session_that_continue_takes(
+    denizen: Run, model: Model, repo: Path, refused: str
+) -> None:
+    model.plays("$(done I am Ada.)", "$(done Ada.)")
+    denizen("code", "--session", "ada", "Who are you?")
+    assert denizen(*REFUSED[refused]).status == 2
+    ran = denizen("code", "--continue", "Who?")
+    assert (ran.out, ran.status) == ("Ada.\n", 0), ran.err
+    assert "I am Ada." in str(model.requests[1])
+    assert denizen("sessions", "list", "--json").out.count('"key"') == 1

@@ -66,7 +66,7 @@ async def opened(agent: Agent, name: str, host: Terminal | JsonLines) -> AsyncGe
             host.emit(Notice(f"This session began in {began}; it goes on in {agent.workspace}.", "warning"))
         yield session
     finally:
-        await session.close()
+        await agent.leave(session)
 
 
 def run(runner: asyncio.Runner, work: Coroutine[Any, Any, _Result]) -> _Result:

@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypedDict, TypeVar, Unpack, overload
@@ -29,7 +30,7 @@ from denizen.engine.known import known
 from denizen.engine.loops import Loops, changing_tools
 from denizen.engine.profiles import FORMATS, Profile, find_actions, find_context, find_profile, with_help
 from denizen.engine.undo import finish_undo
-from denizen.errors import DenizenError
+from denizen.errors import DenizenError, SessionError
 from denizen.events import Out, RunEvent, RunResult
 from denizen.memory import open_memory
 from denizen.messages import AssistantMessage, ToolCall, ToolResult, UserMessage
@@ -174,6 +175,14 @@ class Agent:
         if not self._limits_known:
             await asyncio.to_thread(self.model.limits)
             self._limits_known = True
+
+    async def leave(self, session: Session) -> None:
+        """Close a session that was opened here; one that has nothing but its header isn't kept."""
+        blank = len(session.entries) == 1 and not session.moved
+        await session.close()
+        if blank:
+            with suppress(SessionError):  # another process has it by now
+                await self.store.remove(session.key)
 
     def _belong_here(self) -> None:
         """Connections, and what waits for the disk, are an event loop's."""

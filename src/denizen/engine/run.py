@@ -126,7 +126,7 @@ async def run_agent(
                 host = Listener(listen, io) if listen or not io else io
                 return await run_turn(used, session, said, host, stream=bool(listen or io), output=wanted)
             finally:
-                await session.close()
+                await used.leave(session)
 
 
 async def stream_agent(
