@@ -376,3 +376,14 @@ async def test_what_is_taken_for_a_risk_is_one(
 ) -> None:
     write({file: code})
     assert [row.split()[0] for row in rows(await analyze("security"))] == severities
+
+
+@pytest.mark.parametrize("asked", ["lib app.handle", "app.handle", "lib/app.js/app.handle", "lib/app.js/app/handle"])
+async def test_callers_are_found_by_a_name_as_view_prints_it(
+    asked: str, write: Callable[[Files], None], analyze: Analyze
+) -> None:
+    code = "app.handle = function handle(x) {};\napp.use = function use(x) { app.handle(x) };\n"
+    write({"lib/app.js": f"var app = {{}};\n{code}"})
+    result = await analyze("callers", asked)
+    assert result.text.startswith("[handle (lib/app.js/app/handle:2): 1 call in 1 place]")
+    assert rows(result) == ["lib/app.js/app/use:3"]

@@ -273,6 +273,27 @@ async def test_a_very_large_file_is_seen_by_lines(view: Tool, workspace: Path, c
         await call(view, path="a.py/x")
 
 
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("app.use", "app/use"),
+        ("Router.prototype.run", "Router/run"),
+        ("exports.load", "load"),
+        ("module.exports.save", "save"),
+    ],
+)
+async def test_names_as_signatures_print_them_can_be_asked_for(
+    name: str, path: str, view: Tool, workspace: Path, call: Call
+) -> None:
+    line = f"{name} = function () {{ return 1 }};"
+    (workspace / "lib").mkdir()
+    (workspace / "lib/app.js").write_text(f"{line}\n")
+    for asked in (f"lib/app.js/{name}", f"lib/app.js/{path}", name, f"lib/{name}"):
+        assert (
+            await call(view, path=asked)
+        ).text == f"lib/app.js/{path}  {'method' if '/' in path else 'function'}, lines 1\n1\t{line}"
+
+
 async def test_text_without_a_known_structure_begins(view: Tool, workspace: Path, call: Call) -> None:
     (workspace / "notes.md").write_text("# Notes\n")
     assert (await call(view, path="notes.md")).text == (

@@ -19,12 +19,19 @@ PLACES = ("src/a.py", "./a b.py", "a:b.py", "../out.py", "/project/lib/ü%20.py"
         "- HIGH src/a.py:12 reads past the end",
         "* **HIGH** `src/a.py:12` reads past the end",
         "[HIGH] src/a.py:12: reads past the end",
-        "high src/a.py:12-14 reads past the end",
+        "high src/a.py:12-12 reads past the end",
         "HIGH: src/a.py:12:5 reads past the end",
     ],
 )
 def test_a_finding_is_read_as_models_write_it(line: str) -> None:
     assert findings_of(line) == ([Finding("HIGH", "src/a.py", 12, "reads past the end")], [])
+
+
+def test_a_finding_keeps_its_last_line() -> None:
+    findings, _ = findings_of("HIGH a.py:1-3 reads past the end")
+    assert table_of(findings).splitlines()[2] == "| HIGH | a.py:1-3 | reads past the end |"
+    (result,) = sarif_of(findings, "1.0", Path("/project"))["runs"][0]["results"]
+    assert result["locations"][0]["physicalLocation"]["region"] == {"startLine": 1, "endLine": 3}
 
 
 def test_the_worst_comes_first_and_other_lines_are_kept() -> None:

@@ -12,6 +12,16 @@
 (export_statement (lexical_declaration (variable_declarator name: (identifier) @name) @variable))
 (pair key: (property_identifier) @name value: [(arrow_function) (function_expression)]) @function
 (assignment_expression
+  left: (member_expression
+    object: (member_expression object: (identifier) @container property: (property_identifier) @_prototype)
+    property: (property_identifier) @name)
+  right: [(arrow_function) (function_expression)]
+  (#eq? @_prototype "prototype")) @function
+(assignment_expression
+  left: (member_expression object: (identifier) @container property: (property_identifier) @name)
+  right: [(arrow_function) (function_expression)]
+  (#not-match? @container "^(exports|module|window|global|globalThis)$")) @function
+(assignment_expression
   left: (member_expression property: (property_identifier) @name)
   right: [(arrow_function) (function_expression)]) @function
 

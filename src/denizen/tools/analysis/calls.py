@@ -11,6 +11,7 @@ from denizen.plural import counted
 from denizen.structure import FUNCTIONS, TYPES, Located, Mention
 from denizen.tools.analysis.scope import Findings, Scope
 from denizen.tools.files.text import printable
+from denizen.tools.symbols.target import names_of
 
 BY_NAME = "found by name: others of the same name count too, calls through variables don't"
 MOST_LINES = 5
@@ -34,7 +35,6 @@ _OF_JAVASCRIPT = (
 )
 _BUILTINS = frozenset((*dir(builtins), *_OF_JAVASCRIPT))
 """Names that mean something without being defined or imported, in Python and JavaScript."""
-_PARTS = re.compile(r"/|::|\.|#")
 
 
 def callers(scope: Scope, name: str, defined_in: str = "") -> Findings:
@@ -118,7 +118,7 @@ def _plain(name: str) -> str:
 
 
 def _split(path: str) -> list[str]:
-    return [part for part in _PARTS.split(path.removesuffix("()")) if part] or [path]
+    return names_of(path.removesuffix("()"))
 
 
 def _within(mention: Mention) -> str:

@@ -16,6 +16,7 @@ from denizen.tools.files.workspace import Workspace
 MOST_NEAR = 5
 """Names that a refusal proposes."""
 _PARTS = re.compile(r"/|::|\.|#")
+_SAYS_NOTHING = re.compile(r"\b(?:module\.)?exports\.(?=\w+$)|\.prototype(?=\.)")
 _LINE = re.compile(r"^(.*)@(\d+)$", re.DOTALL)
 SECOND_BEST = frozenset({"impl", "extension", "declaration"})
 """Kinds that speak of something defined elsewhere."""
@@ -100,5 +101,5 @@ def _is_nothing(error: ToolRefused) -> bool:
 
 
 def names_of(path: str) -> list[str]:
-    """The names that a path is made of, whichever signs are between them."""
-    return [part for part in _PARTS.split(path) if part] or [path]
+    """The names that a path is made of, whichever signs are between them; `prototype` and `exports` are none."""
+    return [part for part in _PARTS.split(_SAYS_NOTHING.sub("", path)) if part] or [path]

@@ -11,7 +11,7 @@ from urllib.parse import quote
 SEVERITIES = ("CRITICAL", "HIGH", "MEDIUM", "LOW", "INFO")
 _LINE = re.compile(
     rf"^[\s>*•-]*(?:\[|\*\*)?({'|'.join(SEVERITIES)})(?:\]|\*\*)?:?\s+"
-    r"`?([^\s`]+?):(\d{1,9})(?:[-:]\d+)?`?[:\s]\s*(\S.*)$",
+    r"`?([^\s`]+?):(\d{1,9})(?:-(\d{1,9})|:\d+)?`?[:\s]\s*(\S.*)$",
     re.IGNORECASE,
 )
 _LEVELS = {"CRITICAL": "error", "HIGH": "error", "MEDIUM": "warning", "LOW": "note", "INFO": "note"}
@@ -21,12 +21,18 @@ _HELP = "A model found this by reading the code: see for yourself before you act
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something wrong at a place; `severity` is one of `SEVERITIES`."""
+    """Something wrong at a place, a line or those up to `last`; `severity` is one of `SEVERITIES`."""
 
     severity: str
     path: str
     line: int
     text: str
+    last: int | None = None
+
+    @property
+    def place(self) -> str:
+        """`a.py:1-3`."""
+        return f"{self.path}:{self.line}" + (f"-{self.last}" if self.last else "")
 
 
 def findings_of(answer: str) -> tuple[list[Finding], list[str]]:
@@ -36,8 +42,9 @@ def findings_of(answer: str) -> tuple[list[Finding], list[str]]:
     for line in answer.splitlines():
         match = _LINE.match(line)
         if match:
-            severity, path, number, text = match.groups()
-            findings.append(Finding(severity.upper(), path, int(number), text.strip()))
+            severity, path, number, last, text = match.groups()
+            end = int(last) if last and int(last) > int(number) else None
+            findings.append(Finding(severity.upper(), path, int(number), text.strip(), end))
         elif line.strip():
             others.append(line)
     return sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity)), others
@@ -46,8 +53,7 @@ def findings_of(answer: str) -> tuple[list[Finding], list[str]]:
 def table_of(findings: Sequence[Finding]) -> str:
     """The findings as a Markdown table; nothing where there are none."""
     rows = [
-        f"| {finding.severity} | {finding.path}:{finding.line} | " + finding.text.replace("|", r"\|") + " |"
-        for finding in findings
+        f"| {finding.severity} | {finding.place} | " + finding.text.replace("|", r"\|") + " |" for finding in findings
     ]
     return "\n".join(["| severity | place | finding |", "|---|---|---|", *rows]) if rows else ""
 
@@ -74,7 +80,7 @@ def _rule(severity: str) -> dict[str, Any]:
 def _result(finding: Finding, workspace: Path) -> dict[str, Any]:
     place = {
         "artifactLocation": _place(finding.path, workspace),
-        "region": {"startLine": max(finding.line, 1)},
+        "region": {"startLine": max(finding.line, 1), **({"endLine": finding.last} if finding.last else {})},
     }
     return {
         "ruleId": finding.severity,
