@@ -3,8 +3,9 @@
 import functools
 import os
 import shutil
+import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import pytest
 from hypothesis import settings
@@ -16,6 +17,9 @@ from denizen.tools.sandbox.environment import CommandEnvironment
 
 settings.register_profile("patient", settings.default, deadline=None)
 settings.load_profile("patient")
+
+_LONGEST = 600
+"""Seconds of one test, on a slow machine that does other things meanwhile."""
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -42,6 +46,22 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         if not _works(program):
             give_up = pytest.fail if os.environ.get("CI") == "true" else pytest.skip
             give_up(f"{program} is missing or doesn't work here")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Generator[None, object, object]:
+    """A test that hangs fails and shows where; ending its process would hide which one it was."""
+
+    def fail(*_: object) -> None:
+        raise TimeoutError(f"the test took longer than {_LONGEST} s")
+
+    before = signal.signal(signal.SIGALRM, fail)
+    signal.alarm(_LONGEST)
+    try:
+        return (yield)
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
 
 
 @functools.cache
