@@ -42,7 +42,8 @@ class ModelRequest(msgspec.Struct, frozen=True):
     `options` (temperature, top_p, …; `extra_body`) go to the provider as they are; `stream` asks for deltas;
     `output_schema` is the JSON schema that the final answer must fulfil, for providers that can be told. `tokens` is
     how large the call is, as far as is known (0: not at all): `max_tokens` is fitted to the room that it leaves.
-    `reasoning` None leaves it to the provider how much the model thinks.
+    `reasoning` None leaves it to the provider how much the model thinks. `answers_now`: no more tools are needed, and
+    they are left out where only then the answer can be held to its schema.
     """
 
     messages: Sequence[Message]
@@ -55,6 +56,7 @@ class ModelRequest(msgspec.Struct, frozen=True):
     output_schema: dict[str, Any] | None = None
     tokens: int = 0
     reasoning: Reasoning | None = None
+    answers_now: bool = False
 
 
 class Limits(msgspec.Struct, frozen=True):

@@ -177,8 +177,8 @@ async def test_openrouter_caches_claude_s_prompts_on_request(loopback_openai: Lo
         ("openai", False, True),
         ("ollama", True, False),
         ("ollama", False, True),
-        ("deepseek", False, False),
-        ("unheard-of", False, False),
+        ("unheard-of", True, False),
+        ("unheard-of", False, True),
     ],
 )
 async def test_schema_of_the_answer_goes_where_it_is_understood(

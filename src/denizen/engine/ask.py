@@ -95,8 +95,12 @@ def request_of(turn: Turn) -> ModelRequest:
         session_key=turn.session.key,
         output_schema=turn.output.enforced if turn.output else None,
         tokens=turn.feed.context.tokens(turn.view()),
+        answers_now=turn.tries > 0,
     )
-    return agent.actions.prepare(request, agent.tools)
+    request = agent.actions.prepare(request, agent.tools)
+    if agent.tools and not (request.tools or turn.tries):  # commands in text are no JSON
+        request = msgspec.structs.replace(request, output_schema=None)
+    return request
 
 
 async def _relieve_early(turn: Turn, levels: list[int]) -> None:

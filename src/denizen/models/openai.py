@@ -21,6 +21,7 @@ from denizen.models.wire import WireModel, with_options
 from denizen.ports import ModelRequest, Schema
 
 _WANTS_NEW_LIMIT: Final = re.compile(rf"'max_tokens'.*\buse '?{NEW_LIMIT}", re.IGNORECASE)
+_NO_SCHEMA: Final = re.compile(r"response[_ ]?format|json[_ ]?(schema|object|mode)|structured output", re.IGNORECASE)
 _SHORT_ID: Final = re.compile(r"[a-zA-Z0-9]{9}")
 
 Json = dict[str, Any]
@@ -47,10 +48,14 @@ class OpenAIModel(WireModel):
         return {"Authorization": f"Bearer {api_key}"} if api_key else {}
 
     def _adapts(self, error: ModelError) -> bool:
-        """Newer models of OpenAI's, whoever serves them, want the limit under its new name."""
-        if self.provider.max_tokens == NEW_LIMIT or not _WANTS_NEW_LIMIT.search(error.message):
+        """Newer models of OpenAI's want the limit under its new name; others take no schema, or not even JSON mode."""
+        provider = self.provider
+        if provider.max_tokens != NEW_LIMIT and _WANTS_NEW_LIMIT.search(error.message):
+            self.provider = replace(provider, max_tokens=NEW_LIMIT)
+        elif provider.json_schema != "never" and error.status in {400, 422} and _NO_SCHEMA.search(error.message):
+            self.provider = replace(provider, json_schema="never" if provider.json_schema == "object" else "object")
+        else:
             return False
-        self.provider = replace(self.provider, max_tokens=NEW_LIMIT)
         self._encodings = Encodings(self._run)
         return True
 
@@ -61,19 +66,17 @@ class OpenAIModel(WireModel):
         fields: Json = {"model": self.model, self.provider.max_tokens: request.max_tokens, "stream": request.stream}
         if request.stream and self.provider.stream_usage:
             fields["stream_options"] = {"include_usage": True}
-        if request.tools:
+        schema, when = request.output_schema, self.provider.json_schema
+        if request.tools and not (schema and request.answers_now and when in {"alone", "object"}):
             fields["tools"] = [*map(_tool, request.tools)]
-        if request.output_schema and self._takes_schema(request):
-            fields["response_format"] = {"type": "json_schema", "json_schema": _answer(request.output_schema)}
+        if schema and (when == "always" or "tools" not in fields):
+            fields |= _format(schema, when)
         if self.provider.cache_on_request and self.model.startswith(self.provider.cache_on_request):
             fields["cache_control"] = {"type": "ephemeral"}
         if request.reasoning is not None:
             fields |= openai_fields(self.provider, self.model, request.reasoning)
         head = encode_json(with_options(fields, request.options))[:-1] + b',"messages":['
         return head + encode_json({"role": "system", "content": request.system}) if request.system.strip() else head
-
-    def _takes_schema(self, request: ModelRequest) -> bool:
-        return self.provider.json_schema == "always" or (self.provider.json_schema == "alone" and not request.tools)
 
     def _run(self, run: Sequence[Message]) -> bytes:
         """Pictures don't fit into results: they follow behind them."""
@@ -160,6 +163,16 @@ def _part(part: Text | Image) -> Json:
 def _tool(schema: Schema) -> Json:
     function = {"name": schema.name, "description": schema.description, "parameters": schema.parameters}
     return {"type": "function", "function": function}
+
+
+def _format(schema: Json, when: str) -> Json:
+    """What holds the answer to its schema, as far as the provider can."""
+    match when:
+        case "never":
+            return {}
+        case "object":
+            return {"response_format": {"type": "json_object"}}
+    return {"response_format": {"type": "json_schema", "json_schema": _answer(schema)}}
 
 
 def _answer(schema: Json) -> Json:

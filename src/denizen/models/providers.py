@@ -32,8 +32,10 @@ class Provider:
     """What the field is called that limits the answer."""
     stream_usage: bool = True
     """A stream tells its usage only when asked to by `stream_options`."""
-    json_schema: Literal["never", "alone", "always"] = "never"
-    """When the schema of the answer may be sent: never, in requests without tools, in all."""
+    json_schema: Literal["never", "object", "alone", "always"] = "alone"
+    """When the schema of the answer may be sent: never, not itself but that JSON is wanted, in requests without tools,
+    in all.
+    """
     thoughts_back: str = ""
     """The field in which it wants the thoughts back that led to a tool call; empty: it doesn't."""
     short_ids: bool = False
@@ -73,7 +75,6 @@ PROVIDERS: Mapping[str, Provider] = {
             "https://openrouter.ai/api/v1",
             "OPENROUTER_API_KEY",
             console="https://openrouter.ai/settings",
-            json_schema="alone",
             reasoning="object",
             cache_on_request="anthropic/",
         ),
@@ -82,7 +83,6 @@ PROVIDERS: Mapping[str, Provider] = {
             "https://generativelanguage.googleapis.com/v1beta/openai",
             "GEMINI_API_KEY",
             console="https://aistudio.google.com",
-            json_schema="alone",
         ),
         Provider(
             "mistral",
@@ -90,7 +90,6 @@ PROVIDERS: Mapping[str, Provider] = {
             "MISTRAL_API_KEY",
             console="https://console.mistral.ai",
             stream_usage=False,
-            json_schema="alone",
             short_ids=True,
             heard_between=True,
         ),
@@ -99,6 +98,7 @@ PROVIDERS: Mapping[str, Provider] = {
             "https://api.deepseek.com",
             "DEEPSEEK_API_KEY",
             console="https://platform.deepseek.com",
+            json_schema="object",
             thoughts_back="reasoning_content",
             reasoning="switch",
         ),
@@ -125,15 +125,13 @@ PROVIDERS: Mapping[str, Provider] = {
             "http://127.0.0.1:11434/v1",
             local=True,
             start="OLLAMA_CONTEXT_LENGTH=32768 ollama serve",
-            json_schema="alone",
         ),
-        Provider("lmstudio", "http://127.0.0.1:1234/v1", local=True, start="lms server start", json_schema="alone"),
+        Provider("lmstudio", "http://127.0.0.1:1234/v1", local=True, start="lms server start"),
         Provider(
             "vllm",
             "http://127.0.0.1:8000/v1",
             local=True,
             start="vllm serve MODEL",
-            json_schema="alone",
             reasoning="template",
         ),
         Provider(
@@ -141,7 +139,6 @@ PROVIDERS: Mapping[str, Provider] = {
             "http://127.0.0.1:8080/v1",
             local=True,
             start="llama-server -m FILE",
-            json_schema="alone",
             reasoning="template",
         ),
     )
