@@ -2,7 +2,7 @@
 
 import difflib
 import enum
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -17,6 +17,7 @@ from denizen.events import RunEvent, StreamEvent
 from denizen.messages import AssistantMessage, Message, ToolCall, ToolResult, Usage
 from denizen.names import meant_by
 from denizen.seen import SeenText
+from denizen.stretch import Stretch
 
 # Models
 
@@ -327,15 +328,15 @@ class Checkpoints(Protocol):
         """Keep the files as they are; the same files give the same id. Raises DenizenError."""
         ...
 
-    async def restore(self, snapshot: str, *, expect: str = "", force: bool = False) -> str:
-        """Make the files what they were; returns the id of what they were until now.
+    async def ours_alone(self, done: Stretch) -> Collection[str]:
+        """The paths that the agent changed. Raises DenizenError where somebody else changed one of them meanwhile."""
+        ...
+
+    async def restore(self, snapshot: str, *, expect: str = "", force: bool = False, only: Collection[str] = ()) -> str:
+        """Make the files what they were, or `only` these paths; returns the id of what they were until now.
 
         Raises DenizenError where they differ from the snapshot `expect`, as the user changed them, unless forced.
         """
-        ...
-
-    async def labelled(self, label: str) -> str:
-        """The newest snapshot of that label; empty where there is none."""
         ...
 
 

@@ -21,19 +21,6 @@ def tools(tmp_path: Path, workspace: Path) -> list[Tool]:
     return checkpoint_tools(shadow_of(workspace, tmp_path / "home", clock=FakeClock(), environ=os.environ))
 
 
-async def test_files_return_to_the_newest_checkpoint_of_a_label(tools: list[Tool], call: Call, workspace: Path) -> None:
-    checkpoint, rollback = tools
-    (workspace / "a").write_text("1")
-    assert (await call(checkpoint, label="green")).text == "Kept as 'green'."
-    (workspace / "a").write_text("2")
-    await call(checkpoint, label=" green ")
-    (workspace / "a").write_text("3")
-    (workspace / "made").write_text("3")
-    assert (await call(rollback, label="green")).text.startswith("The files are as they were at 'green'.")
-    assert (workspace / "a").read_text() == "2"
-    assert not (workspace / "made").exists()
-
-
 async def test_a_label_that_there_is_not_is_refused(tools: list[Tool], call: Call) -> None:
     with pytest.raises(ToolRefused, match="there is no checkpoint 'red'"):
         await call(tools[1], label="red")

@@ -21,6 +21,7 @@ from denizen.checkpoints.stage import Staged, include, stage
 from denizen.checkpoints.worktree import Worktree, again, copy, tree_of
 from denizen.clock import Clock
 from denizen.errors import DenizenError
+from denizen.stretch import Stretch
 from denizen.unbroken import to_its_end
 
 
@@ -90,13 +91,16 @@ class Shadow:
             trees = [(history.find(known, old).tree, history.find(known, new).tree) for old, new in pairs]
             return {git.shown(path) for old, new in trees for path in await steps(git, old, new)}
 
+    async def ours_alone(self, done: Stretch) -> set[str]:
+        """The paths that the agent changed. Raises Conflict where somebody else changed one of them meanwhile."""
+        ours = await self.touched(done.ours)
+        if both := ours & await self.touched(done.theirs):
+            raise Conflict(sorted(both))
+        return ours
+
     async def find(self, name: str) -> Snapshot:
         """The snapshot of that id, or that begins so; else the newest of that label. Raises DenizenError."""
         return history.find(await self.list(), name)
-
-    async def labelled(self, label: str) -> str:
-        """The newest snapshot of that label; empty where there is none."""
-        return next((each.id for each in await self.list() if label and each.label == label), "")
 
     async def diff(self, old: str, new: str = "") -> Difference:
         """What changed from one snapshot to another, or to the files as they are. Raises DenizenError."""

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 from denizen.engine.drivers.watched import Watched
-from denizen.engine.snapshots import Stretch, ours_alone, stretch_of
 from denizen.engine.turn import Turn, TurnOver
 from denizen.entries import AnyEntry, AssistantEntry, CheckpointEntry, EndEntry, NoteEntry, SystemEntry, UserEntry
 from denizen.errors import DenizenError
 from denizen.messages import Text, UserMessage
 from denizen.ports import Answer, Ask, Backtrack, Escalate, GiveUp, Proceed
+from denizen.stretch import Stretch, stretch_of
 
 RETURNED = "returned"
 """The label of the checkpoint behind a return."""
@@ -84,7 +84,7 @@ async def _return(turn: Turn, done: Stretch) -> str:
         return "No file needed to be taken back."
     if not any(map(_is_return, _since_reply(turn))):
         try:
-            if ours := await ours_alone(checkpoints, done):
+            if ours := await checkpoints.ours_alone(done):
                 await checkpoints.restore(done.first, expect=done.last, only=ours)
             now = await checkpoints.snapshot()
         except DenizenError as why:

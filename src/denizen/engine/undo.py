@@ -9,7 +9,6 @@ import msgspec
 
 from denizen.checkpoints import Conflict, Shadow
 from denizen.engine.resume import UNDONE, unfinished
-from denizen.engine.snapshots import AFTER, BEFORE, Pair, Stretch, ours_alone, stretch_of
 from denizen.entries import (
     AnyEntry,
     AssistantEntry,
@@ -23,6 +22,7 @@ from denizen.entries import (
 from denizen.errors import DenizenError, SessionError
 from denizen.messages import ToolResult
 from denizen.ports import Session
+from denizen.stretch import AFTER, BEFORE, Pair, Stretch, stretch_of
 
 if TYPE_CHECKING:
     from denizen.engine.agent import Agent
@@ -85,7 +85,7 @@ async def take_back(
         else:
             kept = _needed(checkpoints)
             if not force:
-                await ours_alone(kept, done)
+                await kept.ours_alone(done)
             back = Way(session.head, await kept.snapshot(), done.first, done.ours)
             way = Way(to, done.first, done.last, done.ours, told, back)
         await _go(checkpoints, session, way, force=force)

@@ -1,11 +1,13 @@
 """`checkpoint` and `rollback`: the model keeps the files as they are, and returns to them."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
+from denizen.entries import AnyEntry, ToolEntry
 from denizen.errors import DenizenError, ToolRefused
 from denizen.messages import ToolResult
-from denizen.ports import Checkpoints, Tool, Traits
+from denizen.ports import Checkpoints, Tool, ToolContext, Traits
+from denizen.stretch import stretch_of
 from denizen.tools.function import result, tool
 
 
@@ -22,25 +24,43 @@ def checkpoint_tools(checkpoints: Checkpoints) -> list[Tool]:
         label = _checked(label)
         with _told():
             kept = await checkpoints.snapshot(label)
-        return result(f"Kept as {label!r}.", checkpoint=kept)
+        return result(f"Kept as {label!r}.", checkpoint=kept, label=label)
 
     @tool(traits=Traits.WRITES)
-    async def rollback(label: str) -> ToolResult:
-        """Make the files what they were at a checkpoint: what was made since goes, what was deleted comes back.
+    async def rollback(label: str, turn: ToolContext) -> ToolResult:
+        """Take back what you did to the files since a checkpoint: what you made goes, what you deleted comes back.
+        What the user changed meanwhile stays.
 
         Args:
-            label: The checkpoint's; the newest one that has it is taken.
+            label: The checkpoint's, kept in this session; the newest one that has it is taken.
         """
         label = _checked(label)
+        snapshot, since = _kept(turn.entries, label)
         with _told():
-            snapshot = await checkpoints.labelled(label)
-            if not snapshot:
-                raise ToolRefused(f"there is no checkpoint {label!r}: only what checkpoint kept can be returned to")
-            before = await checkpoints.restore(snapshot)
-        said = f"The files are as they were at {label!r}. What they were until now is kept as {before[:10]}."
+            done, now = stretch_of(since, snapshot), await checkpoints.snapshot()
+            done.ours.append((done.last, now))  # what earlier calls of this reply did
+            if not (ours := await checkpoints.ours_alone(done)):
+                return result(f"You have changed no file since {label!r}.")
+            before = await checkpoints.restore(snapshot, expect=now, only=ours)
+        said = (
+            f"What you changed since {label!r} is taken back. What the files were until now is kept as {before[:10]}."
+        )
         return result(said, rollback=snapshot)
 
     return [checkpoint, rollback]
+
+
+def _kept(entries: Sequence[AnyEntry], label: str) -> tuple[str, Sequence[AnyEntry]]:
+    """The newest snapshot that this session keeps under that label, and the entries since. Raises ToolRefused."""
+    for at in range(len(entries) - 1, -1, -1):
+        match entries[at]:
+            case ToolEntry(message=ToolResult(details={"checkpoint": str(snapshot), "label": given})) if given == label:
+                return snapshot, entries[at + 1 :]
+            case _:
+                pass
+    raise ToolRefused(
+        f"there is no checkpoint {label!r} in this session: only what checkpoint kept here can be returned to"
+    )
 
 
 def _checked(label: str) -> str:

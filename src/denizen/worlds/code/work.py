@@ -8,13 +8,14 @@ import msgspec
 from denizen.checkpoints import Shadow
 from denizen.engine import Agent, run_turn
 from denizen.engine.resume import question_of, unfinished
-from denizen.engine.snapshots import AFTER, BEFORE, Stretch, keep, stretch_of
+from denizen.engine.snapshots import keep
 from denizen.engine.undo import take_back
 from denizen.entries import AnyEntry, EndEntry, StateEntry, SystemEntry, ToolEntry, UserEntry
 from denizen.errors import DenizenError
 from denizen.events import Notice, RunResult
 from denizen.messages import UserMessage
 from denizen.ports import Answer, Ask, Session, TurnIO
+from denizen.stretch import AFTER, BEFORE, Stretch, stretch_of
 from denizen.worlds.code.validators import Verdict, validate
 
 TASK = "task"
