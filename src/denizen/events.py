@@ -99,7 +99,8 @@ class RunResult(msgspec.Struct, Generic[Out], frozen=True):
 
     `messages` are the ones this turn added, the user's first. `usage` sums all calls, `last_call_usage` is the last
     call's alone: the size of the context. `output` is the typed answer where one was asked for. `retries` counts
-    model calls that had to be made again. `error` says more where a limit, a loop, the budget or an error ended it.
+    model calls that had to be made again. `error` says more where a limit, a loop, the budget or an error ended it, and
+    where the answer was cut by the length limit, refused or is empty.
     """
 
     reply: str

@@ -34,7 +34,12 @@ class Iteration:
     @property
     def answer(self) -> str:
         """The text for the person."""
-        return self._intent.reply.strip()
+        return self._intent.reply
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the length limit cut that text."""
+        return self._reply.stop_reason == "length" and not self._intent.calls
 
     def take(self, result: ToolResult) -> bool:
         """Take in the result of one of its calls; False for any other, and for a second one."""

@@ -57,6 +57,7 @@ class WorkingMemory:
         self._memory: list[_Piece] = []
         self._opening: UserMessage | None = None  # the question and the memory; None: they have changed
         self._last: Iteration | None = None
+        self._begun = ""  # the answer up to where the length limit cut it
         self._shown: Iteration | None = None  # the one before it, whose outputs the model has seen
         self._news: list[_Piece] = []
         self._plan = ""
@@ -126,6 +127,7 @@ class WorkingMemory:
                 self._remember(piece)
         self._news.clear()
         self._question = self._question or ()
+        self._begun = self._last.answer if self._last and self._last.is_cut else ""
         self._shown, self._last = self._last, Iteration(reply, self._actions, self._tools)
 
     def _take(self, result: ToolResult) -> None:
@@ -169,7 +171,7 @@ class WorkingMemory:
         """Leave the question with what was answered, and why it ended where that says more."""
         if self._question:
             meanwhile = [piece.parts for piece in (*self._memory, *self._news) if piece.stays == "question"]
-            words = [self._last.answer if self._last else "", why]
+            words = [(self._begun + self._last.answer).strip() if self._last else "", why]
             answer = "\n\n".join(filter(None, words)) or "[no words]"
             self._answered += [UserMessage(apart([self._question, *meanwhile])), AssistantMessage([Text(answer)])]
         self._news = [piece for piece in self._news if piece.stays == "call"]

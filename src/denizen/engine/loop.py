@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from denizen.engine.ask import ask_model
+from denizen.engine.ask import WORTH_A_NOTICE, ask_model
 from denizen.engine.calls import run_calls
 from denizen.engine.guide import guide
 from denizen.engine.output import TRIES, Output
 from denizen.engine.prompting import prompt_for
 from denizen.engine.recalled import remind
-from denizen.engine.resume import close_calls, nothing_left, recorded, result_of, settle, unfinished
+from denizen.engine.resume import answer_in, close_calls, is_cut, nothing_left, recorded, result_of, settle, unfinished
 from denizen.engine.snapshots import keep_after
 from denizen.engine.tracing import UNTRACED, traced, turn_span
 from denizen.engine.turn import Accept, Turn, TurnOver
@@ -29,6 +29,11 @@ if TYPE_CHECKING:
 
 BROKEN_OFF = "Your answer was broken off. Give it anew."
 """What a model is told that goes on with a turn: it can't be asked to add to its own words."""
+GO_ON = (
+    "Your answer was cut off by the length limit. Go on exactly where it stops, in the middle of the word if need be, "
+    "and repeat nothing: the two are joined."
+)
+EMPTY = "The model's answer is empty."
 
 
 async def run_turn(
@@ -112,6 +117,8 @@ async def _answer(turn: Turn, message: UserMessage | None) -> TurnStop:
         await remind(turn, new.text)
     elif left and left[0].stop_reason == "aborted":
         await turn.append(SystemEntry(text=BROKEN_OFF))
+    elif left and await _continues(turn, left[0]):
+        pass
     elif left and await _is_answer(turn, turn.feed.intent, left[1]):
         return "answered"
     return await _iterate(turn)
@@ -138,12 +145,14 @@ async def _iterate(turn: Turn) -> TurnStop:
         reply = await ask_model(turn)
         intent = turn.feed.intent
         if _is_empty(reply, intent):
-            turn.notice("The model's answer is empty.", warning=True)
+            turn.notice(EMPTY, warning=True)
         for directive in intent.directives:
             await turn.apply(directive)
         results = await run_calls(turn, reply, intent.calls)
         await turn.hear()
         if turn.interrupts or turn.steers:
+            continue
+        if await _continues(turn, reply):
             continue
         if await _is_answer(turn, intent, results):
             return "answered"
@@ -155,11 +164,28 @@ def _is_empty(reply: AssistantMessage, intent: Intent) -> bool:
     return reply.stop_reason == "end" and not (intent.calls or intent.directives or intent.reply.strip())
 
 
+async def _continues(turn: Turn, reply: AssistantMessage) -> bool:
+    """Ask for the rest of a text that the length limit cut, once; whether that was done."""
+    intent, before = turn.feed.intent, turn.account.messages[-2:-1]
+    if not is_cut(reply) or intent.calls or not intent.reply.strip() or any(map(is_cut, before)):
+        return False
+    if turn.account.iterations >= turn.agent.config.agent.max_iterations:
+        return False
+    await turn.append(SystemEntry(text=GO_ON))
+    return True
+
+
+def _shortcoming(turn: Turn) -> str:
+    """What is wrong with the answer; empty: nothing is."""
+    reply = next(message for message in reversed(turn.account.messages) if isinstance(message, AssistantMessage))
+    return EMPTY if _is_empty(reply, turn.feed.intent) else WORTH_A_NOTICE.get(reply.stop_reason, "")
+
+
 async def _is_answer(turn: Turn, intent: Intent, results: Sequence[ToolResult]) -> bool:
     """Whether the turn ends here: no result needs the model, the answer is of the asked type, nobody says more."""
     if not intent.ends and not all(result.ends_turn for result in results):
         return False
-    return await _accepted(turn, intent.reply) and not await turn.pass_on(turn.follow_ups)
+    return await _accepted(turn, answer_in(turn, turn.account.messages)) and not await turn.pass_on(turn.follow_ups)
 
 
 async def _accepted(turn: Turn, text: str) -> bool:
@@ -190,7 +216,7 @@ async def _finish(turn: Turn, stop: TurnStop, note: str = "") -> RunResult:
         await close_calls(turn)
         for waiting in (turn.interrupts, turn.steers, turn.follow_ups):
             await turn.pass_on(waiting)
-    end = _end(turn, stop, note)
+    end = _end(turn, stop, _shortcoming(turn) if stop == "answered" else note)
     if stop != "parked":
         await turn.append(end)
     result = result_of(turn, end, [*account.messages])  # a parked turn has more to say

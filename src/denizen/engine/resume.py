@@ -165,10 +165,8 @@ def recorded(turn: Turn, message_id: str = "") -> RunResult | None:
 
 def result_of(turn: Turn, end: EndEntry, messages: Sequence[Message]) -> RunResult:
     """The turn's result, from the entry that ended it and its messages."""
-    replies = [message for message in messages if isinstance(message, AssistantMessage)]
-    reply = turn.agent.actions.read(replies[-1], turn.agent.tools, turn.feed.seen).reply if replies else ""
     return RunResult(
-        reply=reply,
+        reply=answer_in(turn, messages),
         output=turn.value,
         iterations=end.iterations,
         usage=end.usage,
@@ -179,6 +177,21 @@ def result_of(turn: Turn, end: EndEntry, messages: Sequence[Message]) -> RunResu
         session_key=turn.session.key,
         error=end.error,
     )
+
+
+def answer_in(turn: Turn, messages: Sequence[Message]) -> str:
+    """The words of the last reply, after those of the one that it continues."""
+    last = next((i for i in reversed(range(len(messages))) if isinstance(messages[i], AssistantMessage)), -1)
+    parts = [messages[last]] if last >= 0 else []
+    if last > 0 and is_cut(messages[last - 1]):
+        parts.insert(0, messages[last - 1])
+    read = turn.agent.actions.read
+    return "".join(read(part, turn.agent.tools, turn.feed.seen).reply for part in cast("list[AssistantMessage]", parts))
+
+
+def is_cut(message: Message) -> bool:
+    """Whether it is a reply that the length limit cut."""
+    return isinstance(message, AssistantMessage) and message.stop_reason == "length"
 
 
 def _in_call_order(agent: "Agent", messages: Sequence[Message]) -> Iterator[Message]:
