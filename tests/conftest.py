@@ -25,6 +25,7 @@ _LONGEST = 600
 @pytest.fixture(autouse=True, scope="session")
 def no_outside_configuration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """A developer's keys, services and home stay out of the tests, also out of the programs that they start."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell that starts the tests with `&` has it ignored
     with pytest.MonkeyPatch.context() as patch:
         for name in os.environ.keys() - CommandEnvironment(SandboxSettings(), os.environ, {}).variables.keys():
             patch.delenv(name)
