@@ -113,6 +113,8 @@ class Traits(enum.Flag):
     PRIVATE = enum.auto()
     UNTRUSTED = enum.auto()
     REPEATABLE = enum.auto()
+    PLANS = enum.auto()
+    """It changes files, and with `ToolContext.planned` only says how."""
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -136,6 +138,7 @@ class Ask(msgspec.Struct, frozen=True):
     """A question to the person: may this call run (`tool_name`, `args`), or any other (`tool_name` empty).
 
     `quotation`: the call repeats what the model has read, so that a yes given beforehand doesn't count.
+    `diff` is all that the call would change in files, where that is known beforehand.
     """
 
     call_id: str
@@ -143,6 +146,7 @@ class Ask(msgspec.Struct, frozen=True):
     tool_name: str = ""
     args: dict[str, Any] = {}
     quotation: bool = False
+    diff: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +156,9 @@ class ToolContext:
     `call_id` is unique to the call: an idempotency key. `restricted`: paths outside the workspace are refused, but
     reading in the folders `readable` (the skills') is not. `private` is a folder that no tool touches: the home.
     `emit` shows a line of progress; `ask` asks the person. `entries` are the session's, up to the call's own reply;
-    `in_sight` are the traits of what the model sees; `denied` are paths that the user's rules deny to this tool.
+    `in_sight` are the traits of what the model sees; `denied` are paths that the user's rules deny to this tool. Where
+    `planned` is a dict, tools of the trait PLANS put there what files would hold (None: they would go), and write
+    nothing.
     """
 
     session_key: str
@@ -169,6 +175,7 @@ class ToolContext:
     entries: Sequence[AnyEntry] = ()
     in_sight: Traits = Traits.NONE
     denied: DeniedPaths = DeniedPaths()  # noqa: RUF009 (it never changes)
+    planned: dict[str, bytes | None] | None = None
 
 
 class Tool(Protocol):

@@ -27,7 +27,8 @@ def test_standard_error_tells_which_tool_ran_on_what_how_long_and_what_was_used(
     assert lines[0].strip() == "Let me look."
     assert lines[1].strip().startswith("✓ read hello.py · ")
     assert lines[1].endswith(" ms") or lines[1].endswith(" s")
-    assert lines[2].strip().startswith("answered · 2 iterations · 240 in + 60 out · ")
+    assert lines[2].split() == ["1", 'print("hello")']
+    assert lines[3].strip().startswith("answered · 2 iterations · 240 in + 60 out · ")
 
 
 @pytest.mark.parametrize(
@@ -80,7 +81,7 @@ def test_of_a_long_change_the_beginning_is_shown(denizen: Run, model: Model) -> 
     model.plays(call("write", path="new.txt", content="a line\n" * 100), "Done.")
     err = denizen("ask", "hi").err
     assert err.count("    +a line\n") == 19
-    assert "    … 81 more lines\n" in err
+    assert "    … 81 more lines: --verbose shows it\n" in err
 
 
 def test_nothing_is_coloured_in_a_pipe(denizen: Run, model: Model) -> None:

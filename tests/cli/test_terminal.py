@@ -104,6 +104,9 @@ def test_a_plan_is_shown_when_it_changes(on_terminal: OnTerminal, model: Model) 
         "    1 [ ] Read",
         "    2 [ ] Write (after 1)",
         "  ✓ task list",
+        "    Plan: 0 of 2 done; ready: 1",
+        "    1 [ ] Read",
+        "    2 [ ] Write (after 1)",
         "  ✓ task done 1",
         "    Plan: 1 of 2 done; ready: 2",
         "    1 [x] Read",
@@ -151,13 +154,77 @@ def test_a_tools_line_is_never_wider_than_the_terminal(on_terminal: OnTerminal, 
     assert "… · " in told[0]
 
 
+def test_of_what_a_tool_gave_the_first_lines_are_shown(denizen: Run, model: Model) -> None:
+    model.plays(call("bash", command="seq 1 9"), "Done.")
+    ran = denizen("ask", "--yes", "hi")
+    _, _, shown = ran.err.partition("✓ bash seq 1 9")
+    assert shown.splitlines()[1:5] == ["    1", "    2", "    3", "    … 6 more lines: --verbose shows it"]
+
+
+def test_verbose_shows_all_that_a_tool_gave(denizen: Run, model: Model) -> None:
+    model.plays(call("bash", command="seq 1 9"), "Done.")
+    ran = denizen("ask", "--yes", "--verbose", "hi")
+    assert "".join(f"    {number}\n" for number in range(1, 10)) in ran.err
+    assert denizen("ask", "--quiet", "--verbose", "hi").status == 2
+
+
+def test_of_a_failed_command_the_last_lines_are_shown(denizen: Run, model: Model) -> None:
+    model.plays(call("bash", command="seq 1 30; exit 7"), "Done.")
+    ran = denizen("ask", "--yes", "hi")
+    head, *lines = ran.err[ran.err.index("✗ bash") :].splitlines()
+    assert head.endswith(": exit code 7")
+    assert lines[:11] == ["    … 20 more lines: --verbose shows it", *(f"    {number}" for number in range(21, 31))]
+
+
+def test_in_a_chat_the_whole_output_is_shown_on_demand(on_terminal: OnTerminal, model: Model) -> None:
+    model.plays(call("bash", command="seq 1 9"), call("bash", command="seq 11 19"), "Done.")
+    screen = on_terminal("chat", "--yes")
+    screen.expect("\n>")
+    screen.enter("count")
+    screen.shows("… 6 more lines: /output 1")
+    screen.shows("… 6 more lines: /output 2")
+    screen.shows("Done.")
+    screen.enter("/output 1")
+    screen.shows("9")
+    screen.enter("/output")
+    screen.shows("19")
+    screen.enter("/output 3")
+    screen.shows("There is /output 1 to 2.")
+
+
 @pytest.mark.usefixtures("asks_about_writes")
-def test_a_question_shows_the_whole_call(on_terminal: OnTerminal, model: Model, repo: Path) -> None:
-    model.plays(call("write", path="new\x1b[2J.txt", content="first\nsecond"), "Done.")
+def test_a_question_shows_the_whole_call_above_it(on_terminal: OnTerminal, model: Model, repo: Path) -> None:
+    (repo / "old.txt").write_text("".join(f"line {number}\n" for number in range(400)))
+    content = "".join(f"LINE {number}\n" for number in range(400))
+    model.plays(call("write", path="old.txt", content=content), "Done.")
     screen = on_terminal("ask", "hi")
     shown = screen.expect(QUESTION)
-    assert r"path     new\x1b[2J.txt" in shown
-    assert "content  first\n             second\n" in shown
+    assert "    path  old.txt\n" in shown
+    assert "    -line 0\n" in shown
+    assert "    +LINE 399\n" in shown
+    assert shown.splitlines()[-2].endswith("may write (old.txt) run?")
+    assert "more lines" not in shown
+
+
+@pytest.mark.usefixtures("asks_about_writes")
+def test_nothing_in_a_question_looks_like_something_else(on_terminal: OnTerminal, model: Model) -> None:
+    model.plays(call("write", path="new\x1b[2J.txt", content="first\nsecond\u202e"), "Done.")
+    screen = on_terminal("ask", "hi")
+    shown = screen.expect(QUESTION)
+    assert r"new\x1b[2J.txt" in shown
+    assert "    +first\n" in shown
+    assert r"    +second\u202e" in shown
+
+
+@pytest.mark.usefixtures("asks_about_writes")
+def test_what_is_asked_about_is_not_done_before(on_terminal: OnTerminal, model: Model, repo: Path) -> None:
+    model.plays(call("write", path="new/file.txt", content="first"), "Done.")
+    screen = on_terminal("ask", "hi")
+    screen.expect(QUESTION)
+    assert not (repo / "new").exists()
+    screen.enter("n")
+    assert screen.end() == 0
+    assert [path.name for path in repo.iterdir() if path.name != ".git"] == ["hello.py"]
 
 
 @pytest.mark.usefixtures("asks_about_writes")

@@ -5,21 +5,32 @@ import json
 from collections.abc import Sequence
 from typing import Protocol
 
+import click
+
+from denizen.cli.changes import coloured
 from denizen.cli.text import visible
 from denizen.ports import Answer, Ask, Control, Parked, Steer
 
 CHOICES = "y yes · s yes, for this session · a always · n no · or say what to do instead"
 
 
+_IN_DIFF = {"old", "new", "content", "patch"}
+
+
 def described(request: Ask) -> str:
-    """The question with the whole call: every argument, and nothing in it that could look like something else."""
-    width = max(map(len, request.args), default=0)
-    lines = [visible(request.question), *([f"  {visible(request.tool_name)}"] if request.tool_name else [])]
-    for name, value in request.args.items():
+    """The whole call with the question below it; nothing in it can look like something else.
+
+    What an edit would change is a diff, else every argument is shown.
+    """
+    args = {name: value for name, value in request.args.items() if not request.diff or name not in _IN_DIFF}
+    width = max(map(len, args), default=0)
+    lines = [f"  {visible(request.tool_name)}"] if request.tool_name else []
+    for name, value in args.items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
         indented = visible(text).replace("\n", f"\n    {' ' * width}  ")
         lines.append(f"    {visible(name):{width}}  {indented}")
-    return "\n".join(lines)
+    lines += [click.style(f"    {line}", colour) for line, colour in coloured(visible(request.diff))]
+    return "\n".join([*lines, click.style(visible(request.question), "yellow")])
 
 
 def understand(request: Ask, words: str) -> Answer:

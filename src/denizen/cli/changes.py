@@ -1,30 +1,23 @@
 """What a tool changed in files, for the screen."""
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Any
 
 from denizen.cli.text import printable
-
-MOST_LINES = 20
-"""Lines of a diff that are shown."""
+from denizen.messages import ToolResult
 
 _COLOURS = {"+": "green", "-": "red"}
 
-
-def changes(details: Any) -> list[tuple[str, str]]:
-    """The lines of the diffs in a result's details, each with its colour; of a long one the beginning."""
-    lines = [printable(line) for diff in _diffs(details) for line in diff.split("\n")]
-    shown = [(line, _COLOURS.get(line[:1], "bright_black")) for line in lines[:MOST_LINES]]
-    if len(lines) > MOST_LINES:
-        shown.append((f"… {len(lines) - MOST_LINES} more lines", "bright_black"))
-    return shown
+Coloured = Sequence[tuple[str, str]]
+"""Lines, each with its colour."""
 
 
-def _diffs(details: Any) -> Iterator[str]:
-    """Of one file, or of each of several."""
-    if not isinstance(details, dict):
-        return
-    files = details.get("files")
-    for file in files if isinstance(files, list) else [details]:
-        if isinstance(file, dict) and isinstance(diff := file.get("diff"), str) and diff:
-            yield diff
+def changes(details: Any) -> Coloured:
+    """The lines of the diffs in a result's details."""
+    edits = ToolResult("", "", [], details=details).edits
+    return [line for edit in edits for line in coloured(printable(str(edit["diff"])))]
+
+
+def coloured(diff: str) -> Coloured:
+    """The lines of a diff."""
+    return [(line, _COLOURS.get(line[:1], "bright_black")) for line in diff.splitlines()]

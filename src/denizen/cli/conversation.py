@@ -32,7 +32,7 @@ class Conversation:
 
     A session is made with its first message. `typed`: a person types, also while the agent works; that is said to it,
     but slash commands are kept in `commands`. Where they type then is `live` on terminals that can show it, or else
-    `lines`.
+    `lines`. `outputs` are what tools gave and was shown in part.
     """
 
     def __init__(self, options: TurnOptions, loaded: Loaded, *, typed: bool) -> None:
@@ -41,6 +41,7 @@ class Conversation:
         self.name = options.session
         self.over = False
         self.commands: list[str] = []
+        self.outputs: list[str] = []
         self.live: Live | None = None
         self.lines = terminal_lines() if typed else None
         self._loaded = loaded
@@ -55,7 +56,7 @@ class Conversation:
 
     def host(self) -> Terminal | JsonLines:
         """Where it is shown what goes on."""
-        return self.options.host(self.commands if self._typed else None, self.live, self.lines)
+        return self.options.host(self.commands if self._typed else None, self.live, self.lines, self.outputs)
 
     async def say(self, text: str) -> TurnStop:
         """One turn; how it ended."""

@@ -57,7 +57,7 @@ class Lines:
         self._read()
         with contextlib.suppress(termios.error):
             termios.tcflush(self._stream, termios.TCIFLUSH)
-        click.secho(f"\n{question}", self._screen, fg="yellow")
+        click.echo(f"\n{question}", self._screen)
         click.echo(f"{prompt}: ", self._screen, nl=False)
         line = None
         try:

@@ -158,7 +158,7 @@ class Live:
         async with self._one_question:
             await self._shown()
             await self._pause()
-            click.secho(f"\n{question}", fg="yellow", err=True)
+            click.echo(f"\n{question}", err=True)
             await self._shown()
             words = await self._answered(prompt)
             click.echo(f"{prompt}: {printable(words or '')}", err=True)

@@ -53,6 +53,7 @@ class TurnOptions:
     yes: bool = False
     non_interactive: bool = False
     quiet: bool = False
+    verbose: bool = False
 
     @property
     def interactive(self) -> bool:
@@ -83,18 +84,30 @@ class TurnOptions:
         return Agent(loaded.config, environ=loaded.environ, profile=profile, model=model, read_only=self.read_only)
 
     def host(
-        self, commands: list[str] | None = None, live: "Live | None" = None, lines: Lines | None = None
+        self,
+        commands: list[str] | None = None,
+        live: "Live | None" = None,
+        lines: Lines | None = None,
+        outputs: list[str] | None = None,
     ) -> Terminal | JsonLines:
         """Where a turn is shown and who is asked: at the prompt that is there while the agent works, if one is.
 
-        `commands` is for those that are typed meanwhile.
+        `commands` is for those that are typed meanwhile, `outputs` for what tools gave and is shown in part.
         """
         asked = live or (None if self.json else lines or terminal_lines())
         person = Person(asked, yes=self.yes, refuse=self.non_interactive, commands=commands)
         return (
             JsonLines(person)
             if self.json
-            else Terminal(SystemClock(), person, quiet=self.quiet, status=live, in_chat=commands is not None)
+            else Terminal(
+                SystemClock(),
+                person,
+                quiet=self.quiet,
+                verbose=self.verbose,
+                status=live,
+                in_chat=commands is not None,
+                outputs=outputs,
+            )
         )
 
     async def at_session(self, loaded: Loaded, *, begun: bool) -> "TurnOptions":
@@ -192,6 +205,7 @@ TERMINAL: Group = (
     click.option("--yes", is_flag=True, help="Answer every question about a tool with yes, but for quotations."),
     click.option("--non-interactive", is_flag=True, help="Ask nothing: what needs a question is refused."),
     click.option("--quiet", is_flag=True, help="Print the reply alone."),
+    click.option("--verbose", is_flag=True, help="Show all that tools give, not just the first lines."),
 )
 """What is printed, and what is asked."""
 
@@ -219,5 +233,7 @@ def turn_options(
 
 
 def _check(options: TurnOptions) -> None:
+    if options.quiet and options.verbose:
+        raise click.UsageError("--quiet and --verbose contradict each other: use one of them.")
     if options.yes and options.non_interactive:
         raise click.UsageError("--yes and --non-interactive contradict each other: use one of them.")

@@ -86,6 +86,14 @@ async def _usage(chat: Conversation, _: str) -> None:
     _tell(" · ".join(parts))
 
 
+async def _output(chat: Conversation, number: str) -> None:
+    place = int(number) if number.isdecimal() else len(chat.outputs) if not number else 0
+    if 0 < place <= len(chat.outputs):
+        click.echo(printable(chat.outputs[place - 1]), err=True)
+    else:
+        _tell("No output was shortened so far." if not chat.outputs else f"There is /output 1 to {len(chat.outputs)}.")
+
+
 async def _compact(chat: Conversation, _: str) -> None:
     if chat.live:
         chat.live.show("making the context smaller …", chat.agent.clock.monotonic())
@@ -123,6 +131,7 @@ COMMANDS = {
     "continue": Command("/continue", "go on with a turn that was left unfinished", _continue),
     "new": Command("/new [NAME]", "begin a new session", _new),
     "sessions": Command("/sessions [NAME]", "list the sessions, or go on with one", _sessions),
+    "output": Command("/output [N]", "all of what a tool gave that was shown in part; the last one, or N", _output),
     "usage": Command("/usage", "what this session used", _usage),
     "compact": Command("/compact", "make the context smaller: a summary in place of what is old", _compact),
     "undo": Command("/undo [force]", "take the last turn back: what was said, and what it did to files", _undo),

@@ -1,6 +1,7 @@
 """The terminal as a host: the reply on standard output, everything else on standard error."""
 
 import asyncio
+import re
 import shlex
 import sys
 import textwrap
@@ -14,10 +15,10 @@ from denizen.actions.shell.format import names_written
 from denizen.actions.shell.reply import read_reply
 from denizen.cli.approval import Person
 from denizen.cli.calls import in_short
-from denizen.cli.changes import changes
+from denizen.cli.changes import Coloured, changes
 from denizen.cli.home import short_name
 from denizen.cli.output import terminal_size, write, write_markdown
-from denizen.cli.passing import SHORT, Passing, Status, columns, fitting
+from denizen.cli.passing import SHORT, UNLIMITED, Passing, Status, columns, fitting
 from denizen.cli.text import cut, one_line, printable
 from denizen.cli.usage import duration, usage_line
 from denizen.clock import Clock
@@ -39,10 +40,23 @@ from denizen.events import (
     Withdrawn,
 )
 from denizen.messages import AssistantMessage
+from denizen.plural import counted
 from denizen.ports import Answer, Ask, Control, Parked
+
+MOST_SHOWN = 3
+"""Lines of what a tool gave."""
+MOST_FAILED = 10
+"""Lines of it, where it failed: the last."""
+MOST_CHANGED = 20
+"""Lines of a diff."""
+
+INDENT = 4
+"""Cells to the left of them."""
 
 BETWEEN_DRAWINGS = 0.1
 """Seconds: what streams in smaller pieces is rendered together."""
+
+_EXIT_CODE = re.compile(r"^\[(exit code [^\]]*)\]$", re.MULTILINE)
 
 
 class Terminal:
@@ -53,18 +67,29 @@ class Terminal:
     nothing else. Whatever a model, a tool or a file said is written without control characters, to pipes too: where
     they end is often a terminal. `quiet` leaves out all but the reply, questions and errors. Where `render` is set, the
     reply doesn't stream, and what it makes of the result is shown in its place. What goes on is shown by `status`, or
-    else in lines of its own. `in_chat`: this goes on behind the turn, at a prompt.
+    else in lines of its own. `in_chat`: this goes on behind the turn, at a prompt. What tools gave is shown in part, or
+    if `verbose` whole; where there are `outputs`, all of what was shown in part is added to them.
     """
 
     render: Callable[[RunResult], str] | None = None
 
     def __init__(
-        self, clock: Clock, person: Person, *, quiet: bool = False, status: Status | None = None, in_chat: bool = False
+        self,
+        clock: Clock,
+        person: Person,
+        *,
+        quiet: bool = False,
+        verbose: bool = False,
+        status: Status | None = None,
+        in_chat: bool = False,
+        outputs: list[str] | None = None,
     ) -> None:
         self._clock = clock
         self._person = person
         self._quiet = quiet
+        self._verbose = verbose
         self._in_chat = in_chat
+        self._outputs = outputs
         self._began = clock.monotonic()
         self._live = sys.stdout.isatty()
         self._passing = status or Passing(clock, wanted=not quiet)
@@ -174,14 +199,39 @@ class Terminal:
 
     def _tool_end(self, event: ToolEnd) -> None:
         what, _ = self._running.pop(event.tool_call_id, (event.tool_name, 0.0))
-        failure = f": {one_line(event.summary)}" if event.is_error else ""
+        code, output = _apart(event.text)
+        if event.is_error and not code:
+            code, output = one_line(event.summary), event.text.partition("\n")[2]
+        reason = f": {code}" if event.is_error else ""
         sign, colour = ("✗", "red") if event.is_error else ("✓", "green")
-        ending = f" · {duration(event.duration_ms / 1000)}{failure}"
+        ending = f" · {duration(event.duration_ms / 1000)}{reason}"
         self._line(fitting(f"  {sign} {what}", ending, columns()), colour)
-        for line, colour in changes(event.details):
-            self._line(cut(f"    {line.expandtabs(4)}", columns()), colour)
         if event.for_user:
             self._line(textwrap.indent(printable(event.for_user), "    "), "white")
+        if diff := changes(event.details):
+            self._output(diff, MOST_CHANGED)
+        elif event.is_error:
+            self._output(_plain(output), MOST_FAILED, last=True)
+        elif not event.for_user:
+            self._output(_plain(output), MOST_SHOWN)
+
+    def _output(self, lines: Coloured, most: int, *, last: bool = False) -> None:
+        """What a tool gave, the first lines of it or the `last`, and how to see the rest."""
+        cells = UNLIMITED if self._verbose else columns() - INDENT
+        over = 0 if self._verbose else max(len(lines) - most, 0)
+        shown = [(cut(line.expandtabs(4), cells), colour) for line, colour in lines]
+        shown = shown[over:] if last else shown[: len(shown) - over]
+        if over or any(line.endswith("…") for line, _ in shown):
+            note = (f"… {counted(over, 'more line') if over else 'the rest'}: {self._rest(lines)}", "bright_black")
+            shown = [note, *shown] if last else [*shown, note]
+        for line, colour in shown:
+            self._line(f"{'':{INDENT}}{line}", colour)
+
+    def _rest(self, lines: Coloured) -> str:
+        if self._outputs is None:
+            return "--verbose shows it"
+        self._outputs.append("\n".join(line for line, _ in lines))
+        return f"/output {len(self._outputs)}"
 
     def _tell(self, event: RunEvent) -> None:
         match event:
@@ -231,6 +281,16 @@ class Terminal:
             self._passing.clear()
             click.secho(text, fg=colour, err=True)
             self._above = True
+
+
+def _apart(output: str) -> tuple[str, str]:
+    """A command's exit code in words, where it has one, and what it printed."""
+    *_, code = [None, *_EXIT_CODE.finditer(output)]
+    return (code[1], output[: code.start()] + output[code.end() :]) if code else ("", output)
+
+
+def _plain(text: str) -> Coloured:
+    return [(line, "bright_black") for line in printable(text).strip("\n").splitlines()]
 
 
 def _beside(message: AssistantMessage) -> str:

@@ -1,5 +1,7 @@
 """Whether a call may run: the policy, and the person where the policy asks."""
 
+from typing import Any
+
 import msgspec
 
 from denizen.engine.feed import APPROVED
@@ -10,8 +12,9 @@ from denizen.errors import ConfigError, ToolRefused
 from denizen.events import TurnParked
 from denizen.messages import ToolCall
 from denizen.models.parsing import INVALID_JSON
-from denizen.ports import MISUSED, Answer, Ask, CheckedTool, Parked, Tool, Traits
+from denizen.ports import MISUSED, Answer, Ask, CheckedTool, Parked, Tool, ToolContext, Traits
 from denizen.tools.policy import only_reads, rule_for
+from denizen.tools.preview import preview
 
 QUOTATION = "The agent repeats a call of {name} that stands in what it has read, and you didn't write: may it run?"
 QUOTED = "this call stands word for word in what you have read, and the user didn't write it, so it is a quotation; "
@@ -38,7 +41,7 @@ async def permit(turn: Turn, call: ToolCall) -> str:
     quotation = call.id in turn.feed.intent.quoted and not only_reads(tool)
     asks = decision.verdict == "ask" or quotation
     try:
-        with_secrets(turn, call, tool)
+        args = with_secrets(turn, call, tool)
         if asks and isinstance(tool, CheckedTool):
             tool.check(call.args)
     except ToolRefused as why:
@@ -46,11 +49,32 @@ async def permit(turn: Turn, call: ToolCall) -> str:
     if not asks:
         return ""
     question = QUOTATION.format(name=call.name) if quotation else decision.reason
-    answer = await answer_to(turn, Ask(call.id, question, call.name, call.args, quotation))
+    diff = await _preview(turn, tool, args)
+    answer = await answer_to(turn, Ask(call.id, question, call.name, call.args, quotation, diff))
     if not answer.allow:
         return f"not run: {QUOTED if quotation else ''}{_refusal(answer)}"
     await _keep(turn, call, tool, answer)
     return ""
+
+
+async def _preview(turn: Turn, tool: Tool, args: dict[str, Any]) -> str:
+    agent = turn.agent
+
+    async def nobody(_: str) -> Answer:
+        return Answer("", allow=False)
+
+    context = ToolContext(
+        session_key=turn.session.key,
+        call_id="",
+        workspace=agent.workspace,
+        clock=agent.clock,
+        emit=lambda _: None,
+        ask=nobody,
+        restricted=agent.config.agent.restrict_to_workspace,
+        private=agent.home,
+        denied=agent.policy(()).denied_paths(tool),
+    )
+    return agent.redact(await preview(tool, args, context))
 
 
 async def answer_to(turn: Turn, request: Ask) -> AnswerEntry:

@@ -30,8 +30,8 @@ class Difference:
         return {"diff": self.diff, "added": self.added, "removed": self.removed}
 
 
-def difference(old: str, new: str) -> Difference:
-    """What is different in `new`."""
+def difference(old: str, new: str, *, most: int = MOST_SHOWN) -> Difference:
+    """What is different in `new`, in a diff of that many lines at most."""
     a, b = old.splitlines(), new.splitlines()
     begin = _same(a, b)
     end = _same(a[begin:][::-1], b[begin:][::-1])
@@ -42,7 +42,7 @@ def difference(old: str, new: str) -> Difference:
     first = max(begin - 3, 0)
     parts = a[first : len(a) - max(end - 3, 0)], b[first : len(b) - max(end - 3, 0)]
     lines = list(difflib.unified_diff(*parts, lineterm=""))[2:]
-    return Difference(_text(lines, first), _count(lines, "+"), _count(lines, "-"))
+    return Difference(_text(lines, first, most), _count(lines, "+"), _count(lines, "-"))
 
 
 def _same(a: Sequence[str], b: Sequence[str]) -> int:
@@ -53,11 +53,11 @@ def _count(lines: Sequence[str], sign: str) -> int:
     return sum(line.startswith(sign) for line in lines)
 
 
-def _text(lines: Sequence[str], offset: int) -> str:
+def _text(lines: Sequence[str], offset: int, most: int) -> str:
     def moved(header: re.Match[str]) -> str:
         return f"@@ -{int(header[1]) + offset}{header[2]}{int(header[3]) + offset}"
 
-    shown = [_HEADER.sub(moved, line) if line.startswith("@@") else line for line in lines[:MOST_SHOWN]]
-    if len(lines) > MOST_SHOWN:
-        shown.append(f"… {len(lines) - MOST_SHOWN} more lines")
+    shown = [_HEADER.sub(moved, line) if line.startswith("@@") else line for line in lines[:most]]
+    if len(lines) > most:
+        shown.append(f"… {len(lines) - most} more lines")
     return readable("\n".join(shown))[0]

@@ -48,8 +48,11 @@ def change(workspace: Workspace, contents: Mapping[str, NewContent]) -> list[Cha
     """Give the files their new content, each atomically (temporary file, fsync, rename), and all of them or none.
 
     Missing folders are made. Raises ToolRefused when a rule of the workspace or the system refuses one of them; then
-    every file is as it was.
+    every file is as it was. A workspace with `planned` is only told.
     """
+    if workspace.planned is not None:
+        workspace.planned.update({path: content.data for path, content in contents.items()})
+        return [Changed(path, created=False) for path in contents]
     made: list[str] = []
     steps: list[_Step] = []
     with ExitStack() as held:

@@ -25,7 +25,8 @@ class Workspace:
 
     The folders `readable` may be read, too; `private` and what is `denied` by the user's rules are closed. Every path
     is walked one name at a time from an open folder to the next, and links are followed by hand, so that nobody can
-    lead it elsewhere between check and use.
+    lead it elsewhere between check and use. Where `planned` is a dict, `change` puts the new contents there and writes
+    nothing.
     """
 
     def __init__(
@@ -36,7 +37,9 @@ class Workspace:
         readable: Sequence[Path] = (),
         private: Path | None = None,
         denied: DeniedPaths | None = None,
+        planned: dict[str, bytes | None] | None = None,
     ) -> None:
+        self.planned = planned
         self.borders = Borders(root, restricted=restricted, readable=readable, private=private, denied=denied)
         self.root = self.borders.root
 
@@ -49,6 +52,7 @@ class Workspace:
             readable=turn.readable,
             private=turn.private,
             denied=turn.denied,
+            planned=turn.planned,
         )
 
     def names(self, place: Place) -> list[str]:
