@@ -213,5 +213,5 @@ async def test_is_a_provider_like_any_other(server: LoopbackBedrock) -> None:
 
 def test_missing_extra_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "boto3", None)
-    with pytest.raises(ConfigError, match=r"pip install 'denizen\[bedrock\]'"):
+    with pytest.raises(ConfigError, match=r"-m pip install 'anthropic\[bedrock\]>="):
         open_model(Config(model=f"bedrock:{MODEL}"), environ=AWS, clock=FakeClock())

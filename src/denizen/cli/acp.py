@@ -11,6 +11,7 @@ from denizen.cli.models import ready_models
 from denizen.cli.options import MODEL, WORKPLACE, TurnOptions, turn_options
 from denizen.cli.turns import run
 from denizen.clock import SystemClock
+from denizen.config.extras import how_to_install
 from denizen.engine import Agent
 from denizen.errors import DenizenError
 from denizen.sessions import new_name
@@ -22,12 +23,13 @@ def acp(options: TurnOptions) -> int:
     """Serve the agent to an editor over the Agent Client Protocol, on standard input and output.
 
     The editor says in which folder a session works, shows what the agent does, and asks its user where something needs
-    to be approved. Sessions are those of `denizen sessions`. Needs the extra: pip install 'denizen[acp]'.
+    to be approved. Sessions are those of `denizen sessions`. It needs more packages, and says how to install them where
+    they are missing.
     """
     try:
         from denizen.worlds.code.acp import Editors, serve
     except ImportError as missing:
-        raise DenizenError(f"{missing.name} is not installed. Install it: pip install 'denizen[acp]'") from missing
+        raise DenizenError(f"{missing.name} is not installed. Install it: {how_to_install('acp')}") from missing
 
     def options_in(folder: Path) -> TurnOptions:
         return dataclasses.replace(options, workspace=options.workspace or folder)

@@ -11,6 +11,7 @@ import msgspec
 from denizen.cli.chosen import chosen_by
 from denizen.cli.output import write
 from denizen.cli.table import print_table
+from denizen.config.extras import how_to_install
 from denizen.config.load import Loaded, load
 from denizen.errors import ConfigError
 from denizen.models.catalogue import known_models
@@ -120,7 +121,7 @@ def _readiness(name: str, way: Reach, served: list[str], environ: Mapping[str, s
 
 def _bedrock(environ: Mapping[str, str]) -> tuple[bool, str]:
     if not find_spec("anthropic"):
-        return False, "pip install 'denizen[bedrock]'"
+        return False, how_to_install("bedrock")
     found = next((name for name in _AWS if environ.get(name)), "")
     return bool(found), f"credentials from {found}" if found else f"set {_AWS[0]}, or another of AWS's variables"
 

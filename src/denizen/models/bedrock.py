@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from denizen.clock import Clock
+from denizen.config.extras import how_to_install
 from denizen.errors import ConfigError, ModelError
 from denizen.events import Failed, Finished, StreamEvent
 from denizen.models.anthropic import AnthropicModel
@@ -55,7 +56,7 @@ class BedrockModel(AnthropicModel):
         clock: Clock | None = None,
     ) -> None:
         if not (find_spec("anthropic") and find_spec("boto3")):
-            raise ConfigError("bedrock needs packages that aren't installed: pip install 'denizen[bedrock]'")
+            raise ConfigError(f"bedrock needs packages that aren't installed: {how_to_install('bedrock')}")
         super().__init__(model, api_key=api_key, base_url=base_url, profile_id=profile_id, limits=limits, clock=clock)
         given = {"base_url": base_url or None, "default_headers": headers, "max_retries": 0}
         self._settings: dict[str, Any] = given | _credentials(api_key, environ)
