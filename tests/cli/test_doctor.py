@@ -128,6 +128,13 @@ def test_an_open_home_is_told(denizen: Run, home: Path) -> None:
     assert f"→ Close it: chmod 700 {home}" in found(denizen("doctor").out, "home")
 
 
+def test_nothing_is_made_by_looking(denizen: Run, tmp_path: Path) -> None:
+    ran = denizen("doctor", DENIZEN_HOME=str(tmp_path / "new" / "home"))
+    assert ran.status == 0
+    assert f"{tmp_path / 'new' / 'home'}, which is made when" in found(ran.out, "home")
+    assert not (tmp_path / "new").exists()
+
+
 def test_a_home_that_cannot_be_made_makes_it_unusable(denizen: Run, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     ran = denizen("doctor", DENIZEN_HOME=str(tmp_path / "file"))

@@ -101,6 +101,12 @@ def test_a_session_that_there_is_not(denizen: Run, command: tuple[str, ...]) -> 
     assert "There is no session nobody." in ran.err
 
 
+def test_a_session_that_is_misspelt_is_named(denizen: Run, model: Model) -> None:
+    model.plays("Hello.")
+    denizen("ask", "--session", "sess1", "hi")
+    assert denizen("sessions", "show", "ses1").err == "error: There is no session ses1. Did you mean sess1?\n"
+
+
 def test_a_fork_goes_its_own_way(denizen: Run, model: Model, talked: str) -> None:
     assert denizen("sessions", "fork", talked, "other").out == "other\n"
     model.plays("Yes.")

@@ -30,13 +30,21 @@ def test_the_starter_file_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_its_lines_are_the_defaults_when_their_mark_is_taken_away(tmp_path: Path) -> None:
-    lines = [line for line in starter_file().splitlines() if not line.endswith("…")]
+    lines = [line for line in starter_file().splitlines() if not line.endswith("# an example: it has no default")]
     text = "\n".join(re.sub(r"^#(?! )", "", line) for line in lines)
     assert tomllib.loads(text)["agent"]["max_cost_usd"] == 5.0
     plain = load(home=tmp_path, environ={}, cwd=tmp_path).config
     (tmp_path / "denizen.toml").write_text(text)
     config = load(home=tmp_path, environ={}, cwd=tmp_path).config
     assert (config.agent, config.sandbox, config.policy) == (plain.agent, plain.sandbox, plain.policy)
+
+
+def test_every_line_is_a_setting_when_its_mark_is_taken_away(tmp_path: Path) -> None:
+    text = re.sub(r"(?m)^#(?! )", "", starter_file())
+    (tmp_path / "denizen.toml").write_text(text)
+    assert (
+        tomllib.loads(text)["agent"]["temperature"] == load(home=tmp_path, environ={}).config.agent.temperature == 1.0
+    )
 
 
 def test_what_is_added_at_its_end_is_in_no_table(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from denizen.cli.home import home
 from denizen.cli.output import write
 from denizen.cli.text import printable
 from denizen.config import Config
-from denizen.config.home import ensure_home, located
+from denizen.config.home import located
 from denizen.config.load import Loaded, load
 from denizen.errors import ConfigError
 from denizen.tools.sandbox import choose_sandbox
@@ -74,18 +74,21 @@ def _findings() -> Iterator[Finding]:
 
 
 def _home(folder: Path) -> Iterator[Finding]:
-    try:
-        ensure_home(folder)
-    except ConfigError as error:
-        yield Finding("broken", "home", str(error), "Make room for it, or set DENIZEN_HOME to another place.")
+    there = next(place for place in (folder, *folder.parents) if place.exists())
+    if not there.is_dir():
+        yield Finding(
+            "broken", "home", f"{folder} can't be made: {there} is a file.", "Set DENIZEN_HOME to another place."
+        )
         return
-    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
-        yield Finding("broken", "home", f"{folder} can't be written.", "Make it yours, or set DENIZEN_HOME.")
+    if not os.access(there, os.R_OK | os.W_OK | os.X_OK):
+        yield Finding("broken", "home", f"{there} can't be written.", "Make it yours, or set DENIZEN_HOME.")
+    elif there != folder:
+        yield Finding("fine", "home", f"{folder}, which is made when something is to be kept")
     elif folder.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
         yield Finding("improvable", "home", f"{folder} is open to other users.", f"Close it: chmod 700 {folder}")
     else:
         yield Finding("fine", "home", f"{folder}, for you alone")
-    free = shutil.disk_usage(folder).free
+    free = shutil.disk_usage(there).free
     state = "fine" if free > _LITTLE_SPACE else "improvable" if free > _NO_SPACE else "broken"
     yield Finding(state, "disk", f"{free / 1e9:.1f} GB free", "" if state == "fine" else "Make room: sessions grow.")
 

@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,9 @@ _HEAD = """\
 # `${NAME}` stands for a variable of the environment, or of the file .env beside this one: the place for keys.
 
 """
+
+_EXAMPLES = {"a number": "1.0", "an integer": "1", "a list": "[]", "a string": '"advisories.json"'}
+"""Values of settings without a default, by what their types begin with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +86,15 @@ def _docs() -> dict[tuple[str, str], str]:
     return docs
 
 
+def _example(type: str) -> str:
+    """A value of that type: the first of its choices, or one for what it begins with."""
+    if choice := re.match(r'"[^"]*"', type):
+        return choice[0]
+    return next(value for begins, value in _EXAMPLES.items() if type.startswith(begins))
+
+
 def _lines(setting: Setting) -> str:
     if setting.type == "a table" and not setting.default:
         return f"\n# {setting.doc}\n#[{setting.name}]\n"
-    return f"# {setting.doc}\n#{setting.name.rpartition('.')[2]} = {setting.default or '…'}\n"
+    value = setting.default or f"{_example(setting.type)}  # an example: it has no default"
+    return f"# {setting.doc}\n#{setting.name.rpartition('.')[2]} = {value}\n"

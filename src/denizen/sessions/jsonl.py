@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Sequence
+from difflib import get_close_matches
 from pathlib import Path
 
 from denizen.clock import Clock
@@ -105,7 +106,7 @@ class JsonlStore:
         """Delete a session for good. Raises SessionError while it is open, and for an unknown key."""
         path = self.path(key)
         if not path.exists():
-            raise _unknown(session_key(key))
+            raise self._unknown(session_key(key))
         with Lock(path, self._clock.now(), session_key(key)) as lock, told("delete", path):
             path.unlink()
             lock.delete()
@@ -129,12 +130,18 @@ class JsonlStore:
     def _load(self, key: str) -> Transcript:
         path = self.path(key)
         if not path.exists():
-            raise _unknown(key)
+            raise self._unknown(key)
         with told("read", path):
             transcript = load(path.read_bytes(), key)
         if transcript.warnings:
             _log.warning("Session %s: %s", key, "; ".join(transcript.warnings[:5]))
         return transcript
+
+    def _unknown(self, key: str) -> SessionError:
+        names = {known.rpartition(":")[2]: known for known in map(key_of, self._root.glob("*/*.jsonl"))}
+        near = get_close_matches(key.rpartition(":")[2], names, 1)
+        hint = f"Did you mean {names[near[0]]}?" if near else "`denizen sessions list` shows those that there are."
+        return SessionError(f"There is no session {key}. {hint}")
 
     def _list(self) -> Sequence[SessionInfo]:
         files = sorted(self._root.glob("*/*.jsonl"), key=_modified, reverse=True)
@@ -164,7 +171,3 @@ def _modified(path: Path) -> float:
         return path.stat().st_mtime
     except OSError:
         return 0.0
-
-
-def _unknown(key: str) -> SessionError:
-    return SessionError(f"There is no session {key}. `denizen sessions list` shows those that there are.")
