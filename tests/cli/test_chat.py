@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import OnTerminal, Run
+from tests.cli.conftest import PROGRAM, OnTerminal, Run
 from tests.cli.model import Model, call, refuses, stalls
 from tests.cli.screen import Screen
 
@@ -215,6 +215,33 @@ def test_trust_is_asked_before_the_first_message(on_terminal: OnTerminal, model:
     screen.expect("Do you trust this folder? [y/N]: ")
     screen.enter("y")
     screen.expect(PROMPT)
+
+
+def test_without_a_command_a_chat_begins(on_terminal: OnTerminal, denizen: Run, model: Model) -> None:
+    model.plays("Hello.")
+    screen = on_terminal()
+    screen.expect("/help")
+    screen.enter("hi")
+    screen.expect("Hello.")
+    assert denizen().err == denizen("--help").out
+
+
+@pytest.mark.parametrize(("answer", "there"), [("y", True), ("n", False)])
+def test_outside_of_git_it_works_here_once_the_person_says_so(
+    model: Model, home: Path, tmp_path: Path, environ: dict[str, str], answer: str, *, there: bool
+) -> None:
+    (tmp_path / "plain").mkdir()
+    model.plays(call("write", path="made.txt", content="x"), "Done.")
+    screen = Screen([*PROGRAM, "ask", "Make it"], tmp_path / "plain", environ)
+    try:
+        screen.expect("Work in this folder? [y/N]: ")
+        screen.enter(answer)
+        screen.expect("Done.")
+        assert screen.end() == 0
+    finally:
+        screen.close()
+    assert (tmp_path / "plain" / "made.txt").exists() == there
+    assert (home / "workspace" / "made.txt").exists() != there
 
 
 def test_slash_commands(chat: Chat, model: Model) -> None:

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from denizen import __version__
+from denizen.cli.asking import somebody_there
 from denizen.cli.output import not_written, say_error
 from denizen.errors import ConfigError, DenizenError
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
     from typing_extensions import Buffer
 
 FAILED, WRONG_USE, CANCELLED = 1, 2, 130
@@ -36,6 +38,7 @@ COMMANDS = {
     "models": ("denizen.cli.models:models", "Show the providers and models that can be used."),
     "config": ("denizen.cli.config:config", "Make, check or find the configuration."),
     "trust": ("denizen.cli.trust:trust_folder", "Let a folder bring its own settings and skills."),
+    "completion": ("denizen.cli.completion:completion", "Let Tab complete commands in your shell."),
     "doctor": ("denizen.cli.doctor:doctor", "Say what works here, and what to do about the rest."),
 }
 
@@ -75,6 +78,13 @@ class _Lazy(click.Group):
         except KeyboardInterrupt:
             raise click.Abort from None  # or click adds an empty line
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
+        from click.shell_completion import CompletionItem
+
+        if incomplete.startswith("-"):
+            return super().shell_complete(ctx, incomplete)
+        return [CompletionItem(name, help=text) for name, (_, text) in COMMANDS.items() if name.startswith(incomplete)]
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
@@ -86,6 +96,8 @@ class _Lazy(click.Group):
 @click.version_option(__version__, prog_name="denizen")
 def cli() -> None:
     """An agent that answers questions about a folder, and works in it.
+
+    Without a command, on a terminal, it is `denizen chat`.
 
     Exit status: 0 answered, 1 failed, 2 wrong use or configuration, 3 stopped without an answer (limit, loop, budget),
     4 parked: a person must answer first, 130 cancelled.
@@ -103,7 +115,10 @@ def main() -> None:
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit status; what went wrong is said on standard error."""
+    """Run one command, without one on a terminal `chat`; its exit status. What went wrong is on standard error."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if not arguments and somebody_there():
+        arguments = ["chat"]
     colour = False if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" else None
     try:
         status = cli.main(arguments, prog_name="denizen", standalone_mode=False, color=colour)

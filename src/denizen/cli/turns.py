@@ -33,12 +33,17 @@ _Result = TypeVar("_Result")
 def settled(options: TurnOptions) -> Loaded:
     """The configuration, once the person has said whether the workspace may bring its own settings and skills.
 
-    Where nobody can be asked they are left out. Notices say so, and when the agent doesn't work where one is.
+    Outside of git repositories they are asked whether the agent is to work here; else it works in a folder of its own.
+    Where nobody can be asked, notices say what is left out, and where it works.
     """
     loaded = _decided(options)
     _, folder = places(loaded.config)
-    if options.workspace or folder != loaded.config.agent.workspace_dir or Path.cwd().is_relative_to(folder):
+    here = Path.cwd()
+    if options.workspace or folder != loaded.config.agent.workspace_dir or here.is_relative_to(folder):
         return loaded
+    about = f"{here} is in no git repository. The agent works here if you say so, else in {folder}."
+    if options.interactive and confirm("Work in this folder?", [printable(about)]):
+        return _decided(dataclasses.replace(options, workspace=here))
     elsewhere = f"This folder is no git repository: working in {folder}. To work here: --workspace ."
     return dataclasses.replace(loaded, notices=(*loaded.notices, elsewhere))
 
