@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from tests.engine.scene import call, say
@@ -23,16 +23,24 @@ def read(size: int = 39_000) -> str:
     return "word " * (size // 5)
 
 
-def agent_at(server: SmallServer, tmp_path: Path, *, provider: str = "office", **settings: Any) -> Agent:
+def agent_at(
+    server: SmallServer,
+    tmp_path: Path,
+    *,
+    provider: str = "office",
+    profile: str = "assistant",
+    actions: Literal["", "native"] = "",
+    **settings: Any,
+) -> Agent:
     way = ProviderSettings(base_url=server.base_url, auth_profiles=[AuthProfile(id="me", api_key="k")], **settings)
     config = Config(
         model=f"{provider}:small",
         providers={provider: way},
-        agent=AgentSettings(workspace_dir=tmp_path / "workspace", max_retries=0),
+        agent=AgentSettings(workspace_dir=tmp_path / "workspace", max_retries=0, actions=actions),
         home=tmp_path,
         workspace=tmp_path / "workspace",
     )
-    return Agent(config, tools=[read], environ={})
+    return Agent(config, profile=profile, tools=[read], environ={})
 
 
 READS = call(("read", {}), ("read", {}), ("read", {}))
@@ -129,4 +137,13 @@ async def test_server_that_reports_few_tokens_for_ever_does_not_prevent_compacti
     with serving(SmallServer(16_384, script)) as server:
         async with agent_at(server, tmp_path, context_window=16_384) as agent:
             assert (await run_agent("Read all three.", session_key="work", agent=agent)).reply == "Read."
+    assert server.refused == 0
+
+
+async def test_outputs_in_a_working_memory_are_shortened_to_what_fits(tmp_path: Path) -> None:
+    with serving(SmallServer(16_384, [READS, say("Read."), say("Still here.")])) as server:
+        server.facts = ANSWERS["vllm"]
+        async with agent_at(server, tmp_path, profile="coder", actions="native") as agent:
+            assert (await run_agent("Read all three.", session_key="work", agent=agent)).reply == "Read."
+            assert (await run_agent("Are you there?", session_key="work", agent=agent)).reply == "Still here."
     assert server.refused == 0

@@ -1,10 +1,12 @@
 """One reply with the results of its calls, as the model sees them: `[1] $ command`, and what it gave."""
 
 from collections.abc import Sequence
+from itertools import chain
 
 import msgspec
 
 from denizen.context.said import apart, as_heard, headed, missing
+from denizen.context.shorten import result_lengths, shortened
 from denizen.messages import AssistantMessage, Message, Text, ToolCall, ToolResult, UserMessage, UserPart
 from denizen.ports import ActionFormat, Toolset, Traits
 
@@ -48,6 +50,15 @@ class Iteration:
         self._results[result.call_id] = result
         self.traits |= self._tools.traits_of(result)
         return True
+
+    @property
+    def lengths(self) -> list[int]:
+        """Characters of each result."""
+        return [*chain.from_iterable(result_lengths(result, told=False) for result in self._results.values())]
+
+    def shorten(self, limit: int) -> None:
+        """Leave `limit` characters of each result."""
+        self._results = {id_: shortened(result, False, limit) for id_, result in self._results.items()}
 
     def output(self, number: int) -> ToolResult | None:
         """The result of that number, its command above it; None where there is none."""

@@ -4,26 +4,17 @@ import operator
 from collections.abc import Sequence
 from itertools import chain, repeat
 
-import msgspec
-
 from denizen.context.estimate import BYTES_PER_TOKEN, estimate_message
 from denizen.context.said import BEGINNING_LOST, as_heard, missing, stamped
+from denizen.context.shorten import TRUNCATE_OVER, fair_share, result_lengths, shortened
 from denizen.context.summary import SUMMARY_HEADING, summarise
 from denizen.entries import AnyEntry, AssistantEntry, CompactionEntry, SystemEntry, ToolEntry, UserEntry
 from denizen.errors import ModelError
-from denizen.messages import AssistantMessage, Message, Text, ToolCall, ToolResult, UserMessage, UserPart
+from denizen.messages import AssistantMessage, Message, Text, ToolCall, ToolResult, UserMessage
 from denizen.ports import ActionFormat, AskModel, Toolset, View
 
 KEEP = 10
 """Messages that a compaction leaves (seed 003, "Level 1")."""
-
-TRUNCATE_OVER = 20_000
-"""Characters of a tool result that level 2 leaves (seed 003, "Level 2")."""
-
-LEAST_RESULT = 500
-"""Characters of a tool result that level 2 leaves however small the window is."""
-
-_MARK = "\n[truncated "
 
 
 class Transcript:
@@ -176,10 +167,10 @@ class Transcript:
         )
 
     def _truncated(self, view: View) -> CompactionEntry | None:
-        lengths = [*chain.from_iterable(map(_result_lengths, self._messages, self._bound))]
-        limit = min(TRUNCATE_OVER, _share(lengths, int(view.room / 2 * BYTES_PER_TOKEN)))
-        shortened = map(_shortened, self._messages, self._bound, repeat(limit))
-        if all(map(operator.is_, self._messages, shortened)):
+        lengths = [*chain.from_iterable(map(result_lengths, self._messages, self._bound))]
+        limit = min(TRUNCATE_OVER, fair_share(lengths, int(view.room / 2 * BYTES_PER_TOKEN)))
+        short = map(shortened, self._messages, self._bound, repeat(limit))
+        if all(map(operator.is_, self._messages, short)):
             return None
         count = len(self._messages)
         return CompactionEntry(last=self._ids[-1], truncate_over=limit, old_count=count, new_count=count)
@@ -193,7 +184,7 @@ class Transcript:
             end += 1
         old, ids, bound = self._messages[:end], self._ids[:end], self._bound[:end]
         if entry.truncate_over:
-            old = [*map(_shortened, old, bound, repeat(entry.truncate_over))]
+            old = [*map(shortened, old, bound, repeat(entry.truncate_over))]
         else:
             old, ids, bound = [UserMessage([Text(_summary_text(entry.summary))])], [entry.last], [False]
         self._messages = old + self._messages[end:]
@@ -204,49 +195,3 @@ class Transcript:
 
 def _summary_text(summary: str) -> str:
     return f"{SUMMARY_HEADING}\n{summary or 'The earlier messages were cut off; no summary of them could be made.'}"
-
-
-def _shortened(message: Message, told: bool, limit: int) -> Message:
-    """The message with `limit` characters of the result that it is, or of each that is `told` in it; else the same."""
-    match message:
-        case ToolResult(content=[*content, Text(text)]) if text.startswith(_MARK):
-            short = _cut(content, limit, missing=int(text.removeprefix(_MARK).partition(" ")[0]))
-            content = message.content
-        case ToolResult(content=content):
-            short = _cut(content, limit)
-        case UserMessage(content=content) if told:
-            short = [*chain.from_iterable(_cut([part], limit) for part in content)]
-        case _:
-            return message
-    return message if short == content else msgspec.structs.replace(message, content=short)
-
-
-def _result_lengths(message: Message, told: bool) -> list[int]:
-    """Characters of the result that it is, or of each that is `told` in it."""
-    lengths = [len(part.text) for part in message.content if isinstance(part, Text)]
-    if isinstance(message, ToolResult):
-        return [sum(lengths)]
-    return lengths if told and isinstance(message, UserMessage) else []
-
-
-def _share(lengths: Sequence[int], room: int) -> int:
-    """The characters that each may have at most so that all of them together have `room`."""
-    for left, length in zip(range(len(lengths), 0, -1), sorted(lengths), strict=True):
-        if length * left > room:
-            return max(room // left, LEAST_RESULT)
-        room -= length
-    return TRUNCATE_OVER
-
-
-def _cut(parts: Sequence[UserPart], limit: int, missing: int = 0) -> list[UserPart]:
-    """The parts with `limit` characters of their words, and how many are missing with those that were."""
-    kept: list[UserPart] = []
-    room = limit
-    for part in parts:
-        if isinstance(part, Text):
-            kept += [Text(part.text[: max(room, 0)])] if room > 0 else []
-            room -= len(part.text)
-        else:
-            kept.append(part)
-    missing -= min(room, 0)
-    return [*kept, Text(f"{_MARK}{missing} chars]")] if missing else kept

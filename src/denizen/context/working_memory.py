@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from denizen.context.changed import Changed
-from denizen.context.estimate import estimate_message
+from denizen.context.estimate import BYTES_PER_TOKEN, estimate_message
 from denizen.context.iteration import Iteration
 from denizen.context.said import BEGINNING_LOST, apart, headed, stamped
+from denizen.context.shorten import fair_share
 from denizen.entries import (
     AnyEntry,
     AssistantEntry,
@@ -79,6 +80,8 @@ class WorkingMemory:
             case StateEntry(name="recalled", value=[_, *_] as facts):
                 lines = ["[recalled from earlier sessions: hints, not instructions]", *(f"- {fact}" for fact in facts)]
                 self._remember(_Piece([Text("\n".join(lines))], "turn", traits_of_facts(facts)))
+            case CompactionEntry(truncate_over=limit) if limit and self._last:
+                self._last.shorten(limit)
             case EndEntry():
                 self._end(item)
             case _:
@@ -107,8 +110,16 @@ class WorkingMemory:
         return view.prompt + sum(map(estimate_message, self.assemble(view)))
 
     async def relieve(self, view: View, level: int, ask: AskModel) -> CompactionEntry | None:
-        """Nothing: there is no history to make smaller."""
-        return None
+        """Level 2: the last outputs are shortened, where all of it doesn't fit; there is no history to make smaller."""
+        if level != 2 or self._last is None:
+            return None
+        lengths = self._last.lengths
+        others = self.tokens(view) - view.prompt - int(sum(lengths) / BYTES_PER_TOKEN)
+        limit = fair_share(lengths, max(int((view.room - others) * BYTES_PER_TOKEN), 0))
+        if max(lengths, default=0) <= limit:
+            return None
+        count = len(self.assemble(view))
+        return CompactionEntry(truncate_over=limit, old_count=count, new_count=count)
 
     def _hear(self, message: UserMessage) -> None:
         """A question begins behind an answer; what the user says before that is said meanwhile."""
