@@ -30,6 +30,33 @@ async def test_finds_what_is_to_be_done(ask: Ask, workshop: Path, question: str)
     assert "src/later.py:1: # TODO: weigh" in (await ask(question)).reply
 
 
+async def test_what_only_holds_the_word_is_not_to_be_done(ask: Ask, workshop: Path) -> None:
+    (workshop / "src/conf.py").write_text('extensions = ["sphinx.ext.autodoc"]\n')
+    assert "autodoc" not in (await ask("Are there any TODOs?")).reply
+    (workshop / "src/later.py").write_text("# todo: weigh\n")
+    assert (await ask("Are there any TODOs?")).reply.startswith("`TODO` is in 1 place, with other capitals:")
+
+
+async def test_the_class_is_what_is_defined_and_not_prose_about_it(ask: Ask, workshop: Path) -> None:
+    (workshop / "src/app.py").write_text('class Flask(App):\n    """The object."""\n')
+    (workshop / "src/help.py").write_text('def find():\n    """Give nothing to\n    let Flask autodetect it."""\n')
+    (workshop / "guide.md").write_text("class Flask\n")
+    reply = (await ask("Where is Flask defined?")).reply
+    assert reply.startswith("`Flask` is defined in 1 place:")
+    assert "src/app.py:1: class Flask(App)" in reply
+
+
+async def test_callers_are_neither_definitions_nor_comments(ask: Ask, workshop: Path) -> None:
+    (workshop / "src/a.py").write_text("def weigh(x):\n    return x\n\n\n# weigh(1) is one\nweigh(2)  # not weigh(3)\n")
+    (workshop / "src/a.ts").write_text("function weigh(x) {\n  // weigh(y)\n  return scale.weigh(x)\n}\n")
+    (workshop / "notes.md").write_text("Call weigh(x).\n")
+    reply = (await ask("Who calls weigh?")).reply
+    assert reply.partition("```\n")[2].partition("\n```")[0].splitlines() == [
+        "src/a.py:6: weigh(2)  # not weigh(3)",
+        "src/a.ts:3: return scale.weigh(x)",
+    ]
+
+
 @pytest.mark.parametrize(
     "question",
     [

@@ -25,7 +25,7 @@ def callers(asked: Question, found: re.Match[str]) -> Plan:
     try:
         rows = yield from run("analyze", what="callers", path=path, name=name, jq=_CALLERS)
     except Trouble:
-        return (yield from search.text(asked, found))
+        return (yield from search.calls(asked, found))
     places = [row for row in rows.split("\n") if row and not row.startswith("[")]
     if not places:
         return (yield from search.text(asked, found))

@@ -17,11 +17,20 @@ UNDEFINED: Final = "I find "
 _SYMBOLS: Final = r'if type == "array" then .[] else . end | select(.signature) | "\(.file):\(.line): \(.signature)"'
 """What is wanted of the symbols that `view` finds."""
 _META: Final = re.compile(r"[.^$*+?{}\[\]\\|()]")
-_DEFINING: Final = (
-    r"\b(?:def|class|function|func|fun|fn|struct|enum|union|trait|interface|protocol|type|typedef|extension|record"
-    r"|module|namespace|package|object|macro_rules!|macro|const|let|var|val|local|defmodule|defp|defmacro|sub|proc"
-    r"|mod|data|newtype|alias|TABLE|VIEW|PROCEDURE|FUNCTION|TRIGGER|table|view|procedure|trigger)"
+_MODIFIERS: Final = (
+    r"(?:^|[{;])\s*(?:(?:export|default|declare|abstract|public|private|protected|internal|static|final|sealed|open|data|inline"
+    r"|async|pub(?:\([^)]*\))?|unsafe|extern|virtual|override|readonly|partial|suspend|local|typedef|CREATE|OR|REPLACE"
+    r"|create|or|replace)\s+)*"
 )
+_DEFINING: Final = (
+    rf"{_MODIFIERS}(?:def|class|function|func|fun|fn|struct|enum|union|trait|interface|protocol|type|typedef|extension"
+    r"|record|module|namespace|package|object|macro_rules!|macro|defmodule|defp|defmacro|sub|proc|mod|newtype"
+    r"|TABLE|VIEW|PROCEDURE|FUNCTION|TRIGGER|table|view|procedure|trigger)"
+)
+_HOLDING: Final = rf"{_MODIFIERS}(?:const|let|var|val|local|data|alias)(?:\s+mut)?"
+"""Words before the names of values; in prose they stand before others, too."""
+_COMMENT: Final = re.compile(r"(?:^|\s)(?:#|//|--|;;|/\*|<!--).*|^\s*\*.*")
+_PROSE: Final = re.compile(r"(?i)\.(?:md|rst|txt|adoc|html?)$")
 _USING: Final = re.compile(
     r"\s*(?:return|await|raise|throw|yield|new|else|assert|print|if|while|for|case|in|not|and|or|del|import|from)\b"
 )
@@ -30,14 +39,37 @@ _USING: Final = re.compile(
 def text(asked: Question, found: re.Match[str]) -> Plan:
     """The lines that hold a text; with other capitals where it isn't there as written."""
     wanted, path = asked.name(found["name"]), asked.place(found)
+    pattern = _whole(wanted) if wanted.casefold() in {"todo", "fixme"} else _escaped(wanted)
     where = "" if path == "." else f" in `{path}`"
     for ignore_case in (False, True):
-        args = {"pattern": _escaped(wanted), "path": path} | ({"ignore_case": True} if ignore_case else {})
+        args = {"pattern": pattern, "path": path} | ({"ignore_case": True} if ignore_case else {})
         hits, remarks = hits_in((yield from run("grep", **args)))
         if hits:
             how = ", with other capitals" if ignore_case else ""
             return _told(f"`{wanted}` is in {{}}{where}{how}:", hits, remarks)
     return f"`{wanted}` is nowhere{where} in the files that I can search.{_remarked(remarks)}"
+
+
+def calls(asked: Question, found: re.Match[str]) -> Plan:
+    """The lines that call something, as far as brackets tell; where there are none, those that have its name."""
+    wanted, path = asked.name(found["name"]), asked.place(found)
+    name = re.split(r"\.|::|#", wanted)[-1] or wanted
+    call = rf"{_whole(name)}\s*\("
+    hits, remarks = hits_in((yield from run("grep", pattern=call, path=path)))
+    calling = [hit for hit in hits if not _PROSE.search(hit.path) and _calls(hit.line, call, name)]
+    if not calling:
+        return (yield from text(asked, found))
+    where = "" if path == "." else f" in `{path}`"
+    return _told(f"`{wanted}` is called in {{}}{where}:", calling, remarks)
+
+
+def _calls(line: str, call: str, name: str) -> bool:
+    """Whether it does so outside of comments, and doesn't define the name."""
+    code = _COMMENT.sub("", line)
+    keyword, *_, typed, method, _ = _definitions(_escaped(name))
+    defines = re.search(keyword, code) or re.search(method, code)
+    defines = defines or (code.rstrip().endswith("{") and re.search(typed, code) and not _USING.match(code))
+    return bool(re.search(call, code)) and not defines
 
 
 def definition(asked: Question, found: re.Match[str]) -> Plan:
@@ -64,11 +96,15 @@ def _by_patterns(name: str, path: str) -> Plan:
     cut = bool(mentions and remarks)
     for kind in _definitions(_escaped(name)):
         hits, said = hits_in((yield from run("grep", pattern=kind, path=path))) if cut else (mentions, remarks)
-        if defining := [hit for hit in hits if re.search(kind, hit.line) and not _USING.match(hit.line)]:
+        if defining := [hit for hit in hits if _defines(hit, kind)]:
             return _told(f"`{name}` is defined in {{}}:", defining, said)
     if mentions:
         return _told(f"{UNDEFINED}no line that defines `{name}`, but it is mentioned in {{}}:", mentions, remarks)
     return f"{UNDEFINED}`{name}` nowhere in the files that I can search.{_remarked(remarks)}"
+
+
+def _defines(hit: Hit, kind: str) -> bool:
+    return bool(re.search(kind, hit.line)) and not _USING.match(hit.line) and not _PROSE.search(hit.path)
 
 
 def _whole(name: str) -> str:
@@ -81,6 +117,7 @@ def _definitions(symbol: str) -> Sequence[str]:
     """Regular expressions for the lines that may define a symbol, the surest first."""
     return (
         rf"{_DEFINING}\s+(?:\([^)]*\)\s*)?(?:[\w$]+(?:\.|::))*{symbol}(?:[^\w$]|$)",
+        rf"{_HOLDING}\s+{symbol}\s*(?:[=:;,(<\[{{]|$)",
         rf"^\s*#\s*define\s+{symbol}\b",
         rf"^\s*(?:(?:export|public|private|protected|static|final|readonly)\s+)*{symbol}\s*(?::[^=]*)?=(?:[^=]|$)",
         rf"^\s*[\w$<>:,*&\[\]][\w$<>:,*&\[\]\s]*[\s*&](?:\w+::)*{symbol}\s*\([^;]*$",
