@@ -41,7 +41,7 @@ def test_two_lamps() -> None:
 QUESTION = (
     """\
 I run the tests first, and look at what they call.
-$(run python -m pytest -q --tb=line)
+$(run python -m pytest -q --tb=no)
 $(view shop.py/total)""",
     """\
 $(done # Two lamps cost as much as one
@@ -121,7 +121,8 @@ def play(replies: Sequence[str], commands: Sequence[str], out: Path) -> None:
         settings = f'model = "example:model"\n[providers.example]\nbase_url = "{server.base_url}"\n'
         (home / "denizen.toml").write_text(settings)
         server.say(*replies)
-        own = {**WHO, "HOME": os.environ["HOME"]}  # where a toolchain may be that the checks need
+        own = {name: value for name, value in WHO.items() if name != "GIT_CONFIG_GLOBAL"}  # commands wouldn't get it
+        own |= {"HOME": os.environ["HOME"]}  # where a toolchain may be that the checks need
         save({command: record(shlex.split(command), str(home), shop, **own) for command in commands}, out)
 
 

@@ -67,7 +67,7 @@ def test_it_goes_on_in_the_folder_where_the_session_began(
 def test_it_goes_on_with_another_profile_where_that_is_named(denizen: Run, model: Model, parked: str) -> None:
     model.plays("Written.")
     denizen("answer", parked, "yes", "--profile", "coder")
-    assert "[1] $ write" in model.told()
+    assert "[1] $ write" in str(model.requests[-1]["messages"])
 
 
 def test_for_session_asks_no_more_in_this_session(denizen: Run, model: Model, parked: str) -> None:

@@ -153,7 +153,7 @@ def test_who_goes_on_for_a_model_that_refuses_is_told(denizen: Run, model: Model
     model.plays(refuses(401, "no such key"), "There.")
     ran = denizen("ask", "hi")
     assert (ran.status, ran.out) == (0, "There.\n")
-    assert "test:scripted: key refused; going on with test:other" in ran.err
+    assert "  test:scripted: no such key (HTTP 401): going on with test:other\n" in ran.err
 
 
 def test_retries_are_told_and_counted(denizen: Run, model: Model) -> None:

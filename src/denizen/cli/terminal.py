@@ -218,7 +218,7 @@ class Terminal:
     def _output(self, lines: Coloured, most: int, *, last: bool = False) -> None:
         """What a tool gave, the first lines of it or the `last`, and how to see the rest."""
         cells = UNLIMITED if self._verbose else columns() - INDENT
-        over = 0 if self._verbose else max(len(lines) - most, 0)
+        over = 0 if self._verbose or len(lines) <= most + 1 else len(lines) - most  # a note takes a line, too
         shown = [(cut(line.expandtabs(4), cells), colour) for line, colour in lines]
         shown = shown[over:] if last else shown[: len(shown) - over]
         if over or any(line.endswith("…") for line, _ in shown):
@@ -304,6 +304,6 @@ def _beside(message: AssistantMessage) -> str:
 def _again(event: Retry, asked: str) -> str:
     profile = "" if event.profile_id == "default" else event.profile_id
     if asked and event.model and event.model != asked:
-        words = event.words.replace("trying again", f"going on with {event.model}")
+        words = event.words.removeprefix(f"{asked}: ").replace("trying again", f"going on with {event.model}")
         return " · ".join(filter(None, (f"{asked}: {words}", profile)))
     return " · ".join(filter(None, (event.words, event.model, profile)))
