@@ -467,3 +467,15 @@ def test_a_refused_invocation_leaves_no_session_that_continue_takes(
     assert (ran.out, ran.status) == ("Ada.\n", 0), ran.err
     assert "I am Ada." in str(model.requests[1])
     assert denizen("sessions", "list", "--json").out.count('"key"') == 1
+
+
+def test_a_question_waits_for_no_checkpoint_before_something_is_changed(
+    denizen: Run, model: Model, repo: Path, home: Path
+) -> None:
+    model.plays("$(view hello.py)", "$(done A greeting.)", "$(write hello.py changed)", "$(done Changed.)")
+    denizen("code", "--session", "s", "What is hello.py?")
+    assert [*(home / "checkpoints").glob("*")] == []
+    denizen("code", "--session", "s", "Change it")
+    assert [*(home / "checkpoints").glob("*")] != []
+    denizen("chat", "--session", "s", piped="/undo\n")
+    assert (repo / "hello.py").read_text() == 'print("hello")\n'

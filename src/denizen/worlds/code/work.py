@@ -197,16 +197,11 @@ async def attempt(
 
 
 async def begin(agent: Agent, session: Session, io: TurnIO, job: Job) -> None:
-    """Keep how the task is to be done, and what the files are. Raises DenizenError where the job rests on that, and
-    it isn't possible.
+    """Keep how the task is to be done, and where the job rests on that, what the files are: otherwise nothing is kept
+    of them before the first call that may change some. Raises DenizenError where that isn't possible.
     """
-    began = ""
-    try:
-        began = await agent.checkpoints.snapshot() if agent.checkpoints else ""
-    except DenizenError as why:
-        if job.rollback or job.shadow or job.commits:
-            raise
-        io.emit(Notice(f"No checkpoint can be made, so this can't be undone: {why}", "warning"))
+    rests_on_it = job.rollback or job.shadow or job.commits
+    began = await agent.checkpoints.snapshot() if agent.checkpoints and rests_on_it else ""
     await session.append(StateEntry(name=TASK, value=msgspec.to_builtins(_Task(began, job))))
 
 
@@ -230,7 +225,7 @@ def _failed_before(entries: Sequence[AnyEntry]) -> Mapping[str, str]:
 
 
 class _Task(msgspec.Struct, frozen=True):
-    """The value of a `task`: the snapshot that it began with, empty where there is none, and how it is to be done."""
+    """The value of a `task`: the snapshot that it began with (empty: its job needs none), and how it is done."""
 
     began: str
     job: Job
