@@ -196,3 +196,29 @@ def test_an_unknown_command_names_the_nearest() -> None:
 def test_a_name_from_elsewhere_leads_to_the_command_that_does_the_job(said: str, meant: str) -> None:
     [call] = read(f"$({said} x)").calls
     assert f"did you mean $({meant})?" in str(call.args[MISUSED])
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "It's Node (20). --weight 0.8 --context the build",
+        "It's Node (20). --context 'the build' --weight=0.8",
+        "\"It's Node (20).\" --context 'the build' --weight 0.8",
+        "It's Node (20)., {context = 'the build', weight = 0.8}",
+        '"It\'s Node (20).", { context: "the build", weight: 0.8 }',
+    ],
+)
+def test_options_may_stand_behind_prose_or_in_a_table(said: str) -> None:
+    assert args(f"$(store {said})") == {"text": "It's Node (20).", "weight": 0.8, "context": "the build"}
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["the flag --weight needs a number", "use --wait 3", "pass --weight much", "a set {1, 2}", "an object {a: 1}"],
+)
+def test_what_is_no_option_of_the_command_is_part_of_the_prose(said: str) -> None:
+    assert args(f"$(store {said})") == {"text": said}
+
+
+def test_prose_of_a_command_without_options_keeps_all_that_looks_like_one() -> None:
+    assert args("$(note the tests need --weight 0.8)") == {"text": "the tests need --weight 0.8"}

@@ -1,6 +1,7 @@
 """The arguments of a call, from the words of its command."""
 
 import difflib
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +11,8 @@ from denizen.actions.shell.reply import Command
 from denizen.actions.shell.words import WHOLLY_QUOTED, Word, Words
 from denizen.errors import ToolRefused
 
+_OPTION = re.compile(r"(?<!\S)--[A-Za-z][\w-]*(?=[\s=]|\Z)")
+_MEMBER = re.compile(r"""\s*["']?(\w+)["']?\s*[=:]\s*("[^"]*"|'[^']*'|[^\s,"'{}]+)\s*(?:,|\Z)""")
 MOST_SHOWN = 60
 """Characters of a wrong word that the model is shown."""
 
@@ -35,7 +38,7 @@ class _Arguments:
         self._given: dict[str, Any] = {}
 
     def take_prose(self) -> None:
-        """Options, then prose as it stands; or one quoted word, behind which there may be options, too."""
+        """Options, then prose as it stands, and options or a table of them; or one quoted word and options."""
         words, _ = Words(self._body).read(0)
         taken = self._take_options(words)
         rest = words[taken:]
@@ -43,8 +46,48 @@ class _Arguments:
             self.take_words(rest)
             return
         start = rest[0].start if rest else 0
-        if text := plain(self._body[start:]) if rest or not taken else "":
+        end = self._take_table() or self._take_last_options(start)
+        text = self._body[start:end].strip()
+        alone = end < len(self._body) and WHOLLY_QUOTED.fullmatch(text)
+        if text := (Words(text).read(0)[0][0].text if alone else plain(text)) if rest or not taken else "":
             self._given[self._parameters.positional[0].name] = text
+
+    def _take_last_options(self, start: int) -> int:
+        """Take the options that the prose ends with; where they begin."""
+        end = len(self._body)
+        for option in reversed([*_OPTION.finditer(self._body, start + 1)]):
+            words, _ = Words(self._body[option.start() : end]).read(0)
+            name, equals, first = words[0].text.partition("=")
+            values = [*([first] if equals else []), *(word.text for word in words[1:])]
+            parameter, meant = self._find(name)
+            if parameter is None or not self._is_value(parameter, values):
+                break
+            self._given.setdefault(parameter.name, self._value(parameter, " ".join(values)) if values else meant)
+            end = option.start()
+        return end
+
+    def _is_value(self, parameter: Parameter, values: Sequence[str]) -> bool:
+        """Whether what follows an option is its value and nothing else: of a text there may be several words."""
+        if not values:
+            return parameter.flag
+        try:
+            parameter.value(values[0])
+        except ValueError:
+            return False
+        return len(values) == 1 or (parameter.kinds == ["string"] and not parameter.choices)
+
+    def _take_table(self) -> int:
+        """Take the table of options that the prose ends with, `, {context = "tests"}`; where it begins, 0: nowhere."""
+        body = self._body.rstrip()
+        at = body.rfind("{") if body.endswith("}") else -1
+        members = _MEMBER.findall(body, at + 1, len(body) - 1) if at > 0 else []
+        found = [(self._find(f"--{name}")[0], value) for name, value in members]
+        if not found or not all(parameter for parameter, _ in found) or _MEMBER.sub("", body[at + 1 : -1]).strip():
+            return 0
+        for parameter, value in found:
+            if parameter:
+                self._given[parameter.name] = self._value(parameter, value.strip("\"'"))
+        return len(body[:at].rstrip().removesuffix(","))
 
     def _is_quoted(self, words: Sequence[Word]) -> bool:
         quoted = WHOLLY_QUOTED.match(self._body, words[0].start)
