@@ -156,9 +156,9 @@ class ToolContext:
     `call_id` is unique to the call: an idempotency key. `restricted`: paths outside the workspace are refused, but
     reading in the folders `readable` (the skills') is not. `private` is a folder that no tool touches: the home.
     `emit` shows a line of progress; `ask` asks the person. `entries` are the session's, up to the call's own reply;
-    `in_sight` are the traits of what the model sees; `denied` are paths that the user's rules deny to this tool. Where
-    `planned` is a dict, tools of the trait PLANS put there what files would hold (None: they would go), and write
-    nothing.
+    `commands` are the calls of a reply, by id, as the model writes them. `in_sight` are the traits of what the model
+    sees; `denied` are paths that the user's rules deny to this tool. Where `planned` is a dict, tools of the trait
+    PLANS put there what files would hold (None: they would go), and write nothing.
     """
 
     session_key: str
@@ -173,6 +173,7 @@ class ToolContext:
     readable: Sequence[Path] = ()
     private: Path | None = None
     entries: Sequence[AnyEntry] = ()
+    commands: Callable[[AssistantMessage], Mapping[str, str]] = lambda reply: {}
     in_sight: Traits = Traits.NONE
     denied: DeniedPaths = DeniedPaths()  # noqa: RUF009 (it never changes)
     planned: dict[str, bytes | None] | None = None

@@ -94,3 +94,8 @@ async def test_notes_says_when_there_are_none(turn: ToolContext) -> None:
 @pytest.mark.parametrize("tool", [keep, note, notes], ids=lambda tool: tool.name)
 def test_they_change_nothing_outside_the_transcript(tool: Any) -> None:
     assert tool.traits == Traits.REPEATABLE
+
+
+async def test_keep_says_which_commands_output_it_kept(turn: ToolContext) -> None:
+    lent = replace(turn, commands=lambda reply: {call.id: f"{call.name} a.txt" for call in reply.tool_calls})
+    assert (await kept(lent, SHOWN, outputs=[2])).text == "Kept [2] $ read a.txt."

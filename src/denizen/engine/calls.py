@@ -190,6 +190,7 @@ def _context(turn: Turn, call: ToolCall, tool: Tool, progress: Progress) -> Tool
         readable=[skill.path.parent for skill in agent.skills],
         private=agent.home,
         entries=turn.session.entries,
+        commands=lambda reply: {call.id: agent.shown(call) for call in agent.calls_of(reply)},
         in_sight=turn.feed.in_sight,
         denied=agent.policy(()).denied_paths(tool),
     )

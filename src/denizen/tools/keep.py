@@ -5,9 +5,12 @@ from typing import Literal
 
 from denizen.entries import AnyEntry, AssistantEntry, EndEntry, NoteEntry, ToolEntry
 from denizen.errors import ToolRefused
-from denizen.messages import ToolResult
+from denizen.messages import AssistantMessage, ToolResult
 from denizen.ports import ToolContext, Traits
 from denizen.tools.function import result, tool
+
+COMMAND_CHARS = 60
+"""Characters of a command that say which it was."""
 
 
 @tool(traits=Traits.REPEATABLE)
@@ -18,14 +21,16 @@ async def keep(turn: ToolContext, outputs: list[int] | int | Literal["all"] = "a
     Args:
         outputs: The numbers of outputs that were just shown, as 2 for [2]; or all.
     """
-    shown = _just_shown(turn.entries)
+    replies, shown = _just_shown(turn.entries)
     if not shown:
         raise ToolRefused("no outputs were shown before this reply; those of this reply can be kept in your next one")
     numbers = _numbers(outputs, shown)
     if wrong := [number for number in numbers if not 1 <= number <= shown]:
         there_is = "only [1] was" if shown == 1 else f"[1] to [{shown}] were"
         raise ToolRefused(f"there is no output {_listed(wrong)}: {there_is} shown before this reply")
-    return result(f"Kept {_listed(numbers)}.", keep=numbers)
+    commands = [*turn.commands(replies[-1]).values()] if replies else []
+    named = [f"[{n}] $ {_line(commands[n - 1])}" if n <= len(commands) else f"[{n}]" for n in numbers]
+    return result(f"Kept {', '.join(named)}.", keep=numbers)
 
 
 @tool(traits=Traits.REPEATABLE)
@@ -53,22 +58,27 @@ def _numbers(outputs: list[int] | int | Literal["all"], shown: int) -> list[int]
     return [*range(1, shown + 1)] if outputs == "all" or not outputs else [*dict.fromkeys(outputs)]
 
 
-def _just_shown(entries: Sequence[AnyEntry]) -> int:
-    """How many outputs the model saw before the reply that holds this call: those of the reply before, in this turn."""
-    replies, outputs = 0, set[str]()
+def _just_shown(entries: Sequence[AnyEntry]) -> tuple[Sequence[AssistantMessage], int]:
+    """The last two replies of this turn, and how many outputs the model saw between them."""
+    replies, outputs = list[AssistantMessage](), set[str]()
     for entry in reversed(entries):
         match entry:
-            case AssistantEntry():
-                replies += 1
-            case ToolEntry(message=shown) if replies == 1:
+            case AssistantEntry(message=reply):
+                replies.append(reply)
+            case ToolEntry(message=shown) if len(replies) == 1:
                 outputs.add(shown.call_id)
             case EndEntry():
                 break
             case _:
                 pass
-        if replies == 2:
-            return len(outputs)
-    return 0
+        if len(replies) == 2:
+            return replies, len(outputs)
+    return (), 0
+
+
+def _line(command: str) -> str:
+    line = " ".join(command.split())
+    return line if len(line) <= COMMAND_CHARS else f"{line[:COMMAND_CHARS]}…"
 
 
 def _noted(entry: AnyEntry) -> str:

@@ -145,3 +145,10 @@ def test_nothing_behind_one_is_run() -> None:
     found = read("$(view a)\n$(run echo '\n$(view b) $(done yes)")
     assert [call.name for call in found.calls] == ["view", "bash"]
     assert not found.ends
+
+
+def test_lines_of_comment_in_a_fence_of_commands_are_passed_over() -> None:
+    fence = "```bash\n# First look,\n$(view a)\n\n  # then run.\n$(run make)\n# Done.\n```"
+    assert [call.name for call in read(f"So:\n{fence}").calls] == ["view", "bash"]
+    assert read("```bash\n# Only a comment.\n```").calls == []
+    assert read("```bash\n# A script:\nls $(view a)\n```").calls == []

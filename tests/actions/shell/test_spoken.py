@@ -37,6 +37,8 @@ def _shown(text: str, places: Sequence[int] | None = None) -> str:
         ("I'll look. $(view x) and $(view y)", "I'll look. "),
         ("I'll look.\n```\n$(view x)\n```\nDone.", "I'll look.\n"),
         ("I'll look.\n`$(view x)`\n", "I'll look.\n"),
+        ("I'll look.\n```\n# First,\n$(view x)\n```\nDone.", "I'll look.\n"),
+        ("A script:\n```sh\n# First,\nls\n```\nand so on.", "A script:\n```sh\n# First,\nls\n```\nand so on."),
         ("Run it:\n```sh\nls $(pwd)\n```\nand see.", "Run it:\n```sh\nls $(pwd)\n```\nand see."),
         ("I'd write `$(view x)` for $5, X=$(date) or so", "I'd write `$(view x)` for $5, X=$(date) or so"),
         ("Well.\n[1] $ view x\nfn main", "Well.\n"),

@@ -32,6 +32,7 @@ _CLAIM = re.compile(
 )
 _THOUGHT = re.compile(r"\s*+<(think|thinking|thought|reasoning)>(?s:.*?)</\1>")
 _BLANKS = re.compile(r"\s*+")
+_COMMENT = re.compile(r"[ \t]*+\#[^\n]*+")
 _COMMAND_LINE = re.compile(r"^[ \t]*+\$\((?P<name>[a-z][a-z0-9_-]{0,63})(?=[\s)])", re.MULTILINE)
 _LINE_END = re.compile(r"[ \t\r.,:;]*+$", re.MULTILINE)
 
@@ -173,6 +174,9 @@ class _Reading:
             line = self._text.rfind("\n", at, blanks.end()) + 1
             if line and (closed := closing.match(self._text, line)):
                 return commands, closed.end() if commands else -1
+            if line and (comment := _COMMENT.match(self._text, line)):
+                at = comment.end()
+                continue
             if blanks.end() == len(self._text):
                 return commands, len(self._text) if commands else -1
             command = self._command_at(blanks.end())

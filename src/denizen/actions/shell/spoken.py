@@ -13,6 +13,8 @@ _MARKS: Final = rf"{_BEFORE}\$\(\s*[a-z]|^[ \t]*\[\d{{1,3}}\][ \t]*\$[ \t]|{_IND
 _UNSURE: Final = (
     rf"{_BEFORE}\$(?:\(\s*)?\Z|^[ \t]*\[(?:\d{{1,3}}(?:\][ \t]*\$?)?)?\Z|{_INDENT}`{{1,2}}\s*\$?\Z|^[ \t]*\Z"
 )
+_COMMANDS: Final = r"(?:\s*+#[^\n]*+\n)*+\s*+(?:\$\(|\$?\Z|#[^\n]*+\Z)"
+"""How a fence begins that may hold nothing but commands."""
 _DONE: Final = re.compile(r"\s*\$\(\s*done(?=[\s)])\s*")
 _MAYBE_DONE: Final = re.compile(r"\s*(?:\$(?:\(\s*(?:d(?:o(?:ne?)?)?)?)?)?\Z")
 _PIECE: Final = re.compile(
@@ -30,7 +32,7 @@ _PIECE: Final = re.compile(
 
 def suspects_of(tools: Toolset) -> Suspects:
     """What may be a command in a reply, besides what may be a call natively."""
-    return Suspects(tools, marks=_MARKS, unsure=_UNSURE, quick=rf"{QUICK}|\$", fenced=r"\s*(?:\$\(|\$?\Z)")
+    return Suspects(tools, marks=_MARKS, unsure=_UNSURE, quick=rf"{QUICK}|\$", fenced=_COMMANDS)
 
 
 class SpokenCommands:
