@@ -12,6 +12,8 @@ from urllib.parse import quote
 
 import msgspec
 
+from denizen.config.secrets import SECRET_WORDS, words_of
+
 MARK = re.compile(r"\[redacted:[^\[\]\n]{1,200}\]")
 """What is put in a secret's place: it names the secret, so that it can be put back."""
 SHORTEST = 8
@@ -24,15 +26,6 @@ KNOWN_KEY = re.compile(
 )
 """What keys of well-known services look like, wherever they are."""
 
-SECRET_WORDS = frozenset(
-    {
-        *("KEY", "KEYS", "APIKEY", "ACCESSKEY", "SECRETKEY", "PRIVATEKEY", "SECRET", "SECRETS", "PAT"),
-        *("TOKEN", "TOKENS", "APITOKEN", "ACCESSTOKEN", "AUTHTOKEN", "CREDENTIAL", "CREDENTIALS"),
-        *("PASSWORD", "PASSWORDS", "PGPASSWORD", "PASSWD", "PASSPHRASE", "PASSCODE", "PASS", "PWD"),
-    }
-)
-"""Words in the names of secrets."""
-_NAME_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _NAMED_PLACE = re.compile(r"(?i)_(FILE|PATH|DIR|HOME)$")
 _WORDS = r"(?:[a-z]{,15} | [A-Z]{,15} | [A-Z][a-z]{,14}) (?:[-_\ ] (?:[a-z]{,15} | [A-Z]{,15}))?"
 _PLACES = r"""
@@ -109,11 +102,6 @@ def is_secret(name: str, value: str, *, even_words: bool = False) -> bool:
     """
     plain = _PLACE if even_words else _PLAIN
     return bool(words_of(name) & SECRET_WORDS) and not _NAMED_PLACE.search(name) and not plain.fullmatch(value.strip())
-
-
-def words_of(name: str) -> set[str]:
-    """The words of a name, in capitals: `apiKey`, `API_KEY` and `api-key` are API and KEY."""
-    return {word.upper() for word in _NAME_WORD.findall(name)}
 
 
 class _Ends:

@@ -1,16 +1,30 @@
 """Secrets among the settings: their values, for the redactor, and advice on where to keep them."""
 
+import re
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.parse import unquote, unquote_plus
 
 from denizen.config.env import references
-from denizen.config.redact import SECRET_WORDS, words_of
 from denizen.config.settings import Config
 from denizen.config.source import KeyPath, Source, dotted, strings
 
+SECRET_WORDS = frozenset(
+    {
+        *("KEY", "KEYS", "APIKEY", "ACCESSKEY", "SECRETKEY", "PRIVATEKEY", "SECRET", "SECRETS", "PAT"),
+        *("TOKEN", "TOKENS", "APITOKEN", "ACCESSTOKEN", "AUTHTOKEN", "CREDENTIAL", "CREDENTIALS"),
+        *("PASSWORD", "PASSWORDS", "PGPASSWORD", "PASSWD", "PASSPHRASE", "PASSCODE", "PASS", "PWD"),
+    }
+)
+"""Words in the names of secrets."""
+_NAME_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _SECRET_HEADER = SECRET_WORDS | {"AUTH", "AUTHORIZATION", "COOKIE"}
+
+
+def words_of(name: str) -> set[str]:
+    """The words of a name, in capitals: `apiKey`, `API_KEY` and `api-key` are API and KEY."""
+    return {word.upper() for word in _NAME_WORD.findall(name)}
 
 
 def secrets_of(config: Config, dotenv: Mapping[str, str]) -> dict[str, str]:
