@@ -54,7 +54,7 @@ def _parse(arguments: list[str]) -> None:
     """Raises click.UsageError for what the command line doesn't understand."""
     command: click.Command = cli
     context: click.Context | None = None
-    while isinstance(command, click.Group):
+    while isinstance(command, click.Group) and arguments:
         with click.Context(command, parent=context) as here:
             found, command_, arguments = command.resolve_command(here, arguments)
         assert command_ is not None, f"denizen has no command {found}"
