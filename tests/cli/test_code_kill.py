@@ -49,13 +49,13 @@ def killed(ended: End) -> Kill:
 
 def test_killed_between_the_edit_and_the_answer(denizen: Run, model: Model, repo: Path, killed: Kill) -> None:
     git(repo, "add", "--all")
-    model.plays("$(run echo edited >> log)", stalls("I am "))
+    model.plays("$(write log begun,)\n$(run echo edited >> log)", stalls("I am "))
     job = ("--commit", "--validate", "test -e log", "Write a log")
     killed(lambda: len(model.server.requests) == 2, *job)
     model.plays("$(done Written.\n\n## Commit\nAdd a log)")
     ran = denizen("code", "--continue", **IDENTITY)
     assert (ran.out.splitlines()[0], ran.status) == ("Written.", 0), ran.err
-    assert (repo / "log").read_text() == "edited\n"
+    assert (repo / "log").read_text() == "begun,edited\n"
     assert "edited >> log" in str(model.requests[2]["messages"])
     assert "checking: test -e log" in ran.err
     assert git(repo, "log", "--format=%s", "--name-only").split("\n") == ["Add a log", "", "log", ""]
