@@ -87,7 +87,7 @@ class Policy:
         rule = self._deciding([*self._rules, *self._approved], call)
         if rule is None or rule.decide != "allow":
             return False
-        only_writes = not tool.traits & ~(_HARMLESS | Traits.WRITES)
+        only_writes = Traits.WRITES in tool.traits and not tool.traits & (_REACHES_OUT | Traits.EXECUTES)
         return mark.strip("[]") in rule.match or (only_writes and rule.match.strip("*") != "")
 
     def _was_approved(self, call: ToolCall) -> bool:
