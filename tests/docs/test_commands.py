@@ -54,7 +54,9 @@ def _parse(arguments: list[str]) -> None:
     """Raises click.UsageError for what the command line doesn't understand."""
     command: click.Command = cli
     context: click.Context | None = None
-    while isinstance(command, click.Group) and arguments:
+    if not arguments:  # denizen by itself begins a chat
+        return
+    while isinstance(command, click.Group):
         with click.Context(command, parent=context) as here:
             found, command_, arguments = command.resolve_command(here, arguments)
         assert command_ is not None, f"denizen has no command {found}"
