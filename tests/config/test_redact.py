@@ -222,6 +222,7 @@ def test_variables_named_like_secrets_are(name: str) -> None:
         ("KEYCLOAK_REALM", "realm-0123456789"),
         ("TOKENIZER", "cl100k_base_2024"),
         ("SSH_KEY_PATH", "/home/someone/.ssh/id_rsa"),
+        ("PWD", "/data1/shop (copy)"),
         ("PATIENCE", "0123456789"),
     ],
 )

@@ -26,7 +26,7 @@ KNOWN_KEY = re.compile(
 )
 """What keys of well-known services look like, wherever they are."""
 
-_NAMED_PLACE = re.compile(r"(?i)_(FILE|PATH|DIR|HOME)$")
+_NAMED_PLACE = re.compile(r"(?i)_(FILE|PATH|DIR|HOME)$|^PWD$")
 _WORDS = r"(?:[a-z]{,15} | [A-Z]{,15} | [A-Z][a-z]{,14}) (?:[-_\ ] (?:[a-z]{,15} | [A-Z]{,15}))?"
 _PLACES = r"""
       [-+]?\d[\d.,_-]*(?:-[a-z]{,15})?                    # a number, a date, a version
