@@ -49,8 +49,6 @@ async def ask_model(turn: Turn) -> AssistantMessage:
     await turn.append(AssistantEntry(message=outcome))
     turn.agent.budget.charge(turn, outcome)
     turn.emit(LlmEnd(outcome))
-    if outcome.stop_reason in WORTH_A_NOTICE:
-        turn.notice(WORTH_A_NOTICE[outcome.stop_reason], warning=True)
     return outcome
 
 

@@ -144,8 +144,8 @@ async def _iterate(turn: Turn) -> TurnStop:
         await guide(turn)
         reply = await ask_model(turn)
         intent = turn.feed.intent
-        if _is_empty(reply, intent):
-            turn.notice(EMPTY, warning=True)
+        if (lacks := _shortcoming(turn, reply)) and not _goes_on(turn, reply):
+            turn.notice(lacks, warning=True)
         for directive in intent.directives:
             await turn.apply(directive)
         results = await run_calls(turn, reply, intent.calls)
@@ -164,20 +164,23 @@ def _is_empty(reply: AssistantMessage, intent: Intent) -> bool:
     return reply.stop_reason == "end" and not (intent.calls or intent.directives or intent.reply.strip())
 
 
-async def _continues(turn: Turn, reply: AssistantMessage) -> bool:
-    """Ask for the rest of a text that the length limit cut, once; whether that was done."""
+def _goes_on(turn: Turn, reply: AssistantMessage) -> bool:
+    """Whether this is a text that the length limit cut, and its rest is to be asked for: once."""
     intent, before = turn.feed.intent, turn.account.messages[-2:-1]
     if not is_cut(reply) or intent.calls or not intent.reply.strip() or any(map(is_cut, before)):
         return False
-    if turn.account.iterations >= turn.agent.config.agent.max_iterations:
-        return False
-    await turn.append(SystemEntry(text=GO_ON))
-    return True
+    return turn.account.iterations < turn.agent.config.agent.max_iterations
 
 
-def _shortcoming(turn: Turn) -> str:
-    """What is wrong with the answer; empty: nothing is."""
-    reply = next(message for message in reversed(turn.account.messages) if isinstance(message, AssistantMessage))
+async def _continues(turn: Turn, reply: AssistantMessage) -> bool:
+    """Ask for the rest of a text that was cut; whether that was done."""
+    if goes_on := _goes_on(turn, reply):
+        await turn.append(SystemEntry(text=GO_ON))
+    return goes_on
+
+
+def _shortcoming(turn: Turn, reply: AssistantMessage) -> str:
+    """What is wrong with a reply; empty: nothing is."""
     return EMPTY if _is_empty(reply, turn.feed.intent) else WORTH_A_NOTICE.get(reply.stop_reason, "")
 
 
@@ -216,7 +219,10 @@ async def _finish(turn: Turn, stop: TurnStop, note: str = "") -> RunResult:
         await close_calls(turn)
         for waiting in (turn.interrupts, turn.steers, turn.follow_ups):
             await turn.pass_on(waiting)
-    end = _end(turn, stop, _shortcoming(turn) if stop == "answered" else note)
+    if stop == "answered":
+        last = next(message for message in reversed(account.messages) if isinstance(message, AssistantMessage))
+        note = _shortcoming(turn, last)
+    end = _end(turn, stop, note)
     if stop != "parked":
         await turn.append(end)
     result = result_of(turn, end, [*account.messages])  # a parked turn has more to say
