@@ -161,6 +161,14 @@ def test_of_what_a_tool_gave_the_first_lines_are_shown(denizen: Run, model: Mode
     assert shown.splitlines()[1:5] == ["    1", "    2", "    3", "    … 6 more lines: --verbose shows it"]
 
 
+@pytest.mark.needs("bwrap")
+def test_what_the_sandbox_took_out_is_shown_however_much_a_command_prints(denizen: Run, model: Model) -> None:
+    model.plays(call("bash", command="seq 1 9; echo evil > .envrc"), "Done.")
+    shown = denizen("ask", "--yes", "hi").err.partition("✓ bash")[2].splitlines()
+    assert shown[4].startswith("    … ")
+    assert shown[5].startswith("    [taken out, because it would run by itself outside the sandbox: .envrc")
+
+
 def test_verbose_shows_all_that_a_tool_gave(denizen: Run, model: Model) -> None:
     model.plays(call("bash", command="seq 1 9"), "Done.")
     ran = denizen("ask", "--yes", "--verbose", "hi")

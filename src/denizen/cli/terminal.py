@@ -57,6 +57,7 @@ BETWEEN_DRAWINGS = 0.1
 """Seconds: what streams in smaller pieces is rendered together."""
 
 _EXIT_CODE = re.compile(r"^\[(exit code [^\]]*)\]$", re.MULTILINE)
+_OWN_WORD = re.compile(r"\[.+\]")
 
 
 class Terminal:
@@ -216,14 +217,18 @@ class Terminal:
             self._output(_plain(output), MOST_SHOWN)
 
     def _output(self, lines: Coloured, most: int, *, last: bool = False) -> None:
-        """What a tool gave, the first lines of it or the `last`, and how to see the rest."""
+        """What a tool gave, the first lines of it or the `last`, and how to see the rest.
+
+        A last line in brackets is the tool's own word about its output: that is always shown.
+        """
         cells = UNLIMITED if self._verbose else columns() - INDENT
         over = 0 if self._verbose or len(lines) <= most + 1 else len(lines) - most  # a note takes a line, too
         shown = [(cut(line.expandtabs(4), cells), colour) for line, colour in lines]
         shown = shown[over:] if last else shown[: len(shown) - over]
         if over or any(line.endswith("…") for line, _ in shown):
             note = (f"… {counted(over, 'more line') if over else 'the rest'}: {self._rest(lines)}", "bright_black")
-            shown = [note, *shown] if last else [*shown, note]
+            own = [line for line in lines[-1:] if over and _OWN_WORD.fullmatch(line[0])]
+            shown = [note, *shown] if last else [*shown, note, *own]
         for line, colour in shown:
             self._line(f"{'':{INDENT}}{line}", colour)
 
