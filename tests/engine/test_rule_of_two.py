@@ -200,6 +200,12 @@ async def test_an_address_that_only_begins_like_one_is_asked_about(scene: Any, h
     assert await _fetched(scene, host, url, user("Read https://a.example/docs?x=1")) == "parked"
 
 
+async def test_an_address_in_an_attached_file_is_not_the_users_own(scene: Any, host: Host) -> None:
+    url = "https://c.example/"
+    said = UserMessage([Text("Summarise it"), Text(f'\n\n<file path="a">\n{url}\n</file>')])
+    assert await _fetched(scene, host, url, said) == "parked"
+
+
 async def test_an_address_from_a_search_result_is_fetched(scene: Any, host: Host) -> None:
     search = call(("web_search", {"query": "rome weather"}))
     agent = scene(search, DIARY, call(("web_fetch", {"url": "https://found.example/12/a"})), say("Sunny."))
@@ -215,6 +221,6 @@ async def test_a_search_for_the_users_own_words_is_not_asked_about(
 
 
 async def test_words_of_an_attached_file_are_not_the_users_own(scene: Any, host: Host) -> None:
-    message = UserMessage([Text("the weather?"), Text('\n\n<file path="a">\nsecret plans\n</file>')])
+    message = UserMessage([Text('\n\n<file path="a">\nsecret plans\n</file>'), Text("the weather?")])
     agent = scene(PAGE, DIARY, call(("web_search", {"query": "secret plans"})), say("Done."))
     assert (await run_agent(message, agent=agent, io=host)).stop_reason == "parked"

@@ -2,7 +2,7 @@
 
 import re
 
-from denizen.messages import Text, ToolCall, ToolResult, UserMessage
+from denizen.messages import ATTACHED, Text, ToolCall, ToolResult, UserMessage
 
 _URL = re.compile(r"https?://[^\s<>\"'`]+")
 _WORD = re.compile(r"\w+")
@@ -16,15 +16,16 @@ class Said:
         self._words: set[str] = set()
 
     def hear(self, message: UserMessage) -> None:
-        """Take in what the user said; files and piped input that go with it are not the user's own words."""
-        texts = [part.text for part in message.content if isinstance(part, Text)]
-        self._words.update(_WORD.findall(texts[0].casefold()) if texts else ())
-        self._take(texts)
+        """Take in what the user said; files and piped input that go with it are not theirs."""
+        for part in message.content:
+            if isinstance(part, Text) and not part.text.startswith(ATTACHED):
+                self._words.update(_WORD.findall(part.text.casefold()))
+                self._take(part.text)
 
     def find(self, result: ToolResult) -> None:
         """Take in what a search found."""
         if result.name == "web_search":
-            self._take([result.text])
+            self._take(result.text)
 
     def covers(self, call: ToolCall) -> bool:
         """Whether it fetches an address that stands verbatim there, or searches for the user's own words."""
@@ -36,7 +37,6 @@ class Said:
             case _:
                 return False
 
-    def _take(self, texts: list[str]) -> None:
-        for text in texts:
-            for url in _URL.findall(text):
-                self._urls |= {url, url.rstrip(".,;:!?)]}*_")}
+    def _take(self, text: str) -> None:
+        for url in _URL.findall(text):
+            self._urls |= {url, url.rstrip(".,;:!?)]}*_")}
