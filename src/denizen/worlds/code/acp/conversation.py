@@ -16,7 +16,9 @@ AUTO = "auto"
 
 _MODES = {
     ASK: SessionMode(id=ASK, name="Ask", description="Asks you where the policy wants an approval."),
-    AUTO: SessionMode(id=AUTO, name="Auto", description="Approves whatever the policy would ask you."),
+    AUTO: SessionMode(
+        id=AUTO, name="Auto", description="Approves whatever the policy would ask you; asks about quotations."
+    ),
     READ_ONLY: SessionMode(id=READ_ONLY, name="Read only", description="Refuses everything but reading."),
 }
 

@@ -15,7 +15,6 @@ from acp.schema import (
 )
 
 from denizen.events import Done, LlmStart, LlmStream, RunEvent, RunResult, TextDelta
-from denizen.messages import ToolCall
 from denizen.ports import Answer, Ask, Control, Parked
 from denizen.worlds.code.acp.conversation import AUTO, Conversation
 from denizen.worlds.code.acp.updates import Updates
@@ -70,9 +69,9 @@ class Editor:
         await self._events.join()
         if not request.tool_name:
             return await self._answer(request) if self._has_forms else Parked()
-        if self._conversation.mode == AUTO:
+        if self._conversation.mode == AUTO and not request.quotation:
             return Answer(request.call_id, allow=True)
-        call = self._updates.announced(ToolCall(request.call_id, request.tool_name, request.args), request.question)
+        call = self._updates.announced(request)
         await self._client.session_update(self._session_id, call)
         update = ToolCallUpdate(**call.model_dump(exclude={"session_update"}))
         answer = await self._client.request_permission(self._session_id, update, OPTIONS)

@@ -38,7 +38,7 @@ from denizen.events import (
     Withdrawn,
 )
 from denizen.messages import ToolCall, ToolResult, Usage
-from denizen.ports import Traits
+from denizen.ports import Ask, Traits
 from denizen.tools.risk import file_of
 
 Update = AgentMessageChunk | AgentThoughtChunk | AgentPlanUpdate | ToolCallStart | ToolCallProgress | UsageUpdate
@@ -93,10 +93,12 @@ class Updates:
             case _:
                 yield from _aside(event)
 
-    def announced(self, call: ToolCall, question: str) -> ToolCallStart:
+    def announced(self, request: Ask) -> ToolCallStart:
         """A call that waits for permission, with what it would change and the question."""
-        self._announced.add(call.id)
-        return self._call(call, "pending", [*self._proposed(call), acp.tool_content(acp.text_block(question))])
+        self._announced.add(request.call_id)
+        call = ToolCall(request.call_id, request.tool_name, request.args)
+        question = acp.tool_content(acp.text_block(request.question))
+        return self._call(call, "pending", [*self._proposed(request), question])
 
     def started(self, call: ToolCall) -> ToolCallStart | ToolCallProgress:
         """A call that begins to run."""
@@ -120,15 +122,15 @@ class Updates:
             raw_input=call.args,
         )
 
-    def _proposed(self, call: ToolCall) -> Iterator[ToolCallContentVariant]:
-        """What a call would do to files, as far as its arguments say."""
-        match call.args:
+    def _proposed(self, request: Ask) -> Iterator[ToolCallContentVariant]:
+        """What a call would do to files, as far as that is known."""
+        match request.args:
             case {"path": str(path), "old": str(old), "new": str(new)}:
                 yield acp.tool_diff_content(str(self._agent.workspace / path), new, old)
             case {"path": str(path), "content": str(new)}:
                 yield acp.tool_diff_content(str(self._agent.workspace / path), new)
-            case {"patch": str(patch)}:
-                yield _block(patch)
+            case args if shown := request.diff or args.get("patch"):
+                yield _block(str(shown))
             case _:
                 pass
 
