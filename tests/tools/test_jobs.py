@@ -1,5 +1,6 @@
 """Commands in the background: started by `bash`, shown, listed and stopped by `jobs`."""
 
+import asyncio
 import os
 import re
 from collections.abc import AsyncIterator
@@ -56,6 +57,30 @@ async def test_other_commands_reach_a_server_in_the_background(
     (port,) = re.findall(r"port (\d+)", started.text)
     assert "served" in (await bash.run({"command": FETCH.format(port=port)}, turn)).text
     assert "GET /page.txt" in (await jobs_tool(running).run({"name": "server"}, turn)).text
+
+
+@pytest.mark.needs("bwrap")
+async def test_a_command_outside_the_sandbox_keeps_the_network_of_the_machine(turn: ToolContext, running: Jobs) -> None:
+    sandbox = Bubblewrap(SandboxSettings(), ENVIRON, turn.workspace / "home")
+    bash = bash_tool(sandbox, outside=Unconfined(SandboxSettings(), ENVIRON), jobs=running)
+    await bash.run({"command": SERVER, "background": "server"}, turn)
+    there = await bash.run({"command": "readlink /proc/self/ns/net", "unsandboxed": True}, turn)
+    assert there.text.splitlines()[-2:-1] == [str(Path("/proc/self/ns/net").readlink())]
+
+
+async def test_one_that_was_cancelled_while_it_started_ends_with_the_others(
+    tools: tuple[Tool, Tool], turn: ToolContext, running: Jobs
+) -> None:
+    bash, _ = tools
+    os.mkfifo(turn.workspace / "alive")
+    starting = asyncio.create_task(bash.run({"command": "exec 9>alive; sleep 1000", "background": "a"}, turn))
+    alive = await asyncio.to_thread(os.open, turn.workspace / "alive", os.O_RDONLY)  # until the command has it open
+    os.set_blocking(alive, False)
+    starting.cancel()
+    await asyncio.wait([starting])
+    await running.end()
+    assert os.read(alive, 1) == b""
+    os.close(alive)
 
 
 async def test_they_are_listed_shown_and_stopped_by_name(tools: tuple[Tool, Tool], turn: ToolContext) -> None:

@@ -59,7 +59,7 @@ class Job:
 class Jobs:
     """The background commands of an agent, by session. They end when they are stopped, and with the agent.
 
-    The first words of one are waited for for `patience` seconds.
+    `start` waits up to `patience` seconds for the first output of one.
     """
 
     def __init__(self, patience: float = 2.0) -> None:
@@ -76,7 +76,7 @@ class Jobs:
             raise ToolRefused(f"{name} is running already; stop it first, or take another name")
         if len(running) >= MOST_RUNNING:
             raise ToolRefused(f"{MOST_RUNNING} commands are running in the background; stop one first")
-        job = Job(name, command)
+        job = self._jobs[session_key, name] = Job(name, command)
         job.task = asyncio.create_task(run(wrapped, folder, seconds=None, take=job.take, began=job.began))
         heard = asyncio.create_task(job.heard.wait())
         try:
@@ -84,13 +84,14 @@ class Jobs:
         finally:
             heard.cancel()
         if job.task.done() and (failure := job.task.exception()):
+            del self._jobs[session_key, name]
             raise failure
-        self._jobs[session_key, name] = job
         return job
 
     def of(self, session_key: str) -> Sequence[Job]:
         """The session's commands, those that have ended included."""
-        return [job for (key, _), job in self._jobs.items() if key == session_key]
+        jobs = [*self._jobs.items()]  # copied at once: threads look at it, too
+        return [job for (key, _), job in jobs if key == session_key]
 
     def find(self, session_key: str, name: str) -> Job:
         """The session's command of that name. Raises ToolRefused where there is none."""
@@ -105,18 +106,20 @@ class Jobs:
         job.task.cancel()
         await asyncio.wait([job.task])
 
-    async def end(self, session_key: str | None = None) -> None:
-        """Stop and forget the commands of a session, or all."""
+    async def end(self) -> None:
+        """Stop and forget all of them."""
         for key, job in [*self._jobs.items()]:
-            if session_key in {None, key[0]}:
-                await self.stop(job)
-                del self._jobs[key]
+            await self.stop(job)
+            del self._jobs[key]
 
     def wrap(
         self, session_key: str, sandbox: Sandbox, argv: Sequence[str], *, workspace: Path, network: bool
     ) -> Sandboxed:
-        """The command in the sandbox; in the network of the session's running commands, where they have one apart."""
-        if network or not (pid := self._set_apart(session_key)):
+        """The command in the sandbox; in the network of the session's running commands, where they have one apart.
+
+        What leaves the sandbox, or may use the network, keeps the machine's.
+        """
+        if network or not sandbox.confines or not (pid := self._set_apart(session_key)):
             return sandbox.wrap(argv, workspace=workspace, network=network)
         wrapped = sandbox.wrap(argv, workspace=workspace, network=True)  # only in the network that it joins
         joins = [str(Path(sys.executable).resolve()), "-I", "-S", join.__file__, str(pid)]
