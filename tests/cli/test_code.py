@@ -281,6 +281,7 @@ def test_a_check_that_failed_before_the_task_does_not_fail_it(
     assert (ran.status, ran.out) == (0, "Made. The old failure has nothing to do with it.\n"), ran.err
     assert "an old failure" in str(model.requests[0]["messages"])
     assert "failed in the same way before the task" in model.told(2)
+    assert "make check fails already, before the task: make: *** " in ran.err
     assert "make check fails as it did before the task began" in ran.err
     assert (committed / "made.txt").exists()
 
@@ -308,6 +309,25 @@ def test_shadow_edits_reach_the_project_only_if_they_pass(denizen: Run, model: M
     ran = denizen("code", *job, "test -e made.txt")
     assert "what it changed in files was taken back" in str(model.requests[2]["messages"])
     assert (ran.status, (committed / "made.txt").read_text()) == (0, "new\n"), ran.err
+
+
+@pytest.mark.parametrize("how", ["a folder", "a link to a place outside"])
+@pytest.mark.needs("bwrap")
+def test_commands_in_a_copy_read_the_ignored_folders_of_the_project_and_nothing_that_those_link_to(
+    denizen: Run, model: Model, committed: Path, how: str
+) -> None:
+    """Such as `.venv`, without which no check can run; the project is in a home that commands don't see."""
+    place = committed / ".env" if how == "a folder" else committed.parent / "private"
+    place.mkdir()
+    (place / "made").write_text("by the user")
+    if how != "a folder":
+        (committed / ".env").symlink_to(place)
+    (committed / ".git/info/exclude").write_text(".env\n")
+    model.plays(WRITES, "$(done Made.)")
+    ran = denizen(
+        "code", "--shadow", "--validate", "cat .env/made", "--tries", "1", "Make a file", HOME=str(committed.parent)
+    )
+    assert (committed / "made.txt").exists() is (ran.status == 0) is (how == "a folder"), ran.err
 
 
 def test_a_model_that_fails_in_the_middle_of_a_copy_leaves_it(denizen: Run, model: Model, committed: Path) -> None:

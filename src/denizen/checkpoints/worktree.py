@@ -37,6 +37,13 @@ class Worktree:
     root: Path = field(repr=False)
     index: str = field(repr=False)
     links: frozenset[str] = field(repr=False)
+    project: Path = field(repr=False)
+
+    @property
+    def linked_folders(self) -> list[Path]:
+        """The project's folders that are here as links, but for links of its own: a command may have made those."""
+        places = [self.project / path for path in sorted(self.links)]
+        return [place for place in places if place.is_dir() and not place.is_symlink()]
 
     async def discard(self) -> None:
         """Take it away."""
@@ -54,7 +61,7 @@ async def copy(git: Git, start: Snapshot, folder: Path) -> Worktree:
     _link(git.root, root, links)
     (root / git.within).mkdir(parents=True, exist_ok=True)
     (folder / _WHOLE).write_bytes(os.fsencode("\0".join([start.id, *links])))
-    return _worktree(there, start, folder, links)
+    return _worktree(git, start, folder, links)
 
 
 def again(git: Git, known: Sequence[Snapshot], folder: Path, now: datetime) -> Worktree | None:
@@ -70,15 +77,16 @@ def again(git: Git, known: Sequence[Snapshot], folder: Path, now: datetime) -> W
     if start is None or now - made > OLDEST:
         return None
     (folder / "index.lock").unlink(missing_ok=True)  # of a process that was killed
-    return _worktree(_in(git, folder), start, folder, links)
+    return _worktree(git, start, folder, links)
 
 
 def _in(git: Git, folder: Path) -> Git:
     return replace(git, root=folder / "files" / (git.root.name or "root"), index=str(folder / "index"))
 
 
-def _worktree(there: Git, start: Snapshot, folder: Path, links: Iterable[str]) -> Worktree:
-    return Worktree(there.root / there.within, start, folder, there.root, there.index, frozenset(links))
+def _worktree(git: Git, start: Snapshot, folder: Path, links: Iterable[str]) -> Worktree:
+    there = _in(git, folder)
+    return Worktree(there.root / there.within, start, folder, there.root, there.index, frozenset(links), git.root)
 
 
 async def tree_of(git: Git, worktree: Worktree) -> str:

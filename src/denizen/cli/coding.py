@@ -19,6 +19,7 @@ from denizen.cli.output import write_file
 from denizen.cli.sessions import print_sessions
 from denizen.cli.terminal import Terminal
 from denizen.cli.turns import STATUS, opened
+from denizen.config import Config
 from denizen.config.home import places
 from denizen.config.load import Loaded
 from denizen.engine import Agent
@@ -181,9 +182,8 @@ def _rendered(agent: Agent, job: Job, explain: bool, result: RunResult) -> str:
     return "\n\n".join(filter(None, [reply, taken]))
 
 
-def _beside(options: TurnOptions, loaded: Loaded, folder: Path) -> Agent:
-    """The same agent in another folder."""
-    config = msgspec.structs.replace(loaded.config, workspace=folder)
+def _beside(options: TurnOptions, loaded: Loaded, config: Config) -> Agent:
+    """The same agent with another configuration."""
     return options.agent(dataclasses.replace(loaded, config=config))
 
 

@@ -45,7 +45,15 @@ async def do(agent: Agent, host: Host, coder: Make) -> Outcome:
     try:
         said = UserMessage([Text("Make a file")])
         job = Job(shadow=True, commits=True)
-        return await work_aside(agent, session, said, host, job, beside=coder, again="denizen code")
+        return await work_aside(
+            agent,
+            session,
+            said,
+            host,
+            job,
+            beside=lambda config: coder(config.workspace or Path()),
+            again="denizen code",
+        )
     finally:
         await session.close()
 
@@ -66,7 +74,7 @@ async def test_what_is_being_applied_when_it_is_stopped_is_applied_and_can_be_un
             await working
         assert (project / "made.txt").read_text() == "new"
         *_, applied, uncommitted = told(host)
-        assert applied == "The changes passed and are applied: made.txt, old.txt."
+        assert applied == "The changes are applied: made.txt, old.txt."
         assert "uncommitted" in uncommitted
         session = await agent.open("s")
         assert await undo(agent, session) == "Make a file"

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from denizen.checkpoints import Shadow, Worktree
+from denizen.config import Config
 from denizen.engine import Agent
 from denizen.engine.resume import nothing_left, question_of, unfinished
 from denizen.engine.snapshots import AFTER, BEFORE, keep
@@ -40,15 +41,15 @@ async def work_aside(
     io: TurnIO,
     job: Job,
     *,
-    beside: Callable[[Path], Agent],
+    beside: Callable[[Config], Agent],
     again: str,
 ) -> Outcome:
     """Do the task in a copy of the project, and bring its changes into the project only if they pass.
 
-    `beside` makes the agent that works in the copy; what git ignores is there as links. The copy goes once its changes
-    are applied, or have failed their checks; whatever else ends the task, it stays, and the user is told where it is,
-    and that `again` goes on with the task. That is done in the copy that was left, also by a new message; where it is
-    gone, in a new one, and the agent is told.
+    `beside` makes the agent that works in the copy, of its configuration; what git ignores is there as links. The copy
+    goes once its changes are applied, or have failed their checks; whatever else ends the task, it stays, and the user
+    is told where it is, and that `again` goes on with the task. That is done in the copy that was left, also by a new
+    message; where it is gone, in a new one, and the agent is told.
 
     Raises what `work` raises, SessionError where there is nothing to go on with, and DenizenError where the user has
     changed the same files meanwhile: then nothing is touched.
@@ -60,7 +61,7 @@ async def work_aside(
     if message and not question_of(session.entries):
         await begin(agent, session, io, job)
     async with _held(agent.checkpoints, session, io, again) as held:
-        async with beside(held.copy.path) as other:
+        async with beside(in_copy(agent.config, held.copy)) as other:
             other.read_only, other.checkpoints = agent.read_only, None  # what the copy was is of no use to the project
             outcome = await attempt(other, session, message, io, job)
         if outcome.done:
@@ -68,6 +69,13 @@ async def work_aside(
         held.waits = outcome.result.stop_reason == "parked"
         held.failed = outcome.result.stop_reason == "answered"
         return outcome
+
+
+def in_copy(config: Config, copy: Worktree) -> Config:
+    """The configuration for work in the copy: commands can read the project's folders that are linked there."""
+    shown = [*config.sandbox.toolchains, *map(str, copy.linked_folders)]
+    sandbox = msgspec.structs.replace(config.sandbox, toolchains=shown)
+    return msgspec.structs.replace(config, workspace=copy.path, sandbox=sandbox)
 
 
 @dataclass(slots=True)
@@ -191,5 +199,5 @@ async def _bring_in(agent: Agent, session: Session, io: TurnIO, held: _Held) -> 
     finally:
         await keep(agent, session, io, AFTER)
     ours = await changed(held.checkpoints, session)
-    io.emit(Notice(f"The changes passed and are applied: {', '.join(ours) or 'none'}."))
+    io.emit(Notice(f"The changes are applied: {', '.join(ours) or 'none'}."))
     return ours

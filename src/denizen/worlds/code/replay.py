@@ -22,6 +22,7 @@ from denizen.entries import AnyEntry, AssistantEntry, CheckpointEntry, EndEntry,
 from denizen.errors import DenizenError, ModelError, SessionError, ToolRefused
 from denizen.messages import AssistantMessage, ToolCall, ToolResult, UserMessage
 from denizen.ports import Answer, Ask, Control, Schema, Session, Steer, Tool, ToolContext, Toolset, Traits
+from denizen.worlds.code.aside import in_copy
 
 REACHES_OUT = Traits.NETWORK | Traits.SENDS | Traits.PRIVATE
 """Traits of tools that aren't run again: they say what is recorded."""
@@ -187,7 +188,7 @@ async def _replaying(agent: Agent, entries: Sequence[AnyEntry]) -> AsyncGenerato
         home = stack.enter_context(tempfile.TemporaryDirectory(prefix="denizen-replay-"))
         copy = await stack.enter_async_context(agent.checkpoints.worktree(kept or await agent.checkpoints.snapshot()))
         limits = msgspec.structs.replace(agent.config.agent, max_iterations=len(entries))  # no turn had more
-        config = msgspec.structs.replace(agent.config, home=Path(home), workspace=copy.path, agent=limits)
+        config = msgspec.structs.replace(in_copy(agent.config, copy), home=Path(home), agent=limits)
         model = Recorded(agent.model.name, person.reply)
         again = await stack.enter_async_context(
             Agent(config, profile=agent.profile, model=model, environ=agent.environ)

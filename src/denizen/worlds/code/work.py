@@ -213,7 +213,8 @@ async def _look_before(agent: Agent, session: Session, io: TurnIO, commands: Seq
     failed = [verdict for verdict in verdicts if not verdict.passed]
     await session.append(StateEntry(name=FAILED_BEFORE, value={each.command: each.output for each in failed}))
     for verdict in failed:
-        io.emit(Notice(f"{verdict.command} fails already, before the task", "warning"))
+        ending = " ".join(verdict.output.splitlines()[-2:])
+        io.emit(Notice(f"{verdict.command} fails already, before the task: {ending}", "warning"))
         await session.append(SystemEntry(text=f"`{verdict.command}` fails already, before the task:\n{verdict.shown}"))
 
 
