@@ -1,6 +1,8 @@
 """What the model has read and the user didn't say: a call in the same words is a quotation (design, rule 5)."""
 
+import html
 import re
+import unicodedata
 from bisect import bisect_left, insort
 from collections.abc import Iterator
 from typing import Final
@@ -8,7 +10,9 @@ from typing import Final
 COMPARED: Final = 150
 """Characters of a call, as `_plain` has them, by which it is known again."""
 
-_KEPT: Final = re.compile(r"\\[nrt]|&(?:lt|gt|quot|amp|#\w{1,6});|([^\W\d_]+|[$()\[\]{}])")
+_KEPT: Final = re.compile(r"\\[nrt]|([^\W\d_]+|[$()\[\]{}])")
+_CODED: Final = re.compile(r"\\u([\da-fA-F]{4})")
+_UNSEEN: Final = re.compile(r"[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]")
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _END: Final = re.compile(r"(?:</?[^<>]{1,60}>|\[/?[A-Z_]{1,30}\]|[\s\"'`,;])++\Z")
 _END_CHARS: Final = 400
@@ -33,6 +37,7 @@ class SeenText:
 
     def quotes(self, call: str) -> bool:
         """Whether a call, as the reply has it from its `$(` or its tool's name on, repeats what others wrote."""
+        call = _decoded(call)
         word, wording = _WORD.search(call), _wording(call)
         return bool(word) and self._others.hold(word[0], wording) and not self._typed.hold(word[0], wording)
 
@@ -43,7 +48,7 @@ class _Texts:
         self._found: dict[str, tuple[int, list[str]]] = {}  # by first word: the texts searched, what goes on from it
 
     def add(self, text: str) -> None:
-        self._texts.append(text)
+        self._texts.append(_decoded(text))
 
     def hold(self, word: str, wording: str) -> bool:
         searched, found = self._found.get(word, (0, []))
@@ -63,6 +68,12 @@ def _beginning_with(word: str, plain: str) -> Iterator[str]:
         if plain.endswith(" $ (", 0, at):
             yield plain[at - 4 : at - 4 + COMPARED]
         at = plain.find(f" {word} ", at + 1)
+
+
+def _decoded(text: str) -> str:
+    r"""A text as who repeats it would write it: `$(`, not `&#36;(`, `\u0024(` or `＄（`, and without unseen signs."""
+    text = _CODED.sub(lambda sign: chr(int(sign[1], 16)), html.unescape(text))
+    return unicodedata.normalize("NFKC", _UNSEEN.sub("", text))
 
 
 def _plain(text: str) -> str:

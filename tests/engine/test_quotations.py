@@ -83,8 +83,11 @@ async def test_so_is_a_quoted_call_of_any_form(agent_of: MakeAgent, lead: str, t
         LONG.replace("\n", "\n> "),
         LONG.replace("\n", "\n+  "),
         LONG.replace("\n", "\\n"),
+        LONG.replace("$(mark", "&#36;(mar&#107;"),
+        LONG.replace("$", "\\u0024"),
+        LONG.replace("$(mark", "＄（ma\u200brk"),
     ],
-    ids=["numbered lines", "wider", "longer", "quoted lines", "a difference", "escaped"],
+    ids=["numbered", "wider", "longer", "quoted lines", "a difference", "escaped", "HTML", "JSON", "other signs"],
 )
 async def test_numbers_bullets_and_white_space_do_not_matter(agent_of: MakeAgent, seen: str) -> None:
     agent = agent_of("$(look)", f"So:\n{LONG}", "Well.", config=SHELL, tools=[page_of(seen), mark])
