@@ -244,6 +244,14 @@ def test_outside_of_git_it_works_here_once_the_person_says_so(
     assert (home / "workspace" / "made.txt").exists() != there
 
 
+def test_what_the_program_says_is_broken_between_words(chat: Chat) -> None:
+    screen = chat()
+    screen.enter("/help")
+    screen.expect("Ctrl-D")
+    screen.expect("leaves.")
+    assert "  leaves." in screen.rows
+
+
 def test_slash_commands(chat: Chat, model: Model) -> None:
     model.plays("Hello.")
     screen = chat("--session", "first")

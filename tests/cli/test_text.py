@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from denizen.cli.text import cut, printable, shorten, visible
+from denizen.cli.text import cut, printable, shorten, visible, wrapped
 
 
 @pytest.mark.parametrize(
@@ -67,3 +67,7 @@ def test_a_long_text_says_how_much_is_missing_and_how_to_see_it() -> None:
     assert shorten("1\n2\n3\n", lines=2, characters=100, how="--all") == "1\n2\n… 3 more characters: --all"
     assert shorten("12345", lines=2, characters=2, how="--all") == "12\n… 3 more characters: --all"
     assert shorten("short", lines=2, characters=100, how="--all") == "short"
+
+
+def test_longer_lines_are_broken_between_words_and_stay_as_far_in() -> None:
+    assert wrapped("  one two 日本 three\n  as it  is", 11) == "  one two\n  日本\n  three\n  as it  is"

@@ -6,6 +6,9 @@ from typing import TextIO
 
 import click
 
+from denizen.cli.passing import columns
+from denizen.cli.text import wrapped
+
 
 def screen() -> TextIO | None:
     """Where questions are seen: standard error, else standard output; None where neither is a terminal."""
@@ -20,7 +23,7 @@ def somebody_there() -> bool:
 def confirm(question: str, about: Iterable[str] = (), *, abort: bool = False) -> bool:
     """Whether the person, who sees these lines, says yes; with `abort` anything else is the end. Raises click.Abort."""
     for line in about:
-        click.echo(line, screen())
+        click.echo(wrapped(line, columns()), screen())
     click.echo(f"{question} [y/N]: ", screen(), nl=False)
     answer = ""
     try:

@@ -9,8 +9,9 @@ import click
 
 from denizen.cli.conversation import Conversation
 from denizen.cli.home import short_name
+from denizen.cli.passing import columns
 from denizen.cli.reopening import reopen
-from denizen.cli.text import one_line, printable
+from denizen.cli.text import one_line, printable, wrapped
 from denizen.cli.usage import usage_parts
 from denizen.engine.compact import compact
 from denizen.engine.undo import redo, undo
@@ -123,7 +124,7 @@ async def _quit(chat: Conversation, _: str) -> None:
 
 
 def _tell(text: str) -> None:
-    click.secho(f"  {printable(text)}", fg="cyan", err=True)
+    click.secho(wrapped(f"  {printable(text)}", columns()), fg="cyan", err=True)
 
 
 COMMANDS = {
@@ -131,10 +132,10 @@ COMMANDS = {
     "continue": Command("/continue", "go on with a turn that was left unfinished", _continue),
     "new": Command("/new [NAME]", "begin a new session", _new),
     "sessions": Command("/sessions [NAME]", "list the sessions, or go on with one", _sessions),
-    "output": Command("/output [N]", "all of what a tool gave that was shown in part; the last one, or N", _output),
+    "output": Command("/output [N]", "all that a tool gave: the last one, or N", _output),
     "usage": Command("/usage", "what this session used", _usage),
     "compact": Command("/compact", "make the context smaller: a summary in place of what is old", _compact),
-    "undo": Command("/undo [force]", "take the last turn back: what was said, and what it did to files", _undo),
+    "undo": Command("/undo [force]", "take the last turn back, and what it did to files", _undo),
     "redo": Command("/redo [force]", "take the last /undo back", _redo),
     "model": Command("/model [NAME]", "show the model, or go on with another", _model),
     "quit": Command("/quit", "leave (also: Ctrl-D)", _quit),

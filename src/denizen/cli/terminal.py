@@ -19,7 +19,7 @@ from denizen.cli.changes import Coloured, changes
 from denizen.cli.home import short_name
 from denizen.cli.output import terminal_size, write, write_markdown
 from denizen.cli.passing import SHORT, UNLIMITED, Passing, Status, columns, fitting
-from denizen.cli.text import cut, one_line, printable
+from denizen.cli.text import cut, one_line, printable, wrapped
 from denizen.cli.usage import duration, usage_line
 from denizen.clock import Clock
 from denizen.events import (
@@ -261,8 +261,9 @@ class Terminal:
     def _parked(self, event: TurnParked) -> None:
         name = shlex.quote(short_name(event.session_key))
         self._line(f"  parked: {one_line(event.question)}", "yellow", always=True)
-        how = "/continue asks again; after this chat, answer with" if self._in_chat else "answer with"
-        self._line(f"  {how}: denizen answer {name} yes|no|TEXT", "yellow", always=True)
+        if self._in_chat:
+            self._line("  /continue asks again; after this chat", "yellow", always=True)
+        self._line(f"  answer with: denizen answer {name} yes|no|TEXT", "yellow", always=True)
 
     def _conclude(self, result: RunResult) -> None:
         for what, since in self._running.values():
@@ -284,7 +285,7 @@ class Terminal:
         if always or not self._quiet:
             self._end_text()
             self._passing.clear()
-            click.secho(text, fg=colour, err=True)
+            click.secho(wrapped(text, columns()), fg=colour, err=True)
             self._above = True
 
 

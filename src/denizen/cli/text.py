@@ -57,6 +57,18 @@ def pieces(text: str, cells: int) -> list[str]:
     return lines
 
 
+def wrapped(text: str, cells: int) -> str:
+    """The text with its longer lines broken between words; what goes on below is as far in as the line."""
+    return "\n".join(part for line in text.split("\n") for part in _wrapped(line, cells))
+
+
+def _wrapped(line: str, cells: int) -> list[str]:
+    if width(line) <= cells:
+        return [line]
+    indent = line[: len(line) - len(line.lstrip())]
+    return [indent + piece for piece in pieces(line, max(cells - len(indent), 1))]
+
+
 def _broken(word: str, cells: int) -> list[str]:
     lines = [""]
     for character in word:
