@@ -1,6 +1,7 @@
 """Fail-over with real HTTP on loopback: profiles, cool-downs, retries and fall-back models."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 
 import msgspec
@@ -14,6 +15,7 @@ from denizen.models.anthropic import AnthropicModel
 from denizen.models.attempts import LINGER, PATIENCE
 from denizen.models.failover import SESSIONS, WARM, Failover
 from denizen.models.http import Http
+from denizen.models.limits import ModelLimits
 from denizen.models.profiles import Candidate, Cooldown
 from denizen.ports import ModelRequest
 from denizen.testing import FakeClock, LoopbackAnthropic, ScriptedModel, Step
@@ -79,9 +81,9 @@ async def bench(loopback_anthropic: LoopbackAnthropic) -> AsyncIterator[Bench]:
     await bench.http.close()
 
 
-async def ask(model: Failover, session: str = "work", *, stream: bool = True) -> list[StreamEvent]:
+async def ask(model: Failover, session: str = "work", *, stream: bool = True, tokens: int = 0) -> list[StreamEvent]:
     """All events of a call."""
-    request = msgspec.structs.replace(ASKED, session_key=session, stream=stream)
+    request = msgspec.structs.replace(ASKED, session_key=session, stream=stream, tokens=tokens)
     return [event async for event in model.stream(request)]
 
 
@@ -476,6 +478,17 @@ async def test_price_is_put_into_the_usage() -> None:
     model = Failover([priced], FakeClock())
     assert answer(await ask(model)).usage == Usage(100, 10, cost_usd=0.1)
     assert answer(await ask(model)).usage.cost_usd == 0.5
+
+
+async def test_other_work_goes_on_while_a_server_is_asked_for_its_window() -> None:
+    goes_on = threading.Event()
+    limits = ModelLimits("m", ask=lambda: 32_000 if goes_on.wait(2) else 0)
+    model = Failover([Candidate("local:m", ScriptedModel(["Hello."]), limits=limits)], FakeClock())
+    call = asyncio.create_task(ask(model, tokens=100_000))
+    await asyncio.sleep(0)
+    goes_on.set()
+    await call
+    assert limits().window == 32_000
 
 
 async def test_answer_that_ends_without_an_end_is_a_failure() -> None:

@@ -72,8 +72,8 @@ class Failover:
             shown: list[str] = []
             error: ModelError | None = None
             self._last = profile
-            fitted = profile.fitted(request)
-            async with await profile.attempt(fitted) as attempt:
+            sent = await profile.fitted(request)
+            async with await profile.attempt(sent) as attempt:
                 async for event in attempt.events:
                     if type(event) is TextDelta:  # nearly always
                         shown.append(event.delta)
@@ -90,7 +90,11 @@ class Failover:
                     yield event
                 error = error or ModelError(f"{profile.name} ended its answer without saying how.")
                 attempt.failed(error)
-            if profile.limits.learn(error) and profile.fitted(request).max_tokens < fitted.max_tokens and not shown:
+            if (
+                profile.limits.learn(error)
+                and (await profile.fitted(request)).max_tokens < sent.max_tokens
+                and not shown
+            ):
                 continue  # it asked for more than this model can answer, or than its window has left
             call.failed(profile, error)
             if call.profile:

@@ -14,7 +14,7 @@ from denizen.events import Failed, StreamEvent
 from denizen.messages import Usage
 from denizen.models.limits import ModelLimits
 from denizen.models.reasoning import budget
-from denizen.ports import KnownModel, Limits, Model, ModelRequest
+from denizen.ports import SURELY_HELD, KnownModel, Limits, Model, ModelRequest
 
 UNSET = ModelSettings()
 """Those of a model for which the user set nothing."""
@@ -108,8 +108,10 @@ class Profile:
         """The auth profile's."""
         return self.candidate.profile_id
 
-    def fitted(self, asked: ModelRequest) -> ModelRequest:
+    async def fitted(self, asked: ModelRequest) -> ModelRequest:
         """What is asked of its model, within what that takes."""
+        if asked.tokens > SURELY_HELD:
+            await asyncio.to_thread(self.limits)  # may ask the server, or read the catalogue
         return self.limits.fitted(self.candidate.request(asked))
 
     @property

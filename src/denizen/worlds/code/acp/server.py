@@ -287,6 +287,7 @@ async def _turn(conversation: Conversation, parts: list[UserPart], editor: Edito
     if found := command_in(parts):
         command, argument = found
         return await command.run(conversation, editor, argument)
+    await agent.know_limits()  # updates say how full the context is
     waiting = question_of(session.entries)
     if waiting is None or waiting.name:  # whether a call may run is asked again, with its buttons
         return await run_turn(agent, session, UserMessage(parts), editor)
