@@ -50,6 +50,13 @@ async def test_a_closed_session_is_free_for_others(connect: Connect, denizen: Ru
         assert denizen("ask", "--session", session, "And here?").out == "Here, too.\n"
 
 
+async def test_a_session_in_which_nothing_was_said_is_not_kept(connect: Connect, repo: Path) -> None:
+    async with connect(Editor()) as agent:
+        session = (await agent.new_session(cwd=str(repo))).session_id
+        await agent.close_session(session_id=session)
+        assert not (await agent.list_sessions(cwd=str(repo))).sessions
+
+
 async def test_a_resumed_session_goes_on_without_being_shown_again(connect: Connect, repo: Path, model: Model) -> None:
     model.plays("Hello.", "As I said: hello.")
     async with connect(Editor()) as agent:

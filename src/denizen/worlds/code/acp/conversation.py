@@ -98,6 +98,6 @@ class Conversation:
         if self.turn and self.busy:
             self.stop()
             await asyncio.wait([self.turn])
-        await self.session.close()
+        await self.agent.leave(self.session)
         for agent in (*self._former, self.agent):
             await agent.close()
