@@ -92,11 +92,20 @@ def list_entries(folder: str) -> list[os.DirEntry[str]]:
     try:
         mode = os.lstat(folder).st_mode
         if mode & stat.S_IXUSR and not mode & stat.S_IRUSR:
-            os.chmod(folder, stat.S_IMODE(mode) | stat.S_IRUSR)  # noqa: PTH101 (fast)
+            _make_readable(folder)
         with os.scandir(folder) as entries:
             return [*entries]
     except OSError:
         return []
+
+
+def _make_readable(folder: str) -> None:
+    """By a descriptor: a command in the background may put a link in the folder's place meanwhile."""
+    place = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        os.chmod(f"/proc/self/fd/{place}", stat.S_IMODE(os.fstat(place).st_mode) | stat.S_IRUSR)  # noqa: PTH101 (fast)
+    finally:
+        os.close(place)
 
 
 def _is_of_skill(root: Path, place: Path, folder: Path) -> bool:
