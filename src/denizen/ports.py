@@ -113,8 +113,6 @@ class Traits(enum.Flag):
     PRIVATE = enum.auto()
     UNTRUSTED = enum.auto()
     REPEATABLE = enum.auto()
-    PLANS = enum.auto()
-    """It changes files, and with `ToolContext.planned` only says how."""
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -157,8 +155,8 @@ class ToolContext:
     reading in the folders `readable` (the skills') is not. `private` is a folder that no tool touches: the home.
     `emit` shows a line of progress; `ask` asks the person. `entries` are the session's, up to the call's own reply;
     `commands` are the calls of a reply, by id, as the model writes them. `in_sight` are the traits of what the model
-    sees; `denied` are paths that the user's rules deny to this tool. Where `planned` is a dict, tools of the trait
-    PLANS put there what files would hold (None: they would go), and write nothing.
+    sees; `denied` are paths that the user's rules deny to this tool. Where `planned` is a dict, a
+    `PlanningTool` puts there what files would hold (None: they would go), and writes nothing.
     """
 
     session_key: str
@@ -199,6 +197,13 @@ class CheckedTool(Tool, Protocol):
     def check(self, args: dict[str, Any]) -> None:
         """Raises ToolRefused for arguments that `run` would refuse; reaches nothing, and changes nothing."""
         ...
+
+
+@runtime_checkable
+class PlanningTool(Tool, Protocol):
+    """A tool that, where it `plans`, can say what it would change in files (`ToolContext.planned`)."""
+
+    plans: bool
 
 
 class Toolset:

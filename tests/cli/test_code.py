@@ -1,6 +1,7 @@
 """`denizen code`: one task in a project, by the real program and over real HTTP."""
 
 import json
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -22,12 +23,14 @@ WRITES = "I write it.\n$(write made.txt 'new\n')"
 def committed(repo: Path) -> Path:
     """The repository, with a first commit."""
     git(repo, "add", "--all")
-    subprocess.run(["git", "-C", repo, "commit", "-qm", "first"], check=True, env=IDENTITY | {"PATH": "/usr/bin:/bin"})
+    git(repo, "commit", "--quiet", "--message", "first")
     return repo
 
 
 def git(repo: Path, *words: str) -> str:
-    return subprocess.run(["git", "-C", repo, *words], check=True, capture_output=True, text=True).stdout
+    """What git says, to somebody who has a name."""
+    command, environ = ["git", "-C", repo, *words], {**os.environ, **IDENTITY}
+    return subprocess.run(command, check=True, capture_output=True, text=True, env=environ).stdout
 
 
 def test_only_the_answer_is_printed_and_commands_are_progress(denizen: Run, model: Model) -> None:

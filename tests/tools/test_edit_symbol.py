@@ -71,7 +71,7 @@ class TestEditSymbol(ToolConformance):
 
 
 def test_it_writes_and_goes_by_the_name_edit_in_commands() -> None:
-    assert edit_symbol.traits == Traits.WRITES | Traits.PLANS
+    assert edit_symbol.traits == Traits.WRITES
     assert edit_symbol.shell_names == ("edit",)
 
 

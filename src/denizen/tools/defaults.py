@@ -11,7 +11,7 @@ from denizen.config.settings import Rule
 from denizen.errors import ConfigError
 from denizen.messages import ToolResult
 from denizen.names import meant_by
-from denizen.ports import CheckedTool, Schema, Tool, ToolContext, Toolset, Traits
+from denizen.ports import CheckedTool, PlanningTool, Schema, Tool, ToolContext, Toolset, Traits
 
 JUDGED = frozenset({"command", "path", "paths", "patch", "url", "unsandboxed"})
 """Arguments that the policy judges a call by: they must stand in the call."""
@@ -36,6 +36,11 @@ class Defaulted:
     shell_names: Sequence[str]
     traits: Traits
     schema: Schema
+
+    @property
+    def plans(self) -> bool:
+        """Whether the tool says what it would change in files."""
+        return isinstance(self.tool, PlanningTool) and self.tool.plans
 
     def check(self, args: dict[str, Any]) -> None:
         """Raises ToolRefused for what the tool would refuse."""

@@ -25,7 +25,7 @@ MOST_PLACES = 10_000
 _NUMBER = re.compile(r"\s*\d+[\t→:]")
 
 
-@tool(traits=Traits.WRITES | Traits.PLANS, shell_names=("replace",))
+@tool(traits=Traits.WRITES, plans=True, shell_names=("replace",))
 async def edit(turn: ToolContext, path: str, old: str, new: str, all: bool = False) -> ToolResult:
     """Replace a text of a file that occurs once. Where it isn't found exactly, white space may differ.
 

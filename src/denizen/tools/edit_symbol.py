@@ -23,7 +23,7 @@ MOST_LISTED = 5
 Action = Literal["delete", "replace", "insert", "move"]
 
 
-@tool(traits=Traits.WRITES | Traits.PLANS, shell_names=("edit",))
+@tool(traits=Traits.WRITES, plans=True, shell_names=("edit",))
 async def edit_symbol(
     turn: ToolContext,
     target: str,

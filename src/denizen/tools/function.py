@@ -29,6 +29,7 @@ class FunctionTool:
     traits: Traits
     schema: Schema
     refuse: Callable[..., object] | None = None
+    plans: bool = False
 
     def check(self, args: dict[str, Any]) -> None:
         """Raises ToolRefused for arguments that don't fit the function, or that `refuse` refuses."""
@@ -71,6 +72,7 @@ def tool(
     name: str = "",
     shell_names: Sequence[str] = (),
     refuse: Callable[..., object] | None = None,
+    plans: bool = False,
 ) -> Callable[[Callable[..., Any]], FunctionTool]: ...
 def tool(
     function: Callable[..., Any] | None = None,
@@ -80,6 +82,7 @@ def tool(
     name: str = "",
     shell_names: Sequence[str] = (),
     refuse: Callable[..., object] | None = None,
+    plans: bool = False,
 ) -> FunctionTool | Callable[[Callable[..., Any]], FunctionTool]:
     """Let the model call a function: `@tool`, or `@tool(traits=Traits.READS)`.
 
@@ -88,7 +91,8 @@ def tool(
     one runs in a thread, which a cancelled turn leaves behind. It returns a string, a part (Text, Image) or a list of
     them, a ToolResult, or anything that has a JSON form, and raises ToolRefused for what can't be done. Without
     `traits` its calls run one at a time, never again after a crash, and as the policy says. `refuse` is called with the
-    arguments before a person is asked about a call: it raises ToolRefused for what the function would refuse anyway.
+    arguments before a person is asked about a call: it raises ToolRefused for what the function would refuse anyway. A
+    tool that `plans` obeys `ToolContext.planned`, so that a question about a call can show what it would change.
 
     Raises TypeError for a function without a docstring, or with a parameter that can't be given by name and type.
     """
@@ -102,7 +106,7 @@ def tool(
             raise TypeError(f"{called!r} can't name a tool: small letters, digits and _ (at most 64), a letter first")
         schema = Schema(called, signature.description, signature.schema())
         awaited = inspect.iscoroutinefunction(function)
-        return FunctionTool(function, awaited, signature, called, shell_names, traits, schema, refuse)
+        return FunctionTool(function, awaited, signature, called, shell_names, traits, schema, refuse, plans)
 
     return made(function) if function else made
 

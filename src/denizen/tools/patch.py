@@ -9,7 +9,7 @@ from denizen.tools.patching.plan import Plan
 from denizen.tools.patching.read import read_patch
 
 
-@tool(traits=Traits.WRITES | Traits.PLANS)
+@tool(traits=Traits.WRITES, plans=True)
 async def apply_patch(turn: ToolContext, patch: str) -> ToolResult:
     """Change files by a patch, all or none of it: a unified diff or `*** Begin Patch`. It may create, delete, rename.
 

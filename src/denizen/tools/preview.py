@@ -5,7 +5,7 @@ import sys
 from typing import Any
 
 from denizen.errors import ToolRefused
-from denizen.ports import Tool, ToolContext, Traits
+from denizen.ports import PlanningTool, Tool, ToolContext
 from denizen.tools.editing.diff import difference
 from denizen.tools.files.source import load_if_there
 from denizen.tools.files.workspace import Workspace
@@ -13,7 +13,7 @@ from denizen.tools.files.workspace import Workspace
 
 async def preview(tool: Tool, args: dict[str, Any], turn: ToolContext) -> str:
     """The whole diff of what the call would do to files; empty where it would be refused, or nobody can tell."""
-    if Traits.PLANS not in tool.traits:
+    if not (isinstance(tool, PlanningTool) and tool.plans):
         return ""
     planned: dict[str, bytes | None] = {}
     try:

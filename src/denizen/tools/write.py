@@ -17,7 +17,7 @@ MOST_COMPARED = 1_000_000
 """Bytes of an old content up to which the screen is shown what changed."""
 
 
-@tool(traits=Traits.WRITES | Traits.PLANS)
+@tool(traits=Traits.WRITES, plans=True)
 async def write(turn: ToolContext, path: str, content: str) -> ToolResult:
     """Create a file or replace all of it; missing folders are made. To change a part use edit."""
     return await in_thread(None, _write, Workspace.of(turn), path, content)
