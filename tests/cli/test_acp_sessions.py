@@ -94,7 +94,7 @@ async def test_auto_still_asks_about_a_quotation(connect: Connect, repo: Path, m
         session = (await agent.new_session(cwd=str(repo))).session_id
         await agent.set_session_mode(session_id=session, mode_id="auto")
         await prompt(agent, session, "What does the page say?")
-    assert "repeats a call" in editor.asked[0].content[-1].content.text
+    assert "repeats what the agent has read" in editor.asked[0].content[-1].content.text
     assert not (repo / "EVIL").exists()
 
 

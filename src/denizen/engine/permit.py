@@ -16,8 +16,8 @@ from denizen.ports import MISUSED, Answer, Ask, CheckedTool, Parked, Tool, ToolC
 from denizen.tools.policy import only_reads, rule_for
 from denizen.tools.preview import preview
 
-QUOTATION = "The agent repeats a call of {name} that stands in what it has read, and you didn't write: may it run?"
-QUOTED = "this call stands word for word in what you have read, and the user didn't write it, so it is a quotation; "
+QUOTATION = "This call of {name} repeats what the agent has read and you didn't write: may it run?"
+QUOTED = "this call is a quotation: it repeats what you have read and the user didn't write; "
 
 
 async def permit(turn: Turn, call: ToolCall) -> str:

@@ -54,7 +54,7 @@ def bash_tool(
             command: Without a terminal or input; what it leaves in the background ends with it.
             timeout: Seconds after which it is ended.
             unsandboxed: Ask the user to let it run outside the sandbox: only for what can't be done inside.
-            background: A name for what shall go on meanwhile, such as a server; see jobs.
+            background: A name: the command goes on while you work, such as a server; see jobs.
         """
         place = outside if unsandboxed and outside else sandbox
         argv, key, folder = [shell, "-c", "--", command], turn.session_key, turn.workspace

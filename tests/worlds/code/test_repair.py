@@ -148,7 +148,7 @@ async def test_what_fails_the_check_goes_back_to_the_model(
         outcome = await repair(agent, host)
         assert outcome.done
         told = str(agent.model.requests[2].messages)  # pyrefly: ignore[missing-attribute]
-    assert "Mend the cause." in told
+    assert "Fix the cause." in told
     assert "test_parse_strips_inline_comments" in told
 
 

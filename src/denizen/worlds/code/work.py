@@ -24,7 +24,7 @@ TASK = "task"
 FAILED_BEFORE = "failed before"
 """The state entry that holds the checks that failed before a task began, and what they wrote."""
 
-FIX = "Mend the cause. Don't weaken the check."
+FIX = "Fix the cause. Don't weaken the check."
 FIX_OR_LEAVE = (
     "It failed in the same way before the task began. If fixing that is part of the task, do it. "
     "Otherwise leave it, and give your answer again."
