@@ -11,6 +11,7 @@ from tests.engine.scene import call, requests_of, say
 from denizen import Agent, Config, run_agent, run_agent_sync, tool
 from denizen.config.settings import AgentSettings
 from denizen.errors import SessionError
+from denizen.events import Done, RunEvent, RunResult
 from denizen.messages import UserMessage
 from denizen.ports import ModelRequest, Traits
 from denizen.testing import ScriptedModel
@@ -78,6 +79,25 @@ async def test_a_tool_that_asks_its_own_session_is_refused_rather_than_waiting_f
     async with asyncio.timeout(60):
         result = await run_agent("go", session_key="work", agent=agents[0])
     assert "in the middle of the turn that asks this" in str(result.messages[2])
+
+
+async def test_a_task_that_a_turn_left_behind_waits_like_any_other(agent_of: MakeAgent) -> None:
+    agent = agent_of(say("one"), say("two"), say("three"))
+    goes_on, later = asyncio.Event(), list[asyncio.Task[RunResult]]()
+
+    async def follow_up() -> RunResult:
+        await goes_on.wait()
+        return await run_agent("third", session_key="work", agent=agent)
+
+    def listen(event: RunEvent) -> None:
+        if isinstance(event, Done):
+            later.append(asyncio.create_task(follow_up()))
+
+    await run_agent("first", session_key="work", agent=agent, on_event=listen)
+    second = asyncio.create_task(run_agent("second", session_key="work", agent=agent))
+    await asyncio.sleep(0)
+    goes_on.set()
+    assert [(await second).reply, (await later[0]).reply] == ["two", "three"]
 
 
 async def test_without_a_session_each_message_begins_one(agent_of: MakeAgent) -> None:

@@ -27,7 +27,7 @@ class _Waiting:
 
 _lock = threading.Lock()
 _lines: dict[_Place, deque[_Waiting]] = {}
-_running: ContextVar[frozenset[_Place]] = ContextVar("running", default=frozenset())
+_running: ContextVar[frozenset[_Waiting]] = ContextVar("running", default=frozenset())
 
 
 @asynccontextmanager
@@ -39,7 +39,7 @@ async def in_line(home: Path, key: str, *, wait: bool) -> AsyncGenerator[None]:
     place, waiting = (home, key), _Waiting()
     with _lock:
         line = _lines.setdefault(place, deque())
-        if line and place in _running.get():
+        if line and line[0] in _running.get():
             raise SessionError(f"Session {key} is in the middle of the turn that asks this. Use another session.")
         if line and not wait:
             raise SessionError(f'Session {key} is busy with another message (agent.when_busy = "fail").')
@@ -48,7 +48,7 @@ async def in_line(home: Path, key: str, *, wait: bool) -> AsyncGenerator[None]:
     try:
         if waits:
             await waiting.turn.wait()
-        outer = _running.set(_running.get() | {place})
+        outer = _running.set(_running.get() | {waiting})
         try:
             yield
         finally:

@@ -49,7 +49,9 @@ def with_secrets(turn: Turn, call: ToolCall, tool: Tool) -> dict[str, Any]:
             else:
                 raise ToolRefused(_why_not(mark, secret))
             if "command" in call.args and mark in wanted and shlex.quote(secret) != secret:
-                raise ToolRefused(f"{mark} contains characters that are special to a shell: change the file with write or edit")
+                raise ToolRefused(
+                    f"{mark} contains characters that are special to a shell: change the file with write or edit"
+                )
     if wanted & literal:
         raise ToolRefused("one file holds the secret and another its mark: change them in calls of their own")
     return agent.redactor.put_back(call.args, wanted)
