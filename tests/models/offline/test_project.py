@@ -83,10 +83,10 @@ async def test_says_that_there_are_no_tests(ask: Ask) -> None:
 @pytest.mark.parametrize("question", ["how do I run the tests?", "How can I test this?", "what command runs the tests"])
 async def test_what_runs_the_tests_is_read_in_the_projects_own_files(ask: Ask, workshop: Path, question: str) -> None:
     with (workshop / "Makefile").open("a") as file:
-        file.write("\ntest: build\n\tpytest\n")
+        file.write("\ntest: build\n\tpytest\ncheck:\n\truff check\n")
     result = await ask(question)
     assert result.reply == (
-        "The tests are run by:\n\n- `make test`, as `Makefile` tells\n- `python -m pytest`, as `pyproject.toml` tells"
+        "The tests are run by:\n\n- `make test` (from `Makefile`)\n- `python -m pytest` (from `pyproject.toml`)"
     )
     assert (await ask("run the tests")).reply == f"I only look, and run nothing. {result.reply}"
 

@@ -23,7 +23,8 @@ async def test_method_without_a_keyword_is_found_by_its_name_behind_its_class(as
 
 
 @pytest.mark.parametrize(
-    "question", ["any TODOs?", "find all todos", "show me the TODOs in src", "are there todos here"]
+    "question",
+    ["any TODOs?", "find all todos", "show me the TODOs in src", "are there todos here", "Where are the TODOs?"],
 )
 async def test_finds_what_is_to_be_done(ask: Ask, workshop: Path, question: str) -> None:
     (workshop / "src/later.py").write_text("# TODO: weigh\n")

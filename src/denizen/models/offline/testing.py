@@ -33,7 +33,7 @@ class Way(NamedTuple):
 
 WAYS: Final = (
     Way("[Mm]akefile", r"^test\s*:(?!=)", "make test"),
-    Way("[Mm]akefile", r"^check\s*:(?!=)", "make check"),
+    Way("[Mm]akefile", r"\A(?![\s\S]*^test\s*:)[\s\S]*^check\s*:(?!=)", "make check"),
     Way("justfile", r"^test\b.*:", "just test"),
     Way("tox.ini", "", "tox"),
     Way("noxfile.py", "", "nox"),
@@ -69,7 +69,7 @@ def how(asked: Question, found: re.Match[str]) -> Plan:
     results = (yield from read_files(chosen)) if chosen else []
     commands = _commands(dict(zip(chosen, (shown(result.text).text for result in results), strict=True)))
     if commands:
-        rows = "\n".join(f"- `{command}`, as `{path}` tells" for command, path in commands.items())
+        rows = "\n".join(f"- `{command}` (from `{path}`)" for command, path in commands.items())
         return f"The tests are run by:\n\n{rows}"
     listing = yield from _listing(".")
     if any(path.endswith(".py") for path in listing.files):
