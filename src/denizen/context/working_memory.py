@@ -54,6 +54,7 @@ class WorkingMemory:
         self._actions = actions
         self._tools = tools
         self._answered: list[Message] = []  # the earlier questions and their answers
+        self._answered_tokens = 0
         self._question: Sequence[UserPart] | None = None  # None: there is none that is open
         self._memory: list[_Piece] = []
         self._opening: UserMessage | None = None  # the question and the memory; None: they have changed
@@ -107,7 +108,8 @@ class WorkingMemory:
 
     def tokens(self, view: View) -> int:
         """An estimate of all of it."""
-        return view.prompt + sum(map(estimate_message, self.assemble(view)))
+        latest = self.assemble(view)[len(self._answered) :]
+        return view.prompt + self._answered_tokens + sum(map(estimate_message, latest))
 
     async def relieve(self, view: View, level: int, ask: AskModel) -> CompactionEntry | None:
         """Level 2: the last outputs are shortened, where all of it doesn't fit; there is no history to make smaller."""
@@ -184,7 +186,9 @@ class WorkingMemory:
             meanwhile = [piece.parts for piece in (*self._memory, *self._news) if piece.stays == "question"]
             words = [(self._begun + self._last.answer).strip() if self._last else "", why]
             answer = "\n\n".join(filter(None, words)) or "[no words]"
-            self._answered += [UserMessage(apart([self._question, *meanwhile])), AssistantMessage([Text(answer)])]
+            told = [UserMessage(apart([self._question, *meanwhile])), AssistantMessage([Text(answer)])]
+            self._answered += told
+            self._answered_tokens += sum(map(estimate_message, told))
         self._news = [piece for piece in self._news if piece.stays == "call"]
         self._forget("question")
         self._question = self._last = self._shown = None
