@@ -17,7 +17,7 @@ class DenizenError(Exception):
 
 
 class ConfigError(DenizenError):
-    """The configuration or the command line is wrong: the user mends it."""
+    """The configuration or the command line is wrong: the user fixes it."""
 
 
 class SessionError(DenizenError):

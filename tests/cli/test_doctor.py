@@ -71,7 +71,7 @@ def test_a_model_whose_server_does_not_run_makes_it_unusable(denizen: Run, home:
     assert ran.status == 1
     assert f"✗ model         ollama:qwen3: no server answers at {nobody}." in ran.out
     assert "→ Start it, or set providers.ollama.base_url" in found(ran.out, "model")
-    assert ran.out.endswith("\n\nDenizen can't be used before what is marked ✗ is mended.\n")
+    assert ran.out.endswith("\n\nDenizen can't be used before what is marked ✗ is fixed.\n")
 
 
 def test_a_model_whose_server_does_not_run_has_one_that_goes_on(denizen: Run, home: Path, nobody: str) -> None:

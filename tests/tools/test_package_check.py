@@ -275,7 +275,7 @@ async def test_the_advisory_server_is_asked_about_all_locked_packages_at_once(ch
     async with serving(registry) as settings:
         assert (await check(settings, "npm3", "audit")).text == (
             "package.json (npm): 2 advisories for 12 locked packages\n"
-            "  chalk 4.1.2\n    HIGH GHSA-1, CVE-2030-1: chalk is unsafe; mended in 4.2.0\n"
+            "  chalk 4.1.2\n    HIGH GHSA-1, CVE-2030-1: chalk is unsafe; fixed in 4.2.0\n"
             "  wrappy 1.0.2\n    not rated GHSA-2: no summary; no fixed version is named"
         )
     assert len(registry.posted) == 1
@@ -339,7 +339,7 @@ async def test_an_advisory_file_is_enough(form: str, workspace: Path, turn: Tool
         place.write_bytes(msgspec.json.encode(forms[form]))
     assert await offline(place, turn) == (
         "package.json (npm): 1 advisory for 12 locked packages\n"
-        "  chalk 4.1.2\n    not rated A-1: chalk is unsafe; mended in 4.2.0"
+        "  chalk 4.1.2\n    not rated A-1: chalk is unsafe; fixed in 4.2.0"
     )
 
 

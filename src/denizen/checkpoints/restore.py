@@ -62,7 +62,7 @@ def carry_out(root: Path, workspace: Path, plan: Sequence[Step]) -> None:
     except OSError as error:
         place = os.fsdecode(error.filename2 or error.filename or root)
         raise DenizenError(
-            f"Restoring stopped at {place}: {error.strerror}. Mend that and restore again: it goes on where it was."
+            f"Restoring stopped at {place}: {error.strerror}. Fix that and restore again: it goes on where it was."
         ) from error
 
 

@@ -13,7 +13,7 @@ from denizen.cli.turns import run, settled
 _EXAMPLES = """\b
 Examples:
   denizen code "Why does the import fail on Windows?"
-  denizen code --validate auto --commit "test_parse_dates fails. Mend it."
+  denizen code --validate auto --commit "test_parse_dates fails. Fix it."
   denizen code --role auditor --diff main --sarif audit.sarif "Review this change"
   denizen code --continue "Now the tests"
 """

@@ -27,7 +27,7 @@ _LITTLE_SPACE = 500_000_000
 _NO_SPACE = 20_000_000
 _INDENT = 16
 _USABLE = 'Denizen can be used: denizen ask "List the files"'
-_UNUSABLE = "Denizen can't be used before what is marked ✗ is mended."
+_UNUSABLE = "Denizen can't be used before what is marked ✗ is fixed."
 _UNLIMITED = 10_000
 
 
@@ -63,7 +63,7 @@ def _findings() -> Iterator[Finding]:
     try:
         loaded = load()
     except ConfigError as error:
-        yield Finding("broken", "configuration", str(error), "Mend the file; `denizen config check` reads it again.")
+        yield Finding("broken", "configuration", str(error), "Fix the file; `denizen config check` reads it again.")
         loaded = Loaded(located(Config(), environ=os.environ, cwd=Path.cwd()), os.environ, {}, (), ())
     else:
         yield from _configuration(loaded)

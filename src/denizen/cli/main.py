@@ -46,7 +46,7 @@ _FIRST_STEPS = """\b
 First steps:
   denizen doctor
   denizen ask "What language is this project?"
-  denizen code "test_dates fails. Mend it."
+  denizen code "test_dates fails. Fix it."
   denizen chat
 """
 

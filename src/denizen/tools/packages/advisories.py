@@ -44,7 +44,7 @@ def read_advisories(path: Path) -> "Advisories":
         return Advisories(each for file in files for each in _records(msgspec.json.decode(file.read_bytes())))
     except (OSError, msgspec.DecodeError, RecursionError) as error:
         raise ToolRefused(
-            f"packages.advisories: {path} can't be read as advisories in OSV's format ({error}); the user can mend it"
+            f"packages.advisories: {path} can't be read as advisories in OSV's format ({error}); the user can fix it"
         ) from error
 
 

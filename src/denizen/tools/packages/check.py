@@ -183,5 +183,5 @@ def _why(row: Mapping[str, Any]) -> str:
 
 def _advised(advisory: Mapping[str, Any]) -> str:
     names = ", ".join([advisory["id"], *advisory["aliases"][:3]])
-    fixed = f"; mended in {advisory['fixed']}" if advisory["fixed"] else "; no fixed version is named"
+    fixed = f"; fixed in {advisory['fixed']}" if advisory["fixed"] else "; no fixed version is named"
     return f"{advisory['severity'] or 'not rated'} {names}: {advisory['summary'] or 'no summary'}{fixed}"

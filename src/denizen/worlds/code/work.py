@@ -97,7 +97,7 @@ class Checks:
         if self._failed_before(self.failed):
             self.excused.add(self.failed.command)
             advice = FIX_OR_LEAVE
-        self.io.emit(Notice(f"{self.failed.command} fails; the agent is told what it says", "warning"))
+        self.io.emit(Notice(f"{self.failed.command} fails; the agent gets what it says", "warning"))
         return f"The work isn't done: `{self.failed.command}` fails.\n{self.failed.shown}\n{advice}"
 
     async def _failure(self) -> Verdict | None:
