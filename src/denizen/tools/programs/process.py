@@ -11,6 +11,7 @@ from pathlib import Path
 
 from denizen.errors import ToolRefused
 from denizen.ports import Sandboxed
+from denizen.unbroken import to_its_end
 
 _PIECE = 16_384
 """Bytes read at once."""
@@ -50,10 +51,7 @@ async def run(
         except TimeoutError:
             return None
         finally:
-            await _end(process)
-            await output.ended()
-            if command.afterwards and (words := await asyncio.to_thread(command.afterwards)):
-                take(f"{words}\n".encode())
+            await to_its_end(_conclude(process, output, command.afterwards, take))
 
 
 class Kept:
@@ -169,6 +167,18 @@ async def _start(command: Sandboxed, folder: Path, output: int) -> asyncio.subpr
     except (OSError, ValueError) as error:  # not there, too long, or with bytes that no program can be given
         reason = error.strerror if isinstance(error, OSError) else error
         raise ToolRefused(f"{command.argv[0]} can't be started in {folder}: {reason}") from error
+
+
+async def _conclude(
+    process: asyncio.subprocess.Process,
+    output: _Output,
+    afterwards: Callable[[], str] | None,
+    take: Callable[[bytes], None],
+) -> None:
+    await _end(process)
+    await output.ended()
+    if afterwards and (words := await asyncio.to_thread(afterwards)):
+        take(f"{words}\n".encode())
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
