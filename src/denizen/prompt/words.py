@@ -28,7 +28,7 @@ How to use them:
 - Prefer `edit` to `write`, and the special tools to `bash`.
 - Then check it with `bash`: run the test or the program that would show it wrong. Report what you saw, and what you
   couldn't check.
-- A failed call says why: mend the cause; don't repeat the call as it was.
+- A failed call says why: fix the cause; don't repeat the call as it was.
 - A refused call stays refused: don't reach the same effect another way. Go on without it, or tell the user what you
   need and why.
 - A long result is cut, and says how to get the rest."""
