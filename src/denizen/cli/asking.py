@@ -6,7 +6,6 @@ from typing import TextIO
 
 import click
 
-from denizen.cli.passing import columns
 from denizen.cli.text import wrapped
 
 
@@ -22,6 +21,8 @@ def somebody_there() -> bool:
 
 def confirm(question: str, about: Iterable[str] = (), *, abort: bool = False) -> bool:
     """Whether the person, who sees these lines, says yes; with `abort` anything else is the end. Raises click.Abort."""
+    from denizen.cli.passing import columns
+
     for line in about:
         click.echo(wrapped(line, columns()), screen())
     click.echo(f"{question} [y/N]: ", screen(), nl=False)
