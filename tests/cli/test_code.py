@@ -431,6 +431,17 @@ def test_a_session_is_replayed_and_what_differs_is_shown(denizen: Run, model: Mo
     assert (repo / "hello.py").read_text() == 'print("good bye")\n'
 
 
+def test_a_session_without_checkpoints_is_not_replayed_and_it_says_where_they_are_kept(
+    denizen: Run, model: Model, tmp_path: Path
+) -> None:
+    model.plays("Hello.")
+    (tmp_path / "plain").mkdir()
+    denizen("ask", "--session", "s", "--workspace", ".", "hi", cwd=tmp_path / "plain")
+    ran = denizen("replay", "s", cwd=tmp_path / "plain")
+    assert (ran.out, ran.status) == ("", 1)
+    assert "They are kept in git repositories, and with the profile coder everywhere." in ran.err
+
+
 def test_a_session_is_replayed_without_a_key(denizen: Run, model: Model, home: Path) -> None:
     model.plays("$(view hello.py)", "It prints.")
     denizen("code", "--session", "told", "What does it do?")

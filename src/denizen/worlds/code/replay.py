@@ -180,7 +180,10 @@ async def replay(agent: Agent, entries: Sequence[AnyEntry], *, start: str = "") 
 @asynccontextmanager
 async def _replaying(agent: Agent, entries: Sequence[AnyEntry]) -> AsyncGenerator[_Replay]:
     if agent.checkpoints is None:
-        raise DenizenError("This agent keeps no checkpoints, so there is no copy of the files to replay in.")
+        raise DenizenError(
+            f"No checkpoints are kept in {agent.workspace}, so there is no copy of its files to replay in. "
+            "They are kept in git repositories, and with the profile coder everywhere."
+        )
     kept = next((entry.snapshot for entry in entries if isinstance(entry, CheckpointEntry)), "")
     recorded = {entry.message.call_id: entry.message for entry in entries if isinstance(entry, ToolEntry)}
     person = _Person(recorded)
