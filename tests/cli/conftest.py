@@ -54,7 +54,8 @@ def repo(tmp_path: Path) -> Path:
 def environ(home: Path, tmp_path: Path) -> dict[str, str]:
     user = tmp_path / "user"
     user.mkdir()
-    kept = {name: value for name, value in os.environ.items() if name not in {"NO_COLOR", "COLUMNS", "TERM"}}
+    ours = {"NO_COLOR", "COLUMNS", "TERM", "MAKELEVEL", "MAKEFLAGS", "MFLAGS"}  # the suite's own terminal, and its make
+    kept = {name: value for name, value in os.environ.items() if name not in ours}
     return kept | {"DENIZEN_HOME": str(home), "HOME": str(user), "TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1"}
 
 
