@@ -1,0 +1,68 @@
+"""The seams: the protocols that models, contexts, actions, tools, sessions and hosts fulfil, one module each."""
+
+from denizen.ports.actions import MISUSED, UNSEEN, ActionFormat, Directive, Intent, Spoken
+from denizen.ports.checkpoints import Checkpoints
+from denizen.ports.context import SURELY_HELD, ContextPolicy, TraitedContext, View
+from denizen.ports.driver import Action, Backtrack, Driver, Escalate, GiveUp, Iteration, Proceed
+from denizen.ports.host import Answer, Ask, Control, FollowUp, Interrupt, Parked, Steer, Stop, TurnIO
+from denizen.ports.memory import UNTRUSTED, Fact, Memory, Scope, traits_of_facts
+from denizen.ports.model import AskModel, KnownModel, Level, Limits, Model, ModelRequest, Reasoning, Schema
+from denizen.ports.sandbox import Sandbox, Sandboxed
+from denizen.ports.session import Session, SessionInfo, SessionStore
+from denizen.ports.tool import CheckedTool, PlanningTool, Tool, ToolContext, Toolset, Traits
+from denizen.seen import SeenText
+
+__all__ = [
+    "MISUSED",
+    "SURELY_HELD",
+    "UNSEEN",
+    "UNTRUSTED",
+    "Action",
+    "ActionFormat",
+    "Answer",
+    "Ask",
+    "AskModel",
+    "Backtrack",
+    "CheckedTool",
+    "Checkpoints",
+    "ContextPolicy",
+    "Control",
+    "Directive",
+    "Driver",
+    "Escalate",
+    "Fact",
+    "FollowUp",
+    "GiveUp",
+    "Intent",
+    "Interrupt",
+    "Iteration",
+    "KnownModel",
+    "Level",
+    "Limits",
+    "Memory",
+    "Model",
+    "ModelRequest",
+    "Parked",
+    "PlanningTool",
+    "Proceed",
+    "Reasoning",
+    "Sandbox",
+    "Sandboxed",
+    "Schema",
+    "Scope",
+    "SeenText",
+    "Session",
+    "SessionInfo",
+    "SessionStore",
+    "Spoken",
+    "Steer",
+    "Stop",
+    "Tool",
+    "ToolContext",
+    "Toolset",
+    "TraitedContext",
+    "Traits",
+    "TurnIO",
+    "View",
+    "traits_of_facts",
+]

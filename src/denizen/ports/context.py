@@ -1,0 +1,78 @@
+"""The context policy: what a model sees."""
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+import msgspec
+
+from denizen.clock import Clock
+from denizen.entries import AnyEntry, CompactionEntry
+from denizen.messages import Message, Usage
+from denizen.ports.model import AskModel, KnownModel
+from denizen.ports.session import Session
+from denizen.ports.tool import Traits
+
+SURELY_HELD = 4_000
+"""Tokens that every hosted model sees: the catalogue needn't be loaded to know."""
+
+
+class View(msgspec.Struct, frozen=True):
+    """What a context policy may look at.
+
+    `answer` and `prompt` are the tokens that the longest answer and the system prompt with its tools take;
+    `usage` is what the last call really used (None: there was none, or the context has changed since).
+    """
+
+    session: Session
+    model: KnownModel
+    answer: int
+    prompt: int
+    usage: Usage | None
+    clock: Clock
+
+    @property
+    def window(self) -> int:
+        """Tokens that the model sees."""
+        return self.model.limits().window
+
+    @property
+    def room(self) -> int:
+        """Tokens that are left for messages between the prompt and the longest answer, or a quarter of the window."""
+        window = self.window
+        return window - self.prompt - min(self.answer, window // 4)
+
+    def holds(self, tokens: int) -> bool:
+        """Whether the model sees that many and has room for its answer; hosted models hold few without a look-up."""
+        if tokens <= SURELY_HELD and not self.model.local:
+            return True
+        return tokens <= self.prompt + self.room
+
+
+class ContextPolicy(Protocol):
+    """What the model sees."""
+
+    def observe(self, item: AnyEntry) -> None:
+        """Take in one more entry; costs what is new, not what is old."""
+        ...
+
+    def assemble(self, view: View) -> Sequence[Message]:
+        """The messages of the next call."""
+        ...
+
+    def tokens(self, view: View) -> int:
+        """How large the next call is with its prompt, as far as can be told before it is made."""
+        ...
+
+    async def relieve(self, view: View, level: int, ask: AskModel) -> CompactionEntry | None:
+        """The entry that makes the context smaller; None: it can't. Level 1 summarises, 2 truncates, 3 keeps less."""
+        ...
+
+
+@runtime_checkable
+class TraitedContext(ContextPolicy, Protocol):
+    """A context policy that lets results go out of sight; with any other, all that a session saw stays in sight."""
+
+    @property
+    def traits(self) -> Traits:
+        """The traits of the results that the model sees."""
+        ...

@@ -1,0 +1,32 @@
+"""The sandbox: where commands run."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+
+class Sandboxed(msgspec.Struct, frozen=True):
+    """A command ready to start: its arguments and its whole environment.
+
+    `notice` is what the user and the model should know about where it runs; `bash` says it once a session.
+    `afterwards` is called when it is over, and returns what to add to its output.
+    """
+
+    argv: Sequence[str]
+    environ: Mapping[str, str]
+    notice: str = ""
+    afterwards: Callable[[], str] | None = None
+
+
+class Sandbox(Protocol):
+    """Where commands run. `promises` says what it holds, in a sentence; `confines` is False where it holds nothing."""
+
+    name: str
+    promises: str
+    confines: bool
+
+    def wrap(self, argv: Sequence[str], *, workspace: Path, network: bool = False) -> Sandboxed:
+        """The command that runs `argv` inside, with `workspace` writable."""
+        ...

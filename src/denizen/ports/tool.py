@@ -1,0 +1,125 @@
+"""Tools: what a model can do, and what a call is lent by its turn."""
+
+import difflib
+import enum
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from denizen.clock import Clock
+from denizen.config.rules import DeniedPaths
+from denizen.entries import AnyEntry
+from denizen.messages import AssistantMessage, ToolResult
+from denizen.names import meant_by
+from denizen.ports.host import Answer
+from denizen.ports.model import Schema
+
+
+class Traits(enum.Flag):
+    """What a tool does to the world. They decide parallelism, checkpoint, resume and approval (design)."""
+
+    NONE = 0
+    READS = enum.auto()
+    WRITES = enum.auto()
+    EXECUTES = enum.auto()
+    NETWORK = enum.auto()
+    SENDS = enum.auto()
+    PRIVATE = enum.auto()
+    UNTRUSTED = enum.auto()
+    REPEATABLE = enum.auto()
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """What a running tool is lent by its turn.
+
+    `call_id` is unique to the call: an idempotency key. `restricted`: paths outside the workspace are refused, but
+    reading in the folders `readable` (the skills') is not. `private` is a folder that no tool touches: the home.
+    `emit` shows a line of progress; `ask` asks the person. `entries` are the session's, up to the call's own reply;
+    `commands` are the calls of a reply, by id, as the model writes them. `in_sight` are the traits of what the model
+    sees; `denied` are paths that the user's rules deny to this tool. Where `planned` is a dict, a
+    `PlanningTool` puts there what files would hold (None: they would go), and writes nothing.
+    """
+
+    session_key: str
+    call_id: str
+    workspace: Path
+    clock: Clock
+    emit: Callable[[str], None]
+    ask: Callable[[str], Awaitable[Answer]]
+    channel: str = ""
+    chat: str = ""
+    restricted: bool = True
+    readable: Sequence[Path] = ()
+    private: Path | None = None
+    entries: Sequence[AnyEntry] = ()
+    commands: Callable[[AssistantMessage], Mapping[str, str]] = lambda reply: {}
+    in_sight: Traits = Traits.NONE
+    denied: DeniedPaths = DeniedPaths()  # noqa: RUF009 (it never changes)
+    planned: dict[str, bytes | None] | None = None
+
+
+class Tool(Protocol):
+    """Something the model can do. `shell_names` are its other names in `$(…)`."""
+
+    name: str
+    shell_names: Sequence[str]
+    traits: Traits
+    schema: Schema
+
+    async def run(self, args: dict[str, Any], turn: ToolContext) -> ToolResult:
+        """Do it. Wrong arguments, or a thing that can't be done, raise ToolRefused with words for the model."""
+        ...
+
+
+@runtime_checkable
+class CheckedTool(Tool, Protocol):
+    """A tool that can tell from a call's arguments alone that it would refuse: no person is asked about such a call."""
+
+    def check(self, args: dict[str, Any]) -> None:
+        """Raises ToolRefused for arguments that `run` would refuse; reaches nothing, and changes nothing."""
+        ...
+
+
+@runtime_checkable
+class PlanningTool(Tool, Protocol):
+    """A tool that, where it `plans`, can say what it would change in files (`ToolContext.planned`)."""
+
+    plans: bool
+
+
+class Toolset:
+    """The tools of a turn, by name."""
+
+    def __init__(self, tools: Iterable[Tool] = ()) -> None:
+        self._tools = {tool.name: tool for tool in tools}
+        self._by_shell_name = {name: tool for tool in self._tools.values() for name in tool.shell_names}
+        self.schemas: tuple[Schema, ...] = tuple(tool.schema for tool in self._tools.values())
+
+    def __iter__(self) -> Iterator[Tool]:
+        return iter(self._tools.values())
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._tools
+
+    def get(self, name: str) -> Tool | None:
+        """The tool of that name."""
+        return self._tools.get(name)
+
+    def traits_of(self, result: ToolResult) -> Traits:
+        """What a result holds: as its tool's traits say, and untrusted text where its `details` say so."""
+        tool = self._tools.get(result.name)
+        says_so = isinstance(result.details, dict) and result.details.get("untrusted") is True
+        return (tool.traits if tool else Traits.NONE) | (Traits.UNTRUSTED if says_so else Traits.NONE)
+
+    def named(self, name: str) -> Tool | None:
+        """The tool that `$(name …)` means: by its shell name first, then by its own."""
+        return self._by_shell_name.get(name) or self._tools.get(name)
+
+    def nearest(self, name: str) -> str:
+        """The tool that does what elsewhere has that name, else the one whose name is most like it; or none: empty."""
+        return meant_by(name, self._tools) or next(iter(difflib.get_close_matches(name, self._tools, 1, 0.5)), "")
