@@ -10,6 +10,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from denizen.cancellation import run_to_completion
 from denizen.checkpoints import history
 from denizen.checkpoints.differences import Difference, Step, difference, paths, steps
 from denizen.checkpoints.git import Git
@@ -22,7 +23,6 @@ from denizen.checkpoints.worktree import Worktree, again, copy, tree_of
 from denizen.clock import Clock
 from denizen.errors import DenizenError
 from denizen.stretch import Stretch
-from denizen.unbroken import to_its_end
 
 
 def shadow_of(workspace: Path, home: Path, *, clock: Clock, environ: Mapping[str, str]) -> "Shadow":
@@ -237,6 +237,6 @@ async def _write_tree(git: Git) -> str:
 async def _carry_out(git: Git, todo: Sequence[Step]) -> None:
     try:
         await prepare(git, todo)
-        await to_its_end(asyncio.to_thread(carry_out, git.root, git.root / git.within, todo))
+        await run_to_completion(asyncio.to_thread(carry_out, git.root, git.root / git.within, todo))
     finally:
         discard(git)

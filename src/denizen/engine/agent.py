@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 import msgspec
 
 from denizen.actions import Once
+from denizen.cache import BoundedCache
 from denizen.checkpoints import Shadow, shadow_of
 from denizen.clock import Clock, SystemClock
 from denizen.config import Config, load_config
@@ -37,7 +38,6 @@ from denizen.messages import AssistantMessage, ToolCall, ToolResult, UserMessage
 from denizen.models import open_model
 from denizen.ports import Driver, Model, Session, SessionStore, Tool, Toolset, TurnIO
 from denizen.prompt import find_skills
-from denizen.recent import Recent
 from denizen.sessions import JsonlStore, session_key
 from denizen.sessions.line import whole_characters
 from denizen.tools.defaults import check_rules, with_defaults
@@ -125,7 +125,7 @@ class Agent:
         self.options = self.config.agent.options
         self.read_only = read_only
         self._feeds: WeakKeyDictionary[Session, Feed] = WeakKeyDictionary()
-        self._recent = Recent[Feed](RECENT, RECENT_ENTRIES)
+        self._recent = BoundedCache[Feed](RECENT, RECENT_ENTRIES)
 
     async def __aenter__(self) -> "Agent":
         return self

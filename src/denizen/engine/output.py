@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from denizen.errors import ConfigError, OutputError
-from denizen.typed import Typed
+from denizen.json_type import JsonType
 
 TRIES = 3
 """How often the model may answer before the turn fails."""
@@ -20,7 +20,7 @@ class Output:
     """
 
     def __init__(self, kind: Any) -> None:
-        self._kind = _Schema(kind) if isinstance(kind, dict) else Typed(kind)
+        self._kind = _Schema(kind) if isinstance(kind, dict) else JsonType(kind)
         self.schema = _without_detour(self._kind.schema)
 
     @property
@@ -47,7 +47,7 @@ class Output:
         try:
             return self._kind.read(msgspec.json.decode(text))
         except ValueError:
-            if isinstance(self._kind, Typed):
+            if isinstance(self._kind, JsonType):
                 with suppress(ValueError):  # words without quotes, where words are asked for
                     return self._kind.read(text)
             raise

@@ -7,8 +7,8 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from denizen.cache import BoundedCache
 from denizen.messages import AssistantMessage, Message
-from denizen.recent import Recent
 
 MOST: Final = 64 * 1024 * 1024
 """Bytes that are kept for all sessions together; the session unused for longest goes first."""
@@ -92,7 +92,7 @@ class Encodings:
 
     def __init__(self, encode: EncodeRun, most: int = MOST) -> None:
         self._encode = encode
-        self._sessions = Recent[Encoded](SESSIONS, most)
+        self._sessions = BoundedCache[Encoded](SESSIONS, most)
 
     def of(self, messages: Sequence[Message], session_key: str) -> Encoded:
         """The encoding of `messages`; without a session it isn't kept."""

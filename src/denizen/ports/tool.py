@@ -11,9 +11,9 @@ from denizen.clock import Clock
 from denizen.config.rules import DeniedPaths
 from denizen.entries import AnyEntry
 from denizen.messages import AssistantMessage, ToolResult
-from denizen.names import meant_by
 from denizen.ports.host import Answer
 from denizen.ports.model import Schema
+from denizen.tool_aliases import resolve_alias
 
 
 class Traits(enum.Flag):
@@ -122,4 +122,4 @@ class Toolset:
 
     def nearest(self, name: str) -> str:
         """The tool that does what elsewhere has that name, else the one whose name is most like it; or none: empty."""
-        return meant_by(name, self._tools) or next(iter(difflib.get_close_matches(name, self._tools, 1, 0.5)), "")
+        return resolve_alias(name, self._tools) or next(iter(difflib.get_close_matches(name, self._tools, 1, 0.5)), "")

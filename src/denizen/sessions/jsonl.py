@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
+from denizen.cache import BoundedCache
 from denizen.clock import Clock
 from denizen.config.home import private_folder
 from denizen.config.redact import Redactor
 from denizen.entries import AnyEntry, SessionEntry
 from denizen.errors import ConfigError, SessionError
 from denizen.ports import Session, SessionInfo
-from denizen.recent import Recent
 from denizen.sessions.disk import explain, told
 from denizen.sessions.file import TranscriptFile
 from denizen.sessions.flush import Flusher
@@ -41,7 +41,7 @@ class JsonlStore:
         self._clock = clock
         self._redactor = redactor or Redactor()
         self._flusher = Flusher() if sync else None
-        self._kept = Recent[Closed](MOST, MOST_BYTES)
+        self._kept = BoundedCache[Closed](MOST, MOST_BYTES)
 
     def path(self, key: str) -> Path:
         """The file of a session, whether it exists or not."""

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from denizen.cache import BoundedCache
 from denizen.clock import Clock
 from denizen.config.redact import Redactor
 from denizen.entries import AnswerEntry, AnyEntry, HeadEntry, ParkedEntry, SessionEntry, StartedEntry, UserEntry
 from denizen.errors import SessionError
-from denizen.recent import Recent
 from denizen.sessions.file import TranscriptFile
 from denizen.sessions.flush import Flusher
 from denizen.sessions.kept import Closed
@@ -30,7 +30,7 @@ class JsonlSession:
         clock: Clock,
         redactor: Redactor,
         flusher: Flusher | None,
-        kept: Recent[Closed],
+        kept: BoundedCache[Closed],
     ) -> None:
         self.key = key
         self.head = transcript.head

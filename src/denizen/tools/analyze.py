@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from denizen.cancellation import run_in_thread
 from denizen.errors import ToolRefused
 from denizen.messages import Text, ToolResult
 from denizen.plural import counted
@@ -22,7 +23,6 @@ from denizen.tools.analysis.imports import imports
 from denizen.tools.analysis.scope import Findings, Scope
 from denizen.tools.analysis.security import security
 from denizen.tools.files.text import printable
-from denizen.tools.files.thread import in_thread
 from denizen.tools.files.workspace import Workspace
 from denizen.tools.function import tool
 from denizen.tools.programs.jq import filtered
@@ -61,8 +61,8 @@ def analyze_tool(home: Path, environ: Mapping[str, str]) -> Tool:
         stop = threading.Event()
         workspace = Workspace.of(turn)
         if what in _OF_ONE and not name:
-            path, name = await in_thread(stop, _parted, workspace, path)
-        asked = await in_thread(stop, _asked, workspace, path, name)
+            path, name = await run_in_thread(stop, _parted, workspace, path)
+        asked = await run_in_thread(stop, _asked, workspace, path, name)
         if what in _OF_ONE and not asked.symbol:
             raise ToolRefused(f"analyze {what} needs the name of a function: analyze {what} NAME")
         if what not in _OF_ONE and asked.missing:
@@ -75,7 +75,7 @@ def analyze_tool(home: Path, environ: Mapping[str, str]) -> Tool:
             findings.remarks = [*findings.remarks, *_passed(scope)]
             return findings
 
-        findings = await in_thread(stop, with_index, workspace, home, work, stop, turn.emit)
+        findings = await run_in_thread(stop, with_index, workspace, home, work, stop, turn.emit)
         return await filtered(_answer(findings, most), jq, findings.facts[:MOST_FACTS])
 
     return analyze

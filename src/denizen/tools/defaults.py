@@ -10,8 +10,8 @@ import msgspec
 from denizen.config.settings import Rule
 from denizen.errors import ConfigError
 from denizen.messages import ToolResult
-from denizen.names import meant_by
 from denizen.ports import CheckedTool, PlanningTool, Schema, Tool, ToolContext, Toolset, Traits
+from denizen.tool_aliases import resolve_alias
 
 JUDGED = frozenset({"command", "path", "paths", "patch", "url", "unsandboxed"})
 """Arguments that the policy judges a call by: they must stand in the call."""
@@ -76,7 +76,7 @@ def check_rules(rules: Sequence[Rule], tools: Toolset) -> None:
     known = {"*", *ELSEWHERE, *(tool.name for tool in tools)}
     for number, rule in enumerate(rules):
         if rule.tool not in known and not _is_of_extension(rule.tool):
-            meant = meant_by(rule.tool, known)
+            meant = resolve_alias(rule.tool, known)
             hint = f"Did you mean {meant}?" if meant else _nearest(rule.tool, known)
             raise ConfigError(f"policy.rules[{number}]: there is no tool {rule.tool!r}. {hint}")
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 
+from denizen.cancellation import run_in_thread
 from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
 from denizen.ports import ToolContext, Traits
@@ -13,7 +14,6 @@ from denizen.tools.editing.signs import keep_signs, plain_signs
 from denizen.tools.editing.whitespace import find_loosely, put_in_place
 from denizen.tools.files.changes import NewContent, change
 from denizen.tools.files.source import Source, load
-from denizen.tools.files.thread import in_thread
 from denizen.tools.files.workspace import Workspace
 from denizen.tools.function import result, tool
 
@@ -33,7 +33,7 @@ async def edit(turn: ToolContext, path: str, old: str, new: str, all: bool = Fal
         old: With enough around it to be unique
         all: Replace every occurrence
     """
-    return await in_thread(None, _edit, Workspace.of(turn), path, (old, new), everywhere=all)
+    return await run_in_thread(None, _edit, Workspace.of(turn), path, (old, new), everywhere=all)
 
 
 def _edit(workspace: Workspace, path: str, texts: tuple[str, str], *, everywhere: bool) -> ToolResult:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from denizen.cancellation import run_in_thread
 from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
 from denizen.ports import ToolContext, Traits
@@ -11,7 +12,6 @@ from denizen.structure import Symbol
 from denizen.tools.editing.draft import Draft
 from denizen.tools.files.changes import change
 from denizen.tools.files.source import load
-from denizen.tools.files.thread import in_thread
 from denizen.tools.files.workspace import Workspace
 from denizen.tools.function import result, tool
 from denizen.tools.programs.jq import filtered
@@ -46,7 +46,7 @@ async def edit_symbol(
     if before and after:
         raise ToolRefused("it can't be both before and after")
     call = _Call(Workspace.of(turn), target, content, before)
-    return await filtered(await in_thread(None, call.run, action), jq)
+    return await filtered(await run_in_thread(None, call.run, action), jq)
 
 
 @dataclass(frozen=True, slots=True)

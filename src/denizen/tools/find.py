@@ -9,10 +9,10 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from denizen.cancellation import run_in_thread
 from denizen.messages import ToolResult
 from denizen.ports import Tool, ToolContext, Traits
 from denizen.tools.files.glob import any_glob
-from denizen.tools.files.thread import in_thread
 from denizen.tools.files.walk import Passed, path_below, walk
 from denizen.tools.files.workspace import Workspace
 from denizen.tools.function import result, tool
@@ -42,7 +42,7 @@ def find_tool(*, seconds: float = SECONDS) -> Tool:
         stop = threading.Event()
         late = asyncio.get_running_loop().call_later(seconds, stop.set)
         try:
-            return await in_thread(stop, _find, Workspace.of(turn), path, (pattern, start), stop)
+            return await run_in_thread(stop, _find, Workspace.of(turn), path, (pattern, start), stop)
         finally:
             late.cancel()
 

@@ -9,10 +9,10 @@ from typing import Any, overload
 
 import msgspec
 
+from denizen.json_type import plain
 from denizen.messages import Text, ToolResult, UserPart
 from denizen.ports import Schema, ToolContext, Traits
 from denizen.tools.schema import Signature, read_signature
-from denizen.typed import plain
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 

@@ -9,10 +9,10 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
+from denizen.cancellation import run_in_thread
 from denizen.messages import ToolResult
 from denizen.ports import Tool, ToolContext, Traits
 from denizen.tools.files.text import printable
-from denizen.tools.files.thread import in_thread
 from denizen.tools.files.walk import Passed
 from denizen.tools.files.workspace import Workspace
 from denizen.tools.function import result, tool
@@ -82,11 +82,11 @@ def _hint(pattern: str) -> str:
 
 async def _search(searcher: Searcher, query: Query, batches: Iterator[Sequence[str]], page: "_Page") -> None:
     command = await searcher.command(query)
-    while not page.full and (batch := await in_thread(page.stop, next, batches, ())):
+    while not page.full and (batch := await run_in_thread(page.stop, next, batches, ())):
         batch = _of_type(page.type, batch) if page.type else batch
         page.searched += len(batch)
         hits = await searcher.search(command, page.workspace.root, batch) if batch else {}
-        await in_thread(page.stop, page.add, [(address, hits[address]) for address in batch if address in hits])
+        await run_in_thread(page.stop, page.add, [(address, hits[address]) for address in batch if address in hits])
 
 
 def _of_type(word: str, addresses: Sequence[str]) -> list[str]:

@@ -6,13 +6,13 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from denizen.cancellation import run_in_thread
 from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
 from denizen.ports import ToolContext, Traits
 from denizen.tools.files.ignore import ignored_above
 from denizen.tools.files.place import Place, kind
 from denizen.tools.files.text import printable, size
-from denizen.tools.files.thread import in_thread
 from denizen.tools.files.walk import list_folder
 from denizen.tools.files.workspace import Workspace
 from denizen.tools.function import result, tool
@@ -30,7 +30,7 @@ async def ls(turn: ToolContext, path: str = ".", start: Annotated[int, Meta(ge=1
     Args:
         start: First entry shown
     """
-    return await in_thread(None, _ls, Workspace.of(turn), path, start)
+    return await run_in_thread(None, _ls, Workspace.of(turn), path, start)
 
 
 def _ls(workspace: Workspace, path: str, start: int) -> ToolResult:

@@ -10,11 +10,11 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
+from denizen.cancellation import run_in_thread
 from denizen.config.settings import PackagesSettings
 from denizen.errors import ToolRefused
 from denizen.messages import Text, ToolResult
 from denizen.ports import Tool, ToolContext, Traits
-from denizen.tools.files.thread import in_thread
 from denizen.tools.files.workspace import Workspace
 from denizen.tools.function import tool
 from denizen.tools.packages import check, report
@@ -58,14 +58,14 @@ def _package(settings: PackagesSettings) -> Tool:
             jq: Filter on the structured result
         """
         stop = threading.Event()
-        found = await in_thread(stop, find_projects, Workspace.of(turn), path, stop)
+        found = await run_in_thread(stop, find_projects, Workspace.of(turn), path, stop)
         if action == "audit" and settings.advisories:
             place = turn.workspace / settings.advisories.expanduser()
-            data = await in_thread(None, check.audit_offline, found.projects, name, place)
+            data = await run_in_thread(None, check.audit_offline, found.projects, name, place)
             return await filtered(_answer(found, data, check.audit_rows, most), jq, data)
         if action in {"audit", "outdated"}:
             raise ToolRefused(_ONLINE.format(action=action))
-        data, rows = await in_thread(None, _offline, found.projects, action, name, depth)
+        data, rows = await run_in_thread(None, _offline, found.projects, action, name, depth)
         return await filtered(_answer(found, data, rows, most), jq, data)
 
     return package
@@ -91,7 +91,7 @@ def _package_check(settings: PackagesSettings) -> Tool:
             jq: Filter on the structured result
         """
         stop = threading.Event()
-        found = await in_thread(stop, find_projects, Workspace.of(turn), path, stop)
+        found = await run_in_thread(stop, find_projects, Workspace.of(turn), path, stop)
         if action == "audit":
             data = await check.audit(found.projects, name, settings)
             answer = _answer(found, data, check.audit_rows, most)

@@ -1,8 +1,8 @@
 """`apply_patch`: changes to several files, all of them or none."""
 
+from denizen.cancellation import run_in_thread
 from denizen.messages import ToolResult
 from denizen.ports import ToolContext, Traits
-from denizen.tools.files.thread import in_thread
 from denizen.tools.files.workspace import Workspace
 from denizen.tools.function import tool
 from denizen.tools.patching.plan import Plan
@@ -16,7 +16,7 @@ async def apply_patch(turn: ToolContext, patch: str) -> ToolResult:
     Args:
         patch: Show unchanged lines around each change; line numbers may be left out: @@
     """
-    return await in_thread(None, _apply, Workspace.of(turn), patch)
+    return await run_in_thread(None, _apply, Workspace.of(turn), patch)
 
 
 def _apply(workspace: Workspace, patch: str) -> ToolResult:

@@ -9,11 +9,11 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
+from denizen.cancellation import run_in_thread
 from denizen.errors import ToolRefused
 from denizen.messages import Image, Text, ToolResult
 from denizen.ports import ToolContext, Traits
 from denizen.tools.files.text import lines_of, open_text, readable, size
-from denizen.tools.files.thread import in_thread
 from denizen.tools.files.workspace import Workspace
 from denizen.tools.function import result, tool
 
@@ -54,7 +54,7 @@ async def read(turn: ToolContext, path: str, start: Line = 1, end: Line | None =
     # Numbers as Claude Code, Codex and SWE-agent show them: the model cites, pages and patches by them, and they are
     # those of grep. `edit` goes by text alone, so that a wrong number can't change the wrong line.
     stop = threading.Event()
-    return await in_thread(stop, _read, Workspace.of(turn), path, (start, end), stop)
+    return await run_in_thread(stop, _read, Workspace.of(turn), path, (start, end), stop)
 
 
 def _read(workspace: Workspace, path: str, asked: tuple[int, int | None], stop: threading.Event) -> ToolResult:

@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 
 from denizen.errors import ToolRefused
+from denizen.json_type import JsonType
 from denizen.ports import ToolContext
-from denizen.typed import Typed
 
 _ARGS = re.compile(r"^Args:\n(?P<body>(?:[ \t]+\S.*\n?|[ \t]*\n)*)", re.MULTILINE)
 _ARG = re.compile(r"^ {4}(?P<name>\w+)(?: \(.*?\))?: *(?P<text>.*(?:\n {5,}\S.*)*)", re.MULTILINE)
@@ -26,7 +26,7 @@ class Parameter:
     """One argument of a tool: its type, the schema of it, and its default (`inspect.Parameter.empty`: it has none)."""
 
     name: str
-    type: Typed
+    type: JsonType
     schema: dict[str, Any]
     default: Any
 
@@ -126,13 +126,13 @@ def _annotated(kind: Any) -> str:
 
 def _parameter(function: Callable[..., Any], parameter: inspect.Parameter, kind: Any, doc: str) -> Parameter:
     try:
-        typed = Typed(kind)
+        typed = JsonType(kind)
     except TypeError as wrong:
         raise TypeError(f"{function.__name__}(): {parameter.name}: {wrong}") from wrong
     return Parameter(parameter.name, typed, _parameter_schema(typed, parameter.default, doc), parameter.default)
 
 
-def _parameter_schema(typed: Typed, default: Any, doc: str) -> dict[str, Any]:
+def _parameter_schema(typed: JsonType, default: Any, doc: str) -> dict[str, Any]:
     schema = {key: value for key, value in typed.schema.items() if key != "$defs"}
     schema = _compact(schema, typed.schema.get("$defs", {}), ())
     if default is None:
@@ -165,7 +165,7 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
     return {**rest, **kinds[0]} if len(kinds) == 1 else schema
 
 
-def _convert(value: Any, kind: Typed) -> Any:
+def _convert(value: Any, kind: JsonType) -> Any:
     try:
         return kind.read(value, strict=False)
     except ValueError:

@@ -9,11 +9,11 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
+from denizen.cancellation import run_in_thread
 from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
 from denizen.ports import Tool, ToolContext, Traits
 from denizen.tools.files.text import size
-from denizen.tools.files.thread import in_thread
 from denizen.tools.files.tree import read_tree, summary, tree_facts, tree_rows
 from denizen.tools.files.walk import Passed
 from denizen.tools.files.workspace import Workspace
@@ -63,7 +63,7 @@ def view_tool(home: Path) -> Tool:
         """
         stop = threading.Event()
         call = _Call(Workspace.of(turn), home, types_only, depth, _range(lines), stop, turn.emit)
-        answer, data = await in_thread(stop, call.answer, path)
+        answer, data = await run_in_thread(stop, call.answer, path)
         return await filtered(answer, jq, data)
 
     return view

@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 
+from denizen.cancellation import run_in_thread
 from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
 from denizen.plural import counted
@@ -9,7 +10,6 @@ from denizen.ports import ToolContext, Traits
 from denizen.tools.editing.diff import difference
 from denizen.tools.files.changes import NewContent, change
 from denizen.tools.files.text import Encoding, decode, size
-from denizen.tools.files.thread import in_thread
 from denizen.tools.files.workspace import Workspace
 from denizen.tools.function import result, tool
 
@@ -20,7 +20,7 @@ MOST_COMPARED = 1_000_000
 @tool(traits=Traits.WRITES, plans=True)
 async def write(turn: ToolContext, path: str, content: str) -> ToolResult:
     """Create a file or replace all of it; missing folders are made. To change a part use edit."""
-    return await in_thread(None, _write, Workspace.of(turn), path, content)
+    return await run_in_thread(None, _write, Workspace.of(turn), path, content)
 
 
 def _write(workspace: Workspace, path: str, content: str) -> ToolResult:

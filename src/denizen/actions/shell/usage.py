@@ -4,8 +4,8 @@ import difflib
 from collections.abc import Iterator
 
 from denizen.actions.shell.parameters import Parameter, Parameters, parameters_of
-from denizen.names import meant_by
 from denizen.ports import Tool, Toolset
+from denizen.tool_aliases import resolve_alias
 
 SUMMARY = 70
 """Characters of a tool's description that stand in the prompt."""
@@ -29,7 +29,7 @@ def find_tool(name: str, tools: Toolset) -> Tool | None:
 def nearest_command(name: str, tools: Toolset) -> str:
     """The command that does what elsewhere has that name, else the one whose name is most like it; or none: empty."""
     commands = commands_of(tools)
-    if meant := meant_by(name, {"done", *(tool.name for tool in commands.values())}):
+    if meant := resolve_alias(name, {"done", *(tool.name for tool in commands.values())}):
         tool = tools.get(meant)
         return command_name(tool, tools) if tool else meant
     return next(iter(difflib.get_close_matches(name, [*commands, "done"], 1, 0.5)), "")

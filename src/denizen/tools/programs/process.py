@@ -9,9 +9,9 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
+from denizen.cancellation import run_to_completion
 from denizen.errors import ToolRefused
 from denizen.ports import Sandboxed
-from denizen.unbroken import to_its_end
 
 _PIECE = 16_384
 """Bytes read at once."""
@@ -51,7 +51,7 @@ async def run(
         except TimeoutError:
             return None
         finally:
-            await to_its_end(_conclude(process, output, command.afterwards, take))
+            await run_to_completion(_conclude(process, output, command.afterwards, take))
 
 
 class Kept:

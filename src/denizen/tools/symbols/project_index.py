@@ -33,7 +33,7 @@ def with_index(
     """What `work` gives with the index of the whole workspace as its files are now; `.gitignore` is obeyed.
 
     `home` is Denizen's. Until `stop` is set, then with what was indexed so far. `show` gets lines about a long wait.
-    Blocks: call it in a thread (`in_thread(stop, with_index, …)`). Raises ToolRefused.
+    Blocks: call it in a thread (`run_in_thread(stop, with_index, …)`). Raises ToolRefused.
     """
     path = project_folder(home, Path(workspace.root)) / "index.db"
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from denizen.cancellation import run_to_completion
 from denizen.checkpoints import Shadow, Worktree
 from denizen.config import Config
 from denizen.engine import Agent
@@ -18,7 +19,6 @@ from denizen.errors import DenizenError
 from denizen.events import Notice
 from denizen.messages import Text, UserMessage
 from denizen.ports import Session, TurnIO
-from denizen.unbroken import to_its_end
 from denizen.worlds.code.work import TAKEN_BACK, Job, Outcome, allowed, attempt, begin, changed, message_of_task
 
 COPY = "copy"
@@ -183,7 +183,7 @@ async def _note(session: Session, folder: str) -> None:
 async def _apply(agent: Agent, session: Session, io: TurnIO, held: _Held, job: Job) -> Sequence[str]:
     """Bring what was done into the project, all of it when cancelled, too; returns the paths."""
     try:
-        return await to_its_end(_bring_in(agent, session, io, held))
+        return await run_to_completion(_bring_in(agent, session, io, held))
     except asyncio.CancelledError:
         if job.commits:
             io.emit(Notice("Stopped before the commit: the changes are in the project, uncommitted.", "warning"))

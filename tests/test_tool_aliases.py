@@ -1,8 +1,8 @@
-"""The tool that is meant by what others call it."""
+"""Finding our tool for the name that others use."""
 
 import pytest
 
-from denizen.names import meant_by
+from denizen.tool_aliases import resolve_alias
 
 EVERY = {"ls", "read", "view", "grep", "find", "edit", "bash", "task", "git", "done"}
 
@@ -26,14 +26,14 @@ EVERY = {"ls", "read", "view", "grep", "find", "edit", "bash", "task", "git", "d
         ("", ""),
     ],
 )
-def test_the_tool_that_does_the_job_is_meant(name: str, tool: str) -> None:
-    assert meant_by(name, EVERY) == tool
+def test_alias_resolves_to_the_tool_that_does_the_job(name: str, tool: str) -> None:
+    assert resolve_alias(name, EVERY) == tool
 
 
 @pytest.mark.parametrize("name", ["read", "open", "ls", "tree"])
-def test_where_a_tool_is_missing_the_one_that_does_its_job_is_meant(name: str) -> None:
-    assert meant_by(name, EVERY - {"read", "ls"}) == "view"
+def test_alias_resolves_to_the_next_tool_where_one_is_missing(name: str) -> None:
+    assert resolve_alias(name, EVERY - {"read", "ls"}) == "view"
 
 
-def test_a_tool_that_is_not_there_is_not_meant() -> None:
-    assert meant_by("cat", {"bash"}) == ""
+def test_alias_of_a_missing_tool_resolves_to_nothing() -> None:
+    assert resolve_alias("cat", {"bash"}) == ""

@@ -1,10 +1,10 @@
-"""What models call tools that have another name here: they know other agents' tools, and the programs of a shell."""
+"""Names that models use for tools that have another name here: those of other agents' tools, and shell programs."""
 
 import functools
 from collections.abc import Container, Mapping, Sequence
 from typing import Final
 
-_JOBS: Final = {
+_ALIASES: Final = {
     "read view": "cat get_file_contents head less load_file more nl open open_file read read_file read_many_files show "
     "show_file tail text_editor view_code_item view_file",
     "ls view": "dir list list_dir list_directory list_files list_folder ls tree",
@@ -34,19 +34,19 @@ _JOBS: Final = {
     "submit",
     "help": "commands man usage",
 }
-"""By the tools that do a job what others call them; of those tools the first is meant that there is."""
+"""The aliases by the tools that do the job; of several tools the first that exists is meant."""
 
 
-def meant_by(name: str, known: Container[str]) -> str:
-    """The one of the `known` tools that does what elsewhere is called `name`; empty where that isn't known."""
-    return next((tool for tool in _by_name().get(_squeezed(name), ()) if tool in known), "")
+def resolve_alias(name: str, known: Container[str]) -> str:
+    """The tool among `known` that does what elsewhere is called `name`; empty if there is none."""
+    return next((tool for tool in _by_alias().get(_normalized(name), ()) if tool in known), "")
 
 
 @functools.cache
-def _by_name() -> Mapping[str, Sequence[str]]:
-    return {_squeezed(name): tools.split() for tools, names in _JOBS.items() for name in names.split()}
+def _by_alias() -> Mapping[str, Sequence[str]]:
+    return {_normalized(name): tools.split() for tools, names in _ALIASES.items() for name in names.split()}
 
 
-def _squeezed(name: str) -> str:
+def _normalized(name: str) -> str:
     """`ReadFile`, `read-file` and `read_file` are the same."""
     return "".join(filter(str.isalnum, name.lower()))
