@@ -7,7 +7,7 @@ from denizen.actions import Native
 from denizen.engine.profiles import Profile
 from denizen.entries import AnyEntry, AssistantEntry, CompactionEntry, ToolEntry, UserEntry
 from denizen.messages import Message
-from denizen.ports import ActionFormat, AskModel, View
+from denizen.ports import ActionFormat, AskModel, View, WorldLine
 from denizen.testing import ScriptedModel
 
 
@@ -20,8 +20,8 @@ class LastTurns:
         self._messages: list[Message] = []
         self._starts: list[int] = []
 
-    def observe(self, item: AnyEntry) -> None:
-        """Take in one more entry."""
+    def observe(self, item: AnyEntry | WorldLine) -> None:
+        """Take in one more entry; it has no use for the lines of a world."""
         match item:
             case UserEntry(message=message):
                 self._starts.append(len(self._messages))

@@ -11,7 +11,7 @@ from denizen.context.summary import SUMMARY_HEADING, summarise
 from denizen.entries import AnyEntry, AssistantEntry, CompactionEntry, SystemEntry, ToolEntry, UserEntry
 from denizen.errors import ModelError
 from denizen.messages import AssistantMessage, Message, Text, ToolCall, ToolResult, UserMessage
-from denizen.ports import ActionFormat, AskModel, Toolset, View
+from denizen.ports import ActionFormat, AskModel, Toolset, View, WorldLine
 
 KEEP = 10
 """Messages that a compaction leaves (seed 003, "Level 1")."""
@@ -43,8 +43,8 @@ class Transcript:
         self._estimated = 0  # tokens, estimated, of all messages
         self._weighed = 0  # how many of the messages are in these
 
-    def observe(self, item: AnyEntry) -> None:
-        """Take in one more entry."""
+    def observe(self, item: AnyEntry | WorldLine) -> None:
+        """Take in one more entry; lines of a world aren't shown."""
         match item:
             case ToolEntry(message=result):
                 self._settle(result, item.id)

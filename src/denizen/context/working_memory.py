@@ -23,7 +23,7 @@ from denizen.entries import (
     UserEntry,
 )
 from denizen.messages import AssistantMessage, Message, Text, ToolResult, UserMessage, UserPart
-from denizen.ports import ActionFormat, AskModel, Toolset, Traits, View, traits_of_facts
+from denizen.ports import ActionFormat, AskModel, Toolset, Traits, View, WorldLine, traits_of_facts
 
 _OWN = frozenset({"keep", "note", "notes", "task"})
 """The tools whose results are nothing to keep: what they did is in the memory already."""
@@ -65,8 +65,8 @@ class WorkingMemory:
         self._plan = ""
         self._changed = Changed()
 
-    def observe(self, item: AnyEntry) -> None:
-        """Take in one more entry."""
+    def observe(self, item: AnyEntry | WorldLine) -> None:
+        """Take in one more entry; lines of a world aren't shown."""
         match item:
             case UserEntry(message=message):
                 self._hear(stamped(message))

@@ -1,12 +1,14 @@
 """The seams: the protocols that models, contexts, actions, tools, sessions and hosts fulfil, one module each."""
 
 from denizen.ports.actions import MISUSED, UNSEEN, ActionFormat, Directive, Intent, Spoken
+from denizen.ports.channel import Accept, Channel, ChannelLimits, Sent
 from denizen.ports.checkpoints import Checkpoints
-from denizen.ports.context import SURELY_HELD, ContextPolicy, TraitedContext, View
+from denizen.ports.context import SURELY_HELD, ContextPolicy, TraitedContext, View, WorldLine
 from denizen.ports.driver import Action, Backtrack, Driver, Escalate, GiveUp, Iteration, Proceed
 from denizen.ports.host import Answer, Ask, Control, FollowUp, Interrupt, Parked, Steer, Stop, TurnIO
 from denizen.ports.memory import UNTRUSTED, Fact, Memory, Scope, traits_of_facts
 from denizen.ports.model import AskModel, KnownModel, Level, Limits, Model, ModelRequest, Reasoning, Schema
+from denizen.ports.queue import InboundMessage, OutboundMessage, QueuedTurn, TurnHandler, TurnQueue
 from denizen.ports.sandbox import Sandbox, Sandboxed
 from denizen.ports.session import Session, SessionInfo, SessionStore
 from denizen.ports.tool import CheckedTool, PlanningTool, Tool, ToolContext, Toolset, Traits
@@ -17,12 +19,15 @@ __all__ = [
     "SURELY_HELD",
     "UNSEEN",
     "UNTRUSTED",
+    "Accept",
     "Action",
     "ActionFormat",
     "Answer",
     "Ask",
     "AskModel",
     "Backtrack",
+    "Channel",
+    "ChannelLimits",
     "CheckedTool",
     "Checkpoints",
     "ContextPolicy",
@@ -33,6 +38,7 @@ __all__ = [
     "Fact",
     "FollowUp",
     "GiveUp",
+    "InboundMessage",
     "Intent",
     "Interrupt",
     "Iteration",
@@ -42,15 +48,18 @@ __all__ = [
     "Memory",
     "Model",
     "ModelRequest",
+    "OutboundMessage",
     "Parked",
     "PlanningTool",
     "Proceed",
+    "QueuedTurn",
     "Reasoning",
     "Sandbox",
     "Sandboxed",
     "Schema",
     "Scope",
     "SeenText",
+    "Sent",
     "Session",
     "SessionInfo",
     "SessionStore",
@@ -62,7 +71,10 @@ __all__ = [
     "Toolset",
     "TraitedContext",
     "Traits",
+    "TurnHandler",
     "TurnIO",
+    "TurnQueue",
     "View",
+    "WorldLine",
     "traits_of_facts",
 ]

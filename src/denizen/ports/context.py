@@ -1,7 +1,8 @@
 """The context policy: what a model sees."""
 
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from datetime import datetime
+from typing import Literal, Protocol, runtime_checkable
 
 import msgspec
 
@@ -14,6 +15,17 @@ from denizen.ports.tool import Traits
 
 SURELY_HELD = 4_000
 """Tokens that every hosted model sees: the catalogue needn't be loaded to know."""
+
+
+class WorldLine(msgspec.Struct, frozen=True):
+    """A line that a world showed: when, and who said it. It is seen, and not stored in the transcript.
+
+    `self` is the agent's own echo, `operator` whoever runs the agent.
+    """
+
+    text: str
+    at: datetime
+    speaker: Literal["world", "player", "self", "operator"] = "world"
 
 
 class View(msgspec.Struct, frozen=True):
@@ -51,8 +63,8 @@ class View(msgspec.Struct, frozen=True):
 class ContextPolicy(Protocol):
     """What the model sees."""
 
-    def observe(self, item: AnyEntry) -> None:
-        """Take in one more entry; costs what is new, not what is old."""
+    def observe(self, item: AnyEntry | WorldLine) -> None:
+        """Take in one more entry, or a line of the world; costs what is new, not what is old."""
         ...
 
     def assemble(self, view: View) -> Sequence[Message]:

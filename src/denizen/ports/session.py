@@ -11,9 +11,10 @@ from denizen.entries import AnyEntry
 class Session(Protocol):
     """One conversation, open for writing by this process alone.
 
-    `entries` are those from the first to the head, oldest first: the same list while it grows, another when the head
-    moves; opened again, a session may have the list that it was closed with, where nobody wrote since. `head` is the
-    last one's id ("" when empty). Weak references to a session are taken.
+    `entries` are those from the first to the head, oldest first; `head` is the last one's id ("" when empty). Ids are
+    unique in a session and never used again, so whoever has read up to a head finds what is new by comparing one id:
+    `entries[count - 1].id == head` means that `entries[count:]` follow it. Anything else about the list may differ from
+    one look to the next. Weak references to a session are taken.
     """
 
     key: str

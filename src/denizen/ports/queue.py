@@ -1,0 +1,83 @@
+"""The queue: what comes in and what goes out, and which turn is next."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Protocol
+from uuid import uuid4
+
+import msgspec
+
+from denizen.ports.host import Control, Parked
+
+
+def _new_id() -> str:
+    return uuid4().hex
+
+
+class InboundMessage(msgspec.Struct, frozen=True):
+    """Something a person, or the system, wrote to an agent.
+
+    `id` is the same whenever the channel delivers the message again, and unique within the channel. `media` are paths
+    or URLs of attachments; `metadata` is whatever else the channel knows, as JSON.
+    """
+
+    channel: str
+    chat: str
+    sender: str
+    content: str
+    session_key: str
+    media: tuple[str, ...] = ()
+    metadata: dict[str, Any] = {}
+    id: str = msgspec.field(default_factory=_new_id)
+
+
+class OutboundMessage(msgspec.Struct, frozen=True):
+    """Something to send to a chat; `id` is its idempotency key, `in_reply_to` the id of the message it answers."""
+
+    channel: str
+    chat: str
+    content: str
+    session_key: str = ""
+    in_reply_to: str = ""
+    media: tuple[str, ...] = ()
+    metadata: dict[str, Any] = {}
+    id: str = msgspec.field(default_factory=_new_id)
+
+
+class QueuedTurn(Protocol):
+    """A message whose turn it is. `attempt` is 1 at first, and more after a crash, a failure or an answer."""
+
+    message: InboundMessage
+    attempt: int
+
+    def controls(self) -> Sequence[Control]:
+        """The controls that arrived for its session since the last call."""
+        ...
+
+
+TurnHandler = Callable[[QueuedTurn], Awaitable[Parked | None]]
+"""Runs the turn of a message. `Parked`: the turn waits for a person; None: it is over."""
+
+
+class TurnQueue(Protocol):
+    """Messages in order, and the controls that overtake them."""
+
+    async def put(self, message: InboundMessage) -> bool:
+        """Accept a message; False: its channel's message of that id was accepted before. On return it is durable."""
+        ...
+
+    async def control(self, session_key: str, control: Control) -> None:
+        """Hand a control to the session's turn, ahead of all messages: at once to a running or parked turn.
+
+        Where the session has neither a turn nor a message, nothing is left to control, and it is dropped.
+        """
+        ...
+
+    async def serve(self, handler: TurnHandler) -> None:
+        """Run turns until cancelled: one at a time per session, in the order of its messages; sessions concurrently.
+
+        After `Parked`, the session's later messages wait; an `Answer` or a `Stop` calls the handler again with the same
+        message, and `controls` has it. So does another `serve` after this one was cancelled or its process died: the
+        handler must recognise a turn that has begun. A message whose handler keeps raising is given up after some
+        attempts, and the session goes on. Several may serve at once, in one process or in many.
+        """
+        ...
