@@ -17,9 +17,9 @@ from denizen import Agent, Config, run_agent
 from denizen.actions import Shell
 from denizen.config.settings import AgentSettings
 from denizen.context import WorkingMemory
-from denizen.context.estimate import estimate_message
 from denizen.engine.context import Part, parts_of
 from denizen.engine.profiles import PROFILES, coding_tools
+from denizen.estimate import estimate_message
 from denizen.events import Finished, StreamEvent
 from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult
 from denizen.ports import ActionFormat, ContextPolicy, Limits, ModelRequest, Tool, Toolset

@@ -11,7 +11,6 @@ from denizen import tool
 from denizen.actions import Native, Shell
 from denizen.clock import SystemClock
 from denizen.context import Transcript
-from denizen.context.said import MISSING
 from denizen.entries import AnyEntry, AssistantEntry, CompactionEntry, SystemEntry, ToolEntry, UserEntry
 from denizen.errors import ModelError
 from denizen.messages import (
@@ -25,6 +24,7 @@ from denizen.messages import (
     Usage,
     UserMessage,
 )
+from denizen.not_run import MISSING
 from denizen.ports import Limits, Toolset, Traits, View
 
 

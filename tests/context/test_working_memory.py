@@ -13,7 +13,6 @@ from tests.pairs import calls_are_paired
 
 from denizen.actions import Native
 from denizen.context import WorkingMemory
-from denizen.context.said import MISSING
 from denizen.entries import (
     AnyEntry,
     AssistantEntry,
@@ -26,6 +25,7 @@ from denizen.entries import (
     UserEntry,
 )
 from denizen.messages import AssistantMessage, Image, Message, Text, ToolCall, ToolResult, UserMessage
+from denizen.not_run import MISSING
 from denizen.ports import ActionFormat, Toolset
 
 FORMATS: Sequence[ActionFormat] = (Native(), InText())

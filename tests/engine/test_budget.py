@@ -91,7 +91,7 @@ async def test_a_price_that_nobody_knows_is_said_once(agent_of: MakeAgent, host:
     agent = agent_of(say("a", cost_usd=None), say("b", cost_usd=None))
     await run_agent("one", agent=agent, io=host)
     await run_agent("two", agent=agent, io=host)
-    assert len([notice for notice in host.of(Notice) if "cost isn't known" in notice.text]) == 1
+    assert len([notice for notice in host.of(Notice) if "No price is known" in notice.text]) == 1
 
 
 async def test_a_budget_of_nothing_makes_no_call(agent_of: MakeAgent) -> None:
@@ -152,7 +152,7 @@ async def test_sums_that_could_not_be_read_are_counted_again_once_their_file_is_
 async def test_a_turn_makes_no_further_call_while_the_last_one_cannot_be_counted(
     agent_of: MakeAgent, monkeypatch: pytest.MonkeyPatch, host: Host
 ) -> None:
-    monkeypatch.setattr("denizen.engine.budget.PATIENCE", 0.01)
+    monkeypatch.setattr("denizen.sessions.spend.PATIENCE", 0.01)
     agent = agent_of(say("a", cost_usd=0.5), dear(0.5), dear(0.5), say("b", cost_usd=0.5), tools=[look])
     await run_agent("before", agent=agent)
     with contextlib.closing(sqlite3.connect(agent.home / "spend.db", isolation_level=None)) as other:

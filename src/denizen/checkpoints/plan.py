@@ -10,25 +10,7 @@ from denizen.checkpoints.git import Git
 from denizen.checkpoints.ignored import spare_ignored
 from denizen.checkpoints.stage import can_be_kept
 from denizen.errors import DenizenError
-
-_NAMED = 10
-"""Paths that a message names."""
-_ADVICE = "Put those changes elsewhere first."
-
-
-class Conflict(DenizenError):
-    """Restoring would overwrite what somebody else changed meanwhile, `paths`; nothing was touched.
-
-    `force` is what whoever asked may do to have it all the same, where there is such a thing.
-    """
-
-    def __init__(self, paths: Sequence[str], force: str = "") -> None:
-        advice = f"Keep a copy of what matters, or {force}: that can be undone, too." if force else _ADVICE
-        super().__init__(
-            f"Nothing was touched, as that would overwrite what was changed since the last checkpoint: {named(paths)}. "
-            f"{advice}"
-        )
-        self.paths = paths
+from denizen.ports.checkpoints import Conflict, named
 
 
 class InTheWay(DenizenError):
@@ -40,12 +22,6 @@ class InTheWay(DenizenError):
             "It is no file, unreadable, too large, or none of the paths asked for. Move it elsewhere and try again."
         )
         self.paths = paths
-
-
-def named(paths: Sequence[str]) -> str:
-    """The first of many paths."""
-    more = f" and {len(paths) - _NAMED:,} more" if len(paths) > _NAMED else ""
-    return ", ".join(paths[:_NAMED]) + more
 
 
 async def plan(git: Git, now: str, wanted: str, expected: str, scope: Collection[str]) -> list[Step]:

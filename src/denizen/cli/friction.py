@@ -16,13 +16,12 @@ from denizen.cli.text import one_line
 from denizen.config.load import load
 from denizen.config.write import set_tool_default, to_toml
 from denizen.engine import Agent
-from denizen.engine.friction import Friction, Kind, friction
 from denizen.engine.profiles import FORMATS, PROFILES
-from denizen.engine.proposals import Proposal, proposals
 from denizen.entries import AnyEntry
 from denizen.errors import SessionError
 from denizen.messages import AssistantMessage, ToolCall
 from denizen.ports import Toolset
+from denizen.tools.friction import Friction, Kind, Proposal, friction, proposals
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 _MOST_EXAMPLES = 3

@@ -7,12 +7,15 @@ import re
 import typing
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 from urllib.parse import quote
 
 import msgspec
 
 from denizen.config.secrets import SECRET_WORDS, words_of
+from denizen.messages import AssistantMessage, ToolResult
+
+Cleaned = TypeVar("Cleaned", AssistantMessage, ToolResult)
 
 MARK = re.compile(r"\[redacted:[^\[\]\n]{1,200}\]")
 """What is put in a secret's place: it names the secret, so that it can be put back."""
@@ -26,6 +29,7 @@ KNOWN_KEY = re.compile(
 )
 """What keys of well-known services look like, wherever they are."""
 
+_ENCODER = msgspec.json.Encoder(enc_hook=repr)  # a tool's details may hold anything
 _NAMED_PLACE = re.compile(r"(?i)_(FILE|PATH|DIR|HOME)$|^PWD$")
 _WORDS = r"(?:[a-z]{,15} | [A-Z]{,15} | [A-Z][a-z]{,14}) (?:[-_\ ] (?:[a-z]{,15} | [A-Z]{,15}))?"
 _PLACES = r"""
@@ -78,6 +82,15 @@ class Redactor:
     def value(self, value: Any) -> Any:
         """Any nesting of dicts, lists, tuples and structs without secrets in its strings; the same where none are."""
         return map_text(value, self.text) if self._marks else value
+
+    def message(self, message: Cleaned) -> Cleaned:
+        """The message without secrets, wherever in it they are, and without halves of characters."""
+        try:
+            encoded = _ENCODER.encode(message)
+        except UnicodeEncodeError:
+            message = map_text(message, whole_characters)
+            encoded = _ENCODER.encode(message)
+        return self.value(message) if self.found_in(encoded) else message
 
     def secret(self, mark: str) -> str:
         """What the mark was put in the place of; empty: no secret that is known here."""
@@ -259,3 +272,8 @@ def _escaped(text: str) -> str:
 
 def _longest_first(forms: Iterable[str]) -> list[str]:
     return sorted(forms, key=len, reverse=True)
+
+
+def whole_characters(text: str) -> str:
+    """The text with a question mark for each half of a character."""
+    return text.encode(errors="replace").decode()

@@ -7,9 +7,7 @@ from datetime import datetime, timezone
 import msgspec
 
 from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult, UserMessage, UserPart
-
-MISSING = "[Tool result missing — session was interrupted]"
-"""What stands for a result that the transcript doesn't have (seed 003, "Load conversation history")."""
+from denizen.not_run import MISSING
 
 BEGINNING_LOST = "[What was said before this is missing from the transcript.]"
 """What stands before an answer that comes first: providers take no conversation that the model begins."""

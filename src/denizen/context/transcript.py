@@ -4,12 +4,12 @@ import operator
 from collections.abc import Sequence
 from itertools import chain, repeat
 
-from denizen.context.estimate import BYTES_PER_TOKEN, estimate_message
 from denizen.context.said import BEGINNING_LOST, as_heard, missing, stamped
 from denizen.context.shorten import TRUNCATE_OVER, fair_share, result_lengths, shortened
 from denizen.context.summary import SUMMARY_HEADING, summarise
 from denizen.entries import AnyEntry, AssistantEntry, CompactionEntry, SystemEntry, ToolEntry, UserEntry
 from denizen.errors import ModelError
+from denizen.estimate import BYTES_PER_TOKEN, estimate_message
 from denizen.messages import AssistantMessage, Message, Text, ToolCall, ToolResult, UserMessage
 from denizen.ports import ActionFormat, AskModel, Toolset, View, WorldLine
 

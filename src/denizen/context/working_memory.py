@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from denizen.context.changed import Changed
-from denizen.context.estimate import BYTES_PER_TOKEN, estimate_message
 from denizen.context.iteration import Iteration
 from denizen.context.said import BEGINNING_LOST, apart, headed, stamped
 from denizen.context.shorten import fair_share
@@ -22,6 +21,7 @@ from denizen.entries import (
     ToolEntry,
     UserEntry,
 )
+from denizen.estimate import BYTES_PER_TOKEN, estimate_message
 from denizen.messages import AssistantMessage, Message, Text, ToolResult, UserMessage, UserPart
 from denizen.ports import ActionFormat, AskModel, Toolset, Traits, View, WorldLine, traits_of_facts
 

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, TypedDict, TypeVar, Unpack, overload
+from typing import Any, TypedDict, Unpack, overload
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -18,13 +18,11 @@ from denizen.clock import Clock, SystemClock
 from denizen.config import Config, load_config
 from denizen.config.env import read_dotenv
 from denizen.config.home import ensure_home, located, places
-from denizen.config.redact import Redactor, map_text
+from denizen.config.redact import Redactor
 from denizen.config.secrets import secrets_of
 from denizen.config.settings import Rule
 from denizen.config.trust import is_trusted
 from denizen.config.write import add_rule
-from denizen.context.estimate import estimate_text
-from denizen.engine.budget import Budget
 from denizen.engine.drivers import NewDriver, Watched, find_driver, with_tools_of
 from denizen.engine.feed import Feed
 from denizen.engine.known import known
@@ -32,22 +30,19 @@ from denizen.engine.loops import Loops, changing_tools
 from denizen.engine.profiles import FORMATS, Profile, find_actions, find_context, find_profile, with_help
 from denizen.engine.undo import finish_undo
 from denizen.errors import DenizenError, SessionError
+from denizen.estimate import estimate_text
 from denizen.events import Out, RunEvent, RunResult
 from denizen.memory import open_memory
-from denizen.messages import AssistantMessage, ToolCall, ToolResult, UserMessage
+from denizen.messages import AssistantMessage, ToolCall, UserMessage
 from denizen.models import open_model
 from denizen.ports import Driver, Model, Session, SessionStore, Tool, Toolset, TurnIO
 from denizen.prompt import find_skills
 from denizen.sessions import JsonlStore, session_key
-from denizen.sessions.line import whole_characters
+from denizen.sessions.spend import Spend
 from denizen.tools.defaults import check_rules, with_defaults
 from denizen.tools.policy import Policy
 from denizen.tools.programs.jobs import Jobs
 from denizen.tools.sandbox import choose_sandbox
-
-Cleaned = TypeVar("Cleaned", AssistantMessage, ToolResult)
-
-_ENCODER = msgspec.json.Encoder(enc_hook=repr)  # a tool's details may hold anything
 
 RECENT = 512
 """Sessions whose feed is kept for when they are opened again."""
@@ -120,7 +115,7 @@ class Agent:
         self._changing = changing_tools(self.tools)
         self.tool_names = [tool.name for tool in self.tools]
         self.tool_tokens = estimate_text(msgspec.json.encode(self.tools.schemas).decode())
-        self.budget = Budget(self.config, self.home, self.clock)
+        self.budget = Spend(self.config, self.home, self.clock)
         self.park_time = timedelta(hours=self.config.policy.park_hours)
         self.options = self.config.agent.options
         self.read_only = read_only
@@ -267,15 +262,6 @@ class Agent:
     def calls_of(self, reply: AssistantMessage) -> Sequence[ToolCall]:
         """What a reply asks for, in this agent's action format."""
         return self.actions.read(reply, self.tools).calls
-
-    def clean(self, message: Cleaned) -> Cleaned:
-        """The message without secrets, wherever in it they are, and without halves of characters."""
-        try:
-            encoded = _ENCODER.encode(message)
-        except UnicodeEncodeError:
-            message = map_text(message, whole_characters)
-            encoded = _ENCODER.encode(message)
-        return self.redactor.value(message) if self.redactor.found_in(encoded) else message
 
     def redact(self, text: str) -> str:
         """The text without the secrets that the configuration and the environment hold."""

@@ -6,13 +6,13 @@ from typing import Any
 
 import msgspec
 
-from denizen.context.estimate import estimate_message, estimate_text
 from denizen.engine.prompting import prompt_for
 from denizen.engine.showing import Showing
 from denizen.engine.tracing import UNTRACED, call_span, record_answer
 from denizen.engine.turn import Turn, TurnOver
 from denizen.entries import AssistantEntry, CompactionEntry
 from denizen.errors import ModelError
+from denizen.estimate import estimate_message, estimate_text
 from denizen.events import Compacted, Failed, Finished, LlmEnd, LlmStart, Retrying, TextDelta
 from denizen.messages import AssistantMessage, AssistantPart, Message, Text, ToolCall, Usage
 from denizen.ports import SURELY_HELD, ModelRequest
@@ -37,7 +37,7 @@ async def ask_model(turn: Turn) -> AssistantMessage:
     levels = [1, 2, 3]
     await _relieve_early(turn, levels)
     while True:
-        turn.agent.budget.check(turn)
+        turn.check_budget()
         turn.emit(LlmStart(turn.account.iterations + 1, turn.agent.model.name))
         outcome = await _call(turn, request_of(turn), keep=True)
         if isinstance(outcome, AssistantMessage):
@@ -47,7 +47,7 @@ async def ask_model(turn: Turn) -> AssistantMessage:
     outcome = _with_own_ids(outcome)
     turn.last_usage = outcome.usage
     await turn.append(AssistantEntry(message=outcome))
-    turn.agent.budget.charge(turn, outcome)
+    turn.charge(outcome)
     turn.emit(LlmEnd(outcome))
     return outcome
 
@@ -58,7 +58,7 @@ async def summary_entry(turn: Turn, level: int) -> CompactionEntry | None:
 
     async def aside(messages: Sequence[Message], system: str) -> AssistantMessage:
         nonlocal spent
-        turn.agent.budget.check(turn)
+        turn.check_budget()
         agent = turn.agent
         request = ModelRequest(
             messages,
@@ -72,7 +72,7 @@ async def summary_entry(turn: Turn, level: int) -> CompactionEntry | None:
         outcome = await _call(turn, request)
         if isinstance(outcome, ModelError):
             raise outcome
-        agent.budget.charge(turn, outcome)
+        turn.charge(outcome)
         spent = outcome.usage
         return outcome
 
@@ -173,7 +173,7 @@ async def _consume(turn: Turn, request: ModelRequest, showing: Showing) -> Outco
             if type(event) is TextDelta:  # nearly always
                 showing.say(event)
             elif isinstance(event, Finished):
-                message = turn.agent.clean(event.message)
+                message = turn.agent.redactor.message(event.message)
                 showing.end(message)
                 return message
             elif isinstance(event, Failed):

@@ -17,30 +17,12 @@ from denizen.engine.turn import Turn, TurnOver
 from denizen.entries import StartedEntry, ToolEntry
 from denizen.errors import DenizenError, ToolRefused
 from denizen.events import ToolEnd, ToolStart
-from denizen.messages import AssistantMessage, StopReason, Text, ToolCall, ToolResult, UserPart
+from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult, UserPart
+from denizen.not_run import DROPPED, NOT_RUN
 from denizen.ports import Answer, Ask, Tool, ToolContext, Traits
 
 MOVES = Traits.WRITES | Traits.EXECUTES | Traits.SENDS
 """Traits that keep a call from running beside others."""
-
-CUT_OFF = (
-    "not run: the answer was cut off by the length limit, so this call may be incomplete. "
-    "Make it again, smaller: write a long file in several steps."
-)
-CANCELLED = "not run: cancelled"
-STOPPED_WHILE_RUNNING = "cancelled while it ran: its effect may be there in part"
-ELSEWHERE = "not run: this conversation branched off before the call was"
-DROPPED = "not run: the user interrupted with a new message"
-BROKEN_OFF = "not run: the answer broke off"
-
-
-NOT_RUN: dict[StopReason, str] = {
-    "length": CUT_OFF,
-    "refusal": BROKEN_OFF,
-    "error": BROKEN_OFF,
-    "aborted": BROKEN_OFF,
-}
-"""Why the calls of an answer that ended so aren't run."""
 
 
 async def run_calls(turn: Turn, reply: AssistantMessage, calls: Sequence[ToolCall]) -> list[ToolResult]:
@@ -154,7 +136,7 @@ async def _execute(turn: Turn, call: ToolCall, tool: Tool) -> ToolResult:
         progress.end()
     if _cancelled():  # a tool that swallowed it
         raise asyncio.CancelledError
-    return turn.agent.clean(result)
+    return turn.agent.redactor.message(result)
 
 
 def _own(args: dict[str, Any]) -> dict[str, Any]:

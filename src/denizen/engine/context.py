@@ -4,13 +4,13 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from denizen.context.estimate import IMAGE_TOKENS, estimate_text
 from denizen.engine.agent import Agent
 from denizen.engine.ask import request_of
 from denizen.engine.run import Listener
 from denizen.engine.turn import Turn
 from denizen.entries import AnyEntry, SessionEntry
 from denizen.errors import SessionError
+from denizen.estimate import IMAGE_TOKENS, estimate_text
 from denizen.messages import AssistantMessage, Image, Message, Opaque, Text, Thinking, ToolCall, ToolResult
 from denizen.ports import ModelRequest
 

@@ -7,7 +7,6 @@ import msgspec
 
 from denizen.actions import AsWritten
 from denizen.config.settings import Rule
-from denizen.context.estimate import estimate_text
 from denizen.engine.said import Said
 from denizen.entries import (
     AnswerEntry,
@@ -22,6 +21,7 @@ from denizen.entries import (
     ToolEntry,
     UserEntry,
 )
+from denizen.estimate import estimate_text
 from denizen.messages import ATTACHED, AssistantMessage, Message, Text, ToolResult, Usage, UserMessage
 from denizen.ports import (
     ActionFormat,

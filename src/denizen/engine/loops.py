@@ -8,9 +8,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from denizen.context.said import MISSING
-from denizen.engine.calls import DROPPED
 from denizen.messages import Text, ToolCall, ToolResult
+from denizen.not_run import DROPPED, MISSING
 from denizen.ports import Action, Backtrack, Escalate, GiveUp, Iteration, Proceed, Tool, Traits
 
 SAME = 3

@@ -12,10 +12,10 @@ from denizen.config.rules import all_arguments
 from denizen.engine.turn import Turn
 from denizen.errors import ToolRefused
 from denizen.messages import ToolCall
-from denizen.ports import Tool
+from denizen.ports import Tool, only_reads
 from denizen.tools.files.workspace import Workspace
 from denizen.tools.patching.read import read_patch
-from denizen.tools.policy import files_of, meant_by_patch, only_reads
+from denizen.tools.policy import files_of, meant_by_patch
 
 _KEPT = frozenset({"remember", "forget"})
 """Tools whose marks stay marks: the memory holds no secrets."""

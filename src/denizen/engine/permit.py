@@ -11,9 +11,8 @@ from denizen.entries import AnswerEntry, ParkedEntry, StateEntry
 from denizen.errors import ConfigError, ToolRefused
 from denizen.events import TurnParked
 from denizen.messages import ToolCall
-from denizen.models.parsing import INVALID_JSON
-from denizen.ports import MISUSED, Answer, Ask, CheckedTool, Parked, Tool, ToolContext, Traits
-from denizen.tools.policy import only_reads, rule_for
+from denizen.ports import INVALID_JSON, MISUSED, Answer, Ask, CheckedTool, Parked, Tool, ToolContext, Traits, only_reads
+from denizen.tools.policy import rule_for
 from denizen.tools.preview import preview
 
 QUOTATION = "This call of {name} repeats what the agent has read and you didn't write: may it run?"

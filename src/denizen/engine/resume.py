@@ -4,8 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, cast
 
-from denizen.context.said import MISSING
-from denizen.engine.calls import CANCELLED, ELSEWHERE, STOPPED_WHILE_RUNNING, record, refused, run_calls
+from denizen.engine.calls import record, refused, run_calls
 from denizen.engine.snapshots import BEFORE
 from denizen.engine.turn import Turn
 from denizen.entries import (
@@ -23,6 +22,7 @@ from denizen.entries import (
 from denizen.errors import SessionError
 from denizen.events import RunResult
 from denizen.messages import AssistantMessage, Message, ToolCall, ToolResult
+from denizen.not_run import CANCELLED, ELSEWHERE, MISSING, STOPPED_WHILE_RUNNING
 from denizen.ports import Session, Traits
 
 if TYPE_CHECKING:

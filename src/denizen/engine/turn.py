@@ -9,7 +9,7 @@ from denizen.engine.feed import Account, Feed
 from denizen.engine.output import Output
 from denizen.entries import AnswerEntry, AnyEntry, StateEntry, UserEntry
 from denizen.events import Done, Notice, RunEvent, RunResult, TurnStop
-from denizen.messages import Text, Usage, UserMessage
+from denizen.messages import AssistantMessage, Text, Usage, UserMessage
 from denizen.ports import Answer, Directive, FollowUp, Interrupt, Session, Steer, Stop, TurnIO, View
 
 if TYPE_CHECKING:
@@ -88,6 +88,21 @@ class Turn(msgspec.Struct, eq=False):
     async def apply(self, directive: Directive) -> None:
         """Keep what the model said about itself."""
         await self.append(StateEntry(name=directive.name, value=directive.value))
+
+    def check_budget(self) -> None:
+        """End the turn where it can't pay for another call; local models cost nothing."""
+        if not self.agent.model.local:
+            spent = self.account.usage.cost_usd or 0.0
+            if why := self.agent.budget.check(self.session.key, spent):
+                raise TurnOver("budget", why)
+
+    def charge(self, answer: AssistantMessage) -> None:
+        """Count what a call cost."""
+        cost, model = answer.usage.cost_usd, self.agent.model
+        if cost is None and model.local:
+            return
+        if problem := self.agent.budget.charge(self.session.key, cost, answer.model or model.name):
+            self.notice(problem, warning=True)
 
     def view(self) -> View:
         """What the context policy may look at."""

@@ -7,7 +7,8 @@ import msgspec
 
 from denizen.events import StreamEvent, ToolCallDelta, ToolCallEnd
 from denizen.messages import AssistantPart, Opaque, ToolCall
-from denizen.models.parsing import INVALID_JSON, arguments
+from denizen.models.parsing import arguments
+from denizen.ports import INVALID_JSON
 
 
 class FunctionDelta(msgspec.Struct, gc=False):

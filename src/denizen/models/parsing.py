@@ -8,8 +8,7 @@ from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
 
-INVALID_JSON: Final = "invalid_json"
-"""The only argument of a call whose arguments weren't a JSON object; its value is what the model wrote instead."""
+from denizen.ports.model import INVALID_JSON
 
 UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What a decoder raises for bytes that it can't read as they are."""

@@ -1,20 +1,32 @@
 """The seams: the protocols that models, contexts, actions, tools, sessions and hosts fulfil, one module each."""
 
 from denizen.ports.actions import MISUSED, UNSEEN, ActionFormat, Directive, Intent, Spoken
+from denizen.ports.budget import Budget
 from denizen.ports.channel import Accept, Channel, ChannelLimits, Sent
-from denizen.ports.checkpoints import Checkpoints
+from denizen.ports.checkpoints import Checkpoints, Conflict, named
 from denizen.ports.context import SURELY_HELD, ContextPolicy, TraitedContext, View, WorldLine
 from denizen.ports.driver import Action, Backtrack, Driver, Escalate, GiveUp, Iteration, Proceed
 from denizen.ports.host import Answer, Ask, Control, FollowUp, Interrupt, Parked, Steer, Stop, TurnIO
 from denizen.ports.memory import UNTRUSTED, Fact, Memory, Scope, traits_of_facts
-from denizen.ports.model import AskModel, KnownModel, Level, Limits, Model, ModelRequest, Reasoning, Schema
+from denizen.ports.model import (
+    INVALID_JSON,
+    AskModel,
+    KnownModel,
+    Level,
+    Limits,
+    Model,
+    ModelRequest,
+    Reasoning,
+    Schema,
+)
 from denizen.ports.queue import InboundMessage, OutboundMessage, QueuedTurn, TurnHandler, TurnQueue
 from denizen.ports.sandbox import Sandbox, Sandboxed
 from denizen.ports.session import Session, SessionInfo, SessionStore
-from denizen.ports.tool import CheckedTool, PlanningTool, Tool, ToolContext, Toolset, Traits
+from denizen.ports.tool import CheckedTool, PlanningTool, Tool, ToolContext, Toolset, Traits, is_harmless, only_reads
 from denizen.seen import SeenText
 
 __all__ = [
+    "INVALID_JSON",
     "MISUSED",
     "SURELY_HELD",
     "UNSEEN",
@@ -26,10 +38,12 @@ __all__ = [
     "Ask",
     "AskModel",
     "Backtrack",
+    "Budget",
     "Channel",
     "ChannelLimits",
     "CheckedTool",
     "Checkpoints",
+    "Conflict",
     "ContextPolicy",
     "Control",
     "Directive",
@@ -76,5 +90,8 @@ __all__ = [
     "TurnQueue",
     "View",
     "WorldLine",
+    "is_harmless",
+    "named",
+    "only_reads",
     "traits_of_facts",
 ]

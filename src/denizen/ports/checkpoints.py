@@ -1,9 +1,35 @@
 """Checkpoints: what the workspace was."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
+from denizen.errors import DenizenError
 from denizen.stretch import Stretch
+
+_NAMED = 10
+"""Paths that a message names."""
+_ADVICE = "Put those changes elsewhere first."
+
+
+def named(paths: Sequence[str]) -> str:
+    """The first of many paths."""
+    more = f" and {len(paths) - _NAMED:,} more" if len(paths) > _NAMED else ""
+    return ", ".join(paths[:_NAMED]) + more
+
+
+class Conflict(DenizenError):
+    """Restoring would overwrite what somebody else changed meanwhile, `paths`; nothing was touched.
+
+    `force` is what whoever asked may do to have it all the same, where there is such a thing.
+    """
+
+    def __init__(self, paths: Sequence[str], force: str = "") -> None:
+        advice = f"Keep a copy of what matters, or {force}: that can be undone, too." if force else _ADVICE
+        super().__init__(
+            f"Nothing was touched, as that would overwrite what was changed since the last checkpoint: {named(paths)}. "
+            f"{advice}"
+        )
+        self.paths = paths
 
 
 class Checkpoints(Protocol):

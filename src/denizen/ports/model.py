@@ -83,3 +83,7 @@ class KnownModel(Model, Protocol):
 
 AskModel = Callable[[Sequence[Message], str], Awaitable[AssistantMessage]]
 """Asks the turn's model for something on the side (messages, system prompt); raises ModelError."""
+
+
+INVALID_JSON = "invalid_json"
+"""The only argument of a call whose arguments weren't a JSON object; its value is what the model wrote instead."""

@@ -89,6 +89,20 @@ class PlanningTool(Tool, Protocol):
     plans: bool
 
 
+_HARMLESS = Traits.READS | Traits.REPEATABLE  # what may be done twice has changed nothing
+_CHANGES = Traits.WRITES | Traits.EXECUTES | Traits.SENDS
+
+
+def is_harmless(tool: Tool) -> bool:
+    """Whether all that it does is read, or what can be done twice."""
+    return bool(tool.traits & _HARMLESS) and not tool.traits & _CHANGES
+
+
+def only_reads(tool: Tool) -> bool:
+    """Whether it changes nothing and reaches nobody."""
+    return is_harmless(tool) and Traits.NETWORK not in tool.traits
+
+
 class Toolset:
     """The tools of a turn, by name."""
 

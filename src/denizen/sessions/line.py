@@ -2,7 +2,7 @@
 
 import msgspec
 
-from denizen.config.redact import Redactor, map_text
+from denizen.config.redact import Redactor, map_text, whole_characters
 from denizen.entries import AnyEntry
 from denizen.errors import SessionError
 from denizen.sessions.load import ENTRY
@@ -32,8 +32,3 @@ def _encode(entry: AnyEntry, redactor: Redactor) -> tuple[bytes, AnyEntry]:
         entry = redactor.value(ENTRY.decode(line))
         line = _ENCODER.encode(entry)
     return line + b"\n", entry
-
-
-def whole_characters(text: str) -> str:
-    """The text with a question mark for each half of a character."""
-    return text.encode(errors="replace").decode()

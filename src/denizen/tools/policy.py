@@ -10,7 +10,7 @@ from denizen.config.rules import DeniedPaths, all_arguments, deciding_rule, lite
 from denizen.config.settings import PolicySettings, Rule
 from denizen.errors import ToolRefused
 from denizen.messages import ToolCall
-from denizen.ports import Tool, Traits
+from denizen.ports import Tool, Traits, is_harmless
 from denizen.tools.files.autorun import is_autorun
 from denizen.tools.patching.read import FilePatch, read_patch
 from denizen.tools.risk import exceeds, file_of, risk_of
@@ -133,16 +133,6 @@ def rule_for(call: ToolCall, tool: Tool) -> Rule:
     url = plain_url(argument) if "url" in call.args else ""
     pattern = "/".join([*literally(url).split("/")[:3], "*"]) if url else literally(argument)
     return Rule(tool=tool.name, match=pattern, decide="allow")
-
-
-def is_harmless(tool: Tool) -> bool:
-    """Whether all that it does is read, or what can be done twice."""
-    return bool(tool.traits & _HARMLESS) and not tool.traits & _CHANGES
-
-
-def only_reads(tool: Tool) -> bool:
-    """Whether it changes nothing and reaches nobody."""
-    return is_harmless(tool) and Traits.NETWORK not in tool.traits
 
 
 def files_of(call: ToolCall, workspace: Path) -> Sequence[str]:

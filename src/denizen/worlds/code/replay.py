@@ -13,14 +13,13 @@ from typing import Any
 import msgspec
 
 from denizen.config.redact import map_text
-from denizen.context.said import MISSING
 from denizen.engine import Agent, run_turn
-from denizen.engine.calls import STOPPED_WHILE_RUNNING
 from denizen.engine.recorded import Recorded
 from denizen.engine.run import Listener
 from denizen.entries import AnyEntry, AssistantEntry, CheckpointEntry, EndEntry, ToolEntry, UserEntry
 from denizen.errors import DenizenError, ModelError, SessionError, ToolRefused
 from denizen.messages import AssistantMessage, ToolCall, ToolResult, UserMessage
+from denizen.not_run import MISSING, STOPPED_WHILE_RUNNING
 from denizen.ports import Answer, Ask, Control, Schema, Session, Steer, Tool, ToolContext, Toolset, Traits
 from denizen.worlds.code.aside import in_copy
 

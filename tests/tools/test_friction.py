@@ -7,13 +7,12 @@ from typing import Annotated, Any, Literal
 import pytest
 from msgspec import Meta
 
-from denizen.engine.friction import Friction, friction
-from denizen.engine.proposals import Proposal, proposals
 from denizen.entries import AnyEntry, AssistantEntry, StartedEntry, ToolEntry, UserEntry
 from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult, UserMessage
 from denizen.ports import Schema
 from denizen.sessions.load import load
 from denizen.tools import tool
+from denizen.tools.friction import Friction, Proposal, friction, proposals
 from denizen.tools.task import task
 
 DATA = Path(__file__).parent.parent / "data" / "friction"

@@ -3,18 +3,13 @@
 import logging
 import sqlite3
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from denizen.clock import Clock
-from denizen.engine.turn import Turn, TurnOver
+from denizen.config import Config
 from denizen.errors import DenizenError
-from denizen.messages import AssistantMessage
 from denizen.sessions.disk import identity, is_at
-
-if TYPE_CHECKING:
-    from denizen.config import Config
 
 _MOST_UNWRITTEN = 0.01
 """US dollars that a process may have spent and not written down yet: a write costs, too."""
@@ -32,15 +27,15 @@ _ADD = """INSERT INTO spend SELECT key, value FROM json_each(?) WHERE true
 _log = logging.getLogger(__name__)
 
 
-class Budget:
-    """Stops a turn before the call that could overspend.
+class Spend:
+    """Counts what model calls cost, and says before a call whether a limit is reached (`ports.Budget`).
 
     What goes beyond is at most the calls in flight, a cent per process, and what others begin within a tenth of a
     second. Sums live in `spend.db` of the home, which is made with the first call that costs something; where it is
     removed or replaced, counting goes on in the one that is there.
     """
 
-    def __init__(self, config: "Config", home: Path, clock: Clock) -> None:
+    def __init__(self, config: Config, home: Path, clock: Clock) -> None:
         self._config = config
         self._path = home / "spend.db"
         self._clock = clock
@@ -51,36 +46,41 @@ class Budget:
         self._unwritten: dict[str, float] = {}  # what isn't there yet, by session
         self._unwritten_usd = 0.0
         self._written_at = 0.0
-        self._warned: set[str] = set()
+        self._unpriced: set[str] = set()
 
-    def check(self, turn: Turn) -> None:
-        """End the turn when nothing is left of one of its budgets; local models cost nothing.
+    def check(self, session_key: str, turn_usd: float) -> str:
+        """Why no further call may be made; empty: one may.
 
         Raises DenizenError when what was spent can't be read, or the last call not be counted.
         """
-        if turn.agent.model.local:
-            return
         if self._unwritten_usd >= _MOST_UNWRITTEN:  # writing it failed: no further call before it is counted
             self._write()
-        spent = turn.account.usage.cost_usd or 0.0
-        _stop_at("this turn", spent, self._config.agent.max_cost_usd, "agent.max_cost_usd or --max-cost")
-        session, day = self._spent(turn.session.key)
-        _stop_at("this session", session, self._config.budget.session_usd, "budget.session_usd")
-        _stop_at("today", day, self._config.budget.day_usd, "budget.day_usd")
+        session, day = self._spent(session_key)
+        for what, spent, limit, setting in (
+            ("this turn", turn_usd, self._config.agent.max_cost_usd, "agent.max_cost_usd or --max-cost"),
+            ("this session", session, self._config.budget.session_usd, "budget.session_usd"),
+            ("today", day, self._config.budget.day_usd, "budget.day_usd"),
+        ):
+            if spent >= limit:
+                return f"The budget of {what} is spent: ${spent:.4f} of ${limit:g} ({setting} sets it)."
+        return ""
 
-    def charge(self, turn: Turn, answer: AssistantMessage) -> None:
-        """Count what a call cost; one whose price nobody knows is told once, and so is what can't be counted."""
-        cost = answer.usage.cost_usd
+    def charge(self, session_key: str, cost: float | None, model: str) -> str:
+        """Count what a call cost; returns what the user should know: that it couldn't be counted, or has no price."""
+        if cost is None:
+            if model in self._unpriced:
+                return ""
+            self._unpriced.add(model)
+            return f"No price is known for {model}; its calls don't count against budgets."
         if cost:
             self._unwritten_usd += cost
-            self._unwritten[turn.session.key] = self._unwritten.get(turn.session.key, 0.0) + cost
+            self._unwritten[session_key] = self._unwritten.get(session_key, 0.0) + cost
             if self._unwritten_usd >= _MOST_UNWRITTEN or self._clock.monotonic() - self._written_at >= _WRITTEN_EVERY:
                 try:
                     self._write()
                 except DenizenError as error:
-                    turn.notice(str(error), warning=True)  # the answer is paid for and kept all the same
-        elif cost is None and not turn.agent.model.local:
-            self._warn(turn, answer.model or turn.agent.model.name)
+                    return str(error)  # the answer is paid for and kept all the same
+        return ""
 
     def close(self) -> None:
         """Write what isn't written yet, and close the file."""
@@ -90,11 +90,6 @@ class Budget:
         except DenizenError as error:
             _log.warning("%s", error)
         self._forget()
-
-    def _warn(self, turn: Turn, model: str) -> None:
-        if model not in self._warned:
-            self._warned.add(model)
-            turn.notice(f"What calls of {model} cost isn't known: budgets can't count them.", warning=True)
 
     def _today(self) -> str:
         return f"day {self._clock.now().date().isoformat()}"
@@ -150,8 +145,3 @@ class Budget:
             self._db.execute("PRAGMA synchronous = NORMAL")  # written, not synced: a call must not wait for the disk
             self._db.execute("CREATE TABLE IF NOT EXISTS spend (name TEXT PRIMARY KEY, usd REAL) WITHOUT ROWID")
         return self._db
-
-
-def _stop_at(what: str, spent: float, limit: float, setting: str) -> None:
-    if spent >= limit:
-        raise TurnOver("budget", f"The budget of {what} is spent: ${spent:.4f} of ${limit:g} ({setting} sets it).")
