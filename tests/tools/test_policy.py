@@ -1,5 +1,6 @@
 """What may run."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +9,9 @@ import pytest
 from denizen.config.rules import deciding_rule
 from denizen.config.settings import PolicySettings, Rule
 from denizen.messages import ToolCall
-from denizen.ports import Traits
+from denizen.ports import Decision, Tool, Traits
 from denizen.tools import FunctionTool, tool
-from denizen.tools.policy import Decision, Policy, rule_for
+from denizen.tools.policy import RulePolicy
 
 READS = Traits.READS | Traits.REPEATABLE
 BOTH = Traits.UNTRUSTED | Traits.PRIVATE
@@ -43,16 +44,33 @@ TOOLS = {
 }
 
 
-def policy(*rules: Rule, confined: bool = True, **options: Any) -> Policy:
-    return Policy(PolicySettings(rules=list(rules)), confined=confined, **options)
+class Scene:
+    """A policy, what was approved for the session, and whether the run is read-only."""
+
+    def __init__(self, policy: RulePolicy, approved: Sequence[Rule], *, read_only: bool) -> None:
+        self.policy = policy
+        self.approved = approved
+        self.read_only = read_only
 
 
-def decide(policy: Policy, name: str, seen: Traits = Traits.NONE, **args: Any) -> Decision:
-    return policy.decide(ToolCall("1", name, args), TOOLS[name], seen)
+def policy(
+    *rules: Rule, confined: bool = True, approved: Sequence[Rule] = (), read_only: bool = False, **options: Any
+) -> Scene:
+    settings = PolicySettings(rules=list(rules))
+    return Scene(RulePolicy(settings, confined=confined, **options), approved, read_only=read_only)
 
 
-def verdict(policy: Policy, name: str, seen: Traits = Traits.NONE, **args: Any) -> str:
-    return decide(policy, name, seen, **args).verdict
+def decide(scene: Scene, name: str, seen: Traits = Traits.NONE, **args: Any) -> Decision:
+    call = ToolCall("1", name, args)
+    return scene.policy.decide(call, TOOLS[name], seen, approved=scene.approved, read_only=scene.read_only)
+
+
+def verdict(scene: Scene, name: str, seen: Traits = Traits.NONE, **args: Any) -> str:
+    return decide(scene, name, seen, **args).verdict
+
+
+def rule_for(call: ToolCall, tool: Tool) -> Rule:
+    return policy().policy.rule_for(call, tool)
 
 
 @pytest.mark.parametrize(

@@ -20,9 +20,7 @@ from denizen.config.env import read_dotenv
 from denizen.config.home import ensure_home, located, places
 from denizen.config.redact import Redactor
 from denizen.config.secrets import secrets_of
-from denizen.config.settings import Rule
 from denizen.config.trust import is_trusted
-from denizen.config.write import add_rule
 from denizen.engine.drivers import NewDriver, Watched, find_driver, with_tools_of
 from denizen.engine.feed import Feed
 from denizen.engine.known import known
@@ -40,7 +38,7 @@ from denizen.prompt import find_skills
 from denizen.sessions import JsonlStore, session_key
 from denizen.sessions.spend import Spend
 from denizen.tools.defaults import check_rules, with_defaults
-from denizen.tools.policy import Policy
+from denizen.tools.policy import RulePolicy
 from denizen.tools.programs.jobs import Jobs
 from denizen.tools.sandbox import choose_sandbox
 
@@ -109,6 +107,15 @@ class Agent:
         self.skills, self.skill_notices = find_skills(own, self.workspace, trusted=trusted, profile=self.profile.name)
         self.jobs = Jobs()
         self.sandbox = choose_sandbox(self.config.sandbox, environ, self.home, secrets_of(self.config, dotenv))
+        self.policy = RulePolicy(
+            self.config.policy,
+            confined=self.sandbox.confines,
+            network=self.config.sandbox.network,
+            workspace=self.workspace,
+            restricted=self.config.agent.restrict_to_workspace,
+            home=self.home,
+            redactor=self.redactor,
+        )
         notes = self.profile.name == "assistant"
         self.memory = open_memory(self.config, clock=self.clock, redact=self.redactor.text, with_notes=notes)
         self.tools = self._toolset(tools)
@@ -241,23 +248,6 @@ class Agent:
             {name: other for name, other in FORMATS.items() if other is not self.actions.format},
             self.tools,
         )
-
-    def policy(self, approved: Sequence[Rule]) -> Policy:
-        """What may run, with the rules that the user approved for the session."""
-        return Policy(
-            self.config.policy,
-            confined=self.sandbox.confines,
-            network=self.config.sandbox.network,
-            read_only=self.read_only,
-            approved=approved,
-            workspace=self.workspace,
-        )
-
-    def keep_rule(self, rule: Rule) -> None:
-        """Write an approval that holds for always into the home's configuration. Raises ConfigError."""
-        add_rule(self.home, rule)
-        policy = msgspec.structs.replace(self.config.policy, rules=[*self.config.policy.rules, rule])
-        self.config = msgspec.structs.replace(self.config, policy=policy)
 
     def calls_of(self, reply: AssistantMessage) -> Sequence[ToolCall]:
         """What a reply asks for, in this agent's action format."""

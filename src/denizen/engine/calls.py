@@ -8,7 +8,6 @@ from typing import Any
 
 import msgspec
 
-from denizen.engine.marks import with_secrets
 from denizen.engine.permit import answer_to, permit
 from denizen.engine.progress import Progress
 from denizen.engine.snapshots import keep_after, keep_before
@@ -119,9 +118,8 @@ async def _execute(turn: Turn, call: ToolCall, tool: Tool) -> ToolResult:
         await turn.append(StartedEntry(call_id=call.id, name=call.name))
     progress = Progress(turn, call)
     try:
-        result = _fit(
-            turn, call, await tool.run(_own(with_secrets(turn, call, tool)), _context(turn, call, tool, progress))
-        )
+        args = _own(turn.agent.policy.arguments(call, tool, approved=turn.feed.approved))
+        result = _fit(turn, call, await tool.run(args, _context(turn, call, tool, progress)))
     except TurnOver:  # it asked the person, and nobody is there
         raise
     except asyncio.CancelledError:
@@ -174,7 +172,7 @@ def _context(turn: Turn, call: ToolCall, tool: Tool, progress: Progress) -> Tool
         entries=turn.session.entries,
         commands=lambda reply: {call.id: agent.shown(call) for call in agent.calls_of(reply)},
         in_sight=turn.feed.in_sight,
-        denied=agent.policy(()).denied_paths(tool),
+        denied=agent.policy.denied_paths(tool),
     )
 
 

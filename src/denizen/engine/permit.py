@@ -5,15 +5,12 @@ from typing import Any
 import msgspec
 
 from denizen.engine.feed import APPROVED
-from denizen.engine.marks import with_secrets
 from denizen.engine.turn import Turn, TurnOver
 from denizen.entries import AnswerEntry, ParkedEntry, StateEntry
 from denizen.errors import ConfigError, ToolRefused
 from denizen.events import TurnParked
 from denizen.messages import ToolCall
 from denizen.ports import INVALID_JSON, MISUSED, Answer, Ask, CheckedTool, Parked, Tool, ToolContext, Traits, only_reads
-from denizen.tools.policy import rule_for
-from denizen.tools.preview import preview
 
 QUOTATION = "This call of {name} repeats what the agent has read and you didn't write: may it run?"
 QUOTED = "this call is a quotation: it repeats what you have read and the user didn't write; "
@@ -26,7 +23,7 @@ async def permit(turn: Turn, call: ToolCall) -> str:
     """
     if MISUSED in call.args:
         return str(call.args[MISUSED])
-    tools = turn.agent.tools
+    agent, tools = turn.agent, turn.agent.tools
     tool = tools.get(call.name)
     if tool is None:
         nearest = tools.nearest(call.name)
@@ -34,13 +31,13 @@ async def permit(turn: Turn, call: ToolCall) -> str:
     if INVALID_JSON in call.args:
         return f"not run: the arguments of {call.name} are not a JSON object; make the call again with one"
     in_sight = Traits.NONE if turn.feed.said.covers(call) else turn.feed.in_sight
-    decision = turn.agent.policy(turn.feed.approved).decide(call, tool, in_sight)
+    decision = agent.policy.decide(call, tool, in_sight, approved=turn.feed.approved, read_only=agent.read_only)
     if decision.verdict == "deny":
         return f"not run: {decision.reason}"
     quotation = call.id in turn.feed.intent.quoted and not only_reads(tool)
     asks = decision.verdict == "ask" or quotation
     try:
-        args = with_secrets(turn, call, tool)
+        args = agent.policy.arguments(call, tool, approved=turn.feed.approved)
         if asks and isinstance(tool, CheckedTool):
             tool.check(call.args)
     except ToolRefused as why:
@@ -71,9 +68,9 @@ async def _preview(turn: Turn, tool: Tool, args: dict[str, Any]) -> str:
         ask=nobody,
         restricted=agent.config.agent.restrict_to_workspace,
         private=agent.home,
-        denied=agent.policy(()).denied_paths(tool),
+        denied=agent.policy.denied_paths(tool),
     )
-    return agent.redact(await preview(tool, args, context))
+    return agent.redact(await agent.policy.preview(tool, args, context))
 
 
 async def answer_to(turn: Turn, request: Ask) -> AnswerEntry:
@@ -111,10 +108,10 @@ async def _keep(turn: Turn, call: ToolCall, tool: Tool, answer: AnswerEntry | An
     """Keep an approval that holds longer than this call."""
     if answer.scope == "once":
         return
-    rule = rule_for(call, tool)
+    rule = turn.agent.policy.rule_for(call, tool)
     await turn.append(StateEntry(name=APPROVED, value=msgspec.to_builtins(rule)))
     if answer.scope == "always":
         try:
-            turn.agent.keep_rule(rule)
+            turn.agent.policy.keep(rule)
         except ConfigError as error:
             turn.notice(f"It holds for this session only. {error}", warning=True)

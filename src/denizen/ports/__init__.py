@@ -19,6 +19,7 @@ from denizen.ports.model import (
     Reasoning,
     Schema,
 )
+from denizen.ports.policy import Decision, Policy, Verdict
 from denizen.ports.queue import InboundMessage, OutboundMessage, QueuedTurn, TurnHandler, TurnQueue
 from denizen.ports.sandbox import Sandbox, Sandboxed
 from denizen.ports.session import Session, SessionInfo, SessionStore
@@ -46,6 +47,7 @@ __all__ = [
     "Conflict",
     "ContextPolicy",
     "Control",
+    "Decision",
     "Directive",
     "Driver",
     "Escalate",
@@ -65,6 +67,7 @@ __all__ = [
     "OutboundMessage",
     "Parked",
     "PlanningTool",
+    "Policy",
     "Proceed",
     "QueuedTurn",
     "Reasoning",
@@ -88,6 +91,7 @@ __all__ = [
     "TurnHandler",
     "TurnIO",
     "TurnQueue",
+    "Verdict",
     "View",
     "WorldLine",
     "is_harmless",

@@ -1,21 +1,21 @@
 """What may run: the user's rules, else the default policy, and over both the rule of two and `--read-only`."""
 
-import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
+from denizen.config.redact import Redactor
 from denizen.config.rules import DeniedPaths, all_arguments, deciding_rule, literally, main_argument, plain_url
 from denizen.config.settings import PolicySettings, Rule
-from denizen.errors import ToolRefused
+from denizen.config.write import add_rule
 from denizen.messages import ToolCall
-from denizen.ports import Tool, Traits, is_harmless
+from denizen.ports import Decision, Tool, ToolContext, Traits, is_harmless, only_reads
+from denizen.tools.call_files import files_of
 from denizen.tools.files.autorun import is_autorun
-from denizen.tools.patching.read import FilePatch, read_patch
-from denizen.tools.risk import exceeds, file_of, risk_of
-
-Verdict = Literal["allow", "ask", "deny"]
+from denizen.tools.files.workspace import Workspace
+from denizen.tools.preview import preview
+from denizen.tools.risk import exceeds, risk_of
+from denizen.tools.secrets import restore_secrets
 
 _MOST_SHOWN = 200
 """Characters of a call's argument that a reason shows."""
@@ -25,20 +25,12 @@ _REACHES_OUT = Traits.NETWORK | Traits.SENDS
 _BOTH = Traits.UNTRUSTED | Traits.PRIVATE
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """Whether a call may run, and why: a sentence for the person who is asked, or for the model that is refused."""
+class RulePolicy:
+    """Decides by the user's rules first, then by default, and over both by the rule of two (`ports.Policy`).
 
-    verdict: Verdict
-    reason: str
-
-
-class Policy:
-    """Decides about calls, one by one.
-
-    `confined`: commands run in a sandbox; `network`: there they may use the network. `read_only` refuses everything
-    but reads. `approved` are the rules that the person approved for this session: they answer what would be asked, and
-    override nothing that is denied. Paths in rules are those of `workspace`.
+    `confined`: commands run in a sandbox; `network`: there they may use the network. Paths in rules are those of
+    `workspace`; with `restricted=False` files outside it may be read, too. `home` holds the configuration that rules
+    are kept in.
     """
 
     def __init__(
@@ -47,27 +39,31 @@ class Policy:
         *,
         confined: bool,
         network: bool = False,
-        read_only: bool = False,
-        approved: Sequence[Rule] = (),
         workspace: Path | None = None,
+        restricted: bool = True,
+        home: Path | None = None,
+        redactor: Redactor | None = None,
     ) -> None:
         self._rules = settings.rules
         self._auto_approve = settings.auto_approve
-        self._approved = approved
         self._confined = confined
         self._network = network
-        self._read_only = read_only
         self._workspace = workspace
+        self._restricted = restricted
+        self._home = home
+        self._redactor = redactor
 
-    def decide(self, call: ToolCall, tool: Tool, seen: Traits) -> Decision:
-        """Whether the call may run where the model has `seen` what has those traits."""
-        if self._read_only and not is_harmless(tool):
+    def decide(
+        self, call: ToolCall, tool: Tool, in_sight: Traits, *, approved: Sequence[Rule] = (), read_only: bool = False
+    ) -> Decision:
+        """Whether the call may run where the model sees what has the traits `in_sight`."""
+        if read_only and not is_harmless(tool):
             return Decision("deny", f"This run is read-only, and {tool.name} is more than a read.")
         rule = self._deciding(self._rules, call)
         decision = _by_rule(rule, call) if rule else self._by_default(call, tool)
-        if decision.verdict == "ask" and self._was_approved(call):
+        if decision.verdict == "ask" and self._deciding(approved, call):
             decision = Decision("allow", "The user approved such calls for the session.")
-        if decision.verdict == "allow" and _BOTH in seen and (self._reaches_out(tool) or _leaves_sandbox(call)):
+        if decision.verdict == "allow" and _BOTH in in_sight and (self._reaches_out(tool) or _leaves_sandbox(call)):
             return Decision(
                 "ask",
                 "The agent has private data in sight, and text that others wrote, which may want it passed on: "
@@ -75,23 +71,50 @@ class Policy:
             )
         return decision
 
+    def arguments(self, call: ToolCall, tool: Tool, *, approved: Sequence[Rule] = ()) -> dict[str, Any]:
+        """The call's arguments with the secrets that their marks stand for (`restore_secrets`)."""
+        if self._workspace is None or self._redactor is None or only_reads(tool):
+            return call.args
+        files = Workspace(self._workspace, restricted=self._restricted, private=self._home)
+        return restore_secrets(call, files, self._redactor, lambda mark: self._lets_in(call, tool, mark, approved))
+
+    async def preview(self, tool: Tool, args: dict[str, Any], context: ToolContext) -> str:
+        """The diff of what the call would do to files."""
+        return await preview(tool, args, context)
+
     def denied_paths(self, tool: Tool) -> DeniedPaths:
         """What the tool must not return, though a call doesn't name it."""
         return DeniedPaths(self._rules, tool.name, self._workspace) if self._workspace else DeniedPaths()
 
-    def lets_in(self, call: ToolCall, tool: Tool, mark: str) -> bool:
+    def rule_for(self, call: ToolCall, tool: Tool) -> Rule:
+        """The narrow rule that allows this call always.
+
+        It holds for the very command or path, or the pages of the very site; of what sends, or leaves the sandbox, for
+        the very same arguments.
+        """
+        if Traits.SENDS in tool.traits or _leaves_sandbox(call):
+            return Rule(tool=tool.name, match=literally(all_arguments(call.args)), decide="allow")
+        argument = main_argument(call.args)
+        url = plain_url(argument) if "url" in call.args else ""
+        pattern = "/".join([*literally(url).split("/")[:3], "*"]) if url else literally(argument)
+        return Rule(tool=tool.name, match=pattern, decide="allow")
+
+    def keep(self, rule: Rule) -> None:
+        """Write the rule into the home's configuration. Raises ConfigError."""
+        if self._home:
+            add_rule(self._home, rule)
+        self._rules = [*self._rules, rule]
+
+    def _lets_in(self, call: ToolCall, tool: Tool, mark: str, approved: Sequence[Rule]) -> bool:
         """Whether a rule lets the secret of this mark go where the call takes it.
 
         A rule for the path does where all that the tool does is write; else it must name the secret.
         """
-        rule = self._deciding([*self._rules, *self._approved], call)
+        rule = self._deciding([*self._rules, *approved], call)
         if rule is None or rule.decide != "allow":
             return False
         only_writes = Traits.WRITES in tool.traits and not tool.traits & (_REACHES_OUT | Traits.EXECUTES)
         return mark.strip("[]") in rule.match or (only_writes and rule.match.strip("*") != "")
-
-    def _was_approved(self, call: ToolCall) -> bool:
-        return self._deciding(self._approved, call) is not None
 
     def _deciding(self, rules: Sequence[Rule], call: ToolCall) -> Rule | None:
         paths = files_of(call, self._workspace) if rules and self._workspace else ()
@@ -119,47 +142,6 @@ class Policy:
     def _reaches_out(self, tool: Tool) -> bool:
         commands_reach_out = self._network or not self._confined
         return bool(tool.traits & _REACHES_OUT or (commands_reach_out and Traits.EXECUTES in tool.traits))
-
-
-def rule_for(call: ToolCall, tool: Tool) -> Rule:
-    """The narrow rule that allows this call always.
-
-    It holds for the very command or path, or the pages of the very site; of what sends, or leaves the sandbox, for the
-    very same arguments.
-    """
-    if Traits.SENDS in tool.traits or _leaves_sandbox(call):
-        return Rule(tool=tool.name, match=literally(all_arguments(call.args)), decide="allow")
-    argument = main_argument(call.args)
-    url = plain_url(argument) if "url" in call.args else ""
-    pattern = "/".join([*literally(url).split("/")[:3], "*"]) if url else literally(argument)
-    return Rule(tool=tool.name, match=pattern, decide="allow")
-
-
-def files_of(call: ToolCall, workspace: Path) -> Sequence[str]:
-    """The files that a call is about: its `path`, those of a patch, and of symbols."""
-    args = {name: value for name, value in call.args.items() if isinstance(value, str)}
-    targets = [args[name] for name in ("path", "target") if name in args]
-    targets += [args["content"]] if args.get("action") == "move" and "content" in args else []
-    names = [*targets, *(file_of(target, workspace) for target in targets), *_patched(args.get("patch", ""), workspace)]
-    return [*dict.fromkeys(names)]
-
-
-def _patched(patch: str, workspace: Path) -> Sequence[str]:
-    """The files of a patch; none of one that can't be read, and so does nothing."""
-    try:
-        files = read_patch(patch) if patch else []
-    except ToolRefused:
-        return ()
-    return [path for file in files for path in meant_by_patch(file, workspace)]
-
-
-def meant_by_patch(file: FilePatch, workspace: Path) -> list[str]:
-    """The paths that a part of a patch is about."""
-
-    def is_there(name: str) -> bool:
-        return os.path.exists(f"{workspace}/{name}")  # noqa: PTH110 (may be no path at all)
-
-    return [file.meant(name, is_there) for name in (file.old, file.new) if name is not None]
 
 
 def _leaves_sandbox(call: ToolCall) -> bool:

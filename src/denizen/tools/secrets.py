@@ -1,63 +1,69 @@
-"""A secret that was taken out on the way to the model goes back to where it came from, and nowhere else."""
+"""Restoring secrets: one that was redacted for the model goes back to where it came from, and nowhere else."""
 
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from denizen.config.redact import MARK
+from denizen.config.redact import MARK, Redactor
 from denizen.config.rules import all_arguments
-from denizen.engine.turn import Turn
 from denizen.errors import ToolRefused
 from denizen.messages import ToolCall
-from denizen.ports import Tool, only_reads
+from denizen.tools.call_files import files_of, meant_by_patch
 from denizen.tools.files.workspace import Workspace
 from denizen.tools.patching.read import read_patch
-from denizen.tools.policy import files_of, meant_by_patch
 
-_KEPT = frozenset({"remember", "forget"})
+_MARKS_STAY = frozenset({"remember", "forget"})
 """Tools whose marks stay marks: the memory holds no secrets."""
 _LARGEST = 5_000_000
 """Bytes of a file in which a secret is looked for."""
 _BETWEEN_WORDS = re.compile(r"[\s;|&<>()'\"`=]+")
 
 
-def with_secrets(turn: Turn, call: ToolCall, tool: Tool) -> dict[str, Any]:
+def restore_secrets(
+    call: ToolCall, files: Workspace, redactor: Redactor, lets_in: Callable[[str], bool]
+) -> dict[str, Any]:
     """The call's arguments as the tool gets them: with the secrets that their marks stand for.
 
-    A secret goes into a file that holds it, into a command that names such a file, and where a rule of the user's lets
-    it; a mark that the file holds as it is stays one. Raises ToolRefused for any other mark.
+    A secret goes into a file that holds it, into a command that names such a file, and where a rule of the user's
+    `lets_in` its mark; a mark that the file holds as it is stays one. Raises ToolRefused for any other mark.
     """
-    if only_reads(tool) or tool.name in _KEPT or not MARK.search(all_arguments(call.args)):
+    if call.name in _MARKS_STAY or not MARK.search(all_arguments(call.args)):
         return call.args
-    agent = turn.agent
-    policy = agent.policy(turn.feed.approved)
-    there = Workspace(agent.workspace, restricted=agent.config.agent.restrict_to_workspace, private=agent.home)
     wanted, literal = set[str](), set[str]()
-    for text, files in _places(call, agent.workspace):
-        contents = [_content(there, file) for file in files]
+    for text, names in _targets(call, Path(files.root)):
+        contents = [_content(files, name) for name in names]
         for mark in MARK.findall(text):
-            secret = agent.redactor.secret(mark)
+            secret = redactor.secret(mark)
             if secret and any(secret.encode() in content for content in contents):
                 wanted.add(mark)
             elif any(mark.encode() in content for content in contents):
                 literal.add(mark)
-            elif secret and policy.lets_in(call, tool, mark):
+            elif secret and lets_in(mark):
                 wanted.add(mark)
+            elif secret:
+                raise ToolRefused(
+                    f"{mark} stands for a secret. It is put back only into a file that holds it, or into a command "
+                    "that names such a file; a policy rule of the user's can allow other places. Leave it out, or say "
+                    "what you need"
+                )
             else:
-                raise ToolRefused(_why_not(mark, secret))
+                raise ToolRefused(
+                    f"{mark} stands for a secret that isn't known here: ask the user for it, or leave "
+                    "that part as it is"
+                )
             if "command" in call.args and mark in wanted and shlex.quote(secret) != secret:
                 raise ToolRefused(
                     f"{mark} contains characters that are special to a shell: change the file with write or edit"
                 )
     if wanted & literal:
         raise ToolRefused("one file holds the secret and another its mark: change them in calls of their own")
-    return agent.redactor.put_back(call.args, wanted)
+    return redactor.put_back(call.args, wanted)
 
 
-def _places(call: ToolCall, workspace: Path) -> Iterator[tuple[str, Sequence[str]]]:
+def _targets(call: ToolCall, workspace: Path) -> Iterator[tuple[str, Sequence[str]]]:
     """The texts that the call writes, each with the files that it goes into."""
     match call.args:
         case {"patch": str(patch)}:
@@ -74,12 +80,3 @@ def _content(files: Workspace, path: str) -> bytes:
     with suppress(ToolRefused), files.at(path) as place, place.open() as file:
         return file.read(_LARGEST)
     return b""
-
-
-def _why_not(mark: str, secret: str) -> str:
-    if not secret:
-        return f"{mark} stands for a secret that isn't known here: ask the user for it, or leave that part as it is"
-    return (
-        f"{mark} stands for a secret. It is put back only into a file that holds it, or into a command that names "
-        "such a file; a policy rule of the user's can allow other places. Leave it out, or say what you need"
-    )
