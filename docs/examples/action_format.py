@@ -11,7 +11,7 @@ from denizen import Agent, run_agent_sync, tool
 from denizen.context import Transcript
 from denizen.engine.profiles import Profile
 from denizen.messages import AssistantMessage, Message, Text, ToolCall, ToolResult, UserMessage
-from denizen.ports import MISUSED, UNSEEN, Intent, ModelRequest, SeenText, Spoken, Toolset
+from denizen.ports import MISUSED, NOTHING_SEEN, Intent, ModelRequest, SeenText, StreamFilter, Tool, Toolset
 from denizen.testing import ScriptedModel
 
 CALL = re.compile(r"^~~~call (\w+)\n(.*?)\n~~~$", re.MULTILINE | re.DOTALL)
@@ -20,20 +20,27 @@ CALL = re.compile(r"^~~~call (\w+)\n(.*?)\n~~~$", re.MULTILINE | re.DOTALL)
 class Fenced:
     """The model writes `~~~call NAME`, the arguments as JSON, and `~~~`; results come back as text."""
 
+    name = "fenced"
+    lists_tools = True
+
+    def extra_tools(self, tools: Sequence[Tool]) -> Sequence[Tool]:
+        """None."""
+        return ()
+
     def prepare(self, request: ModelRequest, tools: Toolset) -> ModelRequest:
         """The request with the tools in its prompt."""
         told = "\n".join(f"{s.name}: {s.description} {json.dumps(s.parameters)}" for s in tools.schemas)
         grammar = f"To use a tool write\n~~~call NAME\n{{JSON arguments}}\n~~~\nThe tools:\n{told}"
         return msgspec.structs.replace(request, system=f"{request.system}\n\n{grammar}")
 
-    def read(self, message: AssistantMessage, tools: Toolset, seen: SeenText = UNSEEN) -> Intent:
+    def read(self, message: AssistantMessage, tools: Toolset, seen: SeenText = NOTHING_SEEN) -> Intent:
         """The calls in the text, and the text without them; always with the same ids, as it is read more than once."""
         found = [*CALL.finditer(message.text)]
         calls = [ToolCall(f"call-{number}", call[1], arguments(call[2])) for number, call in enumerate(found, 1)]
         quoted = {call.id for call, written in zip(calls, found, strict=True) if seen.quotes(written[0])}
         return Intent(calls, CALL.sub("", message.text).strip(), quoted=quoted)
 
-    def spoken(self, tools: Toolset) -> Spoken | None:
+    def stream_filter(self, tools: Toolset) -> StreamFilter | None:
         """All that streams is shown; what turns out to be a call is taken back."""
         return None
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
-from denizen.ports import Spoken
+from denizen.ports import StreamFilter
 
 
 def cut(text: str, places: Iterable[int]) -> Iterator[str]:
@@ -11,7 +11,7 @@ def cut(text: str, places: Iterable[int]) -> Iterator[str]:
     yield from (text[start:end] for start, end in pairwise(sorted({0, len(text), *places})))
 
 
-def shown(spoken: Spoken, pieces: Iterable[str]) -> str:
+def shown(spoken: StreamFilter, pieces: Iterable[str]) -> str:
     """What is shown while the pieces come, before the reply is complete."""
     return "".join([spoken.feed(piece) for piece in pieces])
 

@@ -3,23 +3,31 @@
 from collections.abc import Sequence
 
 from denizen.messages import AssistantMessage, Message, Text, ToolCall, ToolResult, UserMessage
-from denizen.ports import UNSEEN, Intent, ModelRequest, SeenText, Spoken, Toolset
+from denizen.ports import NOTHING_SEEN, Intent, ModelRequest, SeenText, StreamFilter, Tool, Toolset
 
 
 class InText:
     """Commands are lines as `c1! read 1`, with the call's id. What follows `OUTPUT:` doesn't count; `DONE:` ends."""
 
+    name = "in-text"
+    lists_tools = False
+
+    def extra_tools(self, tools: Sequence[Tool]) -> Sequence[Tool]:
+        return ()
+
     def prepare(self, request: ModelRequest, tools: Toolset) -> ModelRequest:
         return request
 
-    def read(self, message: AssistantMessage, tools: Toolset, seen: SeenText = UNSEEN) -> Intent:
+    def read(self, message: AssistantMessage, tools: Toolset, seen: SeenText = NOTHING_SEEN) -> Intent:
         text, invented, _ = message.text.partition("OUTPUT:")
         _, done, answer = text.partition("DONE: ")
         problems = ["what you wrote made no sense"] if "PROBLEM" in text else []
         calls = [call(line) for line in text.splitlines() if "! " in line]
-        return Intent(calls, answer or text, ends=bool(done), problems=problems, heard=text if invented else None)
+        return Intent(
+            calls, answer or text, ends_turn=bool(done), problems=problems, kept_text=text if invented else None
+        )
 
-    def spoken(self, tools: Toolset) -> Spoken | None:
+    def stream_filter(self, tools: Toolset) -> StreamFilter | None:
         return None
 
     def report(self, results: Sequence[ToolResult]) -> Sequence[Message]:

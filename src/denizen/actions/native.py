@@ -9,7 +9,7 @@ import msgspec
 
 from denizen.actions.recovery import RECOVERED, may_hold_calls, recover_calls
 from denizen.messages import AssistantMessage, Message, Text, Thinking, ToolCall, ToolResult, UserMessage, UserPart
-from denizen.ports import UNSEEN, Intent, ModelRequest, SeenText, Spoken, Toolset
+from denizen.ports import NOTHING_SEEN, Intent, ModelRequest, SeenText, StreamFilter, Tool, Toolset
 
 if TYPE_CHECKING:
     from denizen.actions.recovery.suspects import Suspects
@@ -18,14 +18,21 @@ if TYPE_CHECKING:
 class Native:
     """The provider turns the model's calls into structure; what a server leaves of them in the text isn't shown."""
 
+    name = "native"
+    lists_tools = False
+
     def __init__(self) -> None:
         self._suspects: WeakKeyDictionary[Toolset, Suspects] = WeakKeyDictionary()
+
+    def extra_tools(self, tools: Sequence[Tool]) -> Sequence[Tool]:
+        """None."""
+        return ()
 
     def prepare(self, request: ModelRequest, tools: Toolset) -> ModelRequest:
         """The request with the tools' schemas."""
         return msgspec.structs.replace(request, tools=tools.schemas)
 
-    def read(self, message: AssistantMessage, tools: Toolset, seen: SeenText = UNSEEN) -> Intent:
+    def read(self, message: AssistantMessage, tools: Toolset, seen: SeenText = NOTHING_SEEN) -> Intent:
         """The calls as they came, and the text beside them; calls that the server left in the text are found there."""
         calls, text, quoted, problems = message.tool_calls, message.text, frozenset[str](), tuple[str, ...]()
         thoughts = [part.text for part in message.content if type(part) is Thinking]
@@ -39,7 +46,7 @@ class Native:
             problems = tuple(f"Not run: {why}." for why in found.broken) if calls else ()
         return Intent(calls, text, "\n".join(thoughts), problems=problems, quoted=quoted)
 
-    def spoken(self, tools: Toolset) -> Spoken | None:
+    def stream_filter(self, tools: Toolset) -> StreamFilter | None:
         """The words beside calls that a server leaves in the text; without tools there are none."""
         from denizen.actions.recovery.spoken import SpokenWords
         from denizen.actions.recovery.suspects import Suspects

@@ -1,7 +1,7 @@
 """Reading a reply once, however many ask what it means."""
 
 from denizen.messages import AssistantMessage
-from denizen.ports import UNSEEN, ActionFormat, Intent, SeenText, Toolset
+from denizen.ports import NOTHING_SEEN, ActionFormat, Intent, SeenText, Toolset
 
 
 class Once:
@@ -10,12 +10,15 @@ class Once:
     def __init__(self, actions: ActionFormat) -> None:
         self.format = actions
         self._last: tuple[AssistantMessage, Toolset, SeenText, Intent] | None = None
+        self.name = actions.name
+        self.lists_tools = actions.lists_tools
+        self.extra_tools = actions.extra_tools
         self.prepare = actions.prepare
-        self.spoken = actions.spoken
+        self.stream_filter = actions.stream_filter
         self.report = actions.report
         self.show = actions.show
 
-    def read(self, message: AssistantMessage, tools: Toolset, seen: SeenText = UNSEEN) -> Intent:
+    def read(self, message: AssistantMessage, tools: Toolset, seen: SeenText = NOTHING_SEEN) -> Intent:
         """What the reply asks for."""
         last = self._last
         if last is None or last[0] is not message or last[1] is not tools or last[2] is not seen:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from denizen.messages import AssistantMessage, Message, ToolCall, ToolResult
-from denizen.ports import UNSEEN, ActionFormat, Intent, SeenText, Toolset
+from denizen.ports import NOTHING_SEEN, ActionFormat, Intent, SeenText, Toolset
 
 
 class AsWritten:
@@ -18,19 +18,22 @@ class AsWritten:
         self._actions = actions
         self._others = others
         self.other: ActionFormat | None = None
+        self.name = actions.name
+        self.lists_tools = actions.lists_tools
+        self.extra_tools = actions.extra_tools
         self.prepare = actions.prepare
-        self.spoken = actions.spoken
+        self.stream_filter = actions.stream_filter
 
     def follow(self, name: str) -> None:
         """From here on replies are in the format of that name."""
         self.other = self._others.get(name)
 
-    def read(self, message: AssistantMessage, tools: Toolset, seen: SeenText = UNSEEN) -> Intent:
+    def read(self, message: AssistantMessage, tools: Toolset, seen: SeenText = NOTHING_SEEN) -> Intent:
         """What the reply asked for."""
         if self.other is None:
             return self._actions.read(message, tools, seen)
         intent = self.other.read(message, tools, seen)
-        return msgspec.structs.replace(intent, heard=intent.reply) if intent.ends else intent
+        return msgspec.structs.replace(intent, kept_text=intent.reply) if intent.ends_turn else intent
 
     def report(self, results: Sequence[ToolResult]) -> Sequence[Message]:
         """The results as they were told."""

@@ -21,7 +21,7 @@ class Iteration:
         self._actions = actions
         self._tools = tools
         self._intent = actions.read(reply, tools)
-        heard = self._intent.heard
+        heard = self._intent.kept_text
         self._reply = reply if heard is None else as_heard(reply, heard)
         self._native = {call.id for call in reply.tool_calls}
         self._calls = {call.id: call for call in self._intent.calls}
@@ -31,7 +31,7 @@ class Iteration:
     @property
     def answers(self) -> bool:
         """Whether the reply ends the turn, unless somebody says more."""
-        return self._intent.ends or not self._intent.calls
+        return self._intent.ends_turn or not self._intent.calls
 
     @property
     def answer(self) -> str:

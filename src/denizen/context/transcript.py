@@ -101,7 +101,7 @@ class Transcript:
         if not self._messages:
             self._add(UserMessage([Text(BEGINNING_LOST)]), entry_id)
         intent = self._actions.read(message, self._tools)
-        self._add(message if intent.heard is None else as_heard(message, intent.heard), entry_id)
+        self._add(message if intent.kept_text is None else as_heard(message, intent.kept_text), entry_id)
         self._calls = {call.id: call for call in intent.calls}
         self._problems = intent.problems
         if message.usage.output:

@@ -25,7 +25,7 @@ from denizen.engine.drivers import NewDriver, Watched, find_driver, with_tools_o
 from denizen.engine.feed import Feed
 from denizen.engine.known import known
 from denizen.engine.loops import Loops, changing_tools
-from denizen.engine.profiles import FORMATS, Profile, find_actions, find_context, find_profile, with_help
+from denizen.engine.profiles import FORMATS, Profile, find_actions, find_context, find_profile
 from denizen.engine.undo import finish_undo
 from denizen.errors import DenizenError, SessionError
 from denizen.estimate import estimate_text
@@ -193,18 +193,13 @@ class Agent:
             raise DenizenError("This agent works in another thread's event loop. Make one for each thread.")
         self._loop = here
 
-    @property
-    def acts_by(self) -> str:
-        """The name of the action format."""
-        return type(self.actions.format).__name__.lower()
-
     def _model(self) -> Model:
         return open_model(self.config, environ=self.environ, clock=self.clock)
 
     def _toolset(self, tools: Sequence[Tool] | None) -> Toolset:
         """These tools, or the agent's own. Raises ConfigError for a rule about one that there isn't."""
         given = self._own_tools() if tools is None else _checked(tools)
-        toolset = Toolset(with_help(given, self.actions.format))
+        toolset = Toolset([*self.actions.extra_tools(given), *given])
         check_rules(self.config.policy.rules, toolset)
         return toolset
 

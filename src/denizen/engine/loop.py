@@ -126,11 +126,11 @@ async def _answer(turn: Turn, message: UserMessage | None) -> TurnStop:
 
 def _speak_as_begun(turn: Turn) -> None:
     """Open calls can only be read in the format they were written in: another one leaves the turn as it stands."""
-    begun = turn.feed.acted_by
-    if begun and begun != turn.agent.acts_by and unfinished(turn.session.entries):
+    begun, now = turn.feed.acted_by, turn.agent.actions.name
+    if begun and begun != now and unfinished(turn.session.entries):
         raise SessionError(
             f"Session {turn.session.key} stands in the middle of a turn whose actions are {begun}, not "
-            f"{turn.agent.acts_by}. Go on with it as it was begun (--actions, --profile), or fork it before that turn."
+            f"{now}. Go on with it as it was begun (--actions, --profile), or fork it before that turn."
         )
 
 
@@ -186,7 +186,7 @@ def _shortcoming(turn: Turn, reply: AssistantMessage) -> str:
 
 async def _is_answer(turn: Turn, intent: Intent, results: Sequence[ToolResult]) -> bool:
     """Whether the turn ends here: no result needs the model, the answer is of the asked type, nobody says more."""
-    if not intent.ends and not all(result.ends_turn for result in results):
+    if not intent.ends_turn and not all(result.ends_turn for result in results):
         return False
     return await _accepted(turn, answer_in(turn, turn.account.messages)) and not await turn.pass_on(turn.follow_ups)
 

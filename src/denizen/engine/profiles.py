@@ -1,11 +1,10 @@
 """What differs between agents: the context policy and the action format (design, "The idea in one picture")."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from denizen.actions import Native
-from denizen.actions.shell import Help, Shell
+from denizen.actions import Native, Shell
 from denizen.context import Transcript, WorkingMemory
 from denizen.errors import ConfigError
 from denizen.ports import ActionFormat, ContextPolicy, KnownModel, Tool, Toolset
@@ -57,7 +56,7 @@ class Profile:
     recalls: bool = False
 
 
-FORMATS: dict[str, ActionFormat] = {"native": Native(), "shell": Shell()}
+FORMATS: dict[str, ActionFormat] = {each.name: each for each in (Native(), Shell())}
 """The action formats, by their names in the configuration."""
 
 OFFLINE = "offline"
@@ -91,8 +90,3 @@ def find_actions(name: str, profile: Profile, model: KnownModel) -> ActionFormat
     if model.name == OFFLINE:
         return FORMATS["native"]
     return FORMATS[name] if name else profile.actions
-
-
-def with_help(tools: Sequence[Tool], actions: ActionFormat) -> Sequence[Tool]:
-    """The tools, and `$(help)` where they are commands."""
-    return [Help(tools), *tools] if tools and isinstance(actions, Shell) else tools

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from denizen.actions import Shell
 from denizen.engine.feed import PROMPT, Prompt
 from denizen.engine.turn import Turn
 from denizen.entries import SessionEntry, StateEntry
@@ -32,7 +31,7 @@ async def prompt_for(turn: Turn) -> None:
         text = agent.redact(_compose(agent, files, _began(turn)))
         private = any(file.is_users for file in files)
         untrusted = any(UNTRUSTED in file.text for file in files if file.path == "MEMORY.md")
-        prompt = Prompt(text, wanted, agent.acts_by, private, untrusted)
+        prompt = Prompt(text, wanted, agent.actions.name, private, untrusted)
         await turn.append(StateEntry(name=PROMPT, value=msgspec.to_builtins(prompt)))
 
 
@@ -47,7 +46,7 @@ def _compose(agent: "Agent", files: Sequence[PromptFile], began: datetime) -> st
         model=agent.model.name,
         identity=agent.profile.identity,
         instructions=agent.instructions,
-        listed=not isinstance(agent.actions.format, Shell),
+        listed=not agent.actions.lists_tools,
     )
 
 

@@ -94,7 +94,7 @@ class Showing:
     def _first(self, text: str) -> str:
         """What can be shown of the first words; from then on the action format says that of each piece."""
         agent = self._turn.agent
-        spoken = agent.actions.spoken(agent.tools)
+        spoken = agent.actions.stream_filter(agent.tools)
         self._heard = True
         self._spoken = spoken.feed if spoken else _all
         return self._spoken(text)

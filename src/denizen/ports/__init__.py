@@ -1,6 +1,6 @@
 """The seams: the protocols that models, contexts, actions, tools, sessions and hosts fulfil, one module each."""
 
-from denizen.ports.actions import MISUSED, UNSEEN, ActionFormat, Directive, Intent, Spoken
+from denizen.ports.actions import MISUSED, NOTHING_SEEN, ActionFormat, Directive, Intent, StreamFilter
 from denizen.ports.budget import Budget
 from denizen.ports.channel import Accept, Channel, ChannelLimits, Sent
 from denizen.ports.checkpoints import Checkpoints, Conflict, named
@@ -29,8 +29,8 @@ from denizen.seen import SeenText
 __all__ = [
     "INVALID_JSON",
     "MISUSED",
+    "NOTHING_SEEN",
     "SURELY_HELD",
-    "UNSEEN",
     "UNTRUSTED",
     "Accept",
     "Action",
@@ -80,9 +80,9 @@ __all__ = [
     "Session",
     "SessionInfo",
     "SessionStore",
-    "Spoken",
     "Steer",
     "Stop",
+    "StreamFilter",
     "Tool",
     "ToolContext",
     "Toolset",

@@ -7,14 +7,14 @@ import msgspec
 
 from denizen.messages import AssistantMessage, Message, ToolCall, ToolResult
 from denizen.ports.model import ModelRequest
-from denizen.ports.tool import Toolset
+from denizen.ports.tool import Tool, Toolset
 from denizen.seen import SeenText
 
-UNSEEN = SeenText()
-"""Nothing was seen: for whoever needn't know which calls are quotations."""
+NOTHING_SEEN = SeenText()
+"""For callers that don't need to know which calls are quotations."""
 
 MISUSED = "_misused"
-"""The argument that stands for all the others where they can't be read: why, in words for the model."""
+"""The only argument of a call whose arguments can't be read: the reason, in words for the model."""
 
 
 class Directive(msgspec.Struct, frozen=True):
@@ -27,55 +27,66 @@ class Directive(msgspec.Struct, frozen=True):
 class Intent(msgspec.Struct, frozen=True):
     """What a reply means: calls to run, the text for the person, thoughts, and directives.
 
-    `ends`: `reply` is the answer, once the calls have run, whatever they give. `problems` are told to the model with
-    the results. `heard` is the text as it counts, where part of it doesn't (None: all of it does). `quoted` are the ids
-    of the calls that only repeat what the model has read.
+    `ends_turn`: `reply` is the answer once the calls have run, whatever their results. The model sees `problems` with
+    the results. `kept_text` replaces the reply's text in later contexts (None: all of it is kept). `quoted` holds the
+    ids of calls that only repeat what the model has read.
     """
 
     calls: Sequence[ToolCall] = ()
     reply: str = ""
     thoughts: str = ""
     directives: Sequence[Directive] = ()
-    ends: bool = False
+    ends_turn: bool = False
     problems: Sequence[str] = ()
-    heard: str | None = None
+    kept_text: str | None = None
     quoted: Set[str] = frozenset()
 
 
-class Spoken(Protocol):
-    """The words of one reply for the person, while it streams."""
+class StreamFilter(Protocol):
+    """Takes the calls out of one reply while it streams."""
 
     def feed(self, piece: str) -> str:
-        """What can be shown now: the very same object where that is all of the piece.
+        """The text to show now: the very same object where that is the whole piece.
 
-        What is a call, or may become one, is held back; it is shown at the end where the whole reply says that it is
-        none.
+        Text that is a call, or may become one, is held back. If it turns out to be none, it is shown when the reply is
+        complete.
         """
         ...
 
 
 class ActionFormat(Protocol):
-    """How a model acts: the way it is told of tools, and the way its reply is read."""
+    """How a model acts: how it learns which tools there are, and how its reply is read.
+
+    `name` is its name in the configuration and in transcripts. `lists_tools`: `prepare` lists the tools in the prompt,
+    so the prompt builder doesn't.
+    """
+
+    name: str
+    lists_tools: bool
+
+    def extra_tools(self, tools: Sequence[Tool]) -> Sequence[Tool]:
+        """Tools of the format's own to offer with these, such as `$(help)`."""
+        ...
 
     def prepare(self, request: ModelRequest, tools: Toolset) -> ModelRequest:
         """The request with the tools in it: as schemas, or as a grammar in the prompt."""
         ...
 
-    def read(self, message: AssistantMessage, tools: Toolset, seen: SeenText = UNSEEN) -> Intent:
-        """What the reply asks for: for the same message always the same, ids included, which differ within it.
+    def read(self, message: AssistantMessage, tools: Toolset, seen: SeenText = NOTHING_SEEN) -> Intent:
+        """What the reply asks for. The same message always gives the same calls with the same, distinct ids.
 
-        Only which of the calls are `quoted` depends on what the model had `seen` before it.
+        Only `quoted` depends on what the model had `seen` before the reply.
         """
         ...
 
-    def spoken(self, tools: Toolset) -> Spoken | None:
-        """Takes the words out of a reply that streams; None: all is shown, and what is a call taken back at the end."""
+    def stream_filter(self, tools: Toolset) -> StreamFilter | None:
+        """A filter for one streaming reply; None shows everything and takes calls back at the end."""
         ...
 
     def report(self, results: Sequence[ToolResult]) -> Sequence[Message]:
-        """The results of one iteration, as the messages that the model gets."""
+        """The results of one iteration as messages for the model; results of other formats' calls stay as they are."""
         ...
 
     def show(self, call: ToolCall, tools: Toolset) -> str:
-        """The call in a line, as the model would write it."""
+        """The call in one line, as the model would write it."""
         ...

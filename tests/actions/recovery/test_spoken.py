@@ -150,7 +150,7 @@ def test_special_tokens_are_never_shown() -> None:
 
 
 def test_without_tools_all_are_words() -> None:
-    assert Native().spoken(Toolset()) is None
+    assert Native().stream_filter(Toolset()) is None
 
 
 HOSTILE = [

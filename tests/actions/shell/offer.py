@@ -3,7 +3,8 @@
 from typing import Literal
 
 from denizen import tool
-from denizen.actions import Help, Shell
+from denizen.actions import Shell
+from denizen.actions.shell.help import Help
 from denizen.messages import AssistantMessage, Text
 from denizen.ports import Intent, Tool, Toolset, Traits
 

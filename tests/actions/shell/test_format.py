@@ -63,20 +63,20 @@ def test_a_reply_that_was_stored_and_loaded_has_the_same_ids() -> None:
 
 def test_done_ends_with_its_answer_and_the_last_one_counts() -> None:
     found = read("$(done Not yet) $(view a)\n$(done It's (really)\ndone.)")
-    assert found.ends
+    assert found.ends_turn
     assert found.reply == "It's (really)\ndone."
     assert [call.name for call in found.calls] == ["view"]
 
 
 def test_an_answer_without_an_end_is_one() -> None:
     found = read("$(done Call f( to start.")
-    assert (found.ends, found.reply) == (True, "Call f( to start.")
+    assert (found.ends_turn, found.reply) == (True, "Call f( to start.")
 
 
 def test_an_answer_does_not_rest_on_what_was_not_run() -> None:
-    assert not read("$(view x --bad) $(done It is fine.)").ends
-    assert not read("$(view x)" * 11 + "$(done It is fine.)").ends
-    assert not read("$(view x)\nOutput:\nmain.rs\n$(done It is fine.)").ends
+    assert not read("$(view x --bad) $(done It is fine.)").ends_turn
+    assert not read("$(view x)" * 11 + "$(done It is fine.)").ends_turn
+    assert not read("$(view x)\nOutput:\nmain.rs\n$(done It is fine.)").ends_turn
 
 
 def test_of_more_than_ten_commands_the_rest_is_named() -> None:

@@ -58,7 +58,11 @@ def test_reading_is_pure_and_its_ids_differ(text: str) -> None:
     found = read(text)
     assert found == read(text)
     assert len({call.id for call in found.calls}) == len(found.calls)
-    assert found.heard is None or found.heard == "(Outputs that were made up, cut off.)" or text.startswith(found.heard)
+    assert (
+        found.kept_text is None
+        or found.kept_text == "(Outputs that were made up, cut off.)"
+        or text.startswith(found.kept_text)
+    )
 
 
 @given(TEXTS)

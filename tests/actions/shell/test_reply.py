@@ -102,9 +102,9 @@ def test_the_text_beside_the_commands_is_what_the_agent_says() -> None:
 def test_a_made_up_output_is_cut_off_with_all_behind_it(claim: str) -> None:
     found = read(f"Looking.\n$(view x)\n{claim}\n\nSo $(edit main.rs a b) and $(done It is main.rs)")
     assert [call.name for call in found.calls] == ["view"]
-    assert found.heard == "Looking.\n$(view x)"
+    assert found.kept_text == "Looking.\n$(view x)"
     assert "made up" in found.problems[0]
-    assert not found.ends
+    assert not found.ends_turn
 
 
 def test_one_in_a_fence_of_commands_makes_it_another_fence() -> None:
@@ -114,7 +114,7 @@ def test_one_in_a_fence_of_commands_makes_it_another_fence() -> None:
 def test_prose_and_fences_further_down_are_no_claims() -> None:
     found = read("$(note a)\nThis is the plan:\n```\nfirst\n```\n> a quotation\n$(view x)")
     assert [call.name for call in found.calls] == ["note", "view"]
-    assert found.heard is None
+    assert found.kept_text is None
 
 
 def test_commands_behind_a_quotation_of_outputs_are_told_and_not_run() -> None:
@@ -144,7 +144,7 @@ def test_a_command_without_an_end_is_told_and_not_run(reply: str) -> None:
 def test_nothing_behind_one_is_run() -> None:
     found = read("$(view a)\n$(run echo '\n$(view b) $(done yes)")
     assert [call.name for call in found.calls] == ["view", "bash"]
-    assert not found.ends
+    assert not found.ends_turn
 
 
 def test_lines_of_comment_in_a_fence_of_commands_are_passed_over() -> None:

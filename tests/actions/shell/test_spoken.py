@@ -27,7 +27,7 @@ PLACES = st.lists(st.integers(0, 120), max_size=30)
 
 def _shown(text: str, places: Sequence[int] | None = None) -> str:
     ends = range(len(text)) if places is None else places
-    return shown(SHELL.spoken(TOOLS), cut(text, [end for end in ends if end < len(text)]))
+    return shown(SHELL.stream_filter(TOOLS), cut(text, [end for end in ends if end < len(text)]))
 
 
 @pytest.mark.parametrize(

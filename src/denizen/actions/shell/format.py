@@ -11,6 +11,7 @@ import msgspec
 from denizen.actions.native import Native
 from denizen.actions.shell.arguments import arguments_of
 from denizen.actions.shell.grammar import MOST, grammar_of
+from denizen.actions.shell.help import Help
 from denizen.actions.shell.parameters import parameters_of
 from denizen.actions.shell.prose import plain
 from denizen.actions.shell.reply import Command, Reply, read_reply
@@ -18,7 +19,7 @@ from denizen.actions.shell.show import show
 from denizen.actions.shell.usage import find_tool, nearest_command, usage_of
 from denizen.errors import ToolRefused
 from denizen.messages import AssistantMessage, Message, Text, Thinking, ToolCall, ToolResult, UserMessage, UserPart
-from denizen.ports import MISUSED, UNSEEN, Intent, ModelRequest, SeenText, Spoken, Toolset
+from denizen.ports import MISUSED, NOTHING_SEEN, Intent, ModelRequest, SeenText, StreamFilter, Tool, Toolset
 
 if TYPE_CHECKING:
     from denizen.actions.recovery.suspects import Suspects
@@ -47,10 +48,17 @@ class Shell:
     command, or the answer that `$(done …)` is.
     """
 
+    name = "shell"
+    lists_tools = True
+
     def __init__(self) -> None:
         self._native = Native()
         self._grammars: WeakKeyDictionary[Toolset, str] = WeakKeyDictionary()
         self._suspects: WeakKeyDictionary[Toolset, Suspects] = WeakKeyDictionary()
+
+    def extra_tools(self, tools: Sequence[Tool]) -> Sequence[Tool]:
+        """`$(help)`, where there are tools to explain."""
+        return [Help(tools)] if tools else ()
 
     def prepare(self, request: ModelRequest, tools: Toolset) -> ModelRequest:
         """The request with the grammar in its prompt; with schemas only where it holds structured calls already."""
@@ -58,10 +66,10 @@ class Shell:
             self._grammars[tools] = grammar_of(tools)
         system = "\n\n".join(filter(None, (request.system, self._grammars[tools])))
         structured = any(type(message) is ToolResult for message in request.messages)
-        schemas = tools.schemas if structured else ()  # providers refuse such calls without the tools they name
+        schemas = tools.schemas if structured else request.tools  # providers refuse calls of tools they don't know
         return msgspec.structs.replace(request, system=system, tools=schemas)
 
-    def read(self, message: AssistantMessage, tools: Toolset, seen: SeenText = UNSEEN) -> Intent:
+    def read(self, message: AssistantMessage, tools: Toolset, seen: SeenText = NOTHING_SEEN) -> Intent:
         """The commands in order; a reply without any, or with structured calls, means what it means natively."""
         reply = read_reply(message.text)
         if message.tool_calls or not reply.acts:
@@ -70,7 +78,7 @@ class Shell:
         thoughts = "\n".join([part.text for part in message.content if type(part) is Thinking])
         return _Meaning(message, reply, tools).intent(thoughts, seen)
 
-    def spoken(self, tools: Toolset) -> Spoken:
+    def stream_filter(self, tools: Toolset) -> StreamFilter:
         """The words up to the first command, or the answer that the reply begins with."""
         from denizen.actions.shell.spoken import SpokenCommands, suspects_of
 
@@ -120,9 +128,9 @@ class _Meaning:
             calls,
             self._answer(answers[-1]) if answers and (ends or not calls) else reply.prose,
             thoughts,
-            ends=ends,
+            ends_turn=ends,
             problems=[*self._problems(commands[MOST:])] if calls else [],
-            heard=self._text[: reply.claimed].rstrip() or CUT if reply.claimed >= 0 else None,
+            kept_text=self._text[: reply.claimed].rstrip() or CUT if reply.claimed >= 0 else None,
             quoted=frozenset(
                 self._id(number)
                 for number, command in enumerate(commands[:MOST], 1)
