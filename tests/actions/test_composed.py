@@ -7,7 +7,7 @@ from tests.actions.shell.offer import TOOLS
 from tests.actions.streams import shown
 
 from denizen.actions import Composed, Native, Shell
-from denizen.messages import AssistantMessage, Message, Text, Thinking, ToolCall, ToolResult, UserMessage
+from denizen.messages import AssistantMessage, Message, Text, Thinking, ToolCall, ToolResult, UserMessage, UserPart
 from denizen.ports import (
     NOTHING_SEEN,
     ActionFormat,
@@ -48,7 +48,7 @@ class Lines:
         return None
 
     def report(self, results: Sequence[ToolResult]) -> Sequence[Message]:
-        ours = [Text(result.text) for result in results if result.call_id.startswith("line-")]
+        ours: list[UserPart] = [Text(result.text) for result in results if result.call_id.startswith("line-")]
         others = [result for result in results if not result.call_id.startswith("line-")]
         return [*others, *([UserMessage(ours)] if ours else [])]
 
