@@ -6,7 +6,7 @@ from pathlib import Path
 
 from denizen.errors import ToolRefused
 from denizen.messages import ToolCall
-from denizen.tools.patching.read import FilePatch, read_patch
+from denizen.tools.patching.parse import FilePatch, read_patch
 from denizen.tools.risk import file_of
 
 

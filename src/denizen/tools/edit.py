@@ -7,11 +7,8 @@ from denizen.cancellation import run_in_thread
 from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
 from denizen.ports import ToolContext, Traits
-from denizen.tools.editing.diff import difference
-from denizen.tools.editing.linebreaks import Flat, Span
-from denizen.tools.editing.nearest import show_nearest
-from denizen.tools.editing.signs import keep_signs, plain_signs
-from denizen.tools.editing.whitespace import find_loosely, put_in_place
+from denizen.tools.editing.matching import find_loosely, keep_quotes, plain_quotes, reindented, show_nearest
+from denizen.tools.editing.texts import LineEnds, Span, difference
 from denizen.tools.files.changes import NewContent, change
 from denizen.tools.files.source import Source, load
 from denizen.tools.files.workspace import Workspace
@@ -39,26 +36,27 @@ async def edit(turn: ToolContext, path: str, old: str, new: str, all: bool = Fal
 def _edit(workspace: Workspace, path: str, texts: tuple[str, str], *, everywhere: bool) -> ToolResult:
     old, new = (text.replace("\r\n", "\n") for text in texts)
     if not old:
-        raise ToolRefused("`old` is empty; to insert, give the line beside the place; to make a file, use write")
+        raise ToolRefused("`old` is empty; to insert, give the line next to the place; to make a file, use write")
     if old == new:
         raise ToolRefused("`old` and `new` are the same, so there is nothing to do")
     source = load(workspace, path)
-    flat = Flat(source.text)
-    spans = _occurrences(flat.text, old, apart=everywhere)
+    line_ends = LineEnds(source.text)
+    spans = _occurrences(line_ends.text, old, apart=everywhere)
     if not spans:
-        spans = _occurrences(plain_signs(flat.text), plain_signs(old), apart=everywhere)
+        spans = _occurrences(plain_quotes(line_ends.text), plain_quotes(old), apart=everywhere)
     if not spans:
-        return _edit_loosely(workspace, source, flat, old, new)
+        return _edit_loosely(workspace, source, line_ends, old, new)
     if len(spans) > MOST_PLACES:
         raise ToolRefused(f"{source.path} has this text more than {MOST_PLACES} times; give more of it")
-    lines = [flat.text.count("\n", 0, begin) + 1 for begin, _ in spans[:MOST_NAMED]]
+    lines = [line_ends.text.count("\n", 0, begin) + 1 for begin, _ in spans[:MOST_NAMED]]
     if len(spans) > 1 and not everywhere:
         raise _ambiguous(source.path, len(spans), lines, "; or set `all`")
     places = f"{len(spans)} places: lines" if len(spans) > 1 else "line"
-    exact = flat.text[slice(*spans[0])] == old
-    edits = [(span, new if exact else keep_signs(flat.text[slice(*span)], old, new)) for span in spans]
+    exact = line_ends.text[slice(*spans[0])] == old
+    edits = [(span, new if exact else keep_quotes(line_ends.text[slice(*span)], old, new)) for span in spans]
     how = "" if exact else ", found by ignoring kinds of quotes and dashes:"
-    return _save(workspace, source, flat.replace(edits), f"{places} {_named(len(spans), lines)}{how}", show=not exact)
+    where = f"{places} {_named(len(spans), lines)}{how}"
+    return _save(workspace, source, line_ends.replace(edits), where, show=not exact)
 
 
 def _occurrences(text: str, old: str, *, apart: bool) -> list[Span]:
@@ -71,30 +69,25 @@ def _occurrences(text: str, old: str, *, apart: bool) -> list[Span]:
     return found
 
 
-def _edit_loosely(workspace: Workspace, source: Source, flat: Flat, old: str, new: str) -> ToolResult:
-    lines, wanted = flat.text.split("\n"), old.split("\n")
+def _edit_loosely(workspace: Workspace, source: Source, line_ends: LineEnds, old: str, new: str) -> ToolResult:
+    lines, wanted, coming = line_ends.text.split("\n"), old.split("\n"), new.split("\n")
     found = find_loosely(lines, wanted)
     if not found:
         raise _not_found(source.path, lines, wanted)
     if len(found) > 1:
         raise _ambiguous(source.path, len(found), [first + 1 for first, _ in found[:MOST_NAMED]], ", exactly")
     first, last = found[0]
-    adapted = _adapted(lines[first:last], wanted, new.split("\n"))
+    before = min(_blank(wanted), _blank(coming))  # blank lines around both aren't part of the change
+    after = min(_blank(wanted[::-1]), _blank(coming[::-1]))
+    adapted = reindented(lines[first:last], wanted, coming[before : max(len(coming) - after, before)])
     begin = sum(len(line) + 1 for line in lines[:first])
     end = begin + sum(len(line) + 1 for line in lines[first:last])
-    span = begin, min(end if not adapted else end - 1, len(flat.text))
-    edited = flat.replace([(span, "\n".join(adapted))])
+    span = begin, min(end if not adapted else end - 1, len(line_ends.text))
+    edited = line_ends.replace([(span, "\n".join(adapted))])
     if edited == source.text:
         raise ToolRefused(f"lines {first + 1}–{last} of {source.path} are like `new` already, but for white space")
     where = f"lines {first + 1}–{last}" if last > first + 1 else f"line {last}"
     return _save(workspace, source, edited, f"{where}, found by ignoring white space:", show=True)
-
-
-def _adapted(there: Sequence[str], wanted: Sequence[str], new: Sequence[str]) -> list[str]:
-    """The new lines as they would stand there, without the blank lines that `wanted` too has around it."""
-    before = min(_blank(wanted), _blank(new))
-    after = min(_blank(wanted[::-1]), _blank(new[::-1]))
-    return put_in_place(there, wanted, new[before : max(len(new) - after, before)])
 
 
 def _blank(lines: Sequence[str]) -> int:
@@ -104,8 +97,9 @@ def _blank(lines: Sequence[str]) -> int:
 def _save(workspace: Workspace, source: Source, text: str, where: str, *, show: bool = False) -> ToolResult:
     change(workspace, {source.path: NewContent(source.rewritten(text), replaces=source.version)})
     was = difference(source.text, text)
-    said = f"Edited {source.path}, {where}" + (f"\n{was.diff}" if show else "")
-    return result(said, path=source.path, **was.details())
+    return result(
+        f"Edited {source.path}, {where}" + (f"\n{was.diff}" if show else ""), path=source.path, **was.details()
+    )
 
 
 def _named(count: int, lines: Sequence[int]) -> str:
@@ -120,17 +114,14 @@ def _ambiguous(path: str, count: int, lines: Sequence[int], how: str) -> ToolRef
 
 
 def _not_found(path: str, lines: Sequence[str], wanted: Sequence[str]) -> ToolRefused:
-    near = show_nearest(lines, wanted)
-    hint = "\nThe nearest, with line numbers that are not part of it:\n" + near if near else ""
-    if all(_NUMBER.match(line) for line in wanted if line.strip()):
-        hint = "; leave out the line numbers of `read`" + hint
-    elif _is_there_unescaped("\n".join(lines), "\n".join(wanted)):
-        hint = "; it does without the escapes: give line ends and signs as they stand in the file" + hint
-    return ToolRefused(f"{path} doesn't contain this text{hint}")
-
-
-def _is_there_unescaped(text: str, wanted: str) -> bool:
     import html
 
-    plain = wanted.replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"').replace("\\\\", "\\")
-    return any(form != wanted and form in text for form in (plain, html.unescape(wanted)))
+    near = show_nearest(lines, wanted)
+    hint = "\nThe nearest, with line numbers that are not part of it:\n" + near if near else ""
+    text, given = "\n".join(lines), "\n".join(wanted)
+    plain = given.replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"').replace("\\\\", "\\")
+    if all(_NUMBER.match(line) for line in wanted if line.strip()):
+        hint = "; leave out the line numbers of `read`" + hint
+    elif any(form != given and form in text for form in (plain, html.unescape(given))):
+        hint = "; it does without the escapes: give line ends and characters as they are in the file" + hint
+    return ToolRefused(f"{path} doesn't contain this text{hint}")

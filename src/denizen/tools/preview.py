@@ -6,7 +6,7 @@ from typing import Any
 
 from denizen.errors import ToolRefused
 from denizen.ports import PlanningTool, Tool, ToolContext
-from denizen.tools.editing.diff import difference
+from denizen.tools.editing.texts import difference
 from denizen.tools.files.source import load_if_there
 from denizen.tools.files.workspace import Workspace
 

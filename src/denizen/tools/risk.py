@@ -16,7 +16,7 @@ from denizen.config.commands import fragments, readings, simple_commands
 from denizen.errors import ToolRefused
 from denizen.tools.git_words import checked_words
 from denizen.tools.patching.apply import apply_hunks
-from denizen.tools.patching.read import FilePatch, read_patch
+from denizen.tools.patching.parse import FilePatch, read_patch
 
 Level = Literal["low", "medium", "high"]
 LEVELS: Sequence[Level] = ("low", "medium", "high")
@@ -172,7 +172,7 @@ def _patched(file: FilePatch, workspace: Path) -> Risk:
     gone, come = ([text for sign, text in lines if sign == wanted] for wanted in "-+")
     old = _present(workspace, path)
     with suppress(ToolRefused):
-        if old and _is_same_program(path, old, apply_hunks(path, old, file.hunks).text):
+        if old and _is_same_program(path, old, apply_hunks(path, old, file.hunks)[0]):
             gone, come = list[str](), list[str]()
     return _judged(path, gone, come)
 

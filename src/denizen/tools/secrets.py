@@ -13,7 +13,7 @@ from denizen.errors import ToolRefused
 from denizen.messages import ToolCall
 from denizen.tools.call_files import files_of, meant_by_patch
 from denizen.tools.files.workspace import Workspace
-from denizen.tools.patching.read import read_patch
+from denizen.tools.patching.parse import read_patch
 
 _MARKS_STAY = frozenset({"remember", "forget"})
 """Tools whose marks stay marks: the memory holds no secrets."""

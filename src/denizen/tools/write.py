@@ -7,7 +7,7 @@ from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
 from denizen.plural import counted
 from denizen.ports import ToolContext, Traits
-from denizen.tools.editing.diff import difference
+from denizen.tools.editing.texts import difference
 from denizen.tools.files.changes import NewContent, change
 from denizen.tools.files.text import Encoding, decode, size
 from denizen.tools.files.workspace import Workspace

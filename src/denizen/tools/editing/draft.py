@@ -5,25 +5,24 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
+from io import StringIO
 
 from denizen.errors import ToolRefused
 from denizen.structure import FUNCTIONS, TYPES, Outline, Symbol, Unparsable, language_of, outline, parsed
-from denizen.tools.editing.diff import Difference, difference
-from denizen.tools.editing.indent import fit
-from denizen.tools.editing.linebreaks import Flat
-from denizen.tools.editing.spacing import with_after, with_before, without
-from denizen.tools.editing.whitespace import indent_of
+from denizen.tools.editing.layout import fit, with_after, with_before, without
+from denizen.tools.editing.matching import indent_of
+from denizen.tools.editing.texts import Difference, LineEnds, difference, unchanged
 from denizen.tools.files.changes import NewContent
 from denizen.tools.files.source import Source
 from denizen.tools.symbols.target import matching, no_such_symbol
 
 _LARGE = FUNCTIONS | TYPES | {"module"}
-"""Kinds that stand apart from each other."""
+"""Kinds with blank lines between them."""
 
 
 @dataclass(frozen=True)
 class Draft:
-    """A file as it was read, and its lines as they shall be."""
+    """A file as it was read, and its lines as they will be."""
 
     source: Source
     lines: Sequence[str]
@@ -40,22 +39,22 @@ class Draft:
 
     @property
     def path(self) -> str:
-        """The file's."""
+        """The file's path."""
         return self.source.path
 
     @cached_property
     def text(self) -> str:
-        """What it shall hold, every line ended."""
+        """The new text, every line ended."""
         return "".join(f"{line}\n" for line in self.lines)
 
     @cached_property
     def utf8(self) -> bytes:
-        """Its bytes, as places in it are counted."""
+        """Its bytes, by which positions of symbols are counted."""
         return self.text.encode("utf-8", "surrogateescape")
 
     @cached_property
     def outline(self) -> Outline:
-        """Its structure. Raises ToolRefused for one that can't be parsed."""
+        """Its structure. Raises ToolRefused for a file that can't be parsed."""
         try:
             return outline(self.utf8, self.language)
         except Unparsable as error:
@@ -82,7 +81,7 @@ class Draft:
 
     def replace(self, symbol: Symbol, content: str) -> "Draft":
         """With other code in the place of the symbol, which keeps its comments and decorators where that has none."""
-        block = self._fit(content, self._indent(symbol))
+        block = self._fit(content, indent_of(self.lines[symbol.first - 1]))
         new = self._with([*self.lines[: symbol.first - 1], *block, *self.lines[symbol.last :]])
         there = [
             each
@@ -105,8 +104,8 @@ class Draft:
         return [line for line in map(str.strip, text.split("\n")) if line]
 
     def insert(self, symbol: Symbol | None, content: str, *, before: bool) -> "Draft":
-        """With new code beside the symbol; None: at the beginning or the end of the file."""
-        block = self._fit(content, self._indent(symbol) if symbol else "")
+        """With new code next to the symbol; None: at the beginning or the end of the file."""
+        block = self._fit(content, indent_of(self.lines[symbol.first - 1]) if symbol else "")
         if symbol:
             gap = self._gap(symbol, block, before=before)
             put, at = (with_before, symbol.first) if before else (with_after, symbol.last)
@@ -142,14 +141,13 @@ class Draft:
 
     def _written(self) -> str:
         """The new text, with every line that isn't changed as it was, line ends included."""
-        flat = Flat(self.source.text)
-        old, new = _lines(flat.text), [f"{line}\n" for line in self.lines]
+        line_ends = LineEnds(self.source.text)
+        old, new = StringIO(line_ends.text).readlines(), [f"{line}\n" for line in self.lines]
         if new and old and not old[-1].endswith("\n"):
             new[-1] = new[-1].removesuffix("\n")
-        begin = _same(old, new)
-        end = _same(old[begin:][::-1], new[begin:][::-1])
+        begin, end = unchanged(old, new)
         span = len("".join(old[:begin])), len("".join(old[: len(old) - end]))
-        return flat.replace([(span, "".join(new[begin : len(new) - end]))])
+        return line_ends.replace([(span, "".join(new[begin : len(new) - end]))])
 
     def _with(self, lines: Sequence[str]) -> "Draft":
         return replace(self, lines=lines)
@@ -159,9 +157,6 @@ class Draft:
             return fit(content, self.language, indent, self.lines)
         except Unparsable as error:
             raise ToolRefused(f"the content is {error}") from error
-
-    def _indent(self, symbol: Symbol) -> str:
-        return indent_of(self.lines[symbol.first - 1])
 
     def _broken(self, line: int, what: str) -> ToolRefused:
         there = self.lines[line - 1].strip()[:120] if line <= len(self.lines) else "the end"
@@ -174,53 +169,32 @@ class Draft:
         source = self.utf8
         begin = source.rfind(b"\n", 0, symbol.start) + 1
         end = source.find(b"\n", symbol.end)
-        beside = source[begin : symbol.start].strip() or source[symbol.end : end].strip()
+        other = source[begin : symbol.start].strip() or source[symbol.end : end].strip()
         same = [each for each in self.outline.symbols if (each.start, each.end) == (symbol.start, symbol.end)]
-        if beside or len(same) > 1:
+        if other or len(same) > 1:
             raise ToolRefused(
                 f"{self.path}/{symbol.path} shares line {symbol.first} with other code; change it with apply_patch"
             )
 
     def _gap(self, symbol: Symbol, block: Sequence[str], *, before: bool) -> int:
-        """How many blank lines stand between the symbol and a new neighbour."""
+        """How many blank lines go between the symbol and a new neighbour: as between others of its size, else usual."""
         usual = 2 if self.language == "python" and not symbol.depth else 1
-        large = _is_large(symbol)
+        large = symbol.kind in _LARGE
         if large != (len(block) > 1):
             return usual
-        above, below = self._gaps(symbol)
-        seen = [gap for gap in ((above, below) if before else (below, above)) if gap is not None]
-        return seen[0] if seen else usual if large else 0
-
-    def _gaps(self, symbol: Symbol) -> tuple[int | None, int | None]:
-        """The blank lines before and behind the symbol, as far as there are such symbols beside it."""
-        large = _is_large(symbol)
-        beside = [each for each in self.outline.symbols if each.depth == symbol.depth and _is_large(each) == large]
-        above = max((each.last for each in beside if each.last < symbol.first), default=None)
-        below = min((each.first for each in beside if each.first > symbol.last), default=None)
-        return (
-            self._blank(above, symbol.first) if above else None,
-            self._blank(symbol.last, below) if below else None,
-        )
-
-    def _blank(self, last: int, first: int) -> int | None:
-        """The number of lines between two; None where they aren't blank."""
-        between = self.lines[last : first - 1]
-        return None if any(line.strip() for line in between) else len(between)
-
-
-def _is_large(symbol: Symbol) -> bool:
-    return symbol.kind in _LARGE
-
-
-def _same(a: Sequence[str], b: Sequence[str]) -> int:
-    """How many lines at the beginning are the same."""
-    return next((at for at, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
-
-
-def _lines(text: str) -> list[str]:
-    """The lines with their ends."""
-    *lines, last = text.split("\n")
-    return [*(f"{line}\n" for line in lines), *([last] if last else [])]
+        others = [
+            each for each in self.outline.symbols if each.depth == symbol.depth and (each.kind in _LARGE) == large
+        ]
+        above = max((each.last for each in others if each.last < symbol.first), default=None)
+        below = min((each.first for each in others if each.first > symbol.last), default=None)
+        between = [
+            self.lines[above : symbol.first - 1] if above else None,
+            self.lines[symbol.last : below - 1] if below else None,
+        ]
+        for lines in between if before else reversed(between):
+            if lines is not None and not any(line.strip() for line in lines):
+                return len(lines)
+        return usual if large else 0
 
 
 def _compile_error(source: bytes, language: str) -> tuple[int, str] | None:
@@ -234,5 +208,5 @@ def _compile_error(source: bytes, language: str) -> tuple[int, str] | None:
     except SyntaxError as error:
         return error.lineno or 1, error.msg
     except (ValueError, RecursionError, MemoryError):  # not a program, or one that is nested too deeply
-        return None
+        pass
     return None
