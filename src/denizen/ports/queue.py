@@ -50,7 +50,10 @@ class QueuedTurn(Protocol):
     attempt: int
 
     def controls(self) -> Sequence[Control]:
-        """The controls that arrived for its session since the last call."""
+        """The controls that arrived for its session since the last call.
+
+        An `Answer` is handed out again to the next attempt where this one is cancelled or fails.
+        """
         ...
 
 

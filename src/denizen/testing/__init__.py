@@ -4,20 +4,26 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from denizen.testing.conformance_channel import ChannelConformance
     from denizen.testing.conformance_driver import DriverConformance
     from denizen.testing.conformance_model import ModelConformance
+    from denizen.testing.conformance_queue import TurnQueueConformance
     from denizen.testing.conformance_sandbox import SandboxConformance
     from denizen.testing.conformance_store import SessionStoreConformance
     from denizen.testing.conformance_tool import ToolConformance
     from denizen.testing.fake_clock import FakeClock
     from denizen.testing.loopback import LoopbackAnthropic, LoopbackOpenAI, Reply, Request, Step, split
+    from denizen.testing.memory_queue import MemoryChannel, MemoryQueue
     from denizen.testing.scripted import ScriptedModel
 
 __all__ = [
+    "ChannelConformance",
     "DriverConformance",
     "FakeClock",
     "LoopbackAnthropic",
     "LoopbackOpenAI",
+    "MemoryChannel",
+    "MemoryQueue",
     "ModelConformance",
     "Reply",
     "Request",
@@ -26,21 +32,26 @@ __all__ = [
     "SessionStoreConformance",
     "Step",
     "ToolConformance",
+    "TurnQueueConformance",
     "split",
 ]
 
-_HOMES = {
+_MODULES = {
+    "ChannelConformance": "conformance_channel",
     "DriverConformance": "conformance_driver",
     "FakeClock": "fake_clock",
+    "MemoryChannel": "memory_queue",
+    "MemoryQueue": "memory_queue",
     "ModelConformance": "conformance_model",
     "SandboxConformance": "conformance_sandbox",
     "ScriptedModel": "scripted",
     "SessionStoreConformance": "conformance_store",
     "ToolConformance": "conformance_tool",
+    "TurnQueueConformance": "conformance_queue",
 }
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'denizen.testing' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"denizen.testing.{_HOMES.get(name, 'loopback')}"), name)
+    return getattr(importlib.import_module(f"denizen.testing.{_MODULES.get(name, 'loopback')}"), name)

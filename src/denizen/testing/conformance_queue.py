@@ -1,0 +1,288 @@
+"""What every turn queue must hold, as tests to subclass."""
+# ruff: noqa: S101 - tests assert
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+
+import pytest
+
+from denizen.ports import Answer, Control, FollowUp, InboundMessage, Parked, QueuedTurn, Steer, Stop, TurnQueue
+
+NewQueue = Callable[[], TurnQueue]
+YES = Answer("call-1", allow=True)
+
+
+def message(content: str, session: str = "ann", *, channel: str = "irc") -> InboundMessage:
+    """A message to a session; its id is its content."""
+    return InboundMessage(channel, session, session, content, session_key(session), id=content)
+
+
+def session_key(session: str) -> str:
+    """The key of that session."""
+    return f"agent:main:channel:irc:account:default:peer:direct:{session}"
+
+
+@dataclass(frozen=True, slots=True)
+class RunningTurn:
+    """A turn that runs until the test says how it ends."""
+
+    turn: QueuedTurn
+    outcome: asyncio.Future[Parked | None]
+
+    @property
+    def content(self) -> str:
+        """What its message says."""
+        return self.turn.message.content
+
+    def finish(self) -> None:
+        """It is over."""
+        self.outcome.set_result(None)
+
+    def park(self) -> None:
+        """It waits for a person."""
+        self.outcome.set_result(Parked())
+
+    def fail(self) -> None:
+        """It raises."""
+        self.outcome.set_exception(RuntimeError(f"no turn can be made of {self.content}"))
+
+    async def controls(self, count: int = 1) -> list[Control]:
+        """The next controls that reach it."""
+        arrived = [*self.turn.controls()]
+        while len(arrived) < count:
+            await asyncio.sleep(0)
+            arrived += self.turn.controls()
+        return arrived
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """Serves a queue; the test ends each turn. A wait of more than `patience` seconds fails."""
+
+    queue: TurnQueue
+    patience: float
+    begun: asyncio.Queue[RunningTurn] = field(default_factory=asyncio.Queue)
+
+    async def handle(self, turn: QueuedTurn) -> Parked | None:
+        """Run a turn as the test says."""
+        running = RunningTurn(turn, asyncio.get_running_loop().create_future())
+        self.begun.put_nowait(running)
+        return await running.outcome
+
+    async def next(self) -> RunningTurn:
+        """The turn that begins next."""
+        return await asyncio.wait_for(self.begun.get(), self.patience)
+
+    async def finish_all(self, count: int) -> list[str]:
+        """The contents of the next messages, whose turns end at once."""
+        contents: list[str] = []
+        for _ in range(count):
+            turn = await self.next()
+            contents.append(turn.content)
+            turn.finish()
+        return contents
+
+    async def expect_nothing_but(self, marker: str) -> None:
+        """No turn begins before one that another session asks for now: none was ready."""
+        await self.queue.put(message(marker, marker))
+        assert await self.finish_all(1) == [marker]
+
+    async def controls_of(self, running: RunningTurn, count: int = 1) -> list[Control]:
+        """The next controls that reach a turn."""
+        return await asyncio.wait_for(running.controls(count), self.patience)
+
+
+class TurnQueueConformance:
+    """Subclass it as `Test…` and fill in the fixture `new_queue`; tests are `async`, for pytest-asyncio's auto mode.
+
+    `patience` is how many seconds a turn may take to begin.
+    """
+
+    patience = 30.0
+
+    @pytest.fixture
+    def new_queue(self) -> NewQueue:
+        """Makes a queue; all those of one test share their messages, of which there are none at first."""
+        raise NotImplementedError
+
+    @asynccontextmanager
+    async def serving(self, *queues: TurnQueue) -> AsyncGenerator[Worker]:
+        """A worker for all these queues, which is cancelled at the end of the block."""
+        worker = Worker(queues[0], self.patience)
+        tasks = [asyncio.create_task(queue.serve(worker.handle)) for queue in queues]
+        try:
+            yield worker
+        finally:
+            for task in tasks:
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task
+
+    # Accepting
+
+    async def test_message_is_accepted_once_by_its_id(self, new_queue: NewQueue) -> None:
+        queue = new_queue()
+        assert await queue.put(message("1"))
+        assert not await queue.put(message("1"))
+        assert not await new_queue().put(message("1"))
+        async with self.serving(queue) as worker:
+            assert await worker.finish_all(1) == ["1"]
+            await worker.expect_nothing_but("a")
+            assert not await queue.put(message("1")), "its turn is over, and its id still known"
+            await worker.expect_nothing_but("b")
+
+    async def test_same_id_on_another_channel_is_another_message(self, new_queue: NewQueue) -> None:
+        queue = new_queue()
+        assert await queue.put(message("1"))
+        assert await queue.put(message("1", channel="mail"))
+
+    async def test_handler_gets_the_message_as_it_was_put(self, new_queue: NewQueue) -> None:
+        queue, rich = new_queue(), InboundMessage("irc", "#den", "ann", "ä\n", "k", ("a.png",), {"n": [1, None]}, "7")
+        await queue.put(rich)
+        async with self.serving(queue) as worker:
+            turn = (await worker.next()).turn
+            assert (turn.message, turn.attempt) == (rich, 1)
+
+    # Order
+
+    async def test_one_turn_at_a_time_per_session_in_order(self, new_queue: NewQueue) -> None:
+        queue = new_queue()
+        for content in ("1", "2", "3"):
+            await queue.put(message(content))
+        async with self.serving(queue) as worker:
+            for content in ("1", "2", "3"):
+                running = await worker.next()
+                assert running.content == content
+                await worker.expect_nothing_but(f"next to {content}")
+                running.finish()
+
+    async def test_sessions_run_concurrently(self, new_queue: NewQueue) -> None:
+        queue = new_queue()
+        async with self.serving(queue) as worker:
+            for session in ("ann", "ben", "cleo"):
+                await queue.put(message(session, session))
+            assert {(await worker.next()).content for _ in range(3)} == {"ann", "ben", "cleo"}
+
+    async def test_several_workers_share_the_sessions(self, new_queue: NewQueue) -> None:
+        queue = new_queue()
+        async with self.serving(queue, new_queue()) as worker:
+            for content in ("1", "2"):
+                await queue.put(message(content))
+            running = await worker.next()
+            await worker.expect_nothing_but("next to 1")
+            running.finish()
+            assert await worker.finish_all(1) == ["2"]
+            await worker.expect_nothing_but("next to 2")
+
+    # Controls
+
+    @pytest.mark.parametrize("control", [Steer("left"), FollowUp("then"), Stop(), YES])
+    async def test_control_reaches_the_running_turn_ahead_of_messages(
+        self, new_queue: NewQueue, control: Control
+    ) -> None:
+        queue = new_queue()
+        async with self.serving(queue) as worker:
+            await queue.put(message("1"))
+            running = await worker.next()
+            await queue.put(message("2"))
+            await new_queue().control(session_key("ann"), control)
+            assert await worker.controls_of(running) == [control]
+            assert not running.turn.controls(), "it is handed out once"
+
+    async def test_control_stays_in_its_session(self, new_queue: NewQueue) -> None:
+        queue = new_queue()
+        async with self.serving(queue) as worker:
+            await queue.put(message("ann"))
+            await queue.put(message("ben", "ben"))
+            turns = [await worker.next(), await worker.next()]
+            ann, ben = sorted(turns, key=lambda running: running.content)
+            await queue.control(session_key("ben"), Stop())
+            assert await worker.controls_of(ben) == [Stop()]
+            assert not ann.turn.controls()
+
+    async def test_control_of_a_turn_that_is_over_reaches_no_other(self, new_queue: NewQueue) -> None:
+        queue = new_queue()
+        async with self.serving(queue) as worker:
+            await queue.put(message("1"))
+            running = await worker.next()
+            await queue.put(message("2"))
+            await queue.control(session_key("ann"), Stop())
+            running.finish()
+            assert not (await worker.next()).turn.controls()
+
+    # Parking
+
+    @pytest.mark.parametrize("control", [YES, Answer("call-1", allow=False), Stop()])
+    async def test_parked_turn_holds_its_session_until_an_answer(self, new_queue: NewQueue, control: Control) -> None:
+        queue = new_queue()
+        async with self.serving(queue) as worker:
+            for content in ("1", "2"):
+                await queue.put(message(content))
+            (await worker.next()).park()
+            await worker.expect_nothing_but("a")
+            await queue.control(session_key("ann"), Steer("hurry"))
+            await worker.expect_nothing_but("b")
+            await queue.control(session_key("ann"), control)
+            running = await worker.next()
+            assert (running.content, running.turn.attempt) == ("1", 2)
+            assert await worker.controls_of(running, 2) == [Steer("hurry"), control]
+            running.finish()
+            assert await worker.finish_all(1) == ["2"]
+
+    async def test_answer_that_comes_before_the_turn_is_parked_is_not_lost(self, new_queue: NewQueue) -> None:
+        queue = new_queue()
+        async with self.serving(queue) as worker:
+            await queue.put(message("1"))
+            running = await worker.next()
+            await queue.control(session_key("ann"), YES)
+            running.park()
+            assert await worker.controls_of(await worker.next()) == [YES]
+
+    async def test_parked_turn_stays_parked_when_another_worker_serves(self, new_queue: NewQueue) -> None:
+        async with self.serving(new_queue()) as worker:
+            await worker.queue.put(message("1"))
+            (await worker.next()).park()
+            await worker.expect_nothing_but("a")
+        async with self.serving(new_queue()) as worker:
+            await worker.expect_nothing_but("b")
+            await worker.queue.control(session_key("ann"), YES)
+            assert await worker.controls_of(await worker.next()) == [YES]
+
+    # Failures
+
+    async def test_turn_that_was_cancelled_is_handled_again_before_later_ones(self, new_queue: NewQueue) -> None:
+        async with self.serving(new_queue()) as worker:
+            for content in ("1", "2"):
+                await worker.queue.put(message(content))
+            assert (await worker.next()).content == "1"
+        async with self.serving(new_queue()) as worker:
+            running = await worker.next()
+            assert (running.content, running.turn.attempt) == ("1", 2)
+            running.finish()
+            assert await worker.finish_all(1) == ["2"]
+
+    async def test_answer_is_not_lost_with_the_attempt_that_took_it(self, new_queue: NewQueue) -> None:
+        async with self.serving(new_queue()) as worker:
+            await worker.queue.put(message("1"))
+            running = await worker.next()
+            await worker.queue.control(session_key("ann"), Steer("hurry"))
+            await worker.queue.control(session_key("ann"), YES)
+            assert await worker.controls_of(running, 2) == [Steer("hurry"), YES]
+        async with self.serving(new_queue()) as worker:
+            assert await worker.controls_of(await worker.next()) == [YES]
+
+    async def test_message_whose_handler_keeps_failing_is_given_up(self, new_queue: NewQueue) -> None:
+        queue = new_queue()
+        async with self.serving(queue) as worker:
+            for content in ("1", "2"):
+                await queue.put(message(content))
+            contents: list[str] = []
+            while (running := await worker.next()).content == "1":
+                contents.append(running.content)
+                assert running.turn.attempt == len(contents) <= 100
+                running.fail()
+            assert running.content == "2"
+            assert len(contents) > 1, "a failure may pass"
+            assert not await queue.put(message("1")), "it isn't accepted again"

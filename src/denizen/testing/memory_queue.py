@@ -1,0 +1,151 @@
+"""A queue and a channel in memory, for tests and for programs that need no more."""
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from denizen.ports import (
+    Accept,
+    Answer,
+    ChannelLimits,
+    Control,
+    InboundMessage,
+    OutboundMessage,
+    Parked,
+    Sent,
+    Stop,
+    TurnHandler,
+)
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """A session's messages; the first is the one whose turn it is, and stays until that is over.
+
+    `taken` of the `controls` were handed to the attempt that runs.
+    """
+
+    messages: deque[InboundMessage] = field(default_factory=deque)
+    controls: list[Control] = field(default_factory=list)
+    taken: int = 0
+    attempt: int = 0
+    failures: int = 0
+    running: bool = False
+    parked: bool = False
+
+    @property
+    def is_ready(self) -> bool:
+        answered = any(isinstance(control, Answer | Stop) for control in self.controls)
+        return bool(self.messages) and not self.running and (answered or not self.parked)
+
+
+@dataclass(slots=True)
+class _Turn:
+    message: InboundMessage
+    attempt: int
+    _session: _Waiting
+
+    def controls(self) -> Sequence[Control]:
+        arrived = self._session.controls[self._session.taken :]
+        self._session.taken += len(arrived)
+        return arrived
+
+
+class MemoryQueue:
+    """A `TurnQueue` that forgets everything with its process. `failed` has the messages that were given up, and why."""
+
+    def __init__(self, attempts: int = 3) -> None:
+        self.failed: list[tuple[InboundMessage, Exception]] = []
+        self._attempts = attempts
+        self._accepted: set[tuple[str, str]] = set()
+        self._sessions: dict[str, _Waiting] = {}
+        self._changed = asyncio.Event()
+
+    async def put(self, message: InboundMessage) -> bool:
+        """Accept the message, unless its channel's message of that id was accepted before."""
+        if (message.channel, message.id) in self._accepted:
+            return False
+        self._accepted.add((message.channel, message.id))
+        self._sessions.setdefault(message.session_key, _Waiting()).messages.append(message)
+        self._changed.set()
+        return True
+
+    async def control(self, session_key: str, control: Control) -> None:
+        """Hand the control to the session's turn."""
+        if session := self._sessions.get(session_key):
+            session.controls.append(control)
+            self._changed.set()
+
+    async def serve(self, handler: TurnHandler) -> None:
+        """Run turns until cancelled."""
+        async with asyncio.TaskGroup() as turns:
+            while True:
+                for session in [session for session in self._sessions.values() if session.is_ready]:
+                    session.running = True
+                    turns.create_task(self._run(session, handler))
+                self._changed.clear()
+                await self._changed.wait()
+
+    async def _run(self, session: _Waiting, handler: TurnHandler) -> None:
+        message, over = session.messages[0], False
+        session.attempt += 1
+        session.parked = False
+        again: list[Control] = []
+        try:
+            session.parked = isinstance(await handler(_Turn(message, session.attempt, session)), Parked)
+            over = not session.parked
+        except BaseException as error:
+            again = [control for control in session.controls[: session.taken] if isinstance(control, Answer)]
+            if not isinstance(error, Exception):
+                raise  # it was cancelled; any other error is the turn's own, and the session goes on
+            session.failures += 1
+            if over := session.failures >= self._attempts:
+                self.failed.append((message, error))
+        finally:
+            session.controls[: session.taken] = again
+            session.taken = 0
+            session.running = False
+            self._changed.set()
+        if over:
+            session.messages.popleft()
+            del self._sessions[message.session_key]
+            if session.messages:
+                self._sessions[message.session_key] = _Waiting(session.messages)
+
+
+class MemoryChannel:
+    """A `Channel` without a service: `write` says something in a chat, and `sent` has what was sent, by id."""
+
+    def __init__(self, name: str = "memory", limits: ChannelLimits | None = None) -> None:
+        self.name = name
+        self.limits = limits or ChannelLimits()
+        self.sent: dict[str, OutboundMessage] = {}
+        self._written: deque[InboundMessage] = deque()
+        self._arrived = asyncio.Event()
+
+    def write(self, content: str, *, chat: str = "home", sender: str = "ann") -> InboundMessage:
+        """Say something in a chat, as its person does."""
+        key = f"agent:main:channel:{self.name}:account:default:peer:direct:{chat}"
+        message = InboundMessage(self.name, chat, sender, content, key)
+        self._written.append(message)
+        self._arrived.set()
+        return message
+
+    async def receive(self, accept: Accept) -> None:
+        """Hand each message to `accept` until cancelled."""
+        while True:
+            while self._written:
+                await accept(self._written[0])
+                self._written.popleft()
+            self._arrived.clear()
+            await self._arrived.wait()
+
+    async def send(self, message: OutboundMessage) -> Sent:
+        """Send it, once."""
+        if 0 < self.limits.chars < len(message.content):
+            return Sent("failed", f"The message has {len(message.content)} characters, over {self.limits.chars}.")
+        if message.media and not self.limits.media:
+            return Sent("failed", f"Channel {self.name} takes no media.")
+        self.sent.setdefault(message.id, message)
+        return Sent()
