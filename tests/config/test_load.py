@@ -4,8 +4,9 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 import pytest
 
 from denizen.config.load import Loaded, load, load_config
@@ -168,15 +169,15 @@ def test_options_are_checked_like_the_file(machine: Machine) -> None:
         ('model = """\nmax = 1\n"""\nmax = 1', ":4: max is not a setting."),
     ],
 )
-def test_a_mistake_is_told_with_its_place_and_what_is_right(machine: Machine, settings: str, words: str) -> None:
+def test_mistakes_are_reported_with_their_place_and_what_is_right(machine: Machine, settings: str, words: str) -> None:
     assert words in machine.refusal(settings)
 
 
-def test_all_mistakes_are_told_at_once(machine: Machine) -> None:
+def test_all_mistakes_are_reported_at_once(machine: Machine) -> None:
     assert len(machine.refusal("a = 1\nb = 2\n[agent]\nc = 3").splitlines()) == 3
 
 
-def test_a_model_below_the_last_table_is_told_where_it_has_no_effect(machine: Machine) -> None:
+def test_a_model_below_the_last_table_is_reported_where_it_has_no_effect(machine: Machine) -> None:
     table = '[memory.embeddings]\nmodel = "anthropic:m"\n'
     (notice,) = machine.load(table).notices
     assert notice.startswith(f"{machine.home}/denizen.toml:2: memory.embeddings.model has no effect without")
@@ -188,7 +189,7 @@ def test_a_value_that_may_be_a_secret_is_not_shown(machine: Machine) -> None:
     assert "81549300" not in machine.refusal('[providers.x]\nauth_profiles = [{ id = "a", api_key = 81549300 }]')
 
 
-def test_bad_toml_is_told_with_line_and_column(machine: Machine) -> None:
+def test_bad_toml_is_reported_with_line_and_column(machine: Machine) -> None:
     assert "HOME/denizen.toml is not valid TOML" in machine.refusal("[agent]\nmax_tokens 3")
     assert "line 2, column 12" in machine.refusal("[agent]\nmax_tokens 3")
 
@@ -203,9 +204,47 @@ def test_a_file_that_is_not_text_is_refused_with_the_line(machine: Machine) -> N
     assert machine.refusal("") == "HOME/denizen.toml:2 is not UTF-8 text."
 
 
-def test_a_folder_in_the_files_place_is_told(machine: Machine) -> None:
+def test_a_folder_in_place_of_the_file_is_reported(machine: Machine) -> None:
     (machine.home / "denizen.toml").mkdir()
     assert "HOME/denizen.toml can't be read" in machine.refusal("")
+
+
+# Worlds
+
+
+class Garden(msgspec.Struct, frozen=True, kw_only=True):
+    """What a world of another package reads from `[garden]`."""
+
+    beds: Annotated[int, msgspec.Meta(ge=1, le=9)] = 3
+    plants: list[str] = []
+
+
+WORLDS = {"garden": Garden}
+
+
+def test_a_world_reads_its_own_table_strictly(machine: Machine) -> None:
+    config = machine.load('[garden]\nbeds = 5\nplants = ["${PLANT}"]', environ={"PLANT": "rose"}, worlds=WORLDS).config
+    assert config.section("garden", Garden) == Garden(beds=5, plants=["rose"])
+    assert config.home == machine.home
+    assert machine.load("[garden]", worlds=WORLDS).config.section("garden", Garden) == Garden()
+    assert Config().section("garden", Garden) == Garden()
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ("[garden]\nbed = 1", ":2: garden.bed is not a setting. Did you mean garden.beds?"),
+        ("[garden]\nbeds = 10", ":2: garden.beds: expected an integer of at least 1 of at most 9, found 10."),
+        ("[gardn]\nbeds = 1", ":1: gardn is not a setting. Did you mean garden?"),
+        ("beds = 1", ":1: beds is not a setting. Did you mean garden.beds?"),
+    ],
+)
+def test_mistakes_in_a_worlds_table_are_reported_like_ours(machine: Machine, settings: str, words: str) -> None:
+    assert words in machine.refusal(settings, worlds=WORLDS)
+
+
+def test_the_table_of_a_world_that_is_not_installed_is_unknown(machine: Machine) -> None:
+    assert ":1: garden is not a setting." in machine.refusal("[garden]\nbeds = 1")
 
 
 # Variables and secrets
@@ -228,7 +267,7 @@ def test_a_missing_variable_names_the_setting_that_wants_it(machine: Machine) ->
 
 
 @pytest.mark.parametrize("text", ["${", "${}", "${A", "${A-B}", "a${1}"])
-def test_a_reference_that_names_no_variable_is_told(machine: Machine, text: str) -> None:
+def test_a_reference_that_names_no_variable_is_reported(machine: Machine, text: str) -> None:
     assert "names no variable" in machine.refusal(f'model = "{text}"')
 
 
@@ -315,7 +354,7 @@ def test_options_come_over_the_project_too(machine: Machine) -> None:
     assert machine.load(cwd=machine.repository, overrides={"model": "mine:1"}).config.model == "mine:1"
 
 
-def test_a_project_that_is_not_trusted_is_not_read_and_that_is_told(machine: Machine) -> None:
+def test_a_project_that_is_not_trusted_is_not_read_and_a_notice_says_so(machine: Machine) -> None:
     in_project(machine, "this is [not TOML", trusted=False)
     loaded = machine.load(cwd=machine.repository)
     assert loaded.config.agent.max_iterations == 25
@@ -329,7 +368,7 @@ def test_a_project_that_changed_since_is_not_read(machine: Machine) -> None:
     assert machine.load(cwd=machine.repository).config.model == ""
 
 
-def test_a_pipe_in_the_projects_place_is_not_waited_for(machine: Machine) -> None:
+def test_a_pipe_in_place_of_the_projects_file_is_not_waited_for(machine: Machine) -> None:
     os.mkfifo(machine.repository / "denizen.toml")
     assert "not a regular file" in machine.refusal("", cwd=machine.repository)
 

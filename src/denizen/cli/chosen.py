@@ -1,8 +1,7 @@
 """Why a model is the one in use."""
 
-from denizen.config.files import as_text, read_settings
 from denizen.config.load import Loaded
-from denizen.config.source import parse
+from denizen.config.toml import SettingsFile
 from denizen.models.reach import reach
 
 
@@ -21,7 +20,7 @@ def chosen_by(loaded: Loaded, name: str) -> str:
 def _place(loaded: Loaded) -> str:
     """The line with the setting that holds."""
     for path in reversed(loaded.sources):
-        source = parse(as_text(read_settings(path) or b"", path), str(path))
-        if "model" in source.data:
-            return source.place(("model",))
+        file = SettingsFile.read(path)
+        if "model" in file.data:
+            return file.locate(("model",))
     return "the options"

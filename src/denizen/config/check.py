@@ -1,93 +1,132 @@
-"""Strictness: what in a file of settings is unknown, mistyped or missing."""
+"""Strict checks of settings: what is unknown, mistyped or missing, in the words of a person who writes TOML."""
 
+import types
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, get_args, get_origin
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import msgspec
 
 from denizen.config.env import references
-from denizen.config.kinds import as_path, choices, describe, describe_found, fields, is_table
 from denizen.config.settings import Config
-from denizen.config.source import KeyPath, Source, dotted, items, strings
+from denizen.config.toml import KeyPath, SettingsFile, dotted, items, strings
 from denizen.errors import ConfigError
 
-Problem = tuple[KeyPath, str]
+Table = TypeVar("Table", bound=msgspec.Struct)
+_Problem = tuple[KeyPath, str]
+_FOUND_BY_US = {"home", "workspace"}
+_TYPES: dict[Any, str] = {
+    str: "a string",
+    Path: "a string",
+    bool: "true or false",
+    int: "an integer",
+    float: "a number",
+    list: "a list",
+    dict: "a table",
+    type(None): "nothing",
+}
 
-_DOTENV = ".env in the home"
 
+def check(file: SettingsFile, root: type[Config], environ: Mapping[str, str]) -> None:
+    """Raise ConfigError with a line for each mistake in the file: its place, what it is, and what to do.
 
-def check(source: Source, environ: Mapping[str, str]) -> None:
-    """Raise ConfigError with a line for everything that is wrong: its place, what it is, and what to do."""
-    problems = [*_table(source.data, Config, ()), *_missing_variables(source.data, environ)]
+    `root` is the struct that the whole file is read into.
+    """
+    problems = [*_table(file.data, root, (), root), *_missing_variables(file.data, environ)]
     if problems:
-        raise ConfigError("\n".join(f"{source.place(path)}: {words}" for path, words in problems))
+        raise ConfigError("\n".join(f"{file.locate(path)}: {text}" for path, text in problems))
 
 
-def convert(data: Mapping[str, Any]) -> Config:
+def convert(data: Mapping[str, Any], table: type[Table]) -> Table:
     """The typed settings; the data must have been checked."""
-    return msgspec.convert(data, Config, dec_hook=as_path)
+    return msgspec.convert(data, table, dec_hook=_as_path)
 
 
-def _table(data: Any, table: type[msgspec.Struct], path: KeyPath) -> Iterator[Problem]:
+def fields(table: type[msgspec.Struct]) -> dict[str, msgspec.structs.FieldInfo]:
+    """The settings of a table by name: its own, then those it shares with other tables, then its tables."""
+    skipped = _FOUND_BY_US if issubclass(table, Config) else frozenset[str]()
+    shared = {field.name for field in msgspec.structs.fields(table)} - table.__annotations__.keys()
+    found = sorted(msgspec.structs.fields(table), key=lambda field: (is_table(field.type), field.name in shared))
+    return {field.name: field for field in found if field.name not in skipped}
+
+
+def is_table(kind: Any) -> bool:
+    """Whether a setting of that type is a table with settings of its own."""
+    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
+
+
+def describe(kind: Any) -> str:
+    """What a setting of that type takes."""
+    origin, args = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        bounds = (("of at least", args[1].ge), ("above", args[1].gt), ("of at most", args[1].le), ("below", args[1].lt))
+        return " ".join([describe(args[0]), *(f"{words} {bound}" for words, bound in bounds if bound is not None)])
+    if origin in {types.UnionType, Union}:
+        return " or ".join(describe(each) for each in args if each is not type(None))
+    if origin is Literal:
+        quoted = [f'"{choice}"' for choice in args]
+        return f"{', '.join(quoted[:-1])} or {quoted[-1]}"
+    if origin is list:
+        return "a list of tables" if is_table(args[0]) else "a list of strings" if args[0] is str else "a list"
+    if origin is dict and args[1] is str:
+        return "a table of strings"
+    return _TYPES.get(kind, "a table")
+
+
+def _table(data: Any, table: type[msgspec.Struct], path: KeyPath, root: type[Config]) -> Iterator[_Problem]:
     known = fields(table)
     if not isinstance(data, dict):
         yield path, _mismatch(path, table, data)
         return
     for key, value in data.items():
         if key in known:
-            yield from _setting(value, known[key].type, (*path, key))
+            yield from _setting(value, known[key].type, (*path, key), root)
         else:
-            yield (*path, key), _unknown(path, key, known)
+            yield (*path, key), _unknown(path, key, known, root)
     for name, field in known.items():
         if field.required and name not in data:
             yield path, f"{dotted(path)} lacks `{name}`: {describe(field.type)}."
 
 
-def _setting(value: Any, kind: Any, path: KeyPath) -> Iterator[Problem]:
+def _setting(value: Any, kind: Any, path: KeyPath, root: type[Config]) -> Iterator[_Problem]:
     origin = get_origin(kind)
     if is_table(kind):
-        yield from _table(value, kind, path)
+        yield from _table(value, kind, path, root)
     elif origin in {dict, list} and isinstance(value, origin):
         for key, item in items(value):
-            yield from _setting(item, get_args(kind)[-1], (*path, key))
-    elif not _fits(value, kind):
-        yield path, _mismatch(path, kind, value)
+            yield from _setting(item, get_args(kind)[-1], (*path, key), root)
+    else:
+        try:
+            msgspec.convert(value, kind, dec_hook=_as_path)
+        except msgspec.ValidationError:
+            yield path, _mismatch(path, kind, value)
 
 
-def _fits(value: Any, kind: Any) -> bool:
-    try:
-        msgspec.convert(value, kind, dec_hook=as_path)
-    except msgspec.ValidationError:
-        return False
-    return True
+def _as_path(kind: Any, value: Any) -> Any:
+    """A path from its text: msgspec asks for types that it doesn't know."""
+    if not isinstance(value, str | Path):
+        raise TypeError("a path is a string")
+    return kind(value)
 
 
-def _unknown(path: KeyPath, key: str, known: Mapping[str, Any]) -> str:
-    nearest = (
-        [*_inside(path, key, known)]
-        or [dotted((*path, name)) for name in [_nearest(key, known)] if name]
-        or [*_at_the_top(path, key), *_elsewhere(key)]
-    )
+def _unknown(path: KeyPath, key: str, known: Mapping[str, Any], root: type[Config]) -> str:
+    """The message for a key that is no setting: what was probably meant, and where it belongs."""
+    nearest: list[str] = []
+    for name, field in known.items():  # a setting of the tables in a list right here
+        item: Any = get_args(field.type)[0] if get_origin(field.type) is list else None
+        if is_table(item) and key in fields(item):
+            nearest.append(f"{dotted((*path, name))} = [{{ {', '.join(f'{each} = …' for each in fields(item))} }}]")
+    if not nearest and (name := _nearest(key, known)):
+        nearest = [dotted((*path, name))]
+    if not nearest:
+        top = _nearest(key, [name for name, field in fields(root).items() if not is_table(field.type)]) if path else ""
+        nearest = [*([f"{top}, above the first [table]"] if top else []), *_elsewhere(key, root)]
     hint = f"Did you mean {' or '.join(nearest)}?" if nearest else f"Known here: {', '.join(known)}."
     return f"{dotted((*path, key))} is not a setting. {hint}"
 
 
-def _inside(path: KeyPath, key: str, known: Mapping[str, Any]) -> Iterator[str]:
-    """The lists of tables right here whose tables have the setting."""
-    for name, field in known.items():
-        item: Any = get_args(field.type)[0] if get_origin(field.type) is list else None
-        if is_table(item) and key in fields(item):
-            yield f"{dotted((*path, name))} = [{{ {', '.join(f'{each} = …' for each in fields(item))} }}]"
-
-
-def _at_the_top(path: KeyPath, key: str) -> list[str]:
-    """What was written at the end of a file, and so into its last table, though it belongs above the first."""
-    name = _nearest(key, [name for name, field in fields(Config).items() if not is_table(field.type)]) if path else ""
-    return [f"{name}, above the first [table]"] if name else []
-
-
-def _elsewhere(key: str, table: type[msgspec.Struct] = Config, path: KeyPath = ()) -> Iterator[str]:
-    """The settings of that very name in other tables."""
+def _elsewhere(key: str, table: type[msgspec.Struct], path: KeyPath = ()) -> Iterator[str]:
+    """The settings with exactly that name in other tables."""
     if path and key in fields(table):
         yield dotted((*path, key))
     for name, field in fields(table).items():
@@ -96,21 +135,27 @@ def _elsewhere(key: str, table: type[msgspec.Struct] = Config, path: KeyPath = (
 
 
 def _mismatch(path: KeyPath, kind: Any, value: Any) -> str:
-    wrong = f"{dotted(path)}: expected {describe(kind)}, found {describe_found(value, kind)}."
-    nearest = _nearest(value, choices(kind)) if isinstance(value, str) else ""
-    return f'{wrong} Did you mean "{nearest}"?' if nearest else wrong
+    """The message for a wrong value; its text is shown only where it is a choice: elsewhere it may be a secret."""
+    choices = get_args(kind) if get_origin(kind) is Literal else ()
+    found, nearest = _TYPES.get(type(value), "a date or a time"), ""
+    if isinstance(value, bool):
+        found = str(value).lower()
+    elif isinstance(value, int | float) and get_origin(kind) is Annotated:
+        found = str(value)
+    elif isinstance(value, str) and choices:
+        found, nearest = f'"{value}"', _nearest(value, choices)
+    hint = f' Did you mean "{nearest}"?' if nearest else ""
+    return f"{dotted(path)}: expected {describe(kind)}, found {found}.{hint}"
 
 
-def _missing_variables(data: Mapping[str, Any], environ: Mapping[str, str]) -> Iterator[Problem]:
+def _missing_variables(data: Mapping[str, Any], environ: Mapping[str, str]) -> Iterator[_Problem]:
     for path, text in strings(data):
         for name in references(text):
             if not name:
                 yield path, f"{dotted(path)} has a `${{` that names no variable. Write `$${{` for the two characters."
             elif name not in environ:
-                yield (
-                    path,
-                    f"{dotted(path)} wants the variable {name}, which is not set. Set it, or add it to {_DOTENV}.",
-                )
+                advice = "Set it, or add it to .env in the home."
+                yield path, f"{dotted(path)} wants the variable {name}, which is not set. {advice}"
 
 
 def _nearest(name: str, names: Iterable[str]) -> str:

@@ -1,19 +1,20 @@
 """Reading the configuration: the home's `denizen.toml`, over it that of a trusted project, over both the options."""
 
-import functools
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
+
+import msgspec
 
 from denizen.config.check import check, convert
-from denizen.config.env import fill_in, read_dotenv
+from denizen.config.env import fill_in, read_dotenv, references
 from denizen.config.files import as_text, read_settings
 from denizen.config.home import expand, find_home, located, places
-from denizen.config.secrets import open_to_others, secret_notices, secrets_of
-from denizen.config.settings import Config, Rule
-from denizen.config.source import Source, dotted, parse
+from denizen.config.settings import Config
+from denizen.config.toml import KeyPath, SettingsFile, dotted, parse, strings
 from denizen.config.trust import decided, project_settings
 from denizen.errors import ConfigError
 
@@ -29,12 +30,12 @@ _HOME_ONLY: tuple[tuple[str, ...], ...] = (
     ("sandbox", "environment"),
     ("sandbox", "withhold"),
 )
-"""What a project can't set, trusted or not: where keys and memories go, what is spent, read outside it, run here."""
+"""What no project can set, trusted or not: where keys and memories go, what is spent, read outside it, run here."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """The configuration, and what a host needs beside it.
+    """The configuration, and what else a host needs.
 
     `environ` is the process's environment over the home's `.env`; `secrets` is for the redactor; `sources` are the
     files of settings that were read; `notices` are lines for the user.
@@ -55,14 +56,18 @@ def load_config(
     cwd: Path | None = None,
     workspace: Path | str | None = None,
     overrides: Mapping[str, Any] | None = None,
+    worlds: Mapping[str, type[msgspec.Struct]] | None = None,
 ) -> Config:
     """The user's settings, ready for `run_agent`: those of `path`, by default of `denizen.toml` in `home`.
 
     `home` is `$DENIZEN_HOME`, else `~/.denizen`; `workspace`, where the agent works, the git repository around `cwd`,
-    else `agent.workspace_dir`. `overrides` are nested like the file and stand over it: `{"agent": {"top_p": 0.9}}`.
+    else `agent.workspace_dir`. `overrides` are nested like the file and override it: `{"agent": {"top_p": 0.9}}`.
+    `worlds` are the structs that tables of worlds are read into, by name; `section` of the configuration has them.
     Raises ConfigError with a line for every setting that is unknown, mistyped or missing.
     """
-    return load(path, home=home, environ=environ, cwd=cwd, workspace=workspace, overrides=overrides).config
+    return load(
+        path, home=home, environ=environ, cwd=cwd, workspace=workspace, overrides=overrides, worlds=worlds
+    ).config
 
 
 def load(
@@ -73,38 +78,55 @@ def load(
     cwd: Path | None = None,
     workspace: Path | str | None = None,
     overrides: Mapping[str, Any] | None = None,
+    worlds: Mapping[str, type[msgspec.Struct]] | None = None,
 ) -> Loaded:
     """Read the settings of the file `path`; by default of `denizen.toml` in the home, which may be missing.
 
-    Over them come those of the workspace's `denizen.toml` if the user trusts the folder, and `overrides`, nested like
-    the file. Tables merge, all else replaces; but a project's policy rules stand before the user's own, which so
-    decide where both match. `environ` and `cwd` are the process's unless given. Raises ConfigError with a line for
-    every setting that is unknown, mistyped or missing.
+    Those of the workspace's `denizen.toml` override them if the user trusts the folder, and `overrides`, nested like
+    the file, override both. Tables merge, all else replaces; but a project's policy rules come before the user's own,
+    which so decide where both match. `environ` and `cwd` are the process's unless given. Raises ConfigError with a line
+    for every setting that is unknown, mistyped or missing.
     """
+    from denizen.config.redact import secrets_of
+
     process, cwd = os.environ if environ is None else environ, cwd or Path.cwd()
     root = find_home(process, cwd, Path(home) if home else None)
     dotenv = read_dotenv(root)
-    reading = _Reading({**dotenv, **process})
-    reading.notices.extend(open_to_others(root / ".env") if dotenv else ())
+    reader = _Reader({**dotenv, **process}, _with_worlds(worlds or {}))
+    reader.notices.extend(_open_to_others(root / ".env") if dotenv else ())
     file = cwd / expand(path, process) if path else root / "denizen.toml"
-    own = reading.own(file, required=path is not None)
-    options = reading.checked(Source("The options", "", overrides or {}))
-    place = functools.partial(
-        located, environ=process, cwd=cwd, home=root, workspace=Path(workspace) if workspace else None
-    )
-    config = place(convert(_merged(own, options)))
-    project = reading.project(config, besides=file)
+    own = reader.own(file, required=path is not None)
+    options = reader.checked(SettingsFile("The options", "", overrides or {}))
+
+    def located_config(settings: Mapping[str, Any]) -> Config:
+        chosen = Path(workspace) if workspace else None
+        typed = convert(_merged(settings, options), reader.root)
+        return located(typed, environ=process, cwd=cwd, home=root, workspace=chosen)
+
+    config = located_config(own)
+    project = reader.project(config, besides=file)
     if project:
-        config = place(convert(_merged(_over(own, project), options)))
-    secrets = secrets_of(config, dotenv)
-    return Loaded(config, reading.environ, secrets, tuple(reading.sources), tuple(reading.notices))
+        # of the rules that match, the last decides: the user's own
+        rules = [rule for settings in (project, own) for rule in settings.get("policy", {}).get("rules", [])]
+        config = located_config(_merged(_merged(own, project), {"policy": {"rules": rules}}))
+    return Loaded(config, reader.environ, secrets_of(config, dotenv), tuple(reader.sources), tuple(reader.notices))
 
 
-class _Reading:
-    """Files as they are read, and what was learnt on the way."""
+def _with_worlds(worlds: Mapping[str, type[msgspec.Struct]]) -> type[Config]:
+    """The struct of the whole file, with a table for each world."""
+    if not worlds:
+        return Config
+    tables = [(name, struct, msgspec.field(default_factory=struct)) for name, struct in worlds.items()]
+    options = {"frozen": True, "kw_only": True, "forbid_unknown_fields": True}
+    return cast("type[Config]", msgspec.defstruct("Config", tables, bases=(Config,), **options))
 
-    def __init__(self, environ: Mapping[str, str]) -> None:
+
+class _Reader:
+    """Reads files of settings; keeps which were read, and the notices for the user."""
+
+    def __init__(self, environ: Mapping[str, str], root: type[Config]) -> None:
         self.environ = environ
+        self.root = root
         self.sources: list[Path] = []
         self.notices: list[str] = []
 
@@ -115,10 +137,22 @@ class _Reading:
             if required:
                 raise ConfigError(f"There is no file {path}. Make one with: denizen config init")
             return {}
-        source = parse(as_text(data, path), str(path))
-        settings = self.checked(source)
+        file = parse(as_text(data, path), str(path))
+        settings = self.checked(file)
         self.sources.append(path)
-        self.notices.extend([*secret_notices(source, path), *_without_effect(source)])
+        plain = [key for key, text in strings(file.data) if _is_secret(key) and text and not any(references(text))]
+        self.notices += [
+            f"{file.locate(key)}: {dotted(key)} holds a key. "
+            "Safer: put it in .env in the home and write a reference, `${NAME}`."
+            for key in plain
+        ]
+        self.notices += _open_to_others(path) if plain else ()
+        embeddings = file.data.get("memory", {}).get("embeddings", {})
+        if embeddings.get("model") and not embeddings.get("base_url"):
+            self.notices.append(
+                f"{file.locate(('memory', 'embeddings', 'model'))}: memory.embeddings.model has no effect without a "
+                "memory.embeddings.base_url. The model that thinks is named above the first [table]."
+            )
         return settings
 
     def project(self, config: Config, *, besides: Path) -> dict[str, Any]:
@@ -133,46 +167,39 @@ class _Reading:
             self.notices.append(f"{path} is not read. If you trust this folder: denizen trust {folder}")
         if decision != "trusted":
             return {}
-        source = parse(as_text(data, path), str(path))
-        settings = self.checked(source)
+        file = parse(as_text(data, path), str(path))
+        settings = self.checked(file)
         self.sources.append(path)
-        self._drop_home_only(settings, source)
+        for key in _HOME_ONLY:
+            table = settings.get(key[0], {}) if len(key) > 1 else settings
+            if table.pop(key[-1], None) is not None:
+                self.notices.append(f"{file.locate(key)}: {dotted(key)} is left out: a project can't set it.")
         return settings
 
-    def checked(self, source: Source) -> dict[str, Any]:
-        """The settings of a source with their variables filled in. Raises ConfigError for what is wrong in it."""
-        check(source, self.environ)
-        settings = fill_in(dict(source.data), self.environ)
-        rules = convert(settings).policy.rules
-        if rules:
-            _check_rules(rules, source)
+    def checked(self, file: SettingsFile) -> dict[str, Any]:
+        """The settings of a file with their variables filled in. Raises ConfigError for mistakes in it."""
+        check(file, self.root, self.environ)
+        settings = fill_in(dict(file.data), self.environ)
+        for number, rule in enumerate(convert(settings, self.root).policy.rules):
+            from denizen.config.rules import check_examples
+
+            try:
+                check_examples(rule)
+            except ConfigError as error:
+                raise ConfigError(f"{file.locate(('policy', 'rules', number))}: {error}") from error
         return settings
 
-    def _drop_home_only(self, settings: dict[str, Any], source: Source) -> None:
-        for path in _HOME_ONLY:
-            table = settings.get(path[0], {}) if len(path) > 1 else settings
-            if table.pop(path[-1], None) is not None:
-                self.notices.append(f"{source.place(path)}: {dotted(path)} is left out: a project can't set it.")
+
+def _is_secret(key: KeyPath) -> bool:
+    from denizen.config.redact import is_secret_header
+
+    return key[-1] == "api_key" or (key[-2:-1] == ("headers",) and is_secret_header(str(key[-1])))
 
 
-def _check_rules(rules: list[Rule], source: Source) -> None:
-    from denizen.config.rules import check_examples
-
-    for number, rule in enumerate(rules):
-        try:
-            check_examples(rule)
-        except ConfigError as error:
-            raise ConfigError(f"{source.place(('policy', 'rules', number))}: {error}") from error
-
-
-def _without_effect(source: Source) -> Iterator[str]:
-    """What was meant for the top of a file, and stands below a table that has a setting of the same name."""
-    embeddings = source.data.get("memory", {}).get("embeddings", {})
-    if embeddings.get("model") and not embeddings.get("base_url"):
-        yield (
-            f"{source.place(('memory', 'embeddings', 'model'))}: memory.embeddings.model has no effect without a "
-            f"memory.embeddings.base_url. The model that thinks is named above the first [table]."
-        )
+def _open_to_others(path: Path) -> Iterator[str]:
+    """A warning when other users of the machine can read a file."""
+    if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        yield f"{path} holds keys, and other users can read it. Close it to them: chmod 600 {path}"
 
 
 def _merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -182,9 +209,3 @@ def _merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]
         beneath = merged.get(key)
         merged[key] = _merged(beneath, value) if isinstance(beneath, dict) and isinstance(value, dict) else value
     return merged
-
-
-def _over(own: Mapping[str, Any], project: Mapping[str, Any]) -> dict[str, Any]:
-    """A project's settings over the user's own, its rules beneath them: of the rules that match, the last decides."""
-    rules = [rule for settings in (project, own) for rule in settings.get("policy", {}).get("rules", [])]
-    return _merged(_merged(own, project), {"policy": {"rules": rules}})

@@ -6,19 +6,21 @@ import logging
 import re
 import typing
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from itertools import chain
+from operator import is_
 from typing import Any, Literal, TypeVar
-from urllib.parse import quote
+from urllib.parse import quote, unquote, unquote_plus
 
 import msgspec
 
-from denizen.config.secrets import SECRET_WORDS, words_of
+from denizen.config.settings import Config
 from denizen.messages import AssistantMessage, ToolResult
 
 Cleaned = TypeVar("Cleaned", AssistantMessage, ToolResult)
 
 MARK = re.compile(r"\[redacted:[^\[\]\n]{1,200}\]")
-"""What is put in a secret's place: it names the secret, so that it can be put back."""
+"""What replaces a secret: it names the secret, so that it can be put back."""
 SHORTEST = 8
 """Characters of the shortest secret that is looked for: replacing a shorter one would destroy ordinary text."""
 KNOWN_KEY = re.compile(
@@ -30,6 +32,16 @@ KNOWN_KEY = re.compile(
 """What keys of well-known services look like, wherever they are."""
 
 _ENCODER = msgspec.json.Encoder(enc_hook=repr)  # a tool's details may hold anything
+_SECRET_WORDS = frozenset(
+    {
+        *("KEY", "KEYS", "APIKEY", "ACCESSKEY", "SECRETKEY", "PRIVATEKEY", "SECRET", "SECRETS", "PAT"),
+        *("TOKEN", "TOKENS", "APITOKEN", "ACCESSTOKEN", "AUTHTOKEN", "CREDENTIAL", "CREDENTIALS"),
+        *("PASSWORD", "PASSWORDS", "PGPASSWORD", "PASSWD", "PASSPHRASE", "PASSCODE", "PASS", "PWD"),
+    }
+)
+"""Words in the names of secrets."""
+_NAME_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_HEADER_WORDS = _SECRET_WORDS | {"AUTH", "AUTHORIZATION", "COOKIE"}
 _NAMED_PLACE = re.compile(r"(?i)_(FILE|PATH|DIR|HOME)$|^PWD$")
 _WORDS = r"(?:[a-z]{,15} | [A-Z]{,15} | [A-Z][a-z]{,14}) (?:[-_\ ] (?:[a-z]{,15} | [A-Z]{,15}))?"
 _PLACES = r"""
@@ -54,9 +66,17 @@ class Redactor:
     def __init__(self, secrets: Mapping[str, str] | None = None) -> None:
         self._marks = _marks(secrets or {})
         self._secrets = {mark: form for form, mark in self._marks.items()}
-        forms = self._marks.keys()
-        self._bytes = [form.encode() for form in _longest_first({*forms, *map(_escaped, forms)})]
-        self._ends = _Ends(self._marks)
+        forms = sorted(self._marks, key=len, reverse=True)
+        escaped = {*forms, *map(_escaped, forms)}
+        self._bytes = [form.encode() for form in sorted(escaped, key=len, reverse=True)]
+        self._pattern = re.compile("|".join(map(re.escape, forms)) or "(?!)")
+        self._sorted = sorted(forms)
+        self._longest = max(map(len, forms), default=1)
+        self._first_characters = re.compile("|".join({re.escape(form[0]) for form in forms}) or "(?!)")
+        # what may be the beginning of a secret: three characters of it anywhere, fewer at the end
+        beginnings = {re.escape(form[:3]) for form in forms}
+        beginnings |= {re.escape(form[:length]) + r"\Z" for form in forms for length in (1, 2)}
+        self._beginnings = re.compile("|".join(sorted(beginnings)) or "(?!)")
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str], extra: Mapping[str, str] | None = None) -> "Redactor":
@@ -66,11 +86,16 @@ class Redactor:
         """
         named = {name: value for name, value in environ.items() if is_secret(name, value)}
         named |= {name: value for name, value in (extra or {}).items() if not _PLAIN.fullmatch(value)}
-        return cls(named | _passwords(environ))
+        for name, value in environ.items():
+            if passwords := _URL_PASSWORD.findall(value):
+                named[f"{name}.password"] = "\n".join(passwords)
+        return cls(named)
 
     def text(self, text: str) -> str:
         """The text without secrets; the very same object where there are none."""
-        return self._ends.redact(text) if any(form in text for form in self._marks) else text
+        if not any(form in text for form in self._marks):
+            return text
+        return self._pattern.sub(lambda found: self._marks[found[0]], text)
 
     def found_in(self, data: bytes) -> bool:
         """Whether a secret is in these bytes of UTF-8 text or JSON."""
@@ -93,19 +118,60 @@ class Redactor:
         return self.value(message) if self.found_in(encoded) else message
 
     def secret(self, mark: str) -> str:
-        """What the mark was put in the place of; empty: no secret that is known here."""
+        """The secret that the mark replaced; empty where it is no mark of ours."""
         return self._secrets.get(mark, "")
 
     def put_back(self, value: Any, marks: Collection[str]) -> Any:
         """The value with these marks replaced by their secrets."""
-        return map_text(value, lambda text: MARK.sub(lambda mark: self._put_back(mark[0], marks), text))
 
-    def _put_back(self, mark: str, marks: Collection[str]) -> str:
-        return self._secrets[mark] if mark in marks else mark
+        def secret_of(mark: re.Match[str]) -> str:
+            return self._secrets[mark[0]] if mark[0] in marks else mark[0]
+
+        return map_text(value, lambda text: MARK.sub(secret_of, text))
 
     def stream(self) -> "RedactedStream":
         """For text that comes in pieces."""
-        return RedactedStream(self._ends)
+        return RedactedStream(self)
+
+    def redact_complete(self, text: str) -> tuple[str, str]:
+        """The text redacted as far as no later text can change it, and the end that may begin a secret."""
+        if not self._beginnings.search(text):
+            return text, ""
+        shown, done, hold = "", 0, self._unsure_from(text, 0)
+        for secret in self._pattern.finditer(text):
+            if secret.start() >= hold:
+                break
+            shown += text[done : secret.start()] + self._marks[secret[0]]
+            done = secret.end()
+            hold = self._unsure_from(text, done)
+        return shown + text[done:hold], text[hold:]
+
+    def _unsure_from(self, text: str, start: int) -> int:
+        """Where the longest end of `text` begins that is the beginning of a secret."""
+        for first in self._first_characters.finditer(text, max(start, len(text) - self._longest + 1)):
+            end = text[first.start() :]
+            place = bisect_right(self._sorted, end)
+            if place < len(self._sorted) and self._sorted[place].startswith(end):
+                return first.start()
+        return len(text)
+
+
+class RedactedStream:
+    """Redacts text that comes in pieces: an end that may be the beginning of a secret is held back."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+        self._held = ""
+
+    def feed(self, delta: str) -> str:
+        """What can be shown once `delta` has come."""
+        shown, self._held = self._redactor.redact_complete(self._held + delta)
+        return shown
+
+    def flush(self) -> str:
+        """What is left when nothing more will come."""
+        held, self._held = self._held, ""
+        return self._redactor.text(held)
 
 
 def is_secret(name: str, value: str, *, even_words: bool = False) -> bool:
@@ -114,70 +180,39 @@ def is_secret(name: str, value: str, *, even_words: bool = False) -> bool:
     Numbers, paths, and addresses without credentials are none; nor are words, but for `even_words`.
     """
     plain = _PLACE if even_words else _PLAIN
-    return bool(words_of(name) & SECRET_WORDS) and not _NAMED_PLACE.search(name) and not plain.fullmatch(value.strip())
+    return bool(_words(name) & _SECRET_WORDS) and not _NAMED_PLACE.search(name) and not plain.fullmatch(value.strip())
 
 
-class _Ends:
-    """What all streams of a redactor share: the secrets, and where a text may end in the beginning of one."""
-
-    def __init__(self, marks: Mapping[str, str]) -> None:
-        forms = _longest_first(marks)
-        self.marks = marks
-        self.pattern = re.compile("|".join(map(re.escape, forms)))
-        self.forms = sorted(forms)
-        self.suspects = _beginnings(forms)
-        self._firsts = re.compile("[" + "".join({re.escape(form[0]) for form in forms}) + "]" if forms else "(?!)")
-        self._most = max(map(len, forms), default=1) - 1
-
-    def redact(self, text: str) -> str:
-        """The text with a mark for each secret."""
-        return self.pattern.sub(lambda found: self.marks[found[0]], text)
-
-    def unsure(self, text: str, start: int) -> int:
-        """Where the longest end of `text` begins that is the beginning of a secret."""
-        for first in self._firsts.finditer(text, max(start, len(text) - self._most)):
-            end = text[first.start() :]
-            place = bisect_right(self.forms, end)
-            if place < len(self.forms) and self.forms[place].startswith(end):
-                return first.start()
-        return len(text)
+def is_secret_header(name: str) -> bool:
+    """Whether a header's name says that its value is a secret."""
+    return bool(_words(name) & _HEADER_WORDS)
 
 
-class RedactedStream:
-    """Redacts text that comes in pieces: an end that may be the beginning of a secret is held back."""
-
-    def __init__(self, ends: _Ends) -> None:
-        self._ends = ends
-        self._held = ""
-
-    def feed(self, delta: str) -> str:
-        """What can be shown once `delta` has come."""
-        ends = self._ends
-        if not self._held and not ends.suspects.search(delta):
-            return delta
-        text = self._held + delta
-        shown, done, hold = "", 0, ends.unsure(text, 0)
-        if any(form in text for form in ends.forms):
-            for secret in ends.pattern.finditer(text):
-                if secret.start() >= hold:
-                    break
-                shown += text[done : secret.start()] + ends.marks[secret[0]]
-                done = secret.end()
-                hold = ends.unsure(text, done)
-        self._held = text[hold:]
-        return shown + text[done:hold]
-
-    def flush(self) -> str:
-        """What is left when nothing more will come."""
-        held, self._held = self._held, ""
-        return self._ends.redact(held) if held else held
+def secrets_of(config: Config, dotenv: Mapping[str, str]) -> dict[str, str]:
+    """The secrets of the settings by their places: keys, headers like `Authorization`, and all of the home's `.env`."""
+    found = {f".env:{name}": value for name, value in dotenv.items()}
+    found["memory.embeddings"] = config.memory.embeddings.api_key
+    found |= _of_address("memory.embeddings.base_url", config.memory.embeddings.base_url)
+    for provider, settings in config.providers.items():
+        found |= _of_address(f"{provider}.base_url", settings.base_url)
+        found |= {f"{provider}.{profile.id}": profile.api_key for profile in settings.auth_profiles}
+        for name, value in settings.headers.items():
+            if is_secret_header(name):  # and the token of `Bearer …` alone
+                found[f"{provider}.{name}"] = f"{value}\n{value.rpartition(' ')[2]}"
+    return found
 
 
-def _beginnings(forms: Iterable[str]) -> re.Pattern[str]:
-    """Finds what may be the beginning of a secret: three characters of it anywhere, fewer at the end."""
-    found = {re.escape(form[:3]) for form in forms}
-    found |= {re.escape(form[:length]) + r"\Z" for form in forms for length in (1, 2)}
-    return re.compile("|".join(sorted(found)) or "(?!)")
+def _of_address(name: str, address: str) -> dict[str, str]:
+    """The password of an address, and what follows its `?`, each value for itself."""
+    password = unquote(address.partition("://")[2].partition("/")[0].rpartition("@")[0].partition(":")[2])
+    values = [piece.partition("=")[2] or piece for piece in address.partition("?")[2].split("&")]
+    found = {f"{name}?{number}": unquote_plus(value) for number, value in enumerate(values, 1)}
+    return {place: secret for place, secret in {f"{name}.password": password, **found}.items() if secret}
+
+
+def _words(name: str) -> set[str]:
+    """The words of a name, in capitals: `apiKey`, `API_KEY` and `api-key` are API and KEY."""
+    return {word.upper() for word in _NAME_WORD.findall(name)}
 
 
 class RedactingFilter(logging.Filter):
@@ -214,24 +249,16 @@ def map_text(value: Any, change: Callable[[str], str]) -> Any:
             return change(value)
         case dict():
             pairs = {map_text(key, change): map_text(item, change) for key, item in value.items()}
-            return value if all(map(_same, _flat(pairs), _flat(value))) else pairs
+            before, after = chain.from_iterable(value.items()), chain.from_iterable(pairs.items())
+            return value if len(pairs) == len(value) and all(map(is_, before, after)) else pairs
         case list() | tuple():
             items = [map_text(item, change) for item in value]
-            return value if all(map(_same, items, value)) else tuple(items) if isinstance(value, tuple) else items
+            return value if all(map(is_, items, value)) else tuple(items) if isinstance(value, tuple) else items
         case msgspec.Struct():
             fields = {name: map_text(getattr(value, name), change) for name in _free_fields(type(value))}
             changed = {name: new for name, new in fields.items() if new is not getattr(value, name)}
             return msgspec.structs.replace(value, **changed) if changed else value
     return value
-
-
-def _flat(pairs: dict[Any, Any]) -> Iterator[Any]:
-    for pair in pairs.items():
-        yield from pair
-
-
-def _same(one: object, other: object) -> bool:
-    return one is other
 
 
 @functools.cache
@@ -240,14 +267,8 @@ def _free_fields(struct: type[msgspec.Struct]) -> tuple[str, ...]:
     return tuple(field.name for field in fields if typing.get_origin(field.type) is not Literal)
 
 
-def _passwords(environ: Mapping[str, str]) -> dict[str, str]:
-    """The passwords in addresses, by the variables that hold them."""
-    found = {name: _URL_PASSWORD.findall(value) for name, value in environ.items()}
-    return {f"{name}.password": "\n".join(passwords) for name, passwords in found.items() if passwords}
-
-
 def _marks(secrets: Mapping[str, str]) -> dict[str, str]:
-    """What is looked for, and the mark that goes in its place; where two secrets are the same, the first one's."""
+    """The mark for each text that is looked for; where two secrets are the same, the first one's."""
     marks: dict[str, str] = {}
     for name, secret in secrets.items():
         for number, form in enumerate(dict.fromkeys(_forms(secret.strip())), 1):
@@ -267,11 +288,7 @@ def _forms(secret: str) -> Iterator[str]:
 
 
 def _escaped(text: str) -> str:
-    return msgspec.json.encode(text.encode(errors="replace").decode())[1:-1].decode()
-
-
-def _longest_first(forms: Iterable[str]) -> list[str]:
-    return sorted(forms, key=len, reverse=True)
+    return msgspec.json.encode(whole_characters(text))[1:-1].decode()
 
 
 def whole_characters(text: str) -> str:

@@ -11,8 +11,8 @@ from typing import get_args, get_origin
 import msgspec
 
 from denizen.config import settings
-from denizen.config.kinds import describe, fields, is_table
-from denizen.config.write import to_toml
+from denizen.config.check import describe, fields, is_table
+from denizen.config.toml import to_toml
 
 _HEAD = """\
 # Denizen's settings. Lines without a space after the # show the defaults. To change one, take its # away, and the # of

@@ -1,9 +1,11 @@
 """Every setting of `denizen.toml`, with its default."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
+
+Section = TypeVar("Section", bound=msgspec.Struct)
 
 _Count = Annotated[int, msgspec.Meta(ge=1)]
 _CountOrNone = Annotated[int, msgspec.Meta(ge=0)]
@@ -263,3 +265,8 @@ class Config(_Table, frozen=True, kw_only=True):
 
     home: Path | None = None
     workspace: Path | None = None
+
+    def section(self, world: str, table: type[Section]) -> Section:
+        """The settings of a world, as `load_config(worlds=…)` read them from `[world]`; else the defaults."""
+        found = getattr(self, world, None)
+        return found if isinstance(found, table) else table()

@@ -1,6 +1,5 @@
 """Writing to the home's `denizen.toml` without disturbing what the user wrote there."""
 
-import json
 import re
 import tomllib
 from collections.abc import Iterator
@@ -10,57 +9,51 @@ from typing import Any
 import msgspec
 
 from denizen.config.env import escape
-from denizen.config.files import as_text, read_settings, write_private
+from denizen.config.files import write_private
 from denizen.config.home import sole_writer
 from denizen.config.redact import map_text
 from denizen.config.rules import check_examples
 from denizen.config.settings import Rule
-from denizen.config.source import parse
+from denizen.config.toml import SettingsFile, to_toml
 from denizen.errors import ConfigError
 
 
 def add_rule(home: Path, rule: Rule) -> None:
-    """Add a rule behind the others of `policy.rules`, where it decides over them; comments and layout stay.
+    """Add a rule after the others of `policy.rules`, where it overrides them; comments and layout stay.
 
     Nothing is added when the last rule is that very one. Raises ConfigError when the rule's examples don't hold, the
-    file isn't valid, or its rules stand in a form that can't be added to; the message then has the rule to paste.
+    file isn't valid, or its rules have a form that can't be added to; the message then has the rule to paste.
     """
     check_examples(rule)
     path = home / "denizen.toml"
     with sole_writer(home):
-        text = as_text(read_settings(path) or b"", path)
-        settings = parse(text, str(path)).data
-        rules = settings.get("policy", {}).get("rules", [])
-        entry = _entry(rule)
+        file = SettingsFile.read(path)
+        policy = file.data.get("policy", {})
+        rules, entry = policy.get("rules", []), _entry(rule)
         if rules[-1:] != [entry]:
-            wanted = {**settings, "policy": {**settings.get("policy", {}), "rules": [*rules, entry]}}
-            write_private(path, _first(_attempts(text, entry), wanted, path, f"policy.rules: {_inline(entry)}"))
+            wanted = {**file.data, "policy": {**policy, "rules": [*rules, entry]}}
+            attempts = _with_rule(file.text, entry)
+            write_private(path, _first(attempts, wanted, path, f"policy.rules: {_inline(entry)}"))
 
 
 def set_tool_default(home: Path, tool: str, argument: str, value: Any) -> None:
     """Set `argument` of the table `[tools.TOOL]`, whatever it was before; comments and layout stay.
 
-    Raises ConfigError when the file isn't valid, or its tables stand in a form that can't be added to; the message then
-    has the line to paste.
+    Raises ConfigError when the file isn't valid, or its tables have a form that can't be added to; the message then has
+    the line to paste.
     """
     path = home / "denizen.toml"
     value = map_text(value, escape)
     with sole_writer(home):
-        text = as_text(read_settings(path) or b"", path)
-        settings = parse(text, str(path)).data
-        tools = settings.get("tools", {})
-        wanted = {**settings, "tools": {**tools, tool: {**tools.get(tool, {}), argument: value}}}
-        attempts = _default_attempts(text, f"tools.{tool}", argument, to_toml(value))
+        file = SettingsFile.read(path)
+        tools = file.data.get("tools", {})
+        wanted = {**file.data, "tools": {**tools, tool: {**tools.get(tool, {}), argument: value}}}
+        attempts = _with_default(file.text, f"tools.{tool}", argument, to_toml(value))
         write_private(path, _first(attempts, wanted, path, f"[tools.{tool}] {argument} = {to_toml(value)}"))
 
 
-def to_toml(value: Any) -> str:
-    """A string, number, truth value or list of these as TOML, which JSON nearly is."""
-    return json.dumps(value, ensure_ascii=False, default=str).replace("\x7f", "\\u007f")
-
-
 def _entry(rule: Rule) -> dict[str, Any]:
-    """The rule as it stands in a file: without defaults, and with its `${` meaning themselves."""
+    """The rule as a file has it: without defaults, and with its `${` escaped."""
     entry = msgspec.to_builtins(rule)
     for field in msgspec.structs.fields(Rule):
         value = entry[field.name]
@@ -78,11 +71,11 @@ def _first(attempts: Iterator[str], wanted: dict[str, Any], path: Path, entry: s
                 return attempt.encode()
         except tomllib.TOMLDecodeError:
             continue
-    raise ConfigError(f"The file {path} can't be added to. Add it yourself: {entry}")
+    raise ConfigError(f"{path} can't be edited automatically. Add it yourself: {entry}")
 
 
-def _default_attempts(text: str, table: str, key: str, value: str) -> Iterator[str]:
-    """The value in the place of each that stands behind such a key; else below the table's title; else at the end."""
+def _with_default(text: str, table: str, key: str, value: str) -> Iterator[str]:
+    """The text with the value after each such key in turn; else below the table's title; else at the end."""
     assigned = rf"^(?P<before>[ \t]*(?:[\w-]+\.)*{re.escape(key)}[ \t]*=[ \t]*)[^\n]*?(?=[ \t]*(?:#[^\n]*)?$)"
     for line in re.finditer(assigned, text, re.MULTILINE):
         yield f"{text[: line.start()]}{line['before']}{value}{text[line.end() :]}"
@@ -97,8 +90,8 @@ def _gap(text: str) -> str:
     return "" if not text else "\n" if text.endswith("\n") else "\n\n"
 
 
-def _attempts(text: str, entry: dict[str, Any]) -> Iterator[str]:
-    """The rule as a table at the end of the file; else at the end of each list there is, whichever is the rules'."""
+def _with_rule(text: str, entry: dict[str, Any]) -> Iterator[str]:
+    """The text with the rule as a table at its end; else at the end of each list in turn: one of them is the rules'."""
     lines = "".join(f"{key} = {to_toml(value)}\n" for key, value in entry.items())
     yield f"{text}{_gap(text)}[[policy.rules]]\n{lines}"
     for place in (place for place, character in enumerate(text) if character == "]"):

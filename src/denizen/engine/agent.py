@@ -18,8 +18,7 @@ from denizen.clock import Clock, SystemClock
 from denizen.config import Config, load_config
 from denizen.config.env import read_dotenv
 from denizen.config.home import ensure_home, located, places
-from denizen.config.redact import Redactor
-from denizen.config.secrets import secrets_of
+from denizen.config.redact import Redactor, secrets_of
 from denizen.config.trust import is_trusted
 from denizen.engine.drivers import NewDriver, Watched, find_driver, with_tools_of
 from denizen.engine.feed import Feed

@@ -21,7 +21,7 @@ def default_tools(
 
     With `jobs` commands may go on in the background; who owns them ends them.
     """
-    from denizen.config.secrets import secrets_of
+    from denizen.config.redact import secrets_of
     from denizen.tools.bash import bash_tool
     from denizen.tools.edit import edit
     from denizen.tools.find import find

@@ -1,12 +1,14 @@
-"""The text and data of a file of settings, and the line on which each stands."""
+"""Settings as TOML: their text and data, the line of each, and values written as TOML."""
 
 import bisect
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from denizen.config.files import as_text, read_settings
 from denizen.errors import ConfigError
 
 KeyPath = tuple[str | int, ...]
@@ -17,27 +19,32 @@ _HINTS = {
     "Cannot declare": " That table is there already: write its settings below the first one.",
     "Cannot overwrite": " That setting is there already: change the first one.",
 }
-"""What to do, by how tomllib begins."""
+"""What to do, by how tomllib's message begins."""
 
 _LINES_SEARCHED = 1000
-_MOST_NESTED = 50
+_MAX_DEPTH = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SettingsFile:
     """A file of settings, or the options of a command line (`text` empty): its name, text and data."""
 
     name: str
     text: str
     data: Mapping[str, Any]
 
-    def place(self, path: KeyPath) -> str:
-        """Where a setting stands, as `file:line`."""
+    @classmethod
+    def read(cls, path: Path) -> "SettingsFile":
+        """The file at `path`; one that is missing is empty. Raises ConfigError."""
+        return parse(as_text(read_settings(path) or b"", path), str(path))
+
+    def locate(self, path: KeyPath) -> str:
+        """Where a setting is, as `file:line`."""
         line = _line(self.text, path)
         return f"{self.name}:{line}" if line else self.name
 
 
-def parse(text: str, name: str) -> Source:
+def parse(text: str, name: str) -> SettingsFile:
     """The settings in a file's text. Raises ConfigError that names line and column of what isn't TOML."""
     try:
         data = tomllib.loads(text)
@@ -46,9 +53,19 @@ def parse(text: str, name: str) -> Source:
         raise ConfigError(f"{name} is not valid TOML: {error}.{hint}") from error
     except RecursionError as error:
         raise ConfigError(f"{name} is nested too deeply.") from error
-    if _is_deeper(data, _MOST_NESTED):
+    level: list[Any] = [data]
+    for _ in range(_MAX_DEPTH):
+        level = [item for container in level for _, item in items(container)]
+    if level:
         raise ConfigError(f"{name} is nested too deeply.")
-    return Source(name, text, data)
+    return SettingsFile(name, text, data)
+
+
+def to_toml(value: Any) -> str:
+    """A string, number, truth value or list of these as TOML, which JSON nearly is."""
+    import json
+
+    return json.dumps(value, ensure_ascii=False, default=str).replace("\x7f", "\\u007f")
 
 
 def strings(value: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
@@ -71,26 +88,21 @@ def items(value: Any) -> Iterable[tuple[str | int, Any]]:
     return enumerate(value) if isinstance(value, list) else ()
 
 
-def _is_deeper(value: Any, most: int) -> bool:
-    level = [value]
-    for _ in range(most):
-        level = [item for container in level for _, item in items(container)]
-    return bool(level)
-
-
 def _line(text: str, path: KeyPath) -> int:
-    """The line of a setting, in the first statement with which the file has it; 0 when that can't be told."""
+    """The line of a setting, in the first statement with which the file has it; 0 where it isn't found."""
     lines = text.replace("\r\n", "\n").split("\n")
     if len(lines) > _LINES_SEARCHED:
         return 0
-    first = 1 + bisect.bisect_left(range(1, len(lines) + 1), True, key=lambda line: _has(_begun(lines, line)[1], path))
-    last, _ = _begun(lines, first)
+    first = 1 + bisect.bisect_left(
+        range(1, len(lines) + 1), True, key=lambda line: _has(_read_until(lines, line)[1], path)
+    )
+    last, _ = _read_until(lines, first)
     word = re.compile(rf"\b{re.escape(str(path[-1]))}\b")
     return next((line for line in range(first, last + 1) if word.search(lines[line - 1])), first if last else 0)
 
 
-def _begun(lines: list[str], number: int) -> tuple[int, dict[str, Any]]:
-    """The line in which the statement of line `number` ends, and all that the file says up to there."""
+def _read_until(lines: list[str], number: int) -> tuple[int, dict[str, Any]]:
+    """The line in which the statement of line `number` ends, and the settings of the file up to there."""
     for end in range(number, len(lines) + 1):
         try:
             return end, tomllib.loads("\n".join(lines[:end]))
