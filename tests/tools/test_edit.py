@@ -8,7 +8,7 @@ import pytest
 from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
 from denizen.tools.edit import MOST_PLACES, edit
-from denizen.tools.files.source import LARGEST
+from denizen.tools.files.changes import LARGEST
 
 Call = Callable[..., Awaitable[ToolResult]]
 PROGRAM = "def f():\n    if x:\n        return 1\n    return 2\n"

@@ -9,8 +9,7 @@ from denizen.messages import ToolResult
 from denizen.ports import ToolContext, Traits
 from denizen.tools.editing.matching import find_loosely, keep_quotes, plain_quotes, reindented, show_nearest
 from denizen.tools.editing.texts import LineEnds, Span, difference
-from denizen.tools.files.changes import NewContent, change
-from denizen.tools.files.source import Source, load
+from denizen.tools.files.changes import LoadedFile, NewContent, change, load
 from denizen.tools.files.workspace import Workspace
 from denizen.tools.function import result, tool
 
@@ -69,7 +68,7 @@ def _occurrences(text: str, old: str, *, apart: bool) -> list[Span]:
     return found
 
 
-def _edit_loosely(workspace: Workspace, source: Source, line_ends: LineEnds, old: str, new: str) -> ToolResult:
+def _edit_loosely(workspace: Workspace, source: LoadedFile, line_ends: LineEnds, old: str, new: str) -> ToolResult:
     lines, wanted, coming = line_ends.text.split("\n"), old.split("\n"), new.split("\n")
     found = find_loosely(lines, wanted)
     if not found:
@@ -94,8 +93,8 @@ def _blank(lines: Sequence[str]) -> int:
     return next((number for number, line in enumerate(lines) if line.strip()), len(lines))
 
 
-def _save(workspace: Workspace, source: Source, text: str, where: str, *, show: bool = False) -> ToolResult:
-    change(workspace, {source.path: NewContent(source.rewritten(text), replaces=source.version)})
+def _save(workspace: Workspace, source: LoadedFile, text: str, where: str, *, show: bool = False) -> ToolResult:
+    change(workspace, {source.path: NewContent(source.encode(text), replaces=source.version)})
     was = difference(source.text, text)
     return result(
         f"Edited {source.path}, {where}" + (f"\n{was.diff}" if show else ""), path=source.path, **was.details()

@@ -10,8 +10,7 @@ from denizen.messages import ToolResult
 from denizen.ports import ToolContext, Traits
 from denizen.structure import Symbol
 from denizen.tools.editing.draft import Draft
-from denizen.tools.files.changes import change
-from denizen.tools.files.source import load
+from denizen.tools.files.changes import change, load
 from denizen.tools.files.workspace import Workspace
 from denizen.tools.function import result, tool
 from denizen.tools.programs.jq import filtered

@@ -13,7 +13,7 @@ from denizen.cancellation import run_in_thread
 from denizen.messages import ToolResult
 from denizen.ports import Tool, ToolContext, Traits
 from denizen.tools.files.glob import any_glob
-from denizen.tools.files.walk import Passed, path_below, walk
+from denizen.tools.files.walk import Skipped, path_below, walk
 from denizen.tools.files.workspace import Workspace
 from denizen.tools.function import result, tool
 
@@ -54,11 +54,11 @@ find = find_tool()
 
 def _find(workspace: Workspace, path: str, asked: tuple[str, int], stop: threading.Event) -> ToolResult:
     pattern, start = asked
-    globs, passed = any_glob(pattern.removeprefix(f"{workspace.root}/")), Passed()
+    globs, skipped = any_glob(pattern.removeprefix(f"{workspace.root}/")), Skipped()
     found: list[str] = []
     with workspace.at(path) as place:
         folder = place.path
-    with closing(walk(workspace, path, passed, stop)) as entries:
+    with closing(walk(workspace, path, skipped, stop)) as entries:
         for entry in entries:
             if any(glob.matches(entry.names, is_folder=entry.is_folder) for glob in globs):
                 found.append(path_below(folder, entry.names) + ("/" if entry.is_folder else ""))
@@ -70,7 +70,7 @@ def _find(workspace: Workspace, path: str, asked: tuple[str, int], stop: threadi
         text += f"\n[there is more; to go on: find with start={start + MOST}]"
     if stop.is_set():
         text += "\n[not all was searched: it took too long; give a narrower `path`]"
-    return result(text + passed.notes(nothing_found=not found), path=folder, pattern=pattern, found=len(shown))
+    return result(text + skipped.notes(nothing_found=not found), path=folder, pattern=pattern, found=len(shown))
 
 
 def _hint(pattern: str, found: Sequence[str]) -> str:

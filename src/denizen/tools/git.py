@@ -12,7 +12,7 @@ from denizen.config.settings import SandboxSettings
 from denizen.errors import ToolRefused
 from denizen.messages import Text, ToolResult
 from denizen.ports import Sandboxed, ToolContext, Traits
-from denizen.tools.files.gitdir import borrowed, git_folder
+from denizen.tools.files.autorun import foreign_git_data, git_folder
 from denizen.tools.function import FunctionTool, tool
 from denizen.tools.git_words import checked_words, is_outside, without_denied
 from denizen.tools.programs.process import Kept, run
@@ -114,7 +114,7 @@ def _opened(workspace: Path, environ: Mapping[str, str]) -> Generator[_Repositor
     folder = git_folder(workspace)
     if folder is None:
         raise ToolRefused(f"{workspace} is not the root of a git repository")
-    if stray := borrowed(folder, workspace):
+    if stray := foreign_git_data(folder, workspace):
         raise ToolRefused(f"{stray} leads out of the workspace, so git is not asked here")
     start = ["git", "--no-pager", "--no-optional-locks", f"--git-dir={folder}", f"--work-tree={workspace}"]
     start += [word for setting in _SETTINGS for word in ("-c", setting)]

@@ -13,7 +13,7 @@ from denizen.cancellation import run_in_thread
 from denizen.messages import ToolResult
 from denizen.ports import Tool, ToolContext, Traits
 from denizen.tools.files.text import printable
-from denizen.tools.files.walk import Passed
+from denizen.tools.files.walk import Skipped
 from denizen.tools.files.workspace import Workspace
 from denizen.tools.function import result, tool
 from denizen.tools.programs.jq import filtered
@@ -60,15 +60,15 @@ def grep_tool(environ: Mapping[str, str], *, seconds: float = SECONDS) -> Tool:
         """
         most = FILTERED if jq else 1
         query = Query(pattern, ignore_case, most=1 if mode == "files" else start + most * MOST, count=mode == "count")
-        passed, stop = Passed(), threading.Event()
+        skipped, stop = Skipped(), threading.Event()
         page = _Page(Workspace.of(turn), mode, context, start, stop, type, most, _hint(pattern), bool(glob or type))
-        with closing(candidates(page.workspace, path, glob, passed, stop)) as batches:
+        with closing(candidates(page.workspace, path, glob, skipped, stop)) as batches:
             try:
                 async with asyncio.timeout(seconds):
                     await _search(searcher, query, batches, page)
             except TimeoutError:
                 page.late = True
-        text = page.text() + passed.notes(nothing_found=not page.seen)
+        text = page.text() + skipped.notes(nothing_found=not page.seen)
         answer = result(text, path=path, pattern=pattern, matches=page.shown)
         return await filtered(answer, jq, {"whole": not page.notes(), "matches": page.found})
 

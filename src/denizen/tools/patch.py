@@ -9,8 +9,7 @@ from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
 from denizen.ports import ToolContext, Traits
 from denizen.tools.editing.texts import difference
-from denizen.tools.files.changes import NewContent, change
-from denizen.tools.files.source import Source, load, load_if_there
+from denizen.tools.files.changes import LoadedFile, NewContent, change, load, load_or_empty
 from denizen.tools.files.text import Encoding, decode
 from denizen.tools.files.workspace import Workspace
 from denizen.tools.function import result, tool
@@ -42,11 +41,11 @@ class _PatchedFile:
     `link`: the patch names a link that leads to it.
     """
 
-    was: Source
+    was: LoadedFile
     data: bytes | None
     executable: bool
     link: str = ""
-    origin: Source | None = None
+    origin: LoadedFile | None = None
     moved: str = ""
 
     def require_itself(self) -> None:
@@ -136,12 +135,12 @@ class _PatchedFiles:
 
     def _patched(self, file: _PatchedFile, patch: FilePatch) -> bytes:
         self._require(file)
-        now = Source(file.was.path, file.data)
+        now = LoadedFile(file.was.path, file.data)
         if not patch.hunks:
             return file.data or b""
         text, notes = apply_hunks(now.path, now.text, patch.hunks)
         self._notes += [f"{now.path}, {note}" for note in notes]
-        return now.rewritten(text)
+        return now.encode(text)
 
     def _require(self, file: _PatchedFile) -> None:
         if file.data is None and file.was.data is not None:
@@ -153,6 +152,6 @@ class _PatchedFiles:
         return self._file(patch.meant(name, lambda path: self._file(path).data is not None))
 
     def _file(self, path: str) -> _PatchedFile:
-        source = load_if_there(self._workspace, path)
+        source = load_or_empty(self._workspace, path)
         link = path if os.path.islink(f"{self._workspace.root}/{path}") else ""  # noqa: PTH114 (may be no path at all)
         return self._files.setdefault(source.path, _PatchedFile(source, source.data, source.executable, link))

@@ -7,7 +7,7 @@ from typing import Any
 from denizen.errors import ToolRefused
 from denizen.ports import PlanningTool, Tool, ToolContext
 from denizen.tools.editing.texts import difference
-from denizen.tools.files.source import load_if_there
+from denizen.tools.files.changes import load_or_empty
 from denizen.tools.files.workspace import Workspace
 
 
@@ -25,7 +25,7 @@ async def preview(tool: Tool, args: dict[str, Any], turn: ToolContext) -> str:
 
 
 def _diff(workspace: Workspace, path: str, data: bytes | None) -> str:
-    old = load_if_there(workspace, path)
+    old = load_or_empty(workspace, path)
     new = dataclasses.replace(old, data=data)
     if diff := difference(old.text, new.text, most=sys.maxsize).diff:
         return (

@@ -15,7 +15,7 @@ from denizen.messages import ToolResult
 from denizen.ports import Tool, ToolContext, Traits
 from denizen.tools.files.text import size
 from denizen.tools.files.tree import read_tree, summary, tree_facts, tree_rows
-from denizen.tools.files.walk import Passed
+from denizen.tools.files.walk import Skipped
 from denizen.tools.files.workspace import Workspace
 from denizen.tools.function import result, tool
 from denizen.tools.programs.jq import filtered
@@ -108,13 +108,13 @@ class _Call:
         return self._types(target) if self.types_only else self._folder(target)
 
     def _folder(self, target: Target) -> Shown:
-        passed = Passed()
-        tree = read_tree(self.workspace, target.address, passed, self.stop)
+        skipped = Skipped()
+        tree = read_tree(self.workspace, target.address, skipped, self.stop)
         rows, levels = tree_rows(tree, self.depth)
         more = f"\n[deeper folders are only counted; more: view {target.path}/FOLDER]" if tree.deepest > levels else ""
         text = "\n".join([f"{target.path}/  {summary(tree)}", *rows])
         data = {"path": target.path, "kind": "folder", "files": tree.files, "bytes": tree.bytes}
-        answer = result(text + more + passed.notes(nothing_found=not rows), **data)
+        answer = result(text + more + skipped.notes(nothing_found=not rows), **data)
         return answer, {**data, "entries": tree_facts(tree, self.depth or levels)}
 
     def _types(self, target: Target) -> Shown:

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import tempfile
+import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -10,8 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from denizen.tools.files.ignore import ignored_above
-from denizen.tools.files.place import Place
+from denizen.tools.files.walk import Skipped, walk
 from denizen.tools.files.workspace import Workspace
 
 ODD = [
@@ -51,16 +51,8 @@ def every_path(folder: str, above: str = "") -> Iterator[str]:
 
 def ours(root: Path, paths: Sequence[str]) -> set[str]:
     """The paths that are ignored, or below an ignored folder."""
-    workspace = Workspace(root)
-    ignored: set[str] = set()
-    for path in sorted(paths):
-        above, _, _ = path.rpartition("/")
-        with workspace.at(f"./{above}") as place, place.folder() as fd:
-            folder = above.split("/") if above else []
-            rules = ignored_above(workspace, folder).within(Place(fd, ".gitignore"), len(folder))
-        if above in ignored or rules.hides(path.split("/"), is_folder=(root / path).is_dir()):
-            ignored.add(path)
-    return ignored
+    entries = walk(Workspace(root), ".", Skipped(), threading.Event())
+    return {*paths} - {"/".join(entry.names) for entry in entries}
 
 
 def gits(root: Path, paths: Sequence[str]) -> set[str]:

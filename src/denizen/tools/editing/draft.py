@@ -12,8 +12,7 @@ from denizen.structure import FUNCTIONS, TYPES, Outline, Symbol, Unparsable, lan
 from denizen.tools.editing.layout import fit, with_after, with_before, without
 from denizen.tools.editing.matching import indent_of
 from denizen.tools.editing.texts import Difference, LineEnds, difference, unchanged
-from denizen.tools.files.changes import NewContent
-from denizen.tools.files.source import Source
+from denizen.tools.files.changes import LoadedFile, NewContent
 from denizen.tools.symbols.target import matching, no_such_symbol
 
 _LARGE = FUNCTIONS | TYPES | {"module"}
@@ -24,12 +23,12 @@ _LARGE = FUNCTIONS | TYPES | {"module"}
 class Draft:
     """A file as it was read, and its lines as they will be."""
 
-    source: Source
+    source: LoadedFile
     lines: Sequence[str]
     language: str
 
     @classmethod
-    def of(cls, source: Source) -> "Draft":
+    def of(cls, source: LoadedFile) -> "Draft":
         """The file as it is. Raises ToolRefused for one whose structure isn't known."""
         text = source.text.replace("\r\n", "\n")
         language = language_of(source.path, text.encode("utf-8", "surrogateescape"))
@@ -126,7 +125,7 @@ class Draft:
                 error = self.compile_error
                 if error:
                     raise self._broken(error[0], error[1])
-        return NewContent(self.source.rewritten(self._written()), replaces=self.source.version)
+        return NewContent(self.source.encode(self._written()), replaces=self.source.version)
 
     def difference(self) -> Difference:
         """What is changed."""

@@ -1,19 +1,25 @@
-"""What other programs run or follow by themselves in a workspace, and so nobody else may write without a yes."""
+"""What other programs run or obey by themselves in a workspace, git's data above all: nobody writes it without a yes.
+
+A repository's data is in `.git`, or where a `.git` file says, as in linked worktrees and submodules.
+"""
 
 import contextlib
 import os
+import re
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from denizen.config.trust import SKILL_FOLDERS
-from denizen.tools.files.gitdir import git_folder, hooks_folder, shared_git_folder
 
 OURS = ("denizen.toml", ".denizen")
 """At the workspace's root: what the agent may do."""
 SKILL = "SKILL.md"
 _DIRENV = ".envrc"
 _TASKS = ".vscode/tasks.json"
+_MOST_BYTES = 10_000
+_HOOKS = re.compile(r"^[ \t]*hookspath[ \t]*=[ \t]*(\S.*)$", re.MULTILINE | re.IGNORECASE)
+_WORKTREE = re.compile(r"^\s*worktree\s*=\s*(.+?)\s*$", re.MULTILINE)
 
 Identity = tuple[int, int]
 """A file's device and inode, which it keeps wherever it is moved."""
@@ -25,14 +31,14 @@ def find_autorun(workspace: Path, enter: Callable[[Identity], bool]) -> Iterator
     `enter` says whether to look inside git's data found.
     """
     skills = (path for folder in SKILL_FOLDERS for path in (workspace / folder).glob(f"*/{SKILL}"))
-    yield from _there([*(f"{workspace}/{name}" for name in OURS), *map(str, skills)])
+    yield from _existing([*(f"{workspace}/{name}" for name in OURS), *map(str, skills)])
     pending = [str(workspace)]
     while pending:
         folder = pending.pop()
         entries = list_entries(folder)
         names = {entry.name for entry in entries}
         if folder.endswith("/.git") or is_git_data(names):
-            yield from (found := [*_there([folder])])
+            yield from (found := [*_existing([folder])])
             if folder != str(workspace) and not all(enter(inode) for _, inode in found):
                 continue
         files = [f"{folder}/{_TASKS}"] if ".vscode" in names else []
@@ -41,13 +47,74 @@ def find_autorun(workspace: Path, enter: Callable[[Identity], bool]) -> Iterator
                 pending.append(entry.path)
             elif entry.name in {".git", _DIRENV}:
                 files.append(entry.path)
-        yield from _there(files)
+        yield from _existing(files)
+
+
+def is_autorun(workspace: Path, path: str) -> bool:
+    """Whether a file at `path`, there or not, is one that a person decides about; the tools never write the others."""
+    if "\0" in path:
+        return False
+    root = workspace.resolve()
+    place = Path(os.path.realpath(root / path))
+    if not place.is_relative_to(root):
+        return False
+    names = place.relative_to(root).parts
+    hooks = hooks_of(root / ".git")
+    return (
+        names[-1:] == (_DIRENV,)
+        or names[-2:] == tuple(_TASKS.split("/"))
+        or names[:1] == (".denizen",)
+        or any(_is_in_skill(place, (root / folder).resolve()) for folder in SKILL_FOLDERS)
+        or (hooks is not None and place.is_relative_to(hooks))
+    )
+
+
+def list_entries(folder: str) -> list[os.DirEntry[str]]:
+    """What is in a folder; nothing where it can't be read.
+
+    One that can be entered and not listed is made readable: git finds a repository in it by name.
+    """
+    try:
+        mode = os.lstat(folder).st_mode
+        if mode & stat.S_IXUSR and not mode & stat.S_IRUSR:  # by a descriptor: a command may put a link in its place
+            fd = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                os.chmod(f"/proc/self/fd/{fd}", stat.S_IMODE(os.fstat(fd).st_mode) | stat.S_IRUSR)  # noqa: PTH101 (fast)
+            finally:
+                os.close(fd)
+        with os.scandir(folder) as entries:
+            return [*entries]
+    except OSError:
+        return []
+
+
+def git_folder(workspace: Path) -> Path | None:
+    """The git data of the repository whose root `workspace` is; None where it isn't the root of one.
+
+    A `.git` file may name any place; one outside the workspace is believed only if it points back, as git makes it.
+    """
+    entry = workspace / ".git"
+    if entry.is_symlink():
+        return None
+    if entry.is_dir():
+        return entry
+    name = _text(entry).removeprefix("gitdir:").strip()
+    folder = _real(workspace, name)
+    if not name or not os.path.isdir(folder):  # noqa: PTH112 (a name that is no path raises elsewhere)
+        return None
+    return folder if folder.is_relative_to(workspace.resolve()) or _points_back(folder, workspace) else None
+
+
+def shared_git_folder(folder: Path) -> Path:
+    """The data that a linked worktree shares with the others; of any other repository, its folder."""
+    return folder.parent.parent if folder.parent.name == "worktrees" else folder
 
 
 def hooks_of(git: Path) -> Path | None:
     """Where the repository of a `.git` says that its hooks are (`core.hooksPath`); None where it doesn't."""
     folder = git_folder(git.parent)
-    return hooks_folder(shared_git_folder(folder), git.parent) if folder else None
+    found = _HOOKS.search(_text(shared_git_folder(folder) / "config")) if folder else None
+    return _real(git.parent, found[1].strip().strip('"')) if found else None
 
 
 def is_git_data(names: set[str]) -> bool:
@@ -65,58 +132,59 @@ def completes_git_data(root: str, names: Sequence[str]) -> bool:
     return False
 
 
-def is_autorun(workspace: Path, path: str) -> bool:
-    """Whether a file at `path`, there or not, is one that a person decides about; the tools never write the others."""
-    if "\0" in path:
-        return False
-    root = workspace.resolve()
-    place = Path(os.path.realpath(root / path))
-    if not place.is_relative_to(root):
-        return False
-    names = place.relative_to(root).parts
-    hooks = hooks_of(root / ".git")
-    return (
-        names[-1:] == (_DIRENV,)
-        or names[-2:] == tuple(_TASKS.split("/"))
-        or names[:1] == (".denizen",)
-        or any(_is_of_skill(root, place, root / folder) for folder in SKILL_FOLDERS)
-        or (hooks is not None and place.is_relative_to(hooks))
-    )
+def foreign_git_data(folder: Path, workspace: Path) -> str:
+    """What in a repository's data belongs to another one, outside the workspace; empty: nothing.
 
-
-def list_entries(folder: str) -> list[os.DirEntry[str]]:
-    """What is in a folder; nothing where it can't be read.
-
-    One that can be entered and not listed is made readable: git finds a repository in it by name.
+    Data that is itself outside has none: it points back, so git made it.
     """
-    try:
-        mode = os.lstat(folder).st_mode
-        if mode & stat.S_IXUSR and not mode & stat.S_IRUSR:
-            _make_readable(folder)
-        with os.scandir(folder) as entries:
-            return [*entries]
-    except OSError:
-        return []
+    root = workspace.resolve()
+    if not folder.resolve().is_relative_to(root):
+        return ""
+    common = _text(folder / "commondir").strip()
+    if common and not _real(folder, common).is_relative_to(root):
+        return str(folder / "commondir")
+    for top, folders, files in os.walk(folder):
+        if top == str(folder):
+            folders[:] = [name for name in folders if name in {"objects", "refs", "logs", "worktrees"}]
+        for path in (f"{top}/{name}" for name in (*folders, *files)):
+            if os.path.islink(path) and not Path(os.path.realpath(path)).is_relative_to(root):  # noqa: PTH114 (fast)
+                return path
+        if top == f"{folder}/objects":  # of thousands, and none can be found without knowing its name
+            folders[:] = [name for name in folders if name == "pack"]
+    return ""
 
 
-def _make_readable(folder: str) -> None:
-    """By a descriptor: a command in the background may put a link in the folder's place meanwhile."""
-    place = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        os.chmod(f"/proc/self/fd/{place}", stat.S_IMODE(os.fstat(place).st_mode) | stat.S_IRUSR)  # noqa: PTH101 (fast)
-    finally:
-        os.close(place)
+def _points_back(folder: Path, workspace: Path) -> bool:
+    linked = _text(folder / "gitdir").strip()
+    if linked:
+        return _real(folder, linked) == _real(workspace, ".git")
+    submodule = _WORKTREE.search(_text(folder / "config"))
+    return bool(submodule) and _real(folder, submodule[1].strip('"')) == workspace.resolve()
 
 
-def _is_of_skill(root: Path, place: Path, folder: Path) -> bool:
-    if not place.is_relative_to(folder.resolve()) or place == folder.resolve():
+def _is_in_skill(path: Path, folder: Path) -> bool:
+    """Whether it is a skill's file, or another one in the folder of a skill, below `folder`."""
+    if not path.is_relative_to(folder) or path == folder:
         return False
-    skill = folder.resolve() / place.relative_to(folder.resolve()).parts[0]
-    return place == skill / SKILL or os.path.exists(skill / SKILL)  # noqa: PTH110 (may be no path at all)
+    skill = folder / path.relative_to(folder).parts[0]
+    return path == skill / SKILL or os.path.exists(skill / SKILL)  # noqa: PTH110 (may be no path at all)
 
 
-def _there(places: Sequence[str]) -> Iterator[tuple[Path, Identity]]:
-    for place in places:
+def _existing(paths: Sequence[str]) -> Iterator[tuple[Path, Identity]]:
+    for path in paths:
         with contextlib.suppress(OSError):
-            found = os.lstat(place)
-            yield Path(place), (found.st_dev, found.st_ino)
+            found = os.lstat(path)
+            yield Path(path), (found.st_dev, found.st_ino)
+
+
+def _real(folder: Path, name: str) -> Path:
+    return Path(os.path.realpath(folder / name))
+
+
+def _text(path: Path) -> str:
+    """The beginning of a small file; empty where it isn't text."""
+    if not path.is_file():
+        return ""
+    with path.open(encoding="utf-8", errors="surrogateescape") as file:
+        text = file.read(_MOST_BYTES)
+    return "" if "\0" in text else text

@@ -1,6 +1,7 @@
 """File patterns as git reads them: `*.py` anywhere, `src/**/*.py` from the top, `build/` for folders alone.
 
-Matching takes time in proportion to the name and the pattern, whatever a hostile pattern looks like.
+Matching takes time in proportion to the name and the pattern, whatever a hostile pattern looks like: a repository's own
+`.gitignore` must not be able to halt us. (pathspec's regular expressions take exponential time, and differ from git.)
 """
 
 import re
@@ -27,9 +28,15 @@ _CLASSES = {
     "upper": string.ascii_uppercase,
     "xdigit": string.hexdigits,
 }
-_CLASS = re.compile(r"\[:(\w+):\]")
+_IN_SET = r"(?:\\.|[^\]\\])(?:-(?:\\.|[^\]\\]))?"
+_TOKEN = re.compile(
+    rf"""(?P<star>\*) | (?P<any>\?) | \\(?P<escaped>.)
+    | \[(?P<negated>[!^]?)(?P<set>(?>(?:\](?:-(?:\\.|[^\]\\]))?)?(?:\[:\w+:\]|{_IN_SET})*))\]
+    | (?P<broken>\[.*|\\) | (?P<plain>[^*?\\[]+)""",
+    re.DOTALL | re.VERBOSE,
+)
+_SET_ITEM = re.compile(r"\[:(?P<class>\w+):\]|(?P<low>\\?.)(?:-(?P<high>\\?.))?", re.DOTALL)
 _NEVER = "(?!)"
-_NOTHING = re.compile(_NEVER)
 
 
 class Glob:
@@ -38,8 +45,10 @@ class Glob:
     def __init__(self, pattern: str) -> None:
         self._folders_only = pattern.endswith("/")
         pattern = pattern.removesuffix("/")
-        self._parts = _parts(pattern) if "/" in pattern else []
         self._name = None if "/" in pattern else re.compile(_regex(pattern), re.DOTALL)
+        parts = pattern.removeprefix("/").split("/") if "/" in pattern else []
+        parts += ["*"] if parts[-1:] == ["**"] else []
+        self._parts = [None if part == "**" else re.compile(_regex(part), re.DOTALL) for part in parts]
 
     def matches(self, names: Sequence[str], *, is_folder: bool) -> bool:
         """Whether it is the entry of these names, not one of those above it."""
@@ -47,71 +56,53 @@ class Glob:
             return False
         if self._name:
             return self._name.fullmatch(names[-1]) is not None
-        return _match(self._parts, names)
+        part = name = 0
+        again: tuple[int, int] | None = None  # where to go on when the last `**` takes one name more
+        while name < len(names):
+            wanted = self._parts[part] if part < len(self._parts) else None
+            if part < len(self._parts) and wanted is None:
+                again, part = (part + 1, name), part + 1
+            elif wanted and wanted.fullmatch(names[name]):
+                part, name = part + 1, name + 1
+            elif again:
+                again = again[0], again[1] + 1
+                part, name = again
+            else:
+                return False
+        return all(wanted is None for wanted in self._parts[part:])
 
 
 def any_glob(pattern: str) -> list[Glob]:
     """The patterns that one with braces (`*.{ts,tsx}`) stands for. Raises ToolRefused for too many."""
-    return [Glob(one) for one in _expand(pattern.removeprefix("./"))]
-
-
-def _expand(pattern: str) -> list[str]:
-    open_ones = [pattern]
-    done: list[str] = []
-    while open_ones:
-        one = open_ones.pop()
+    pending = [pattern.removeprefix("./")]
+    done: list[Glob] = []
+    while pending:
+        one = pending.pop()
         braces = _BRACES.search(one)
         if braces is None:
-            done.append(one)
+            done.append(Glob(one))
         else:
-            open_ones += [one[: braces.start()] + choice + one[braces.end() :] for choice in braces[1].split(",")]
-        if len(open_ones) + len(done) > MOST_ALTERNATIVES:
+            pending += [one[: braces.start()] + choice + one[braces.end() :] for choice in braces[1].split(",")]
+        if len(pending) + len(done) > MOST_ALTERNATIVES:
             raise ToolRefused(f"the pattern stands for more than {MOST_ALTERNATIVES} others")
     return done
-
-
-def _parts(pattern: str) -> list[re.Pattern[str] | None]:
-    """Of a pattern with slashes: what each part of a name must be; None for any number of parts."""
-    parts = pattern.removeprefix("/").split("/")
-    compiled = [None if part == "**" else re.compile(_regex(part), re.DOTALL) for part in parts]
-    return [*compiled, re.compile(".*", re.DOTALL)] if parts[-1] == "**" else compiled
-
-
-def _match(parts: Sequence[re.Pattern[str] | None], names: Sequence[str]) -> bool:
-    part = name = 0
-    again: tuple[int, int] | None = None  # where to go on when the last `**` takes one name more
-    while name < len(names):
-        wanted = parts[part] if part < len(parts) else _NOTHING
-        if wanted is None:
-            again, part = (part + 1, name), part + 1
-        elif wanted.fullmatch(names[name]):
-            part, name = part + 1, name + 1
-        elif again:
-            again = again[0], again[1] + 1
-            part, name = again
-        else:
-            return False
-    return all(wanted is None for wanted in parts[part:])
 
 
 def _regex(pattern: str) -> str:
     """The regular expression of a pattern without slashes; a broken one matches nothing, as in git."""
     pieces = [""]
-    at = 0
-    while at < len(pattern):
-        sign, at = pattern[at], at + 1
-        if sign == "*":
-            pieces.append("")
-        elif sign == "?":
-            pieces[-1] += "."
-        elif sign == "[":
-            regex, at = _bracket(pattern, at)
-            pieces[-1] += regex
-        elif sign == "\\":
-            pieces[-1] += re.escape(pattern[at]) if at < len(pattern) else _NEVER
-            at += 1
-        else:
-            pieces[-1] += re.escape(sign)
+    for token in _TOKEN.finditer(pattern):
+        match token.lastgroup:
+            case "star":
+                pieces.append("")
+            case "any":
+                pieces[-1] += "."
+            case "set":
+                pieces[-1] += _set_regex(token["set"], negated=bool(token["negated"]))
+            case "broken":
+                pieces[-1] += _NEVER
+            case _:
+                pieces[-1] += re.escape(token["escaped"] or token["plain"])
     if len(pieces) == 1:
         return pieces[0]
     first, *middle, last = pieces
@@ -119,33 +110,15 @@ def _regex(pattern: str) -> str:
     return f"{first}{inner}.*{last}"
 
 
-def _bracket(pattern: str, at: int) -> tuple[str, int]:
-    """The regular expression of a bracket expression whose inside begins at `at`, and where it ends."""
-    negated = pattern[at : at + 1] in {"!", "^"}
-    at += negated
-    signs: list[str] = []
-    first = True
-    while at < len(pattern) and (first or pattern[at] != "]"):
-        first = False
-        known = _CLASS.match(pattern, at)
-        if known:
-            signs += [re.escape(sign) for sign in _CLASSES.get(known[1], "")]
-            at = known.end()
+def _set_regex(items: str, *, negated: bool) -> str:
+    inside = ""
+    for item in _SET_ITEM.finditer(items):
+        if item["class"]:
+            inside += re.escape(_CLASSES.get(item["class"], ""))
             continue
-        low, at = _sign(pattern, at)
-        if pattern[at : at + 1] == "-" and pattern[at + 1 : at + 2] not in {"]", ""}:
-            high, at = _sign(pattern, at + 1)
-            signs += [f"{re.escape(low)}-{re.escape(high)}"] if low <= high else []
-        else:
-            signs.append(re.escape(low))
-    if at >= len(pattern):
-        return _NEVER, at
-    inside = "".join(signs)
-    return (f"[{'^' if negated else ''}{inside}]" if inside else "." if negated else _NEVER), at + 1
-
-
-def _sign(pattern: str, at: int) -> tuple[str, int]:
-    """A sign inside brackets, escaped or not."""
-    if pattern[at] == "\\" and at + 1 < len(pattern):
-        at += 1
-    return pattern[at], at + 1
+        low, high = item["low"][-1], (item["high"] or item["low"])[-1]
+        if low <= high:
+            inside += f"{re.escape(low)}-{re.escape(high)}"
+    if not inside:
+        return "." if negated else _NEVER
+    return f"[{'^' if negated else ''}{inside}]"

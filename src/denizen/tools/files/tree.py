@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from denizen.plural import counted
-from denizen.tools.files.place import Place
+from denizen.tools.files.open_path import OpenPath
 from denizen.tools.files.text import printable, size
-from denizen.tools.files.walk import Passed, walk
+from denizen.tools.files.walk import Skipped, walk
 from denizen.tools.files.workspace import Workspace
 
 MOST_ROWS = 100
@@ -46,12 +46,12 @@ class Folder:
         self.bytes += length or 0
 
 
-def read_tree(workspace: Workspace, address: str, passed: Passed, stop: threading.Event) -> Folder:
+def read_tree(workspace: Workspace, address: str, skipped: Skipped, stop: threading.Event) -> Folder:
     """All that is below the folder, without what git ignores."""
     tree = Folder()
-    with closing(walk(workspace, address, passed, stop)) as entries:
+    with closing(walk(workspace, address, skipped, stop)) as entries:
         for entry in entries:
-            found = None if entry.is_folder else Place(entry.folder, entry.names[-1]).stat()
+            found = None if entry.is_folder else OpenPath(entry.folder, entry.names[-1]).stat()
             if entry.is_folder or found:
                 tree.add(entry.names, found.st_size if found else None)
     return tree

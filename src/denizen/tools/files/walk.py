@@ -1,12 +1,18 @@
-"""Everything below a folder in the order of its names, without what git ignores, and never through a link."""
+"""Everything below a folder in the order of its names, without what git ignores, and never through a link.
+
+git ignores what the `.gitignore` of a folder or of one above it says, and `.git/info/exclude`.
+"""
 
 import os
 import threading
 from collections.abc import Generator, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Literal
 
-from denizen.tools.files.ignore import Ignored, ignored_above
-from denizen.tools.files.place import FOLDER, Place
+from denizen.errors import ToolRefused
+from denizen.tools.files.glob import Glob
+from denizen.tools.files.open_path import OPEN_FOLDER, Names, OpenPath
 from denizen.tools.files.text import printable
 from denizen.tools.files.workspace import Workspace
 
@@ -14,75 +20,145 @@ MOST_NAMED = 10
 """Names in a message."""
 MOST_DEEP = 400
 """Folders in each other that are gone into: each is held open, and a process may hold only so many."""
+LARGEST_IGNORE_FILE = 1_000_000
+"""Bytes of a file of patterns that are read."""
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """Something found: its names below where the walk began, and the folder it is in, open until the walk goes on."""
+class FoundEntry:
+    """An entry that a walk found: its names from the walk's start, and its folder, open until the walk goes on."""
 
-    names: Sequence[str]
+    names: Names
     folder: int
     is_folder: bool
     is_file: bool
 
 
 @dataclass(slots=True)
-class Passed:
-    """What a walk passed over: how many entries git ignores, how many are denied, and what can't be read, and why."""
+class Skipped:
+    """What a walk left out: how many entries git ignores, how many are denied, and what can't be read, and why."""
 
     ignored: int = 0
     denied: int = 0
     unread: list[str] = field(default_factory=list)
 
     def notes(self, *, nothing_found: bool) -> str:
-        """What has to be said of it; what is ignored only where nothing was found, as it may be there."""
-        notes: list[str] = []
+        """What to say of it; ignored entries count only if nothing was found: it may be among them."""
+        notes = ""
         if nothing_found and self.ignored:
-            notes.append(f"\n[not searched, because git ignores them: {self.ignored}]")
+            notes += f"\n[not searched, because git ignores them: {self.ignored}]"
         if self.denied:
-            notes.append(f"\n[left out, because the user's policy denies them: {self.denied}]")
+            notes += f"\n[left out, because the user's policy denies them: {self.denied}]"
         if self.unread:
             more = ", …" if len(self.unread) > MOST_NAMED else ""
-            notes.append(f"\n[not read: {', '.join(self.unread[:MOST_NAMED])}{more}]")
-        return "".join(notes)
+            notes += f"\n[not read: {', '.join(self.unread[:MOST_NAMED])}{more}]"
+        return notes
+
+
+@dataclass(frozen=True, slots=True)
+class IgnoreRules:
+    """The patterns of a folder that is `depth` names deep, the last first, then those in force `above` it."""
+
+    patterns: Sequence[tuple[Glob, bool]] = ()
+    depth: int = 0
+    above: "IgnoreRules | None" = None
+
+    def ignore(self, names: Names, *, is_folder: bool) -> bool:
+        """Whether the entry itself is ignored, whatever holds for the folders above it."""
+        rules: IgnoreRules | None = self
+        while rules:
+            below = names[rules.depth :]
+            for glob, ignores in rules.patterns:
+                if glob.matches(below, is_folder=is_folder):
+                    return ignores
+            rules = rules.above
+        return False
+
+    def within(self, file: OpenPath, depth: int) -> "IgnoreRules":
+        """The rules in force in the folder of that `.gitignore`, which may be missing or unreadable."""
+        text = ""
+        with suppress(OSError, ToolRefused), file.open() as opened:
+            text = opened.read(LARGEST_IGNORE_FILE).decode("utf-8-sig", "surrogateescape")
+        patterns: list[tuple[Glob, bool]] = []
+        for line in text.split("\n"):
+            line = line.removesuffix("\r")
+            bare = line.rstrip(" ")
+            if len(bare) < len(line) and (len(bare) - len(bare.rstrip("\\"))) % 2:
+                bare += " "  # escaped, so it counts
+            pattern = bare.removeprefix("!")
+            if pattern.strip("/") and not bare.startswith("#"):
+                patterns.append((Glob(pattern), not bare.startswith("!")))
+        return IgnoreRules(patterns[::-1], depth, self) if patterns else self
+
+
+def rules_in(workspace: Workspace, folder: OpenPath, fd: int) -> IgnoreRules:
+    """The rules in force in a folder, which is also open as `fd`."""
+    rules, depth = IgnoreRules(), len(folder.names)
+    inside = workspace.inside(folder.names)
+    if inside is not None:
+        top = depth - len(inside)
+        with workspace.at(".") as root:
+            rules = rules.within(OpenPath(root.fd, ".git/info/exclude"), top)
+        for length in range(len(inside)):
+            with suppress(ToolRefused), workspace.at("/".join((".", *inside[:length], ".gitignore"))) as file:
+                rules = rules.within(file, top + length)
+    return rules.within(OpenPath(fd, ".gitignore"), depth)
+
+
+def why_hidden(
+    workspace: Workspace, rules: IgnoreRules, names: Names, entry: "os.DirEntry[str]"
+) -> Literal["denied", "own", "ignored", ""]:
+    """Why a folder's entry isn't shown: the policy denies it, it is git's or Denizen's own, or git ignores it."""
+    if workspace.denies(names, lambda: entry.stat(follow_symlinks=False)):
+        return "denied"
+    if entry.name == ".git" or workspace.is_private(names):
+        return "own"
+    return "ignored" if rules.ignore(names, is_folder=entry.is_dir(follow_symlinks=False)) else ""
 
 
 @dataclass(frozen=True, slots=True)
 class _Level:
-    """A folder on the way, its names from the top of the workspace, and what is left of it."""
+    """A folder on the way down, and its entries that are left."""
 
     fd: int
-    names: Sequence[str]
-    ignored: Ignored
-    rest: "Iterator[os.DirEntry[str]]"
+    names: Names
+    rules: IgnoreRules
+    entries: "Iterator[os.DirEntry[str]]"
 
 
-def walk(workspace: Workspace, path: str, passed: Passed, stop: threading.Event) -> Generator[Entry]:
+def walk(workspace: Workspace, path: str, skipped: Skipped, stop: threading.Event) -> Generator[FoundEntry]:
     """Everything below the folder `path`, until `stop` is set. Raises ToolRefused for what isn't a folder."""
-    with workspace.at(path) as place, place.folder() as fd:
-        top = place.names or []
-        borders, base = workspace.borders, workspace.names(place)
-        private = borders.private_below(place.address)
-        levels = [_level(os.dup(fd), top, ignored_above(workspace, place.names))]
+    with workspace.at(path) as folder, folder.folder() as fd:
+        top = len(folder.names)
+        rules, entries = rules_in(workspace, folder, fd), iter(list_folder(fd))
+        levels = [_Level(os.dup(fd), folder.names, rules, entries)]
         try:
             while levels and not stop.is_set():
-                found = next(levels[-1].rest, None)
-                if found is None:
+                level = levels[-1]
+                entry = next(level.entries, None)
+                if entry is None:
                     os.close(levels.pop().fd)
                     continue
-                below = [*levels[-1].names[len(top) :], found.name]
-                if borders.denies([*base, *below], lambda entry=found: entry.stat(follow_symlinks=False)):
-                    passed.denied += 1
-                elif below != private:
-                    yield from _visit(levels, found, len(top), passed)
+                names = (*level.names, entry.name)
+                why = why_hidden(workspace, level.rules, names, entry)
+                skipped.denied += why == "denied"
+                skipped.ignored += why == "ignored"
+                if why:
+                    continue
+                is_folder = entry.is_dir(follow_symlinks=False)
+                yield FoundEntry(names[top:], level.fd, is_folder, entry.is_file(follow_symlinks=False))
+                if not is_folder:
+                    continue
+                if len(levels) == MOST_DEEP:
+                    skipped.unread.append(f"{workspace.shown(names)} (more than {MOST_DEEP} folders deep)")
+                    continue
+                try:
+                    levels.append(_enter(level, names))
+                except OSError as error:
+                    skipped.unread.append(f"{workspace.shown(names)} ({error.strerror})")
         finally:
             for level in levels:
                 os.close(level.fd)
-
-
-def path_below(folder: str, names: Sequence[str]) -> str:
-    """The path of an entry for people and models."""
-    return printable("/".join(names if folder == "." else [folder.rstrip("/"), *names]))
 
 
 def list_folder(fd: int) -> "list[os.DirEntry[str]]":
@@ -91,29 +167,16 @@ def list_folder(fd: int) -> "list[os.DirEntry[str]]":
         return sorted(entries, key=lambda entry: entry.name)
 
 
-def _visit(levels: list[_Level], found: "os.DirEntry[str]", top: int, passed: Passed) -> Iterator[Entry]:
-    level = levels[-1]
-    names = (*level.names, found.name)
-    is_folder = found.is_dir(follow_symlinks=False)
-    if found.name == ".git":
-        return
-    if level.ignored.hides(names, is_folder=is_folder):
-        passed.ignored += 1
-        return
-    yield Entry(names[top:], level.fd, is_folder, found.is_file(follow_symlinks=False))
-    if is_folder and len(levels) == MOST_DEEP:
-        passed.unread.append(f"{printable('/'.join(names))} (more than {MOST_DEEP} folders deep)")
-    elif is_folder:
-        try:
-            levels.append(_level(os.open(found.name, FOLDER, dir_fd=level.fd), names, level.ignored))
-        except OSError as error:
-            passed.unread.append(f"{printable('/'.join(names))} ({error.strerror})")
+def path_below(folder: str, names: Sequence[str]) -> str:
+    """The path of an entry for people and models."""
+    return printable("/".join(names if folder == "." else [folder.rstrip("/"), *names]))
 
 
-def _level(fd: int, names: Sequence[str], above: Ignored) -> _Level:
+def _enter(level: _Level, names: Names) -> _Level:
+    fd = os.open(names[-1], OPEN_FOLDER, dir_fd=level.fd)
     try:
         entries = list_folder(fd)
     except OSError:
         os.close(fd)
         raise
-    return _Level(fd, names, above.within(Place(fd, ".gitignore"), len(names)), iter(entries))
+    return _Level(fd, names, level.rules.within(OpenPath(fd, ".gitignore"), len(names)), iter(entries))

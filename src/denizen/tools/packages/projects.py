@@ -10,8 +10,8 @@ from pathlib import PurePosixPath
 from typing import Final, TypeVar
 
 from denizen.errors import ToolRefused
-from denizen.tools.files.source import load
-from denizen.tools.files.walk import Passed, walk
+from denizen.tools.files.changes import load
+from denizen.tools.files.walk import Skipped, walk
 from denizen.tools.files.workspace import Workspace
 from denizen.tools.packages import cargo, go, npm, pnpm, python, yarn
 from denizen.tools.packages.graph import Ecosystem, Lock, Manifest, Project, Wanted
@@ -85,7 +85,7 @@ def _manifests(workspace: Workspace, path: str, stop: threading.Event) -> Iterat
         if found and stat.S_ISREG(found.st_mode) and _is_manifest(place.name):
             yield top
             return
-    with closing(walk(workspace, path, Passed(), stop)) as entries:
+    with closing(walk(workspace, path, Skipped(), stop)) as entries:
         for entry in entries:
             if entry.is_file and _is_manifest(entry.names[-1]) and _is_own(entry.names):
                 yield "/".join([*([] if top == "." else [top]), *entry.names])

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping
 from itertools import count
 from pathlib import Path
 
-from denizen.tools.files.autorun import SKILL, Identity, find_autorun, hooks_of, is_git_data, list_entries
-from denizen.tools.files.gitdir import git_folder
+from denizen.tools.files.autorun import SKILL, Identity, find_autorun, git_folder, hooks_of, is_git_data, list_entries
 from denizen.tools.files.text import printable
 
 _HARMLESS = re.compile(

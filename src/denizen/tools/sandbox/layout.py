@@ -7,8 +7,7 @@ from pathlib import Path
 from denizen.config.home import user_folder
 from denizen.config.settings import SandboxSettings
 from denizen.errors import ToolRefused
-from denizen.tools.files.autorun import Identity
-from denizen.tools.files.gitdir import git_folder, shared_git_folder
+from denizen.tools.files.autorun import Identity, git_folder, shared_git_folder
 from denizen.tools.sandbox.guard import Guard
 
 _HIDDEN = ("/home", "/root", "/run", "/tmp", "/var/tmp")  # noqa: S108 (hidden, not written)

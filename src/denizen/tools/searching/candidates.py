@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from denizen.errors import ToolRefused
 from denizen.tools.files.glob import Glob, any_glob
-from denizen.tools.files.place import EFFECTIVE
+from denizen.tools.files.open_path import EFFECTIVE_IDS
 from denizen.tools.files.text import size
-from denizen.tools.files.walk import Entry, Passed, path_below, walk
+from denizen.tools.files.walk import FoundEntry, Skipped, path_below, walk
 from denizen.tools.files.workspace import Workspace
 
 BATCH = 60_000
@@ -35,7 +35,7 @@ class _Wanted:
 
 
 def candidates(
-    workspace: Workspace, path: str, glob: str, passed: Passed, stop: threading.Event
+    workspace: Workspace, path: str, glob: str, skipped: Skipped, stop: threading.Event
 ) -> Generator[Sequence[str]]:
     """The addresses of the file `path`, or of those below the folder, as many at a time as one process can be told.
 
@@ -52,11 +52,11 @@ def candidates(
     wanted = _Wanted(any_glob(glob.removeprefix("!")) if glob else [Glob("*")], but=glob.startswith("!"))
     batch: list[str] = []
     length = 0
-    with closing(walk(workspace, path, passed, stop)) as entries:
+    with closing(walk(workspace, path, skipped, stop)) as entries:
         for entry in entries:
             if entry.is_file and wanted.takes(entry.names):
                 if why := _unsearchable(entry):
-                    passed.unread.append(f"{path_below(top.removeprefix('./'), entry.names)} ({why})")
+                    skipped.unread.append(f"{path_below(top.removeprefix('./'), entry.names)} ({why})")
                     continue
                 batch.append("/".join([top.rstrip("/"), *entry.names]))
                 length += len(batch[-1])
@@ -68,7 +68,7 @@ def candidates(
         yield batch
 
 
-def _unsearchable(entry: Entry) -> str:
+def _unsearchable(entry: FoundEntry) -> str:
     """Why a file can't be searched; empty: it can."""
     name = entry.names[-1]
     try:
@@ -77,5 +77,5 @@ def _unsearchable(entry: Entry) -> str:
         return error.strerror or str(error)
     if found.st_size > LARGEST:
         return size(found.st_size)
-    may = os.access(name, os.R_OK, dir_fd=entry.folder, effective_ids=EFFECTIVE)
+    may = os.access(name, os.R_OK, dir_fd=entry.folder, effective_ids=EFFECTIVE_IDS)
     return "" if may else "Permission denied"

@@ -11,9 +11,9 @@ from denizen.config.home import project_folder
 from denizen.errors import ToolRefused
 from denizen.structure import Index, SourceFile, use_index
 from denizen.structure.database import taking_turns
-from denizen.tools.files.place import Place
+from denizen.tools.files.open_path import OpenPath
 from denizen.tools.files.text import decode
-from denizen.tools.files.walk import Entry, Passed, walk
+from denizen.tools.files.walk import FoundEntry, Skipped, walk
 from denizen.tools.files.workspace import Workspace
 
 T = TypeVar("T")
@@ -48,11 +48,11 @@ def with_index(
 
 def code_files(workspace: Workspace, stop: threading.Event) -> Generator[SourceFile]:
     """The files of the workspace that may be code of its own."""
-    with closing(walk(workspace, ".", Passed(), stop)) as entries:
+    with closing(walk(workspace, ".", Skipped(), stop)) as entries:
         for entry in entries:
             name = entry.names[-1]
             if entry.is_file and OTHERS.isdisjoint(entry.names) and not name.endswith(_MADE):
-                found = Place(entry.folder, name).stat()
+                found = OpenPath(entry.folder, name).stat()
                 if found:
                     stamp = (found.st_size, found.st_mtime_ns, found.st_ino)
                     yield SourceFile(_path(entry), stamp, lambda entry=entry: _source(entry))
@@ -64,14 +64,14 @@ def utf8(data: bytes) -> bytes | None:
     return decoded[0].encode("utf-8", "surrogateescape") if decoded else None
 
 
-def _path(entry: Entry) -> str:
+def _path(entry: FoundEntry) -> str:
     """Its path in the workspace; bytes that are no text are kept in a form that the database takes."""
     return os.fsencode("/".join(entry.names)).decode("utf-8", "backslashreplace")
 
 
-def _source(entry: Entry) -> bytes | None:
+def _source(entry: FoundEntry) -> bytes | None:
     try:
-        with Place(entry.folder, entry.names[-1]).open() as file:
+        with OpenPath(entry.folder, entry.names[-1]).open() as file:
             return utf8(file.read())
     except ToolRefused as error:  # exchanged meanwhile for something that isn't a file
         raise OSError(0, str(error)) from error

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 from denizen.errors import ToolRefused
 from denizen.structure import Symbol
-from denizen.tools.files.place import Missing
-from denizen.tools.files.place import missing as missing_at
+from denizen.tools.files.open_path import PathMissing, path_missing
 from denizen.tools.files.workspace import Workspace
 
 MOST_NEAR = 5
@@ -56,7 +55,7 @@ def find_target(workspace: Workspace, path: str) -> Target:
                 if found := place.stat():
                     rest = "/".join(names[count:]).strip("/")
                     return Target(place.path, place.address, stat.S_ISDIR(found.st_mode), rest, missing)
-                missing = missing or missing_at(place.fd, place.name, place.path)
+                missing = missing or path_missing(place.fd, place.name, place.path)
         except ToolRefused as error:
             if not _is_nothing(error):
                 raise
@@ -97,7 +96,9 @@ def no_such_symbol(where: str, symbols: Sequence[Symbol], name: str) -> ToolRefu
 def _is_nothing(error: ToolRefused) -> bool:
     """Whether there is nothing at the path, as opposed to something that is closed."""
     cause = error.__cause__
-    return isinstance(error, Missing) or (isinstance(cause, OSError) and cause.errno in {errno.ENOTDIR, errno.ENOENT})
+    return isinstance(error, PathMissing) or (
+        isinstance(cause, OSError) and cause.errno in {errno.ENOTDIR, errno.ENOENT}
+    )
 
 
 def names_of(path: str) -> list[str]:
