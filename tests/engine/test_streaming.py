@@ -112,6 +112,19 @@ async def test_words_that_were_a_thought_are_taken_back(agent_of: MakeAgent, hos
     assert [event.text.strip() for event in host.of(Withdrawn)] == ["They want the weather."]
 
 
+async def test_a_call_that_is_recovered_from_words_that_streamed_is_taken_back(agent_of: MakeAgent, host: Host) -> None:
+    json = '{"id": "1", "type": "function", "function": {"name": "weather", "arguments": {"city": "Rome"}}}'
+    agent = agent_of(say(f"Let me look.\n{json}"), say("Sunny."), tools=[weather])
+    assert await _heard(agent, host) == "Let me look.Sunny."
+    assert [event.text for event in host.of(Withdrawn)] == [f"Let me look.\n{json}"]
+
+
+async def test_a_fence_that_holds_no_call_is_shown_at_the_end(agent_of: MakeAgent, host: Host) -> None:
+    text = 'Write\n```json\n{"name": "weather", "arguments": {"city": "Rome"}}\n```\nto ask for it.'
+    assert await _heard(agent_of(say(text), tools=[weather]), host) == text
+    assert host.of(Withdrawn) == []
+
+
 async def test_words_before_an_answer_that_stands_alone_are_taken_back(agent_of: MakeAgent, host: Host) -> None:
     agent = agent_of("Now I know. $(done Sunny.)", tools=[weather], config=SHELL)
     assert await _heard(agent, host) == "Sunny."

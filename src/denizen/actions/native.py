@@ -12,7 +12,7 @@ from denizen.messages import AssistantMessage, Message, Text, Thinking, ToolCall
 from denizen.ports import NOTHING_SEEN, Intent, ModelRequest, SeenText, StreamFilter, Tool, Toolset
 
 if TYPE_CHECKING:
-    from denizen.actions.recovery.suspects import Suspects
+    from denizen.actions.recovery.streaming import Openings
 
 
 class Native:
@@ -22,7 +22,7 @@ class Native:
     lists_tools = False
 
     def __init__(self) -> None:
-        self._suspects: WeakKeyDictionary[Toolset, Suspects] = WeakKeyDictionary()
+        self._openings: WeakKeyDictionary[Toolset, Openings] = WeakKeyDictionary()
 
     def extra_tools(self, tools: Sequence[Tool]) -> Sequence[Tool]:
         """None."""
@@ -47,15 +47,14 @@ class Native:
         return Intent(calls, text, "\n".join(thoughts), problems=problems, quoted=quoted)
 
     def stream_filter(self, tools: Toolset) -> StreamFilter | None:
-        """The words beside calls that a server leaves in the text; without tools there are none."""
-        from denizen.actions.recovery.spoken import SpokenWords
-        from denizen.actions.recovery.suspects import Suspects
+        """Holds back calls that a server leaves in the text; without tools there are none."""
+        from denizen.actions.recovery.streaming import HoldCalls, Openings
 
         if not len(tools):
             return None
-        if tools not in self._suspects:
-            self._suspects[tools] = Suspects(tools)
-        return SpokenWords(self._suspects[tools])
+        if tools not in self._openings:
+            self._openings[tools] = Openings(tool.name for tool in tools)
+        return HoldCalls(self._openings[tools])
 
     def report(self, results: Sequence[ToolResult]) -> Sequence[Message]:
         """The results as they are; as words where their calls were, too: their provider knows of no call."""

@@ -4,8 +4,7 @@ import pytest
 from tests.actions.recovery.offer import TOOLS, called, recover
 
 from denizen.actions import Native, recover_calls
-from denizen.actions.recovery.spoken import SpokenWords
-from denizen.actions.recovery.suspects import Suspects
+from denizen.actions.recovery.streaming import HoldCalls, Openings
 from denizen.messages import AssistantMessage, Text
 from denizen.ports import Toolset
 from denizen.tools.function import tool
@@ -154,7 +153,10 @@ def test_what_they_call_is_called() -> None:
 
 @pytest.mark.parametrize("size", [1, 3, 100])
 def test_their_thoughts_do_not_stream(size: int) -> None:
-    spoken, text = SpokenWords(Suspects(TOOLS)), "analysisThe user wants 4.assistantfinalIt is 4."
+    spoken, text = (
+        HoldCalls(Openings(tool["name"] for tool in TOOLS)),
+        "analysisThe user wants 4.assistantfinalIt is 4.",
+    )
     assert "".join(spoken.feed(text[at : at + size]) for at in range(0, len(text), size)) == "It is 4."
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from denizen.actions.recovery.glance import Glance
+from denizen.actions.recovery.streaming import HoldCalls
 
 
 def steps(work: Callable[[], object], *, characters: bool = False) -> int:
@@ -18,8 +18,8 @@ def steps(work: Callable[[], object], *, characters: bool = False) -> int:
     def tick(frame: FrameType, event: str, arg: Any) -> None:
         nonlocal count
         count += event in {"call", "c_call"}
-        if characters and event == "call" and frame.f_code is Glance.__init__.__code__:
-            count += len(frame.f_locals["text"])
+        if characters and event == "call" and frame.f_code is HoldCalls.feed.__code__:
+            count += len(frame.f_locals["self"].held) + len(frame.f_locals["piece"])
 
     sys.setprofile(tick)
     try:

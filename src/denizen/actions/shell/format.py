@@ -22,7 +22,7 @@ from denizen.messages import AssistantMessage, Message, Text, Thinking, ToolCall
 from denizen.ports import MISUSED, NOTHING_SEEN, Intent, ModelRequest, SeenText, StreamFilter, Tool, Toolset
 
 if TYPE_CHECKING:
-    from denizen.actions.recovery.suspects import Suspects
+    from denizen.actions.recovery.streaming import Openings
 
 _OUR_ID = re.compile(r"sh[0-9a-f]{12}-(?P<number>\d+)")
 _CUT_OFF = frozenset({"length", "refusal", "error", "aborted"})
@@ -54,7 +54,7 @@ class Shell:
     def __init__(self) -> None:
         self._native = Native()
         self._grammars: WeakKeyDictionary[Toolset, str] = WeakKeyDictionary()
-        self._suspects: WeakKeyDictionary[Toolset, Suspects] = WeakKeyDictionary()
+        self._openings: WeakKeyDictionary[Toolset, Openings] = WeakKeyDictionary()
 
     def extra_tools(self, tools: Sequence[Tool]) -> Sequence[Tool]:
         """`$(help)`, where there are tools to explain."""
@@ -80,11 +80,11 @@ class Shell:
 
     def stream_filter(self, tools: Toolset) -> StreamFilter:
         """The words up to the first command, or the answer that the reply begins with."""
-        from denizen.actions.shell.spoken import SpokenCommands, suspects_of
+        from denizen.actions.shell.streaming import HoldCommands, openings_of
 
-        if tools not in self._suspects:
-            self._suspects[tools] = suspects_of(tools)
-        return SpokenCommands(self._suspects[tools])
+        if tools not in self._openings:
+            self._openings[tools] = openings_of(tools)
+        return HoldCommands(self._openings[tools])
 
     def report(self, results: Sequence[ToolResult]) -> Sequence[Message]:
         """The outputs in one message, numbered as the commands were; results of structured calls as they are."""

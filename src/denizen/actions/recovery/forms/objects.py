@@ -7,7 +7,7 @@ from typing import Any, Final
 from denizen.actions.recovery.source import Reading, Source, Wish
 from denizen.actions.recovery.values import Unreadable, Values, read_whole
 
-_NAMES: Final = ("name", "function", "tool_name", "tool", "function_name", "action")
+NAME_KEYS: Final = ("name", "function", "tool_name", "tool", "function_name", "action")
 _ARGUMENTS: Final = ("arguments", "args", "parameters", "params", "input", "tool_input", "action_input", "kwargs")
 _LISTS: Final = ("tool_calls", "function_call", "tool_call", "calls")
 _LIST: Final = re.compile(r"\[\s{0,99}\{")
@@ -82,7 +82,7 @@ def _wishes(value: Any, source: Source, *, marked: bool, depth: int = 0) -> Iter
 def _wish(value: dict[str, Any], source: Source, *, marked: bool) -> Wish | None:
     if isinstance(value.get("function"), dict):  # as the provider's own structure has it
         value = value["function"]
-    key = next((key for key in _NAMES if isinstance(value.get(key), str)), "")
+    key = next((key for key in NAME_KEYS if isinstance(value.get(key), str)), "")
     if not key:
         return _by_name(value) if marked else None
     holder = next((name for name in _ARGUMENTS if name in value), "")
