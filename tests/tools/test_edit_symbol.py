@@ -135,9 +135,9 @@ async def test_a_replacement_keeps_what_is_above_and_not_given(
         (
             "# New.\ndef f(): 2",
             "# New.\n@one\n@two\ndef f(): 2\n",
-            "; kept above it: @one, @two; gone from above it: # Old.",
+            "; kept above it: @one, @two; removed from above it: # Old.",
         ),
-        ("@two\ndef f(): 2", "# Old.\n@two\ndef f(): 2\n", "; kept above it: # Old.; gone from above it: @one"),
+        ("@two\ndef f(): 2", "# Old.\n@two\ndef f(): 2\n", "; kept above it: # Old.; removed from above it: @one"),
         (
             "def g(): 1\n\n\ndef f(): 2",
             "def g(): 1\n\n\n# Old.\n@one\n@two\ndef f(): 2\n",
@@ -146,12 +146,12 @@ async def test_a_replacement_keeps_what_is_above_and_not_given(
         (
             "def g(): 1\n\n\ndef h(): 2",
             "def g(): 1\n\n\ndef h(): 2\n",
-            "; gone from above it: # Old., @one, @two",
+            "; removed from above it: # Old., @one, @two",
         ),
     ],
     ids=["comments given", "decorators given", "more functions", "other functions"],
 )
-async def test_a_replacement_says_what_stayed_above_it_and_what_went(
+async def test_replacing_reports_what_was_kept_and_removed_above(
     content: str, text: str, said: str, workspace: Path, call: Call
 ) -> None:
     (workspace / "a.py").write_text("# Old.\n@one\n@two\ndef f(): 1\n")
@@ -222,9 +222,7 @@ async def test_moving_within_a_file(store: Path, call: Call) -> None:
     result = await call(edit_symbol, target="store.py/load", action="move", content="store.py/Store", before=True)
     without = STORE.replace(f"{LOAD}\n\n", "")
     assert store.read_text() == without.replace("# Keeps", f"{LOAD}\n\n# Keeps")
-    assert result.text == (
-        "Moved store.py/load, lines 18-19 before store.py/Store; imports and callers are as they were"
-    )
+    assert result.text == ("Moved store.py/load, lines 18-19 before store.py/Store; imports and callers are unchanged")
 
 
 async def test_moving_to_another_file_changes_both(store: Path, workspace: Path, call: Call) -> None:
@@ -261,14 +259,14 @@ async def test_moving_to_another_file_changes_both_or_none(store: Path, workspac
         ({"target": ".git/x.py/f"}, "doesn't exist"),
         ({"target": "store.py/load", "before": True, "after": True}, "can't be both"),
         ({"target": "store.py/load", "action": "delete", "content": "x"}, "delete takes no content"),
-        ({"target": "store.py/load", "action": "move", "content": ""}, "move needs to know where to"),
+        ({"target": "store.py/load", "action": "move", "content": ""}, "move needs a destination"),
         ({"target": "store.py/Store", "action": "move", "content": "store.py/Store/add"}, "inside of itself"),
         ({"target": "store.py/load", "action": "move", "content": "store.rs"}, "written in rust, not in python"),
         ({"target": "notes.md/x"}, "the structure of notes.md isn't known"),
         ({"target": "store.py/load", "jq": ".["}, "the jq filter"),
     ],
 )
-async def test_what_cannot_be_done_is_told_and_nothing_is_written(
+async def test_refusals_say_why_and_write_nothing(
     args: dict[str, Any], why: str, store: Path, workspace: Path, call: Call
 ) -> None:
     (workspace / "notes.md").write_text("# x\n")
@@ -314,7 +312,7 @@ async def test_the_file_is_written_as_it_was(text: bytes, expected: bytes, works
     assert (workspace / "a.py").read_bytes() == expected
 
 
-async def test_a_file_that_is_broken_already_can_be_mended(workspace: Path, call: Call) -> None:
+async def test_a_file_that_is_broken_already_can_be_fixed(workspace: Path, call: Call) -> None:
     path = workspace / "a.py"
     path.write_text("def f(:\n    pass\n\ndef g():\n    pass\n")
     result = await call(edit_symbol, target="a.py/g", action="delete")

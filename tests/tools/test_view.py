@@ -215,7 +215,7 @@ async def test_lines_of_any_text(view: Tool, workspace: Path, call: Call) -> Non
     for wrong, why in {"x": "isn't like 10-20", "5-4": "before it begins", "1001": "has no line 1001"}.items():
         with pytest.raises(ToolRefused, match=why):
             await call(view, path="notes.txt", lines=wrong)
-    with pytest.raises(ToolRefused, match="is no file"):
+    with pytest.raises(ToolRefused, match="is not a file"):
         await call(view, lines="1-2")
 
 
@@ -237,7 +237,7 @@ async def test_files_of_every_language(name: str, view: Tool, workspace: Path, c
         (
             b"def f(:\n    pass\n\ndef g():\n    pass\n",
             """a.py  python, 5 lines, 36 bytes
-[it breaks the grammar at line 1; what is there may be missing]
+[it breaks the grammar at line 1; some symbols may be missing]
 1-2  def f
 4-5  def g()""",
         ),

@@ -1,4 +1,4 @@
-"""How code is built: its symbols and who refers to them, by tree-sitter grammars, and an index of a project's."""
+"""The structure of code by tree-sitter grammars: symbols, who refers to them, and an index of a project's."""
 
 from denizen.structure.index import Index, IndexedFile, Located, Mention, Refreshed, SourceFile, use_index
 from denizen.structure.languages import LANGUAGES, is_of_type, language_of, named_language

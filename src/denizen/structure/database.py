@@ -1,4 +1,4 @@
-"""The SQLite file of an index: opened by several processes at once, and made anew when it is damaged or outdated."""
+"""The SQLite file of an index: several processes may open it at once; a damaged or outdated one is made anew."""
 
 import fcntl
 import os
@@ -12,16 +12,16 @@ from typing import TypeVar
 
 from denizen.config.home import private_folder
 from denizen.errors import ToolRefused
-from denizen.structure.grammar import QUERIES
+from denizen.structure.languages import QUERIES
 
 T = TypeVar("T")
 
-PATIENCE = 30.0
+BUSY_TIMEOUT = 30.0
 """Seconds to wait for another process that writes."""
-_PAUSE = 0.02
+_POLL = 0.02
 """Seconds between two looks at a lock."""
 FORMAT = 1
-"""Counts up whenever the same source gives another outline or measure, for reasons other than its queries."""
+"""Raise it when the same source gives another outline or measure, for reasons other than its queries."""
 _SCHEMA = """
 CREATE TABLE files (
     id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, language TEXT NOT NULL,
@@ -52,7 +52,7 @@ _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 
 
 def with_database(path: Path, work: Callable[[sqlite3.Connection], T]) -> T:
-    """What `work` gives with the open file; where that turns out damaged, it is made anew and the work done again.
+    """What `work` returns with the open file; if that turns out damaged, it is made anew and the work done again.
 
     Raises ToolRefused when the disk refuses, or another process writes for too long.
     """
@@ -63,16 +63,16 @@ def with_database(path: Path, work: Callable[[sqlite3.Connection], T]) -> T:
         except sqlite3.DatabaseError as error:
             if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _DAMAGED:
                 raise
-            with _alone(path):
+            with locked(path.with_suffix(".lock")):
                 _erase(path)
             return _use(path, work)
     except sqlite3.Error as error:
-        raise ToolRefused(f"the code index {path} can't be used: {error}; if it stays so, delete it") from error
+        raise ToolRefused(f"the code index {path} can't be used: {error}; if this persists, delete it") from error
 
 
 def _use(path: Path, work: Callable[[sqlite3.Connection], T]) -> T:
     try:
-        with _alone(path):
+        with locked(path.with_suffix(".lock")):
             database = _open(path)
     except OSError as error:
         raise sqlite3.OperationalError(error.strerror) from error
@@ -81,11 +81,14 @@ def _use(path: Path, work: Callable[[sqlite3.Connection], T]) -> T:
 
 
 def _open(path: Path) -> sqlite3.Connection:
-    """The file with our tables; the caller keeps others from opening it meanwhile."""
-    version = _version()
+    """The file with our tables. Its version covers the tables and queries; one made with others is replaced."""
+    checksum = zlib.crc32(f"{FORMAT}{_SCHEMA}".encode())
+    for file in sorted(QUERIES.glob("*.scm")):
+        checksum = zlib.crc32(file.read_bytes(), checksum)
+    version = checksum % (2**31 - 1) + 1
     for _ in range(2):
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-        database = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)
+        database = sqlite3.connect(path, timeout=BUSY_TIMEOUT, isolation_level=None)
         try:
             database.executescript("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON")
             found = database.execute("PRAGMA user_version").fetchone()[0]
@@ -93,7 +96,7 @@ def _open(path: Path) -> sqlite3.Connection:
                 database.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {version}; COMMIT;")
             if found in {0, version}:
                 return database
-        except BaseException:  # handed on: the connection must not stay open
+        except BaseException:  # reraised: the connection must not stay open
             database.close()
             raise
         database.close()
@@ -101,36 +104,19 @@ def _open(path: Path) -> sqlite3.Connection:
     raise sqlite3.OperationalError("another version of Denizen uses it")
 
 
-def _version() -> int:
-    """Stands for the tables and the queries: what was made with others is of no use."""
-    sum_ = zlib.crc32(f"{FORMAT}{_SCHEMA}".encode())
-    for file in sorted(QUERIES.glob("*.scm")):
-        sum_ = zlib.crc32(file.read_bytes(), sum_)
-    return sum_ % (2**31 - 1) + 1
-
-
 @contextmanager
-def _alone(path: Path) -> Generator[None]:
-    """Keep other processes from opening or erasing the file."""
-    descriptor = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
-
-
-@contextmanager
-def taking_turns(path: Path, stop: threading.Event) -> Generator[None]:
-    """Wait until nobody else is inside with the lock file `path`, in this process or another, or `stop` is set."""
+def locked(path: Path, stop: threading.Event | None = None) -> Generator[None]:
+    """Hold the lock file `path`; wait until no other process or thread does, or until `stop` is set."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        while not stop.is_set():
+        if not stop:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        while stop and not stop.is_set():
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             except BlockingIOError:
-                stop.wait(_PAUSE)
+                stop.wait(_POLL)
         yield
     finally:
         os.close(descriptor)

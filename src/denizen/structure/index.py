@@ -1,4 +1,4 @@
-"""The index of a project: the symbols and references of all its files, parsed again only where they changed."""
+"""The index of a project: the symbols and references of all its files; only files that changed are parsed again."""
 
 import re
 import sqlite3
@@ -16,19 +16,19 @@ from denizen.structure.parser import Unparsable
 T = TypeVar("T")
 
 BATCH = 100
-"""Files that are written together; what was written stays when the rest is interrupted."""
+"""Files per transaction; an interrupted refresh keeps those already written."""
 
 HEAD = 1000
-"""Bytes in which a file says that it was generated."""
+"""Bytes at the beginning of a file that may say that it was generated."""
 
 Stamp = tuple[int, int, int]
-"""Which version of a file it is: bytes, last change in ns, inode."""
+"""The version of a file: size in bytes, last change in ns, inode."""
 
 
 class SourceFile(NamedTuple):
-    """A file of the project as it is now. `path` is relative to the project; `read` gives its text as UTF-8.
+    """A file of the project as it is now. `path` is relative to the project; `read` returns its text as UTF-8.
 
-    `read` is called before the next file is asked for, if at all; it gives None for what is no text, and may raise
+    `read` is called before the next file is asked for, if at all. It returns None for binary data, and may raise
     OSError.
     """
 
@@ -38,9 +38,9 @@ class SourceFile(NamedTuple):
 
 
 class IndexedFile(NamedTuple):
-    """What the index knows of a file. `problems` are places that break the grammar; `note`: why it wasn't parsed.
+    """What the index knows about a file. `problems` counts places that break the grammar; `note`: why it isn't parsed.
 
-    `generated`: it says that a program made it.
+    `generated`: the file says that a program made it.
     """
 
     path: str
@@ -60,7 +60,7 @@ class Located(NamedTuple):
 
     @property
     def path(self) -> str:
-        """How the tools are told of it: `src/store.py/Store/add`."""
+        """Its path as the tools take it: `src/store.py/Store/add`."""
         return f"{self.file}/{self.symbol.path}"
 
 
@@ -74,7 +74,7 @@ class Mention(NamedTuple):
 
 @dataclass(slots=True)
 class Refreshed:
-    """What bringing the index up to date took: files looked at, parsed and removed; `whole`: it wasn't interrupted."""
+    """What a refresh did: files seen, parsed and removed; `whole`: it wasn't interrupted."""
 
     seen: int = 0
     parsed: int = 0
@@ -83,16 +83,16 @@ class Refreshed:
 
 
 def use_index(path: Path, work: "Callable[[Index], T]") -> T:
-    """What `work` gives with the index in the file `path` (`project_folder(home, workspace) / "index.db"`).
+    """What `work` returns with the index in the file `path` (`project_folder(home, workspace) / "index.db"`).
 
-    The file is made where it is missing, damaged or of another version; `work` may then be called twice. Several
+    The file is made if it is missing, damaged or of another version; `work` may then be called twice. Several
     processes may use it at once. Blocks: call it in a thread. Raises ToolRefused when the disk refuses.
     """
     return with_database(path, lambda database: work(Index(database)))
 
 
 class Index:
-    """Answers about a project. `below` everywhere is a file or a folder, "" all; `.` is all, too."""
+    """Queries about a project. `below` is always a file or folder; "" and `.` mean everything."""
 
     def __init__(self, database: sqlite3.Connection) -> None:
         self._database = database
@@ -105,11 +105,12 @@ class Index:
         stop: threading.Event | None = None,
         show: Callable[[int], None] = lambda parsed: None,
     ) -> Refreshed:
-        """Bring the index up to date with the files there are `below`; the rest is left as it is known.
+        """Bring the index up to date with the files `below`, until `stop` is set; the rest stays as it is.
 
-        Until `stop` is set. `show` is told after each batch how many were parsed.
+        `show` gets the number of parsed files after each batch.
         """
-        known = self._known(below)
+        rows = self._select("SELECT path, size, mtime, inode FROM files", "", _below(below))
+        known = {path: stamp for path, *stamp in rows}
         done, batch = Refreshed(), list[_Entry]()
         seen = set[str]()
         for file in files:
@@ -121,30 +122,34 @@ class Index:
                 continue
             done.seen += 1
             seen.add(file.path)
-            if known.get(file.path) != file.stamp:
+            if known.get(file.path) != [*file.stamp]:
                 batch.append(_entry(file))
             if len(batch) == BATCH:
                 done.parsed += self._write(batch)
                 show(done.parsed)
         done.parsed += self._write(batch)
         if done.whole:
-            done.removed = self._remove([path for path in known if path not in seen])
+            gone = [(path,) for path in known if path not in seen]
+            done.removed = len(gone)
+            if gone:
+                self._in_transaction(lambda: self._database.executemany("DELETE FROM files WHERE path = ?", gone))
         return done
 
     def files(self, *, below: str = "") -> list[IndexedFile]:
         """The files in which a language was recognised, by their paths."""
-        rows = self._select(_FILES, "ORDER BY files.path", [("files.language != ''", ()), *_below(below)])
+        what = "SELECT path, language, size, lines, problems, generated, note FROM files"
+        rows = self._select(what, "ORDER BY files.path", [("files.language != ''", ()), *_below(below)])
         return [IndexedFile(*row) for row in rows]
 
     def symbols(
         self, *, name: str = "", kinds: Iterable[str] = (), below: str = "", exact: bool = True
     ) -> list[Located]:
-        """The symbols of that name (`exact=False`: whatever its case) and of these kinds, in the order of the files."""
+        """The symbols with that name (`exact=False`: in any case) and of these kinds, in the order of the files."""
         named: list[_Condition] = [("symbols.name = ? COLLATE NOCASE", (name,))] if name else []  # as they are indexed
         named += [("symbols.name = ?", (name,))] if name and exact else []
         where = [*named, *_one_of("symbols.kind", kinds), *_below(below)]
         rows = self._select(_SYMBOLS, "ORDER BY files.path, symbols.number", where)
-        return [Located(row[0], Symbol(*row[1:])) for row in rows]
+        return [Located(row[0], Symbol(*row[3:])) for row in rows]
 
     def references(
         self, *, name: str = "", kinds: Iterable[str] = (), below: str = "", lines: tuple[int, int] | None = None
@@ -157,22 +162,18 @@ class Index:
         where += [("refs.name = ?", (name,))] if name else []
         where += [("refs.line BETWEEN ? AND ?", lines)] if lines else []
         rows = self._select(_REFERENCES, "ORDER BY files.path, refs.number", where)
-        return [Mention(row[0], Reference(*row[1:5]), Symbol(*row[5:]) if row[5] is not None else None) for row in rows]
+        return [Mention(row[0], Reference(*row[3:7]), Symbol(*row[9:]) if row[9] is not None else None) for row in rows]
 
     def measures(self, what: str, *, below: str = "") -> dict[str, bytes]:
-        """What was measured of files as they are now, by their paths."""
-        rows = self._select(_MEASURES, "", [("measures.what = ?", (what,)), *_below(below)])
-        return dict(rows)
+        """The kept measures of files as they are now, by their paths."""
+        select = "SELECT files.path, measures.measure FROM measures JOIN files ON files.id = measures.file"
+        return dict(self._select(select, "", [("measures.what = ?", (what,)), *_below(below)]))
 
     def keep_measures(self, what: str, measures: Mapping[str, bytes]) -> None:
         """Keep what was measured of files until they change."""
         insert = "INSERT OR REPLACE INTO measures SELECT id, ?, ? FROM files WHERE path = ?"
         rows = [(what, measure, path) for path, measure in measures.items()]
         self._in_transaction(lambda: self._database.executemany(insert, rows))
-
-    def _known(self, below: str) -> dict[str, Stamp]:
-        rows = self._select(_STAMPS, "", _below(below))
-        return {path: (size, mtime, inode) for path, size, mtime, inode in rows}
 
     def _select(self, what: str, order: str, where: "Sequence[_Condition]") -> list[tuple[Any, ...]]:
         condition = " AND ".join(clause for clause, _ in where) or "1"
@@ -206,12 +207,6 @@ class Index:
                 [(number, at, *reference) for at, reference in enumerate(found.references)],
             )
 
-    def _remove(self, paths: Sequence[str]) -> int:
-        if paths:
-            remove = "DELETE FROM files WHERE path = ?"
-            self._in_transaction(lambda: self._database.executemany(remove, [(path,) for path in paths]))
-        return len(paths)
-
     def _in_transaction(self, work: Callable[[], object]) -> None:
         with self._database:
             self._database.execute("BEGIN IMMEDIATE")
@@ -219,20 +214,10 @@ class Index:
 
 
 _Condition = tuple[str, Sequence[str | int]]
-"""A clause, and what stands for its question marks."""
-_FILES = "SELECT path, language, size, lines, problems, generated, note FROM files"
-_MEASURES = "SELECT files.path, measures.measure FROM measures JOIN files ON files.id = measures.file"
-_STAMPS = "SELECT path, size, mtime, inode FROM files"
-_SYMBOLS = """
-SELECT files.path, symbols.name, symbols.kind, symbols.path, symbols.depth, symbols.line, symbols.first, symbols.last,
-    symbols.start, symbols.attributed, symbols.declared, symbols.end, symbols.signature, symbols.doc
-FROM symbols JOIN files ON files.id = symbols.file
-"""
+"""A clause, and the values of its question marks."""
+_SYMBOLS = "SELECT files.path, symbols.* FROM symbols JOIN files ON files.id = symbols.file"
 _REFERENCES = """
-SELECT files.path, refs.name, refs.kind, refs.line, refs.symbol,
-    symbols.name, symbols.kind, symbols.path, symbols.depth, symbols.line, symbols.first, symbols.last,
-    symbols.start, symbols.attributed, symbols.declared, symbols.end, symbols.signature, symbols.doc
-FROM refs JOIN files ON files.id = refs.file
+SELECT files.path, refs.*, symbols.* FROM refs JOIN files ON files.id = refs.file
 LEFT JOIN symbols ON symbols.file = refs.file AND symbols.number = refs.symbol
 """
 _Entry = tuple[str, Stamp, str, int, bool, str, Outline | None]
@@ -243,7 +228,7 @@ _GENERATED = re.compile(
 
 
 def _entry(file: SourceFile) -> _Entry:
-    """What a file holds, or why that isn't known."""
+    """What the index keeps of a file, or why it couldn't be parsed."""
     language = language_of(file.path)
     if file.stamp[0] > MOST_BYTES:
         return file.path, file.stamp, language, 0, False, f"over {MOST_BYTES // 10**6} MB, not parsed", None
@@ -265,7 +250,7 @@ def _entry(file: SourceFile) -> _Entry:
 
 
 def _below(below: str) -> list[_Condition]:
-    """For the file or the files below the folder."""
+    """For that file, or the files in that folder."""
     below = "" if below == "." else below.rstrip("/")
     inside = f"{below}/", f"{below}0"  # 0 follows / in the order of characters
     return [("(files.path = ? OR files.path > ? AND files.path < ?)", (below, *inside))] if below else []

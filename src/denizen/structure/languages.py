@@ -1,22 +1,27 @@
-"""The languages whose structure is known, and how a file shows which one it is written in."""
+"""The languages whose structure we can read: how a file shows which one it is written in, and their grammars."""
 
+import functools
+import importlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
-_INTERPRETER = re.compile(rb"#![ \t]*(?:\S*/)?(?:env(?:[ \t]+-\S+|[ \t]+\w+=\S*)*[ \t]+(?:\S*/)?)?([a-z]+)")
+if TYPE_CHECKING:
+    import tree_sitter
+
+QUERIES = Path(__file__).with_name("queries")
 HEAD = 256
-"""Bytes of a file's beginning that may tell its language."""
+"""Bytes at the beginning of a file that may name its interpreter."""
 
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """A language: the package of its grammar and the function there, and what its files are called.
+    """A language: the package of its grammar and the function there, and the names of its files.
 
-    `names` are endings (`.py`) and whole names (`Rakefile`); `interpreters` stand in the first line of a script.
-    `queries` names the files with its queries, where there are several: what is found by more than one counts as the
-    first says.
+    `names` are suffixes (`.py`) and whole names (`Rakefile`); `interpreters` are those of a script's first line.
+    `queries` names the query files where there are several; where two match, the first one counts.
     """
 
     package: str
@@ -67,16 +72,17 @@ LANGUAGES: Mapping[str, Language] = {
     "swift": Language("tree_sitter_swift", (".swift",)),
 }
 
-_BY_NAME = {name: language for language, told in LANGUAGES.items() for name in told.names}
-_BY_INTERPRETER = {name: language for language, told in LANGUAGES.items() for name in told.interpreters}
+_BY_NAME = {name: language for language, each in LANGUAGES.items() for name in each.names}
+_BY_INTERPRETER = {name: language for language, each in LANGUAGES.items() for name in each.interpreters}
 _OTHER_WORDS = {"golang": "go", "c++": "cpp", "c#": "csharp", "shell": "bash"}
 _CPP_SIGN = re.compile(rb"^[ \t]*(?:class|namespace|template|using)\b|\bpublic:|std::", re.MULTILINE)
+_INTERPRETER = re.compile(rb"#![ \t]*(?:\S*/)?(?:env(?:[ \t]+-\S+|[ \t]+\w+=\S*)*[ \t]+(?:\S*/)?)?([a-z]+)")
 
 
 def language_of(path: str, head: bytes = b"") -> str:
-    """The language of a file by its name, else by the first line of `head`, how it begins; empty: none that is known.
+    """The language of a file by its name, else by the first line of `head`, its beginning; empty if unknown.
 
-    A header `.h` is C++ where `head`, which may be all of it, looks like that.
+    A header `.h` is C++ where `head`, which may be the whole file, looks like it.
     """
     name = path.rpartition("/")[2]
     language = _BY_NAME.get(name) or _BY_NAME.get(PurePosixPath(name).suffix.lower(), "")
@@ -89,7 +95,7 @@ def language_of(path: str, head: bytes = b"") -> str:
 
 
 def is_of_type(path: str, word: str) -> bool:
-    """Whether a file is in the language that a person means by a word, or ends in it where it means none."""
+    """Whether a file is in the language that a person means by a word, or has the word as its suffix."""
     language = named_language(word)
     if not language:
         return path.casefold().endswith(f".{word.strip().lstrip('.').casefold()}")
@@ -98,6 +104,33 @@ def is_of_type(path: str, word: str) -> bool:
 
 
 def named_language(word: str) -> str:
-    """The language that a person means by a word (`TypeScript`, `ts`, `c++`); empty: none that is known."""
+    """The language that a person means by a word (`TypeScript`, `ts`, `c++`); empty if unknown."""
     word = word.strip().lower().lstrip(".")
     return word if word in LANGUAGES else _OTHER_WORDS.get(word) or _BY_NAME.get(f".{word}", "")
+
+
+@functools.cache
+def grammar(language: str) -> "tree_sitter.Language":
+    """The grammar of one of `LANGUAGES`, loaded when the first file of that language is read."""
+    import tree_sitter
+
+    known = LANGUAGES[language]
+    pointer: object = getattr(importlib.import_module(known.package), known.function)()
+    return tree_sitter.Language(pointer)
+
+
+@functools.cache
+def symbol_query(language: str) -> "tree_sitter.Query":
+    """The query for what files of a language define and refer to."""
+    import tree_sitter
+
+    names = LANGUAGES[language].queries or (language,)
+    text = "\n".join((QUERIES / f"{name}.scm").read_text("utf-8") for name in names)
+    return tree_sitter.Query(grammar(language), text)
+
+
+def parse(source: bytes, language: str) -> "tree_sitter.Tree":
+    """The tree of a UTF-8 text. Call it only in functions that `parsed` runs: hostile text takes forever."""
+    import tree_sitter
+
+    return tree_sitter.Parser(grammar(language)).parse(source)

@@ -1,21 +1,26 @@
 """What a source file defines and what it refers to."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from denizen.structure.extent import Extent, Extents, Lines
-from denizen.structure.grammar import grammar, parse
-from denizen.structure.languages import LANGUAGES, Language
-from denizen.structure.naming import bare_name, plain_reference
+from denizen.structure.definitions import (
+    Extent,
+    Extents,
+    bare_name,
+    declaration_start,
+    first_doc_line,
+    referenced_name,
+    signature,
+)
+from denizen.structure.languages import LANGUAGES, parse, symbol_query
 from denizen.structure.parser import Unparsable, parsed
-from denizen.structure.wording import declaration, first_doc_line, signature
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 MOST_BYTES = 1_000_000
-"""Of a file that is parsed: at about 1.5 MB/s, and what a person writes is seldom a tenth of it."""
+"""Of a file that is parsed, at about 1.5 MB/s; what a person writes is seldom a tenth of it."""
 MOST_DEPTH = 20
 """How deep symbols are nested; what is deeper is left out."""
 MOST_PROBLEMS = 20
@@ -27,17 +32,18 @@ TYPES = frozenset(
 FUNCTIONS = frozenset({"function", "method"})
 REFERENCES = frozenset({"call", "base", "import", "imported"})
 _LOCAL = frozenset({"variable", "constant", "field", "declaration"})
-_HOLDS = frozenset({"name", "container", "body"})
+_PARTS = frozenset({"name", "container", "body"})
+_BODIES = frozenset({"function_body", "class_body", "enum_class_body", "computed_property", "field_declaration_list"})
 
 
 class Symbol(NamedTuple):
     """Something that has a name in the code.
 
     `kind` is one of `TYPES`, `FUNCTIONS`, or `module`, `constant`, `variable`, `field`, `variant` (of an enum),
-    `macro`, `declaration` (a function without its body). `path` is its name behind those of what it is in
+    `macro`, `declaration` (a function without its body). `path` is its name after those of the symbols around it
     (`Store/add`), `depth` their number. It goes from the line `first` to `last` and from the byte `start` to `end`,
     with the comments, decorators and keywords that belong to it; its decorators and attributes begin at `attributed`,
-    its declaration at `declared`. Its name is in `line`. `doc` is the first line of what is said of it.
+    its declaration at `declared`. Its name is in `line`. `doc` is the first line of its documentation.
     """
 
     name: str
@@ -56,11 +62,11 @@ class Symbol(NamedTuple):
 
 
 class Reference(NamedTuple):
-    """A place that refers to something by its name: which of that name is meant isn't known.
+    """A place that refers to something by its name; which one of that name isn't known.
 
-    `kind`: `call` (of a function, or of a type to make one), `base` (a type that another is made from), `import` (a
-    module or file, as it is written) or `imported` (a name taken from it). `symbol` says in which of the file's symbols
-    it is, by their position; -1: in none.
+    `kind`: `call` (of a function or a constructor), `base` (a type that another derives from), `import` (a module or
+    file, as it is written) or `imported` (a name taken from it). `symbol` is the position of the symbol that it is in;
+    -1: in none.
     """
 
     name: str
@@ -87,15 +93,7 @@ class Outline:
     problems: Sequence[Problem]
 
 
-class _Text(NamedTuple):
-    """What is being read."""
-
-    source: bytes
-    language: Language
-    lines: Lines
-
-
-class _Found(NamedTuple):
+class _Definition(NamedTuple):
     """A definition in the tree."""
 
     node: "Node"
@@ -106,7 +104,7 @@ class _Found(NamedTuple):
 
 
 def outline(source: bytes, language: str) -> Outline:
-    """The structure of a UTF-8 text in one of `LANGUAGES`; where it breaks the grammar, of what can be made out.
+    """The structure of a UTF-8 text in one of `LANGUAGES`; where it breaks the grammar, as much as can be made out.
 
     Raises Unparsable for one that is too large or takes too long.
     """
@@ -116,22 +114,15 @@ def outline(source: bytes, language: str) -> Outline:
 
 
 def _outline(source: bytes, language: str) -> Outline:
-    tree = parse(source, language)
-    found, references, extents = _read(source, language, tree.root_node)
-    symbols = _symbols(_Text(source, LANGUAGES[language], extents.lines), found, extents)
-    return Outline(language, symbols, _placed(source, references, symbols), [*_problems(tree.root_node)])
-
-
-def _read(source: bytes, language: str, root: "Node") -> tuple[list[_Found], "list[tuple[str, Node]]", Extents]:
-    """The definitions, the references, and what tells how far definitions reach."""
     import tree_sitter
 
-    definitions: dict[tuple[int, int], _Found] = {}
+    root = parse(source, language).root_node
+    definitions: dict[tuple[int, int], _Definition] = {}
     references: list[tuple[str, Node]] = []
     extents = Extents(source)
-    matches = tree_sitter.QueryCursor(grammar(language).query).matches(root)
+    matches = tree_sitter.QueryCursor(symbol_query(language)).matches(root)
     for _, captures in sorted(matches, key=lambda match: match[0]):  # where two match, the first pattern counts
-        kind = next(name for name in captures if name not in _HOLDS and not name.startswith("_"))
+        kind = next(name for name in captures if name not in _PARTS and not name.startswith("_"))
         node = captures[kind][0]
         if kind in REFERENCES:
             references += [(kind, node) for node in captures[kind]]
@@ -139,75 +130,66 @@ def _read(source: bytes, language: str, root: "Node") -> tuple[list[_Found], "li
             extents.add(kind, node)
         else:
             parts = {name: nodes[0] for name, nodes in captures.items()}
-            found = _Found(node, kind, parts["name"], parts.get("container"), parts.get("body"))
-            if found.name.start_byte < found.name.end_byte:  # else it is missing, and only supposed to be there
+            found = _Definition(node, kind, parts["name"], parts.get("container"), parts.get("body"))
+            if found.name.start_byte < found.name.end_byte:  # else the parser made it up to recover from an error
                 definitions.setdefault((node.id, found.name.start_byte), found)
     extents.join({found.node.id for found in definitions.values()})
-    return [*definitions.values()], references, extents
+    symbols = _symbols(source, [(extents.of(each.node), each) for each in definitions.values()], extents, language)
+    return Outline(language, symbols, _with_symbols(source, references, symbols), [*_problems(root)])
 
 
-def _symbols(text: _Text, found: Sequence[_Found], extents: Extents) -> list[Symbol]:
-    placed = [(extents.of(each.node), each) for each in found]
-    placed.sort(key=lambda pair: (pair[0].start, -pair[0].end, pair[1].name.start_byte))
+def _symbols(source: bytes, found: list[tuple[Extent, _Definition]], extents: Extents, language: str) -> list[Symbol]:
+    found.sort(key=lambda pair: (pair[0].start, -pair[0].end, pair[1].name.start_byte))
     symbols: list[Symbol] = []
-    around: list[tuple[Symbol, _Found]] = []
-    for extent, each in placed:
-        while around and not (around[-1][0].start <= extent.start and extent.end <= around[-1][0].end):
-            around.pop()
-        while around and (around[-1][0].start, around[-1][0].end) == (extent.start, extent.end):
-            around.pop()
-        if _counts(each, around):
-            parent = around[-1][0] if around else None
-            symbols.append(_symbol(text, each, extent, parent))
-            around.append((symbols[-1], each))
+    outer: list[tuple[Symbol, _Definition]] = []
+    for extent, each in found:
+        while outer and not (outer[-1][0].start <= extent.start and extent.end <= outer[-1][0].end):
+            outer.pop()
+        while outer and (outer[-1][0].start, outer[-1][0].end) == (extent.start, extent.end):
+            outer.pop()
+        if outer and _is_local_or_same(each, *outer[-1]):
+            continue
+        parent = outer[-1][0] if outer else None
+        container, name = bare_name(source, each.kind, each.name, each.container)
+        body = _body(each)
+        symbol = Symbol(
+            name,
+            _kind(each.kind, name, container, parent),
+            "/".join([*([parent.path] if parent else []), *container, name]),
+            parent.depth + 1 if parent else 0,
+            each.name.start_point[0] + 1,
+            extents.lines.number(extent.start),
+            extents.lines.number(extent.end),
+            extent.start,
+            extent.attributed,
+            max(declaration_start(extent.top), extent.attributed),
+            extent.end,
+            signature(source, extent.top, body),
+            first_doc_line(source, extent.comments, body if LANGUAGES[language].docstrings else None),
+        )
+        symbols.append(symbol)
+        outer.append((symbol, each))
     return symbols
 
 
-def _counts(found: _Found, around: Sequence[tuple[Symbol, _Found]]) -> bool:
-    """Whether it is more than a local variable, or the same thing once more."""
-    if not around:
-        return True
-    symbol, outer = around[-1]
+def _is_local_or_same(found: _Definition, symbol: Symbol, outer: _Definition) -> bool:
+    """Whether it is a local variable of the symbol around it, the same thing once more, or nested too deeply."""
     same = found.body is not None and outer.body is not None and found.body.id == outer.body.id
     local = found.kind in _LOCAL and symbol.kind in FUNCTIONS
-    return not same and not local and symbol.depth < MOST_DEPTH
-
-
-def _symbol(text: _Text, found: _Found, extent: Extent, parent: Symbol | None) -> Symbol:
-    container, name = bare_name(text.source, found.kind, found.name, found.container)
-    body = _body(found)
-    kind = _kind(found.kind, name, container, parent)
-    return Symbol(
-        name,
-        kind,
-        "/".join([*([parent.path] if parent else []), *container, name]),
-        parent.depth + 1 if parent else 0,
-        found.name.start_point[0] + 1,
-        text.lines.number(extent.start),
-        text.lines.number(extent.end),
-        extent.start,
-        extent.attributed,
-        max(declaration(extent.top), extent.attributed),
-        extent.end,
-        signature(text.source, extent.top, body),
-        first_doc_line(text.source, extent.comments, body if text.language.docstrings else None),
-    )
+    return same or local or symbol.depth >= MOST_DEPTH
 
 
 def _kind(kind: str, name: str, container: Sequence[str], parent: Symbol | None) -> str:
-    inside_type = bool(container) or (parent is not None and parent.kind in TYPES)
-    if kind == "function" and inside_type:
+    in_type = parent is not None and parent.kind in TYPES
+    if kind == "function" and (container or in_type):
         return "method"
-    if kind in {"variable", "constant"} and parent is not None and parent.kind in TYPES:
+    if kind in {"variable", "constant"} and in_type:
         return "field"
     return "constant" if kind == "variable" and len(name) > 1 and name.isupper() else kind
 
 
-_BODIES = frozenset({"function_body", "class_body", "enum_class_body", "computed_property", "field_declaration_list"})
-
-
-def _body(found: _Found) -> "Node | None":
-    """What isn't part of the signature."""
+def _body(found: _Definition) -> "Node | None":
+    """The part that doesn't belong to the signature."""
     if found.kind == "variant":
         return None
     value = found.node.child_by_field_name("value")
@@ -215,21 +197,31 @@ def _body(found: _Found) -> "Node | None":
     return body or next((child for child in found.node.children if child.type in _BODIES), None)
 
 
-def _placed(source: bytes, references: "Sequence[tuple[str, Node]]", symbols: Sequence[Symbol]) -> list[Reference]:
+def _with_symbols(
+    source: bytes, references: "Sequence[tuple[str, Node]]", symbols: Sequence[Symbol]
+) -> list[Reference]:
     """The references with the innermost symbol that each is in."""
-    placed: list[Reference] = []
-    around: list[int] = []
-    coming = 0
-    for kind, node in sorted(references, key=lambda pair: pair[1].start_byte):
-        while coming < len(symbols) and symbols[coming].start <= node.start_byte:
-            around.append(coming)
-            coming += 1
-        while around and symbols[around[-1]].end <= node.start_byte:
-            around.pop()
-        name = plain_reference(source, kind, node)
-        if name:
-            placed.append(Reference(name, kind, node.start_point[0] + 1, around[-1] if around else -1))
-    return placed
+    ordered = sorted(references, key=lambda pair: pair[1].start_byte)
+    innermost = innermost_symbols(symbols, [node.start_byte for _, node in ordered])
+    named = ((referenced_name(source, kind, node), kind, node) for kind, node in ordered)
+    return [
+        Reference(name, kind, node.start_point[0] + 1, at)
+        for (name, kind, node), at in zip(named, innermost, strict=True)
+        if name
+    ]
+
+
+def innermost_symbols(symbols: Sequence[Symbol], places: Iterable[int]) -> Iterator[int]:
+    """For each byte of the source, the position of the innermost symbol that holds it; -1: none. Both are sorted."""
+    outer: list[int] = []
+    following = 0
+    for place in places:
+        while following < len(symbols) and symbols[following].start <= place:
+            outer.append(following)
+            following += 1
+        while outer and symbols[outer[-1]].end <= place:
+            outer.pop()
+        yield outer[-1] if outer else -1
 
 
 def _problems(root: "Node") -> Iterator[Problem]:
@@ -245,3 +237,27 @@ def _problems(root: "Node") -> Iterator[Problem]:
             count += 1
         if not node.is_missing:
             pending += [child for child in reversed(node.children) if child.has_error or child.is_missing]
+
+
+def literal_lines(source: bytes, language: str) -> frozenset[int]:
+    """The lines (from 0) that begin inside a string, where another indentation means something else.
+
+    Strings that are statements, such as docstrings, don't count; nor those of Java and Swift, which are indented by
+    where they end, so they move along with the code. Raises Unparsable.
+    """
+    return frozenset() if language in {"java", "swift"} else parsed(_literal_lines, source, language)
+
+
+def _literal_lines(source: bytes, language: str) -> frozenset[int]:
+    lines = set[int]()
+    pending = [parse(source, language).root_node]
+    while pending:
+        node = pending.pop()
+        first, last = node.start_point[0], node.end_point[0]
+        if first == last:
+            continue
+        if any(word in node.type for word in ("string", "heredoc", "nowdoc")):
+            lines.update(range(first + 1, last + 1))
+        elif node.type != "expression_statement" or "string" not in node.children[0].type:
+            pending += node.children
+    return frozenset(lines)

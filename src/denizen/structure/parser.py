@@ -1,4 +1,4 @@
-"""Reads code in a process of its own: a text can hold a grammar for ever, fill the memory, or crash the library."""
+"""Parses code in a separate process: a text can keep a parser busy forever, fill the memory, or crash the library."""
 
 import atexit
 import os
@@ -16,11 +16,11 @@ T = TypeVar("T")
 
 LEAST_SECONDS = 2.0
 SECONDS_PER_MB = 10.0
-"""Of a processor, that a text may take; usual code needs a tenth."""
+"""CPU time that a text may take; usual code needs a tenth of it."""
 MOST_MEMORY = 2_000_000_000
-"""Bytes of the process."""
+"""Bytes, per process."""
 MOST_IDLE = 2
-"""Processes that wait for the next text."""
+"""Processes kept for the next text."""
 
 
 class Unparsable(Exception):
@@ -29,7 +29,7 @@ class Unparsable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Parser:
-    """A process that parses, and who started it."""
+    """A process that parses, and the id of the process that started it."""
 
     process: "subprocess.Popen[bytes]"
     connection: Connection
@@ -52,7 +52,7 @@ class _Parser:
         return cls(process, ours, os.getpid())
 
     def end(self) -> int:
-        """End the process; the signal that ended it, if it was over before."""
+        """End the process. Returns the signal that ended it if it was dead already."""
         self.connection.close()
         self.process.kill()
         return -self.process.wait()
@@ -62,11 +62,17 @@ _idle: list[_Parser] = []
 
 
 def parsed(work: Callable[[bytes, str], T], source: bytes, language: str) -> T:
-    """What `work`, a function of a module, gives for a text; what it raises is raised here.
+    """What `work`, a module's function, returns for a text; what it raises is raised here.
 
-    Blocks. Raises Unparsable where it takes too long or too much memory.
+    Blocks. Raises Unparsable if it takes too long or too much memory.
     """
-    parser = _ready()
+    parser = None
+    while _idle and parser is None:
+        with suppress(IndexError):  # another thread was faster
+            parser = _idle.pop()
+            if parser.owner != os.getpid() or parser.process.poll() is not None:
+                parser = None
+    parser = parser or _Parser.start()
     try:
         parser.connection.send((work, source, language))
         result, error = parser.connection.recv()
@@ -88,21 +94,11 @@ def _end_idle() -> None:
         _idle.pop().end()
 
 
-def _ready() -> _Parser:
-    """A process that waits, or a new one."""
-    with suppress(IndexError):
-        while True:
-            parser = _idle.pop()
-            if parser.owner == os.getpid() and parser.process.poll() is None:
-                return parser
-    return _Parser.start()
-
-
 def serve(descriptor: int) -> None:
-    """Do what is asked through the pipe until its other end is closed. Work that takes too long ends the process."""
+    """Do the work that comes through the pipe until it is closed. Work that takes too long ends the process."""
     connection = Connection(descriptor)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    with suppress(ValueError):  # less is allowed already
+    with suppress(ValueError):  # the limit is lower already
         resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
     with suppress(EOFError, ConnectionError):
         while True:
@@ -110,7 +106,7 @@ def serve(descriptor: int) -> None:
             signal.setitimer(signal.ITIMER_PROF, LEAST_SECONDS + SECONDS_PER_MB * len(source) / 1_000_000)
             try:
                 answer = work(source, language), None
-            except Exception as error:  # noqa: BLE001 (whoever asked gets it)
+            except Exception as error:  # noqa: BLE001 (it is raised in the process that asked)
                 answer = None, error
             signal.setitimer(signal.ITIMER_PROF, 0)
             connection.send(answer)

@@ -1,6 +1,5 @@
-"""`edit_symbol`: a function, class or other symbol deleted, replaced, moved, or new code put beside it."""
+"""`edit_symbol`: delete, replace or move a function, class or other symbol, or insert code next to it."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,11 +13,11 @@ from denizen.tools.files.changes import change, load
 from denizen.tools.files.workspace import Workspace
 from denizen.tools.function import result, tool
 from denizen.tools.programs.jq import filtered
-from denizen.tools.symbols.skeleton import span
+from denizen.tools.symbols.skeleton import line_range
 from denizen.tools.symbols.target import find_target
 
 MOST_LISTED = 5
-"""Lines above a symbol that the answer names."""
+"""Lines above a symbol that the result lists."""
 Action = Literal["delete", "replace", "insert", "move"]
 
 
@@ -44,18 +43,20 @@ async def edit_symbol(
     """
     if before and after:
         raise ToolRefused("it can't be both before and after")
-    call = _Call(Workspace.of(turn), target, content, before)
-    return await filtered(await run_in_thread(None, call.run, action), jq)
+    edit = _Edit(Workspace.of(turn), target, content, before)
+    return await filtered(await run_in_thread(None, edit.run, action), jq)
 
 
 @dataclass(frozen=True, slots=True)
-class _Call:
+class _Edit:
     workspace: Workspace
     target: str
     content: str
     before: bool
 
     def run(self, action: Action) -> ToolResult:
+        if action in {"replace", "insert"} and not self.content.strip():
+            raise ToolRefused(f"{action} needs content: the new code")
         draft, name = self._open(self.target)
         if action == "insert":
             return self._insert(draft, draft.find(name) if name else None)
@@ -76,35 +77,40 @@ class _Call:
         return self._save(f"Deleted {_named(draft, symbol)}", draft.delete(symbol))
 
     def _replace(self, draft: Draft, symbol: Symbol) -> ToolResult:
-        new = draft.replace(symbol, self._code("replace"))
+        new = draft.replace(symbol, self.content)
         if new.lines == draft.lines:
             raise ToolRefused(f"{draft.path}/{symbol.path} is like that already")
         above, given = draft.above(symbol), {line.strip() for line in self.content.splitlines()}
-        gone = [line for line in above if new.text.count(line) < draft.text.count(line)]
-        kept = [line for line in above if line not in given and line not in gone]
-        said = f"Replaced {_named(draft, symbol)}{_listed('kept above it', kept)}{_listed('gone from above it', gone)}"
-        return self._save(said, new)
+        removed = [line for line in above if new.text.count(line) < draft.text.count(line)]
+        kept = [line for line in above if line not in given and line not in removed]
+        report = f"Replaced {_named(draft, symbol)}"
+        for what, lines in (("kept above it", kept), ("removed from above it", removed)):
+            shown = ", ".join(lines[:MOST_LISTED]) + (", …" if len(lines) > MOST_LISTED else "")
+            report += f"; {what}: {shown}" if lines else ""
+        return self._save(report, new)
 
     def _insert(self, draft: Draft, symbol: Symbol | None) -> ToolResult:
-        beside = f"{draft.path}/{symbol.path}" if symbol else draft.path
-        where = "before" if self.before else "behind"
-        said = f"Inserted {where} {beside}" if symbol else f"Inserted at the {_end(self.before)} of {beside}"
-        return self._save(said, draft.insert(symbol, self._code("insert"), before=self.before))
+        if symbol:
+            report = f"Inserted {'before' if self.before else 'after'} {draft.path}/{symbol.path}"
+        else:
+            report = f"Inserted at the {'beginning' if self.before else 'end'} of {draft.path}"
+        return self._save(report, draft.insert(symbol, self.content, before=self.before))
 
     def _move(self, draft: Draft, symbol: Symbol) -> ToolResult:
         if not self.content:
-            raise ToolRefused("move needs to know where to: FILE, or FILE/SYMBOL to be put beside it")
+            raise ToolRefused("move needs a destination: FILE, or FILE/SYMBOL to be put next to it")
         other, name = self._open(self.content)
         if other.language != draft.language:
             raise ToolRefused(f"{other.path} is written in {other.language}, not in {draft.language}")
         content, rest = draft.content(symbol), draft.delete(symbol)
-        beside = other.find(name) if name else None
+        neighbour = other.find(name) if name else None
         if other.path != draft.path:
-            drafts = [rest, other.insert(beside, content, before=self.before)]
+            drafts = [rest, other.insert(neighbour, content, before=self.before)]
         else:
-            drafts = [rest.insert(beside and _moved(rest, symbol, beside), content, before=self.before)]
-        to = f"{'before' if self.before else 'behind'} {other.path}/{beside.path}" if beside else f"to {other.path}"
-        return self._save(f"Moved {_named(draft, symbol)} {to}; imports and callers are as they were", *drafts)
+            drafts = [rest.insert(neighbour and _found_again(rest, symbol, neighbour), content, before=self.before)]
+        where = "before" if self.before else "after"
+        to = f"{where} {other.path}/{neighbour.path}" if neighbour else f"to {other.path}"
+        return self._save(f"Moved {_named(draft, symbol)} {to}; imports and callers are unchanged", *drafts)
 
     def _open(self, path: str) -> tuple[Draft, str]:
         """A file, and the name of a symbol in it."""
@@ -113,39 +119,26 @@ class _Call:
             raise target.missing or ToolRefused(f"{target.path} is a folder; name FILE/SYMBOL")
         return Draft.of(load(self.workspace, target.address)), target.symbol
 
-    def _code(self, action: str) -> str:
-        if not self.content.strip():
-            raise ToolRefused(f"{action} needs content: the new code")
-        return self.content
-
-    def _save(self, said: str, *drafts: Draft) -> ToolResult:
+    def _save(self, report: str, *drafts: Draft) -> ToolResult:
         change(self.workspace, {draft.path: draft.checked() for draft in drafts})
         files = [{"path": draft.path, **draft.difference().details()} for draft in drafts]
         unchecked = [draft.path for draft in drafts if draft.outline.problems]
         if unchecked:
-            said += f"\n[{', '.join(unchecked)} broke the grammar before, and still does: check what was written]"
-        return result(said, **files[0]) if len(files) == 1 else result(said, files=files)
+            report += f"\n[{', '.join(unchecked)} broke the grammar before, and still does: check what was written]"
+        return result(report, **files[0]) if len(files) == 1 else result(report, files=files)
 
 
 def _named(draft: Draft, symbol: Symbol) -> str:
-    return f"{draft.path}/{symbol.path}, {'line' if symbol.first == symbol.last else 'lines'} {span(symbol)}"
+    return f"{draft.path}/{symbol.path}, {'line' if symbol.first == symbol.last else 'lines'} {line_range(symbol)}"
 
 
-def _listed(what: str, lines: Sequence[str]) -> str:
-    shown = ", ".join(lines[:MOST_LISTED]) + (", …" if len(lines) > MOST_LISTED else "")
-    return f"; {what}: {shown}" if lines else ""
-
-
-def _end(before: bool) -> str:
-    return "beginning" if before else "end"
-
-
-def _moved(rest: Draft, gone: Symbol, beside: Symbol) -> Symbol:
-    """The symbol `beside` in the file without the one that is gone."""
-    if gone.start <= beside.start and beside.end <= gone.end:
-        raise ToolRefused(f"{gone.path} can't be moved to a place inside of itself")
-    found = [each for each in rest.outline.symbols if (each.path, each.signature) == (beside.path, beside.signature)]
-    before = [each for each in found if each.start <= beside.start]
+def _found_again(rest: Draft, moved: Symbol, neighbour: Symbol) -> Symbol:
+    """The neighbour in the file without the moved symbol."""
+    if moved.start <= neighbour.start and neighbour.end <= moved.end:
+        raise ToolRefused(f"{moved.path} can't be moved to a place inside of itself")
+    same = (neighbour.path, neighbour.signature)
+    found = [each for each in rest.outline.symbols if (each.path, each.signature) == same]
     if not found:
-        raise ToolRefused(f"{beside.path} would go away with {gone.path}; name another symbol")
+        raise ToolRefused(f"{neighbour.path} would disappear with {moved.path}; name another symbol")
+    before = [each for each in found if each.start <= neighbour.start]
     return max(before or found, key=lambda each: each.start)

@@ -13,30 +13,37 @@ from denizen.cancellation import run_in_thread
 from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
 from denizen.ports import Tool, ToolContext, Traits
+from denizen.structure import TYPES
 from denizen.tools.files.text import size
 from denizen.tools.files.tree import read_tree, summary, tree_facts, tree_rows
 from denizen.tools.files.walk import Skipped
 from denizen.tools.files.workspace import Workspace
 from denizen.tools.function import result, tool
 from denizen.tools.programs.jq import filtered
-from denizen.tools.symbols.code import Code, load_code, numbered
-from denizen.tools.symbols.lookup import Found, find_symbols, types_below
-from denizen.tools.symbols.skeleton import facts, short, skeleton, span, types_only
+from denizen.tools.symbols.lookup import (
+    CodeFile,
+    SymbolInFile,
+    find_symbols,
+    load_code,
+    numbered_lines,
+    types_below,
+)
+from denizen.tools.symbols.skeleton import facts, line_range, short, skeleton, skeletons, types_only
 from denizen.tools.symbols.target import Target, find_target, matching, no_such_symbol
 
 MOST_LINES = 400
 MOST_CHARS = 20_000
-"""Of source that one call shows."""
+"""Of source shown by one call."""
 MOST_ALTERNATIVES = 100
 """Lines up to which several symbols of the same name are all shown."""
 MOST_FOUND = 30
-"""Symbols that are named where several are meant."""
+"""Symbols that are listed when several match."""
 BEGINNING = 40
-"""Lines that are shown of a file whose structure isn't known."""
+"""Lines shown of a file whose structure isn't known."""
 
 _LINES = re.compile(r"(\d+)(?:[-:,–](\d*))?")
-Shown = tuple[ToolResult, Any]
-"""An answer, and all that a filter may look at."""
+Answer = tuple[ToolResult, Any]
+"""The result, and the data for a filter."""
 
 
 def view_tool(home: Path) -> Tool:
@@ -62,7 +69,7 @@ def view_tool(home: Path) -> Tool:
             jq: Filter on the structured result
         """
         stop = threading.Event()
-        call = _Call(Workspace.of(turn), home, types_only, depth, _range(lines), stop, turn.emit)
+        call = _View(Workspace.of(turn), home, types_only, depth, _range(lines), stop, turn.emit)
         answer, data = await run_in_thread(stop, call.answer, path)
         return await filtered(answer, jq, data)
 
@@ -83,8 +90,8 @@ def _range(lines: str) -> tuple[int, int] | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Call:
-    """What is asked, but for the path."""
+class _View:
+    """The options of one call."""
 
     workspace: Workspace
     home: Path
@@ -94,20 +101,20 @@ class _Call:
     stop: threading.Event
     show: Callable[[str], None]
 
-    def answer(self, path: str) -> Shown:
+    def answer(self, path: str) -> Answer:
         target = find_target(self.workspace, path)
         if self.lines and (target.is_folder or target.symbol):
-            raise ToolRefused(f"{target.shown} is no file; `lines` are those of a file")
+            raise ToolRefused(f"{target.shown} is not a file; `lines` are those of a file")
         if self.lines:
             return self._lines(target, self.lines)
         if not target.is_folder:
             code = load_code(self.workspace, target.address)
-            return self._symbol(code, target) if target.symbol else self._skeleton(code, target)
+            return self._symbol(code, target) if target.symbol else self._file(code, target)
         if target.symbol:
-            return self._anywhere(target)
+            return self._symbols(find_symbols(self.workspace, self.home, target, self.stop, self.show))
         return self._types(target) if self.types_only else self._folder(target)
 
-    def _folder(self, target: Target) -> Shown:
+    def _folder(self, target: Target) -> Answer:
         skipped = Skipped()
         tree = read_tree(self.workspace, target.address, skipped, self.stop)
         rows, levels = tree_rows(tree, self.depth)
@@ -117,43 +124,48 @@ class _Call:
         answer = result(text + more + skipped.notes(nothing_found=not rows), **data)
         return answer, {**data, "entries": tree_facts(tree, self.depth or levels)}
 
-    def _types(self, target: Target) -> Shown:
+    def _types(self, target: Target) -> Answer:
         """The types of all files below a folder."""
-        found = types_below(self.workspace, self.home, target, self.stop, self.show)
-        rows, left = found.outlined(self.depth)
+        files = types_below(self.workspace, self.home, target, self.stop, self.show)
+        rows, left = skeletons(files, self.depth)
         text = "\n".join(rows) or f"[no types in {target.path}]"
         if left:
             text += f"\n[{left} symbols left out; more: view a folder or a file of it, types_only=true]"
-        data = {"path": target.path, "kind": "folder", "types": found.count}
-        return result(text, **data), {**data, "symbols": found.facts()}
+        every = [(file, symbol) for file, symbols in files.items() for symbol in symbols]
+        data = {"path": target.path, "kind": "folder", "types": sum(symbol.kind in TYPES for _, symbol in every)}
+        return result(text, **data), {**data, "symbols": [{"file": file, **facts(symbol)} for file, symbol in every]}
 
-    def _skeleton(self, code: Code, target: Target) -> Shown:
-        every = code.outline.symbols if code.outline else ()
-        symbols = types_only(every) if self.types_only else every
+    def _file(self, code: CodeFile, target: Target) -> Answer:
+        """The skeleton of a file; the beginning of one whose structure isn't known."""
+        symbols = types_only(code.symbols) if self.types_only else code.symbols
+        problems = code.outline.problems if code.outline else ()
         rows, left = skeleton(symbols, self.depth)
         language = f"{code.language}, " if code.language else ""
         lines = f"{code.lines} lines, " if code.source else ""
-        heading = [f"{code.path}  {language}{lines}{size(code.bytes)}", *_notes(code)]
+        heading = [f"{code.path}  {language}{lines}{size(code.bytes)}"]
+        if code.note:
+            heading.append(f"[{code.note}]")
+        if problems:
+            places = ", ".join(str(problem.line) for problem in problems[:5]) + (", …" if len(problems) > 5 else "")
+            heading.append(f"[it breaks the grammar at line {places}; some symbols may be missing]")
         if left:
             rows.append(f"[{left} symbols left out; more: view {code.path}/SYMBOL]")
-        if not rows:
-            rows = self._beginning(code, target, any_symbols=bool(every))
+        elif not rows and not code.bytes:
+            rows = ["[the file is empty]"]
+        elif not rows and code.symbols:
+            rows = ["[it defines no types]"]
+        elif not rows:
+            first, more = numbered_lines(self.workspace, target.address, (1, BEGINNING), MOST_CHARS // 4, self.stop)
+            next_lines = f"[more: view {code.path} lines={len(first) + 1}-{len(first) + 100}]"
+            rows = [*first, next_lines] if more else [*first]
         data = {"path": code.path, "kind": "file", "language": code.language, "bytes": code.bytes, "lines": code.lines}
-        problems = [problem._asdict() for problem in code.outline.problems] if code.outline else []
-        answer = result("\n".join([*heading, *rows]), **data, symbols=len(every))
-        return answer, {**data, "problems": problems, "symbols": [facts(symbol) for symbol in symbols]}
+        answer = result("\n".join([*heading, *rows]), **data, symbols=len(code.symbols))
+        details = {"problems": [each._asdict() for each in problems], "symbols": [facts(each) for each in symbols]}
+        return answer, {**data, **details}
 
-    def _beginning(self, code: Code, target: Target, *, any_symbols: bool) -> list[str]:
-        if not code.bytes:
-            return ["[the file is empty]"]
-        if any_symbols:
-            return ["[it defines no types]"]
-        rows, more = numbered(self.workspace, target.address, (1, BEGINNING), MOST_CHARS // 4, self.stop)
-        return [*rows, f"[more: view {code.path} lines={len(rows) + 1}-{len(rows) + 100}]"] if more else [*rows]
-
-    def _lines(self, target: Target, lines: tuple[int, int]) -> Shown:
+    def _lines(self, target: Target, lines: tuple[int, int]) -> Answer:
         first, last = lines
-        rows, more = numbered(self.workspace, target.address, (first, last), MOST_CHARS, self.stop)
+        rows, more = numbered_lines(self.workspace, target.address, (first, last), MOST_CHARS, self.stop)
         if not rows:
             raise ToolRefused(f"{target.path} has no line {first}")
         end = first + len(rows) - 1
@@ -161,20 +173,16 @@ class _Call:
         data = {"path": target.path, "kind": "lines", "first": first, "last": end}
         return result("\n".join([*rows, *note]), **data), {**data, "text": [row.partition("\t")[2] for row in rows]}
 
-    def _symbol(self, code: Code, target: Target) -> Shown:
+    def _symbol(self, code: CodeFile, target: Target) -> Answer:
         """A symbol of a file."""
-        every = code.outline.symbols if code.outline else ()
-        found = matching(every, target.symbol)
+        found = matching(code.symbols, target.symbol)
         if not found:
             why = f" ({code.note})" if code.note else ""
-            raise no_such_symbol(f"{code.path}{why}", every, target.symbol)
-        return self._shown([Found(code, symbol) for symbol in found])
+            raise no_such_symbol(f"{code.path}{why}", code.symbols, target.symbol)
+        return self._symbols([SymbolInFile(code, symbol) for symbol in found])
 
-    def _anywhere(self, target: Target) -> Shown:
-        """A symbol of any file below a folder."""
-        return self._shown(find_symbols(self.workspace, self.home, target, self.stop, self.show))
-
-    def _shown(self, found: list[Found]) -> Shown:
+    def _symbols(self, found: list[SymbolInFile]) -> Answer:
+        """The source of a symbol; of several with the same name, their paths if that is too much."""
         data = [{"file": each.code.path, **facts(each.symbol)} for each in found]
         lines = sum(each.symbol.last - each.symbol.first + 1 for each in found)
         if len(found) > 1 and lines > MOST_ALTERNATIVES:
@@ -182,35 +190,25 @@ class _Call:
             more = f"; {len(found) - MOST_FOUND} more" if len(found) > MOST_FOUND else ""
             text = "\n".join([*rows, f"[{len(found)} symbols of this name; view one of them{more}]"])
             return result(text, symbols=len(found)), data
-        blocks = [self._outlined(each) if self.types_only or self.depth else _source(each) for each in found]
+        blocks = [self._skeleton(each) if self.types_only or self.depth else _source(each) for each in found]
         for each, fact in zip(found, data, strict=True):
             fact["source"] = each.source
         answer = result("\n".join(blocks), path=found[0].path, symbols=len(found))
         return answer, data[0] if len(data) == 1 else data
 
-    def _outlined(self, found: Found) -> str:
-        """The symbol with what is in it, as signatures."""
+    def _skeleton(self, found: SymbolInFile) -> str:
+        """The symbol with those in it, as signatures."""
         symbols = found.within()
         symbols = (types_only(symbols) if self.types_only else symbols) or symbols
         rows, left = skeleton(symbols, self.depth)
         note = [f"[{left} symbols left out]"] if left else []
-        return "\n".join([f"{found.path}  lines {span(found.symbol)}", *rows, *note])
+        return "\n".join([f"{found.path}  lines {line_range(found.symbol)}", *rows, *note])
 
 
-def _source(found: Found) -> str:
+def _source(found: SymbolInFile) -> str:
     """The symbol's lines, numbered."""
     symbol = found.symbol
     rows, left = found.numbered(MOST_LINES, MOST_CHARS)
     at = symbol.last - left + 1
     more = [f"[{left} lines left out; more: view {found.code.path} lines={at}-{symbol.last}]"] if left else []
-    return "\n".join([f"{found.path}  {symbol.kind}, lines {span(symbol)}", *rows, *more])
-
-
-def _notes(code: Code) -> list[str]:
-    """What has to be said of a file."""
-    problems = code.outline.problems if code.outline else ()
-    notes = [f"[{code.note}]"] if code.note else []
-    if problems:
-        places = ", ".join(str(problem.line) for problem in problems[:5]) + (", …" if len(problems) > 5 else "")
-        notes.append(f"[it breaks the grammar at line {places}; what is there may be missing]")
-    return notes
+    return "\n".join([f"{found.path}  {symbol.kind}, lines {line_range(symbol)}", *rows, *more])

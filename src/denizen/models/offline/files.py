@@ -26,7 +26,7 @@ CHARACTERS = 12_000
 _FOLDER = "; list it with ls"
 _MISSING = " doesn't exist"
 """What `read` says of a folder, and of what isn't there."""
-_NO_FILE = " is no file; "
+_NO_FILE = " is not a file; "
 """What `view` says of both."""
 
 

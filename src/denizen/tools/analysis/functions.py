@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from denizen.plural import counted
 from denizen.structure import FUNCTIONS, IndexedFile, Symbol
-from denizen.structure.grammar import grammar, parse
+from denizen.structure.languages import grammar, parse
 from denizen.tools.analysis.scope import Findings, Scope
 from denizen.tools.files.text import printable
 
@@ -135,7 +135,7 @@ def _decisions(source: bytes, language: str) -> list[int]:
 def _query(language: str) -> "Query":
     import tree_sitter
 
-    known = grammar(language).language
+    known = grammar(language)
     without, other = _INSTEAD.get(language, ("", ""))
     words = [f'"{word}"' for word in _WORDS if word != without and known.id_for_node_kind(word, False)]
     nodes = [f"({node})" for node in _NODES if node != without and known.id_for_node_kind(node, True)]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from denizen.plural import counted
-from denizen.structure.grammar import grammar, parse
+from denizen.structure.languages import grammar, parse
 from denizen.tools.analysis.risky_text import risky_text
 from denizen.tools.analysis.scope import Findings, Scope
 from denizen.tools.files.text import printable
@@ -167,7 +167,7 @@ def _rules(language: str) -> Rules:
 
     table = _table()
     rules = [_compiled(rule) for rule in msgspec.convert(table["rules"], list[Rule]) if language in rule.languages]
-    return Rules(tree_sitter.Query(grammar(language).language, table["languages"][language]), rules)
+    return Rules(tree_sitter.Query(grammar(language), table["languages"][language]), rules)
 
 
 def _compiled(rule: Rule) -> _Rule:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence, Set
 
-from denizen.structure.literals import literal_lines
+from denizen.structure.outline import literal_lines
 from denizen.tools.editing.matching import indent_of
 
 _CLOSES = re.compile(r"\s*(?:[)\]}]|end\b)")

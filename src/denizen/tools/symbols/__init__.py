@@ -1,1 +1,1 @@
-"""Code seen by its symbols: the paths that lead to them, the index they are looked up in, the rows that show them."""
+"""Code by its symbols: the paths that name them, the index to look them up in, the rows that show them."""

@@ -1,4 +1,4 @@
-"""The index of the workspace's code, brought up to date whenever it is asked."""
+"""The index of the workspace's code, brought up to date on every use."""
 
 import os
 import threading
@@ -10,7 +10,7 @@ from typing import TypeVar
 from denizen.config.home import project_folder
 from denizen.errors import ToolRefused
 from denizen.structure import Index, SourceFile, use_index
-from denizen.structure.database import taking_turns
+from denizen.structure.database import locked
 from denizen.tools.files.open_path import OpenPath
 from denizen.tools.files.text import decode
 from denizen.tools.files.walk import FoundEntry, Skipped, walk
@@ -18,9 +18,9 @@ from denizen.tools.files.workspace import Workspace
 
 T = TypeVar("T")
 
-OTHERS = frozenset({"node_modules", "site-packages", "__pycache__", ".venv", "venv"})
-"""Folders with other people's code, which isn't the project's also where git doesn't ignore it."""
-_MADE = (".min.js", ".min.css", ".bundle.js")
+_INSTALLED = frozenset({"node_modules", "site-packages", "__pycache__", ".venv", "venv"})
+"""Folders with other people's code: not the project's even where git doesn't ignore them."""
+_BUILT = (".min.js", ".min.css", ".bundle.js")
 
 
 def with_index(
@@ -38,8 +38,8 @@ def with_index(
     path = project_folder(home, Path(workspace.root)) / "index.db"
 
     def refreshed(index: Index) -> T:
-        turns = taking_turns(path.with_suffix(".refresh"), stop)  # whoever comes second finds nothing left to do
-        with turns, closing(code_files(workspace, stop)) as files:
+        turn = locked(path.with_suffix(".refresh"), stop)  # whoever comes second finds nothing left to do
+        with turn, closing(code_files(workspace, stop)) as files:
             index.refresh(files, stop=stop, show=lambda parsed: show(f"{parsed} files indexed\n"))
         return work(index)
 
@@ -47,31 +47,28 @@ def with_index(
 
 
 def code_files(workspace: Workspace, stop: threading.Event) -> Generator[SourceFile]:
-    """The files of the workspace that may be code of its own."""
+    """The files of the workspace that may be its own code."""
     with closing(walk(workspace, ".", Skipped(), stop)) as entries:
         for entry in entries:
             name = entry.names[-1]
-            if entry.is_file and OTHERS.isdisjoint(entry.names) and not name.endswith(_MADE):
+            if entry.is_file and _INSTALLED.isdisjoint(entry.names) and not name.endswith(_BUILT):
                 found = OpenPath(entry.folder, name).stat()
                 if found:
+                    # bytes that aren't text are escaped, as the database takes only text
+                    path = os.fsencode("/".join(entry.names)).decode("utf-8", "backslashreplace")
                     stamp = (found.st_size, found.st_mtime_ns, found.st_ino)
-                    yield SourceFile(_path(entry), stamp, lambda entry=entry: _source(entry))
+                    yield SourceFile(path, stamp, lambda entry=entry: _source(entry))
 
 
 def utf8(data: bytes) -> bytes | None:
-    """A file's text in UTF-8, whatever it is written in; None for binary data."""
+    """A file's text in UTF-8, whatever its encoding; None for binary data."""
     decoded = decode(data)
     return decoded[0].encode("utf-8", "surrogateescape") if decoded else None
-
-
-def _path(entry: FoundEntry) -> str:
-    """Its path in the workspace; bytes that are no text are kept in a form that the database takes."""
-    return os.fsencode("/".join(entry.names)).decode("utf-8", "backslashreplace")
 
 
 def _source(entry: FoundEntry) -> bytes | None:
     try:
         with OpenPath(entry.folder, entry.names[-1]).open() as file:
             return utf8(file.read())
-    except ToolRefused as error:  # exchanged meanwhile for something that isn't a file
+    except ToolRefused as error:  # replaced in the meantime by something that isn't a file
         raise OSError(0, str(error)) from error

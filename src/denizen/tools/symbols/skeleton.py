@@ -1,58 +1,74 @@
 """The symbols of a file as rows: their lines and signatures, nested, as many as fit."""
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from denizen.structure import TYPES, Symbol
 
 MOST_ROWS = 150
 MOST_CHARS = 10_000
-"""What is shown of one file."""
+"""Shown of one file."""
 LONGEST = 160
 """Characters of a signature that are shown."""
 _DETAIL = frozenset({"constant", "variable", "field", "variant", "macro"})
 """Kinds that are left out first."""
-_BYTES = frozenset({"start", "attributed", "declared", "end"})
-_AROUND = TYPES | {"module"}
+_OUTER = TYPES | {"module"}
 
 
 def skeleton(symbols: Sequence[Symbol], depth: int | None = None) -> tuple[list[str], int]:
     """The rows, and how many symbols they leave out: those deeper than `depth`, and whatever doesn't fit."""
     top = min((symbol.depth for symbol in symbols), default=0)
     levels = max((symbol.depth for symbol in symbols), default=0) - top + 1
-    kept: list[Symbol] = []
+    levels = min(levels, depth or levels)
     rows: list[str] = []
-    for deepest, without in _choices(min(levels, depth or levels), shrink=depth is None):
-        kept = [symbol for symbol in symbols if symbol.depth - top < deepest and symbol.kind not in without]
-        rows = [*_rows(kept, symbols, top)]
-        if _fitting(rows) == len(rows):
+    fitting = 0
+    # everything, then without details, then with fewer and fewer levels
+    for deepest, hidden in [(levels, frozenset()), *((level, _DETAIL) for level in range(levels, 0, -1))]:
+        if deepest < levels and depth is not None:
             break
-    shown = _fitting(rows)
-    return rows[:shown], len(symbols) - shown
+        rows = _rows(symbols, [each.depth - top < deepest and each.kind not in hidden for each in symbols], top)
+        fitting = _fitting(rows)
+        if fitting == len(rows):
+            break
+    return rows[:fitting], len(symbols) - fitting
+
+
+def skeletons(files: Mapping[str, Sequence[Symbol]], depth: int | None = None) -> tuple[list[str], int]:
+    """The rows of several files, and how many symbols they leave out; only types if their members don't fit."""
+    rows: list[str] = []
+    for types_alone in (False, True) if depth is None else (depth == 1,):
+        rows = []
+        for file, symbols in files.items():
+            kept = [symbol for symbol in symbols if not types_alone or symbol.kind in TYPES]
+            rows += [file, *(f"  {row}" for row in skeleton(kept, None if types_alone else depth)[0])]
+        if len(rows) <= MOST_ROWS:
+            break
+    shown = sum(row.startswith("  ") for row in rows[:MOST_ROWS])
+    return rows[:MOST_ROWS], sum(map(len, files.values())) - shown
 
 
 def types_only(symbols: Sequence[Symbol]) -> list[Symbol]:
-    """The types with their members, and the modules that they are in; not what is defined inside functions."""
+    """The types with their members, and the modules that hold types; not what is defined inside functions."""
     kept: list[Symbol] = []
-    above: list[Symbol] = []
+    outer: list[Symbol] = []
     for symbol in symbols:
-        while above and not _is_in(symbol, above[-1]):
-            above.pop()
-        above.append(symbol)
-        outside = [each.kind for each in above[:-1]]
-        is_member = bool(outside) and outside[-1] in TYPES
-        if _AROUND.issuperset(outside) and (is_member or symbol.kind in _AROUND):
+        while outer and not _is_in(symbol, outer[-1]):
+            outer.pop()
+        is_member = bool(outer) and outer[-1].kind in TYPES
+        if all(each.kind in _OUTER for each in outer) and (is_member or symbol.kind in _OUTER):
             kept.append(symbol)
-    empty = {at for at, symbol in enumerate(kept) if symbol.kind == "module" and not _has_types(kept, at)}
-    return [symbol for at, symbol in enumerate(kept) if at not in empty]
+        outer.append(symbol)
+    types = [symbol for symbol in kept if symbol.kind in TYPES]
+    return [each for each in kept if each.kind != "module" or any(_is_in(symbol, each) for symbol in types)]
 
 
 def facts(symbol: Symbol) -> dict[str, Any]:
-    """A symbol as a filter gets it."""
-    return {name: value for name, value in symbol._asdict().items() if name not in _BYTES}
+    """A symbol as data for a filter, without its byte positions."""
+    bytes_ = {"start", "attributed", "declared", "end"}
+    return {name: value for name, value in symbol._asdict().items() if name not in bytes_}
 
 
-def span(symbol: Symbol) -> str:
+def line_range(symbol: Symbol) -> str:
     """Its lines: `12`, `12-40`."""
     return str(symbol.first) if symbol.first == symbol.last else f"{symbol.first}-{symbol.last}"
 
@@ -62,31 +78,22 @@ def short(signature: str) -> str:
     return signature if len(signature) <= LONGEST else signature[: LONGEST - 1] + "…"
 
 
-def _choices(levels: int, *, shrink: bool) -> Iterator[tuple[int, Set[str]]]:
-    """What may be shown, from the most to the least: how many levels, and which kinds not."""
-    yield levels, frozenset()
-    for deepest in range(levels, 0 if shrink else levels - 1, -1):
-        yield deepest, _DETAIL
-
-
-def _rows(kept: Sequence[Symbol], symbols: Sequence[Symbol], top: int) -> Iterator[str]:
-    width = max((len(span(symbol)) for symbol in kept), default=0)
-    hidden = _hidden(kept, symbols)
-    for at, symbol in enumerate(kept):
-        more = f"  (+{hidden[at]})" if hidden[at] else ""
-        yield f"{span(symbol):<{width}}  {'  ' * (symbol.depth - top)}{short(symbol.signature)}{more}"
-
-
-def _hidden(kept: Sequence[Symbol], symbols: Sequence[Symbol]) -> list[int]:
-    """How many symbols are left out inside of each that is kept; both are in the order of the text."""
-    counts = [0] * len(kept)
-    at = -1
-    for symbol in symbols:
-        if at + 1 < len(kept) and kept[at + 1] is symbol:
-            at += 1
-        elif (around := next((back for back in range(at, -1, -1) if _is_in(symbol, kept[back])), None)) is not None:
-            counts[around] += 1
-    return counts
+def _rows(symbols: Sequence[Symbol], kept: Sequence[bool], top: int) -> list[str]:
+    """A row for each kept symbol; those around others that are left out say how many."""
+    width = max((len(line_range(symbol)) for symbol, keep in zip(symbols, kept, strict=True) if keep), default=0)
+    rows: list[str] = []
+    left_out: list[int] = []
+    outer: list[tuple[Symbol, int]] = []
+    for symbol, keep in zip(symbols, kept, strict=True):
+        while outer and not _is_in(symbol, outer[-1][0]):
+            outer.pop()
+        if keep:
+            outer.append((symbol, len(rows)))
+            rows.append(f"{line_range(symbol):<{width}}  {'  ' * (symbol.depth - top)}{short(symbol.signature)}")
+            left_out.append(0)
+        elif outer:
+            left_out[outer[-1][1]] += 1
+    return [f"{row}  (+{count})" if count else row for row, count in zip(rows, left_out, strict=True)]
 
 
 def _fitting(rows: Sequence[str]) -> int:
@@ -97,11 +104,6 @@ def _fitting(rows: Sequence[str]) -> int:
         if at == MOST_ROWS or chars > MOST_CHARS:
             return at
     return len(rows)
-
-
-def _has_types(symbols: Sequence[Symbol], at: int) -> bool:
-    inside = (symbol for symbol in symbols[at + 1 :] if _is_in(symbol, symbols[at]))
-    return any(symbol.kind in TYPES for symbol in inside)
 
 
 def _is_in(inner: Symbol, outer: Symbol) -> bool:

@@ -1,4 +1,4 @@
-"""`PATH/Symbol`: where a path leads that goes on inside a file."""
+"""`PATH/Symbol`: paths that go on inside a file."""
 
 import difflib
 import errno
@@ -15,17 +15,17 @@ from denizen.tools.files.workspace import Workspace
 MOST_NEAR = 5
 """Names that a refusal proposes."""
 _PARTS = re.compile(r"/|::|\.|#")
-_SAYS_NOTHING = re.compile(r"\b(?:module\.)?exports\.(?=\w+$)|\.prototype(?=\.)")
+_NO_NAMES = re.compile(r"\b(?:module\.)?exports\.(?=\w+$)|\.prototype(?=\.)")
 _LINE = re.compile(r"^(.*)@(\d+)$", re.DOTALL)
-SECOND_BEST = frozenset({"impl", "extension", "declaration"})
-"""Kinds that speak of something defined elsewhere."""
+FORWARD = frozenset({"impl", "extension", "declaration"})
+"""Kinds that refer to something defined elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
     """The file or folder at `path` (`address` leads there again), and the name of a symbol in it; empty: none.
 
-    `missing` is why all of it can't be the path of a file.
+    `missing` is why the whole can't be the path of a file.
     """
 
     path: str
@@ -36,14 +36,14 @@ class Target:
 
     @property
     def shown(self) -> str:
-        """The whole of it."""
+        """The whole path."""
         return f"{self.path}/{self.symbol}" if self.symbol else self.path
 
 
 def find_target(workspace: Workspace, path: str) -> Target:
-    """The longest beginning of `path` that is there, and the rest of it as the name of a symbol.
+    """The longest beginning of `path` that exists, and the rest of it as the name of a symbol.
 
-    What is there wins over a symbol of the same name. Raises ToolRefused for what may not be touched.
+    A file or folder wins over a symbol of the same name. Raises ToolRefused for one that may not be touched.
     """
     if not path:
         raise ToolRefused("an empty path leads nowhere; the workspace itself is `.`")
@@ -57,7 +57,9 @@ def find_target(workspace: Workspace, path: str) -> Target:
                     return Target(place.path, place.address, stat.S_ISDIR(found.st_mode), rest, missing)
                 missing = missing or path_missing(place.fd, place.name, place.path)
         except ToolRefused as error:
-            if not _is_nothing(error):
+            cause = error.__cause__
+            absent = isinstance(cause, OSError) and cause.errno in {errno.ENOTDIR, errno.ENOENT}
+            if not absent and not isinstance(error, PathMissing):
                 raise
             missing = missing or error
     with workspace.at(".") as place:
@@ -67,7 +69,7 @@ def find_target(workspace: Workspace, path: str) -> Target:
 def matching(symbols: Sequence[Symbol], name: str) -> list[Symbol]:
     """The symbols meant by `Class/method`, `Class.method` or `Class::method`; `name@12`: the one at that line.
 
-    The whole path of one, else the end of it, wins; a definition over what speaks of it elsewhere.
+    A whole path wins over the end of one, a definition over an `impl`, an extension or a prototype.
     """
     found = _LINE.match(name)
     if found:
@@ -77,12 +79,12 @@ def matching(symbols: Sequence[Symbol], name: str) -> list[Symbol]:
     wanted = names_of(name)
     whole = [symbol for symbol in symbols if symbol.path == name or names_of(symbol.path) == wanted]
     ends = whole or [symbol for symbol in symbols if names_of(symbol.path)[-len(wanted) :] == wanted]
-    best = [symbol for symbol in ends if symbol.kind not in SECOND_BEST]
-    return best if len(best) == 1 else ends
+    definitions = [symbol for symbol in ends if symbol.kind not in FORWARD]
+    return definitions if len(definitions) == 1 else ends
 
 
 def no_such_symbol(where: str, symbols: Sequence[Symbol], name: str) -> ToolRefused:
-    """The refusal of a name that no symbol has; it tells the paths of those whose names are most like it."""
+    """The refusal of a name that no symbol has; it proposes the symbols with the closest names."""
     paths: dict[str, list[str]] = {}
     for symbol in symbols:
         paths.setdefault(symbol.name.casefold(), []).append(symbol.path)
@@ -93,14 +95,6 @@ def no_such_symbol(where: str, symbols: Sequence[Symbol], name: str) -> ToolRefu
     return ToolRefused(f"{where} has no symbol {name!r}{hint}")
 
 
-def _is_nothing(error: ToolRefused) -> bool:
-    """Whether there is nothing at the path, as opposed to something that is closed."""
-    cause = error.__cause__
-    return isinstance(error, PathMissing) or (
-        isinstance(cause, OSError) and cause.errno in {errno.ENOTDIR, errno.ENOENT}
-    )
-
-
 def names_of(path: str) -> list[str]:
-    """The names that a path is made of, whichever signs are between them; `prototype` and `exports` are none."""
-    return [part for part in _PARTS.split(_SAYS_NOTHING.sub("", path)) if part] or [path]
+    """The names in a path, whatever separates them; `prototype` and `exports` don't count."""
+    return [part for part in _PARTS.split(_NO_NAMES.sub("", path)) if part] or [path]
