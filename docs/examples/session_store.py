@@ -10,13 +10,11 @@ from denizen.config.redact import Redactor
 from denizen.entries import AnyEntry, EndEntry, HeadEntry, SessionEntry, UserEntry
 from denizen.errors import SessionError
 from denizen.ports import Session, SessionInfo
-from denizen.sessions import session_key
-from denizen.sessions.line import encode
-from denizen.sessions.transcript import Transcript
+from denizen.sessions import EntryTree, encode, session_key
 from denizen.testing import ScriptedModel
 
 
-class Kept(Transcript):
+class SharedTree(EntryTree):
     """A session's tree of entries, and who writes it."""
 
     writer: Session | None = None
@@ -27,36 +25,31 @@ class MemorySession:
 
     warnings: Sequence[str] = ()
 
-    def __init__(self, key: str, kept: Kept, clock: Clock) -> None:
+    def __init__(self, key: str, tree: SharedTree, clock: Clock) -> None:
         self.key = key
-        self.head = kept.head
-        self.entries: Sequence[AnyEntry] = ()
-        self._kept = kept
+        self.head = tree.head
+        self.entries: Sequence[AnyEntry] = tree.branch
+        self._tree = tree
         self._clock = clock
-        self._follow_head()
 
     @property
     def moved(self) -> bool:
         """Whether the head was moved here and nothing was written since."""
-        return self._kept.moved
+        return self._tree.moved
 
     async def append(self, entry: AnyEntry, *, expect_head: str | None = None) -> str:
-        """Keep the entry behind the head; returns its id."""
-        if self._kept.writer is not self or expect_head not in (None, self.head):
+        """Keep the entry after the head; returns its id."""
+        if self._tree.writer is not self or expect_head not in (None, self.head):
             raise SessionError(f"{self.key} is closed, or has gone on")
         if isinstance(entry, SessionEntry) and self.head:
             raise SessionError(f"{self.key} has its header")
-        if isinstance(entry, HeadEntry) and entry.to not in self._kept:
+        if isinstance(entry, HeadEntry) and entry.to not in self._tree:
             raise SessionError(f"{self.key} has no entry {entry.to!r}")
-        name = self._kept.next_id()
+        name = self._tree.next_id()
         entry = msgspec.structs.replace(entry, id=name, parent=self.head, at=self._clock.now())
         _, entry = encode(entry, Redactor())  # what a file would hold
-        self._kept.add(entry)
-        self.head = self._kept.head
-        if isinstance(entry, HeadEntry):
-            self._follow_head()
-        else:
-            self._path.append(entry)
+        self._tree.add(entry)
+        self.head, self.entries = self._tree.head, self._tree.branch
         return name
 
     async def move_head(self, to: str) -> None:
@@ -68,45 +61,40 @@ class MemorySession:
 
     async def close(self) -> None:
         """Let others write."""
-        if self._kept.writer is self:
-            self._kept.writer = None
-
-    def _follow_head(self) -> None:
-        self.entries = self._path = self._kept.path(self.head)  # another list: whoever reads along begins anew
+        if self._tree.writer is self:
+            self._tree.writer = None
 
 
 class MemoryStore:
     """Sessions in a dictionary, which several stores may share."""
 
-    def __init__(self, sessions: dict[str, Kept] | None = None, clock: Clock | None = None) -> None:
+    def __init__(self, sessions: dict[str, SharedTree] | None = None, clock: Clock | None = None) -> None:
         self._sessions = {} if sessions is None else sessions
         self._clock = clock or SystemClock()
 
     async def open(self, key: str, *, workspace: str = "", profile: str = "") -> Session:
         """The session, made if new, for one writer at a time."""
         key = session_key(key)
-        kept = self._sessions.setdefault(key, Kept())
-        if kept.writer:
+        tree = self._sessions.setdefault(key, SharedTree())
+        if tree.writer:
             raise SessionError(f"{key} is open already")
-        kept.writer = session = MemorySession(key, kept, self._clock)
+        tree.writer = session = MemorySession(key, tree, self._clock)
         if not session.head:
             await session.append(SessionEntry(key=key, workspace=workspace, profile=profile))
         return session
 
     async def read(self, key: str) -> Sequence[AnyEntry]:
         """The entries up to the head."""
-        kept = self._find(key)
-        return kept.path(kept.head)
+        return self._find(key).branch
 
     async def fork(self, key: str, to: str, *, at: str = "") -> None:
         """A new session with what led to entry `at`."""
-        source, to, fork = self._find(key), session_key(to), Kept()
+        source, to, fork = self._find(key), session_key(to), SharedTree()
         if to in self._sessions or (at and at not in source):
             raise SessionError(f"{to} exists, or {key} has no entry {at!r}")
-        for entry in source.path(at or source.head):
-            if isinstance(entry, SessionEntry):
-                entry = msgspec.structs.replace(entry, key=to, forked_from=session_key(key), at=self._clock.now())
-            fork.add(msgspec.structs.replace(entry, parent=fork.head))
+        header = SessionEntry(key=to, forked_from=session_key(key), at=self._clock.now())
+        for entry in source.fork(at or source.head, header):
+            fork.add(entry)
         self._sessions[to] = fork
 
     async def list(self) -> Sequence[SessionInfo]:
@@ -119,14 +107,14 @@ class MemoryStore:
             raise SessionError(f"{key} is open")
         del self._sessions[session_key(key)]
 
-    def _find(self, key: str) -> Kept:
+    def _find(self, key: str) -> SharedTree:
         if session_key(key) not in self._sessions:
             raise SessionError(f"there is no session {key}")
         return self._sessions[session_key(key)]
 
 
-def _info(kept: Kept) -> SessionInfo:
-    entries = kept.path(kept.head)
+def _info(tree: SharedTree) -> SessionInfo:
+    entries = tree.branch
     header = next(entry for entry in entries if isinstance(entry, SessionEntry))
     said = next((entry.message.text for entry in entries if isinstance(entry, UserEntry)), "")
     end = next((entry for entry in reversed(entries) if isinstance(entry, EndEntry)), None)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from docs.examples.driver import Careful
-from docs.examples.session_store import Kept, MemoryStore
+from docs.examples.session_store import MemoryStore, SharedTree
 from docs.examples.tool import order, stock
 
 from denizen.ports import Driver, SessionStore, Tool
@@ -15,7 +15,7 @@ from denizen.testing import DriverConformance, SessionStoreConformance, ToolConf
 class TestMemoryStore(SessionStoreConformance):
     @pytest.fixture
     def new_store(self) -> Callable[[], SessionStore]:
-        sessions: dict[str, Kept] = {}
+        sessions: dict[str, SharedTree] = {}
         return lambda: MemoryStore(sessions)
 
 

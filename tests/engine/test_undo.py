@@ -16,7 +16,7 @@ from denizen.entries import AnyEntry, CheckpointEntry, StateEntry, UserEntry
 from denizen.errors import DenizenError
 from denizen.messages import AssistantMessage, ToolCall
 from denizen.ports import Session
-from denizen.sessions.load import ENTRY
+from denizen.sessions.codec import ENTRY
 
 
 def writes(path: str, content: str) -> list[Any]:

@@ -10,7 +10,7 @@ from msgspec import Meta
 from denizen.entries import AnyEntry, AssistantEntry, StartedEntry, ToolEntry, UserEntry
 from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult, UserMessage
 from denizen.ports import Schema
-from denizen.sessions.load import load
+from denizen.sessions.codec import load
 from denizen.tools import tool
 from denizen.tools.friction import Friction, Proposal, friction, proposals
 from denizen.tools.task import task

@@ -1,15 +1,96 @@
-"""The file of a session that is open for writing: whole lines, at its end, and by nobody else."""
+"""The file of a session that is open for writing: one writer, whole lines, at its end; and what the disk refuses."""
 
+import contextlib
 import errno
+import fcntl
 import os
+from collections.abc import Generator
 from datetime import datetime
 from pathlib import Path
+from typing import NamedTuple, Self
 
 from denizen.errors import SessionError
-from denizen.sessions.disk import State, explain, identity, is_at, state_of, told
+from denizen.sessions.codec import extent
 from denizen.sessions.flush import Flusher
-from denizen.sessions.load import extent
-from denizen.sessions.lock import Lock
+
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+_FORBIDDEN = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+_WIDTH = 80
+"""Bytes of the lock file: the text of a new holder hides the last one's."""
+
+
+class FileState(NamedTuple):
+    """What changes whenever a file does: which one it is, its size, and when it, or the right to read it, changed.
+
+    Many kernels' clocks for that stand still for some milliseconds; `mark`, that of the last writer's lock, tells apart
+    what writers do meanwhile.
+    """
+
+    inode: int
+    device: int
+    size: int
+    changed: int  # nanoseconds
+    mark: bytes
+
+
+def explain(doing: str, path: Path, error: OSError) -> str:
+    """What the disk refused, and what to do, in a sentence or two."""
+    text = f"Can't {doing} {path}: {error.strerror or error}."
+    if error.errno in _FULL:
+        return f"{text} Free some space, or raise the quota, and try again; what was written before is safe."
+    if error.errno in _FORBIDDEN:
+        return f"{text} Make it yours to read and write, or move the home with $DENIZEN_HOME."
+    return text
+
+
+@contextlib.contextmanager
+def explained(doing: str, path: Path) -> Generator[None]:
+    """Turns the disk's refusal into a SessionError that says what was being done to `path`."""
+    try:
+        yield
+    except OSError as error:
+        raise SessionError(explain(doing, path, error)) from error
+
+
+class Lock:
+    """The right to write the session at `path`: a file next to it that this process holds with flock(2).
+
+    The file names its holder for the message that others get; only the kernel's lock counts, and the kernel gives it
+    back when the process dies. The file stays when the lock is given back: making it each time would cost more than all
+    the rest of opening a session. Whoever deletes or replaces it takes the right away, which `held` notices. `mark` is
+    what the file says from now on, and never said before; `found` is what it said until now: whoever finds their own
+    mark knows that nobody has held the lock since. Raises SessionError when another has it, in this process or
+    elsewhere.
+    """
+
+    def __init__(self, path: Path, now: datetime, session: str) -> None:
+        self._path = f"{path}.lock"
+        with explained("lock", Path(self._path)):
+            self._fd, self._identity = _locked(self._path, session)
+        text = f"process {os.getpid()} since {now:%Y-%m-%d %H:%M:%S} UTC\n{os.urandom(8).hex()}"
+        self.found, self.mark = b"", text.ljust(_WIDTH).encode()
+        with contextlib.suppress(OSError):  # a full disk: the lock is as good without its text
+            self.found = os.pread(self._fd, _WIDTH, 0)
+            os.pwrite(self._fd, self.mark, 0)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+    def held(self) -> bool:
+        """Whether the file that was locked is still where others look for it."""
+        return is_at(self._path, self._identity)
+
+    def delete(self) -> None:
+        """Remove the file, too, with what it locked."""
+        Path(self._path).unlink(missing_ok=True)
+
+    def release(self) -> None:
+        """Let others write."""
+        fcntl.flock(self._fd, fcntl.LOCK_UN)  # a program that is just being started may hold the file a moment longer
+        os.close(self._fd)
 
 
 class TranscriptFile:
@@ -22,29 +103,31 @@ class TranscriptFile:
         self._path = path
         self._session = session
         self._lost = ""  # why nothing more can be written
-        self.named = False  # its folders are known to have its name on disk
+        self.name_is_synced = False  # its folders have its name on disk
         self._lock = Lock(path, now, session)
         try:
-            self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        except OSError as error:
+            with explained("open", path):
+                self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        except SessionError:
             self._lock.release()
-            raise SessionError(explain("open", path, error)) from error
-        self.found = state_of(self._fd, self._lock.found)  # how the last one left it
+            raise
+        self.found = self._state(self._lock.found)
+        """How the last writer left it."""
         self._size = self.found.size
 
-    def state(self) -> State:
+    def state(self) -> FileState:
         """How it is now, with the size that was written here: it is another when somebody else has added to it."""
-        return state_of(self._fd, self._lock.mark)._replace(size=self._size)
+        return self._state(self._lock.mark)._replace(size=self._size)
 
     def read(self) -> bytes:
         """All that it holds."""
-        with told("read", self._path), open(self._fd, "rb", closefd=False) as file:
+        with explained("read", self._path), open(self._fd, "rb", closefd=False) as file:
             return file.read()
 
     def repair(self, data: bytes) -> None:
-        """Make it ready for more behind `data`: a torn last line is cut off, one that lacks its end gets it."""
+        """Make it ready for more after `data`: a torn last line is cut off, one that lacks its end gets it."""
         reach = extent(data)
-        with told("repair", self._path):
+        with explained("repair", self._path):
             os.fchmod(self._fd, 0o600)
             if reach.size < len(data):
                 os.ftruncate(self._fd, reach.size)
@@ -69,29 +152,33 @@ class TranscriptFile:
     def append(self, line: bytes) -> None:
         """Write the line whole, or nothing of it."""
         self._refuse_if_lost()
-        written = 0
         try:
             written = os.write(self._fd, line)
-            if written < len(line):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            self._size += written
         except OSError as error:
-            self._take_back(written)
             raise SessionError(explain("write to", self._path, error)) from error
+        if written == len(line):
+            self._size += written
+            return
+        try:
+            os.ftruncate(self._fd, os.fstat(self._fd).st_size - written)
+        except OSError as error:
+            self._lost = explain("take half a line back from", self._path, error) + " Open the session again to go on."
+        full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        raise SessionError(explain("write to", self._path, full)) from full
 
     async def sync(self, flusher: Flusher) -> None:
         """Return when all that was written survives the machine's death."""
         self._refuse_if_lost()
         try:
-            await flusher.sync(os.dup(self._fd), () if self.named else self._path.parents[:2])
+            await flusher.sync(os.dup(self._fd), () if self.name_is_synced else self._path.parents[:2])
         except OSError as error:
             # The kernel may forget what it failed to write: a second try would succeed and mean nothing.
             self._lost = explain("sync", self._path, error)
             raise SessionError(self._lost) from error
-        self.named = True
+        self.name_is_synced = True
 
     @property
-    def sound(self) -> bool:
+    def is_sound(self) -> bool:
         """Whether it is open, and nothing has gone wrong with it."""
         return not self._lost
 
@@ -103,13 +190,75 @@ class TranscriptFile:
             self._fd = -1
             self._lost = f"Session {self._session} is closed. Open it again to go on."
 
+    def _state(self, mark: bytes) -> FileState:
+        stat = os.fstat(self._fd)
+        return FileState(*identity(stat), stat.st_size, stat.st_ctime_ns, mark)
+
     def _refuse_if_lost(self) -> None:
         if self._lost:
             raise SessionError(self._lost)
 
-    def _take_back(self, written: int) -> None:
+
+async def create(path: Path, data: bytes, flusher: Flusher | None) -> None:
+    """Write a new file whole or not at all, private to the user. The caller holds its lock. Raises SessionError."""
+    temporary = path.with_name(f".{path.name}.new")
+    with explained("write", path):
         try:
-            if written:
-                os.ftruncate(self._fd, os.fstat(self._fd).st_size - written)
-        except OSError as error:
-            self._lost = explain("take half a line back from", self._path, error) + " Open the session again to go on."
+            fd = _written(temporary, data)
+            await flusher.sync(fd) if flusher else os.close(fd)
+            temporary.rename(path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        if flusher:
+            await flusher.sync(os.open(path, os.O_RDONLY | os.O_CLOEXEC), path.parents[:2])
+
+
+def _written(path: Path, data: bytes) -> int:
+    """The descriptor of a new file that holds `data`."""
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    try:
+        with open(fd, "wb", closefd=False) as file:
+            file.write(data)
+    except OSError:
+        os.close(fd)
+        raise
+    return fd
+
+
+def identity(stat: os.stat_result) -> tuple[int, int]:
+    """What makes a file the same file, whatever its name."""
+    return stat.st_ino, stat.st_dev
+
+
+def is_at(path: str, file: tuple[int, int]) -> bool:
+    """Whether `path` still leads to that file. A string, as every message pays for this, and a Path costs thrice."""
+    try:
+        return identity(os.stat(path)) == file  # noqa: PTH116
+    except OSError:
+        return False
+
+
+def _locked(path: str, session: str) -> tuple[int, tuple[int, int]]:
+    """The locked file at `path`, and its identity; one that has just been deleted is made anew."""
+    while True:
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if is_at(path, file := identity(os.fstat(fd))):
+                return fd, file
+        except BlockingIOError:
+            holder = os.pread(fd, _WIDTH, 0).decode(errors="replace").partition("\n")[0].strip()
+            os.close(fd)
+            raise SessionError(_busy(session, holder)) from None
+        except OSError:
+            os.close(fd)
+            raise
+        os.close(fd)
+
+
+def _busy(session: str, holder: str) -> str:
+    if holder.startswith(f"process {os.getpid()} "):
+        return f"Session {session} is already open in this process. Close it there first, or use another session."
+    holder = holder or "another process"
+    return f"Session {session} is held by {holder}. Wait until it is done, end it, or use another session."

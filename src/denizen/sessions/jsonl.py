@@ -5,28 +5,39 @@ import logging
 from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
+from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from denizen.cache import BoundedCache
 from denizen.clock import Clock
 from denizen.config.home import private_folder
 from denizen.config.redact import Redactor
-from denizen.entries import AnyEntry, SessionEntry
+from denizen.entries import AnswerEntry, AnyEntry, HeadEntry, ParkedEntry, SessionEntry, StartedEntry, UserEntry
 from denizen.errors import ConfigError, SessionError
 from denizen.ports import Session, SessionInfo
-from denizen.sessions.disk import explain, told
-from denizen.sessions.file import TranscriptFile
+from denizen.sessions.codec import VERSION, encode, load
+from denizen.sessions.file import FileState, Lock, TranscriptFile, create, explain, explained
 from denizen.sessions.flush import Flusher
-from denizen.sessions.fork import create, forked
-from denizen.sessions.kept import MOST, MOST_BYTES, Closed
+from denizen.sessions.index import summarise
 from denizen.sessions.key import key_of, session_key, transcript_path
-from denizen.sessions.line import encode
-from denizen.sessions.load import VERSION, load
-from denizen.sessions.lock import Lock
-from denizen.sessions.session import JsonlSession
-from denizen.sessions.summary import summarise
-from denizen.sessions.transcript import Transcript
+from denizen.sessions.tree import EntryTree
 
+CLOSED_BYTES = 16 * 1024 * 1024
+"""Bytes of the files of all closed sessions in memory; there they take about four times as many."""
+CLOSED_SESSIONS = 512
+"""How many closed sessions stay in memory: opening one again costs nothing while its file is as it was left."""
+
+_SYNCED = frozenset({UserEntry, StartedEntry, ParkedEntry, AnswerEntry})
 _log = logging.getLogger(__name__)
+
+
+class _Closed(NamedTuple):
+    """A session as it was left. `name_is_synced`: its folders have its file's name on disk."""
+
+    tree: EntryTree
+    state: FileState
+    name_is_synced: bool
 
 
 class JsonlStore:
@@ -38,10 +49,10 @@ class JsonlStore:
 
     def __init__(self, root: Path, *, clock: Clock, redactor: Redactor | None = None, sync: bool = True) -> None:
         self._root = root
-        self._clock = clock
-        self._redactor = redactor or Redactor()
-        self._flusher = Flusher() if sync else None
-        self._kept = BoundedCache[Closed](MOST, MOST_BYTES)
+        self._closed = BoundedCache[_Closed](CLOSED_SESSIONS, CLOSED_BYTES)
+        self.clock = clock
+        self.redactor = redactor or Redactor()
+        self.flusher = Flusher() if sync else None
 
     def path(self, key: str) -> Path:
         """The file of a session, whether it exists or not."""
@@ -50,18 +61,16 @@ class JsonlStore:
     async def open(self, key: str, *, workspace: str = "", profile: str = "") -> Session:
         """The session, open for writing; made if new. Raises SessionError when it is open already."""
         key = session_key(key)
-        file = TranscriptFile(self._place(key), self._clock.now(), key)
+        file = TranscriptFile(self._prepared_path(key), self.clock.now(), key)
         try:
-            transcript = self._left(file, key) or _loaded(file, key)
-            session = JsonlSession(
-                key,
-                file,
-                transcript,
-                clock=self._clock,
-                redactor=self._redactor,
-                flusher=self._flusher,
-                kept=self._kept,
-            )
+            closed = self._closed.take(key)
+            if closed and closed.state == file.found:
+                tree, file.name_is_synced = closed.tree, closed.name_is_synced
+            else:
+                data = file.read()
+                tree = load(data, key)
+                file.repair(data)
+            session = JsonlSession(key, self, file, tree)
             if not session.head:
                 session.begin(workspace, profile)
         except BaseException:
@@ -69,10 +78,14 @@ class JsonlStore:
             raise
         return session
 
+    def keep_closed(self, key: str, file: TranscriptFile, tree: EntryTree) -> None:
+        """Keep in memory what may be opened again."""
+        state = file.state()
+        self._closed.put(key, _Closed(tree, state, file.name_is_synced), state.size)
+
     async def read(self, key: str) -> Sequence[AnyEntry]:
         """The entries from the first to the head, without a lock. Raises SessionError for an unknown key."""
-        transcript = self._load(session_key(key))
-        return transcript.path(transcript.head)
+        return self._load(session_key(key)).branch
 
     async def fork(self, key: str, to: str, *, at: str = "") -> None:
         """A new session `to` that begins with all of `key` up to entry `at` (default: its head); `key` stays as it is.
@@ -80,16 +93,16 @@ class JsonlStore:
         Raises SessionError where there is no such entry, and when `to` exists.
         """
         key, to = session_key(key), session_key(to)
-        source, path = self._load(key), self._place(to)
+        source, path = self._load(key), self._prepared_path(to)
         if at and at not in source:
             raise SessionError(f"Session {key} has no entry {at!r} to fork from.")
-        header = SessionEntry(version=VERSION, key=to, forked_from=key, at=self._clock.now())
-        lines = [encode(entry, self._redactor)[0] for entry in forked(source, at or source.head, header)]
-        with Lock(path, self._clock.now(), to) as lock:
+        header = SessionEntry(version=VERSION, key=to, forked_from=key, at=self.clock.now())
+        lines = [encode(entry, self.redactor)[0] for entry in source.fork(at or source.head, header)]
+        with Lock(path, self.clock.now(), to) as lock:
             if path.exists():
                 raise SessionError(f"Session {to} exists already. Give the fork another name, or remove that one.")
             try:
-                await create(path, b"".join(lines), self._flusher)
+                await create(path, b"".join(lines), self.flusher)
             except BaseException:
                 lock.delete()
                 raise
@@ -100,26 +113,26 @@ class JsonlStore:
 
     async def list(self) -> Sequence[SessionInfo]:
         """All sessions, the latest first."""
-        return await asyncio.to_thread(self._list)
+
+        def read() -> Sequence[SessionInfo]:
+            files = sorted(
+                self._root.glob("*/*.jsonl"), key=_modified, reverse=True
+            )  # where two ended at the same time
+            found = [info for file in files if (info := _summary(file))]
+            return sorted(found, key=lambda info: info.updated, reverse=True)
+
+        return await asyncio.to_thread(read)
 
     async def remove(self, key: str) -> None:
         """Delete a session for good. Raises SessionError while it is open, and for an unknown key."""
         path = self.path(key)
         if not path.exists():
             raise self._unknown(session_key(key))
-        with Lock(path, self._clock.now(), session_key(key)) as lock, told("delete", path):
+        with Lock(path, self.clock.now(), session_key(key)) as lock, explained("delete", path):
             path.unlink()
             lock.delete()
 
-    def _left(self, file: TranscriptFile, key: str) -> Transcript | None:
-        """The transcript in memory, where the file is as it was left."""
-        closed = self._kept.take(key)
-        if closed is None or closed.state != file.found:
-            return None
-        file.named = closed.named
-        return closed.transcript
-
-    def _place(self, key: str) -> Path:
+    def _prepared_path(self, key: str) -> Path:
         path = self.path(key)
         try:
             private_folder(path.parent)
@@ -127,15 +140,15 @@ class JsonlStore:
             raise SessionError(str(error)) from error
         return path
 
-    def _load(self, key: str) -> Transcript:
+    def _load(self, key: str) -> EntryTree:
         path = self.path(key)
         if not path.exists():
             raise self._unknown(key)
-        with told("read", path):
-            transcript = load(path.read_bytes(), key)
-        if transcript.warnings:
-            _log.warning("Session %s: %s", key, "; ".join(transcript.warnings[:5]))
-        return transcript
+        with explained("read", path):
+            tree = load(path.read_bytes(), key)
+        if tree.warnings:
+            _log.warning("Session %s: %s", key, "; ".join(tree.warnings[:5]))
+        return tree
 
     def _unknown(self, key: str) -> SessionError:
         names = {known.rpartition(":")[2]: known for known in map(key_of, self._root.glob("*/*.jsonl"))}
@@ -143,17 +156,71 @@ class JsonlStore:
         hint = f"Did you mean {names[near[0]]}?" if near else "`denizen sessions list` shows those that there are."
         return SessionError(f"There is no session {key}. {hint}")
 
-    def _list(self) -> Sequence[SessionInfo]:
-        files = sorted(self._root.glob("*/*.jsonl"), key=_modified, reverse=True)
-        found = [info for file in files if (info := _summary(file))]
-        return sorted(found, key=lambda info: info.updated, reverse=True)
 
+class JsonlSession:
+    """A session of a `JsonlStore` that is open for writing: an entry is in the file before it is in `entries`.
 
-def _loaded(file: TranscriptFile, key: str) -> Transcript:
-    data = file.read()
-    transcript = load(data, key)
-    file.repair(data)
-    return transcript
+    An append costs the same however long the session is.
+    """
+
+    def __init__(self, key: str, store: JsonlStore, file: TranscriptFile, tree: EntryTree) -> None:
+        self.key = key
+        self.head = tree.head
+        self.entries: Sequence[AnyEntry] = tree.branch
+        self.warnings: Sequence[str] = tree.warnings
+        self._store = store
+        self._file = file
+        self._tree = tree
+
+    @property
+    def moved(self) -> bool:
+        """Whether the head was moved here, or the session forked, and nothing was written since."""
+        return self._tree.moved
+
+    def begin(self, workspace: str, profile: str) -> None:
+        """Write the header of a new session."""
+        self._write(SessionEntry(key=self.key, workspace=workspace, profile=profile))
+
+    async def append(self, entry: AnyEntry, *, expect_head: str | None = None) -> str:
+        """Write the entry after the head and return its id; `SessionStore` says what that promises."""
+        if expect_head is not None and expect_head != self.head:
+            raise SessionError(
+                f"Session {self.key} is at entry {self.head!r}, not at {expect_head!r}: it has gone on. Look again."
+            )
+        if type(entry) is SessionEntry:
+            raise SessionError(f"Session {self.key} has its header; there can't be a second one.")
+        if type(entry) is HeadEntry and entry.to not in self._tree:
+            raise SessionError(f"Session {self.key} has no entry {entry.to!r} to continue from.")
+        if type(entry) not in _SYNCED:
+            return self._write(entry)
+        self._file.check()  # for each line it would cost more than the line
+        written = self._write(entry)
+        await self.sync()
+        return written
+
+    async def move_head(self, to: str) -> None:
+        """Continue from entry `to`; nothing is deleted."""
+        await self.append(HeadEntry(to=to))
+
+    async def sync(self) -> None:
+        """All that was written survives the machine's death."""
+        if self._store.flusher:
+            await self._file.sync(self._store.flusher)
+
+    async def close(self) -> None:
+        """Give the lock back."""
+        if self._file.is_sound and not self.warnings:
+            self._store.keep_closed(self.key, self._file, self._tree)
+        self._file.close()
+
+    def _write(self, entry: AnyEntry) -> str:
+        tree = self._tree
+        entry = replace(entry, id=tree.next_id(), parent=self.head, at=self._store.clock.now())
+        line, entry = encode(entry, self._store.redactor)
+        self._file.append(line)
+        tree.add(entry)
+        self.head, self.entries = tree.head, tree.branch
+        return entry.id
 
 
 def _summary(path: Path) -> SessionInfo | None:

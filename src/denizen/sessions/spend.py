@@ -9,7 +9,7 @@ import msgspec
 from denizen.clock import Clock
 from denizen.config import Config
 from denizen.errors import DenizenError
-from denizen.sessions.disk import identity, is_at
+from denizen.sessions.file import identity, is_at
 
 _MOST_UNWRITTEN = 0.01
 """US dollars that a process may have spent and not written down yet: a write costs, too."""

@@ -8,7 +8,7 @@ import pytest
 from denizen.clock import SystemClock
 from denizen.errors import SessionError
 from denizen.sessions import JsonlStore
-from denizen.sessions.kept import MOST
+from denizen.sessions.jsonl import CLOSED_SESSIONS
 from denizen.testing.conformance_store import content, opened, said
 
 
@@ -105,7 +105,7 @@ async def test_removed_session_begins_anew(store: JsonlStore) -> None:
 async def test_sessions_closed_long_ago_are_read_from_their_files(tmp_path: Path) -> None:
     store = JsonlStore(tmp_path, clock=SystemClock(), sync=False)
     left = {}
-    for name in (f"s{number}" for number in range(MOST + 1)):
+    for name in (f"s{number}" for number in range(CLOSED_SESSIONS + 1)):
         async with opened(store, name) as session:
             await session.append(said(name))
             left[name] = session.entries

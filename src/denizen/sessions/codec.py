@@ -1,0 +1,139 @@
+"""Entries as lines of JSON: written without secrets, read from bytes that may be torn, damaged, or newer than us."""
+
+import contextlib
+import typing
+from typing import NamedTuple
+
+import msgspec
+
+from denizen.config.redact import Redactor, map_text, whole_characters
+from denizen.entries import AnyEntry, SessionEntry
+from denizen.errors import SessionError
+from denizen.sessions.tree import EntryTree
+
+VERSION = 1
+"""The format that is written, and the newest that is read."""
+ENTRY = msgspec.json.Decoder(AnyEntry)
+"""Decodes one line, or all."""
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What decoding a damaged line raises."""
+
+_ENCODER = msgspec.json.Encoder(enc_hook=repr)  # a tool's details may hold anything
+_BOM = b"\xef\xbb\xbf"
+_TYPES = frozenset(entry.__struct_config__.tag for entry in typing.get_args(AnyEntry))
+
+
+class _Header(msgspec.Struct):
+    type: str
+    version: int
+
+
+class _Link(msgspec.Struct):
+    """What the tree needs of an entry whose content can't be read."""
+
+    type: str
+    id: str
+    parent: str = ""
+
+
+class Extent(NamedTuple):
+    """How far a file is a transcript: `size` bytes; `unfinished`: the last of its lines lacks its end.
+
+    What follows is `torn`: the beginning of a line whose writing was cut off, or zeros that a power failure left.
+    """
+
+    size: int
+    unfinished: bool = False
+    torn: bool = False
+
+
+def encode(entry: AnyEntry, redactor: Redactor) -> tuple[bytes, AnyEntry]:
+    """The line of an entry, without secrets, and the entry that loading that line gives.
+
+    Raises SessionError for an entry that JSON can't express.
+    """
+    try:
+        try:
+            line = _ENCODER.encode(entry)
+        except UnicodeEncodeError:  # half a character, as in a file name that isn't UTF-8
+            entry = map_text(entry, whole_characters)
+            line = _ENCODER.encode(entry)
+        if redactor.found_in(line):
+            entry = redactor.value(ENTRY.decode(line))
+            line = _ENCODER.encode(entry)
+    except (TypeError, ValueError, RecursionError) as error:
+        kind = entry.__struct_config__.tag
+        raise SessionError(f"The entry {kind!r} can't be written as JSON: {error}. It is not recorded.") from error
+    return line + b"\n", entry
+
+
+def extent(data: bytes) -> Extent:
+    """How far `data` is a transcript."""
+    end = data.rfind(b"\n") + 1
+    tail = data[end:].rstrip(b"\0")
+    if not tail.strip() or _is_cut(tail) or _is_cut(tail + b"0"):  # "0": a number may be cut after its point
+        return Extent(end, torn=end < len(data))
+    return Extent(end + len(tail), unfinished=True)
+
+
+def load(data: bytes, session: str) -> EntryTree:
+    """Read a transcript. Whatever the bytes are, what can be read is read, and `warnings` say what couldn't.
+
+    Raises SessionError when it was written in a newer format.
+    """
+    _refuse_newer(data, session)
+    tree, reach = EntryTree(), extent(data)
+    body = data[: reach.size].removeprefix(_BOM)
+    entries: list[AnyEntry] = []
+    with contextlib.suppress(*UNREADABLE):  # this is fast, and nearly always enough
+        entries = ENTRY.decode_lines(body)
+    if len(entries) == body.count(b"\n") + (not body.endswith(b"\n")):
+        for number, entry in enumerate(entries, 1):
+            tree.restore(number, entry)
+    else:
+        _load_line_by_line(body, tree)
+    if tree.head and type(tree.path(tree.head)[0]) is not SessionEntry:
+        tree.warnings.insert(0, "the first line, which says what session this is, is missing")
+    if reach.torn:
+        tree.warnings.append("the last line is torn, and is dropped")
+    return tree
+
+
+def _is_cut(line: bytes) -> bool:
+    try:
+        msgspec.json.decode(line, type=msgspec.Raw)
+    except UNREADABLE as error:
+        return str(error) == "Input data was truncated"
+    return False
+
+
+def _refuse_newer(data: bytes, session: str) -> None:
+    try:
+        header = msgspec.json.decode(data.partition(b"\n")[0].removeprefix(_BOM), type=_Header)
+    except UNREADABLE:
+        return  # damaged, or torn: reported with the rest
+    if header.type == "session" and header.version > VERSION:
+        raise SessionError(
+            f"Session {session} was written by a newer Denizen (format {header.version}; this one reads {VERSION}). "
+            "Update Denizen, or use another session."
+        )
+
+
+def _load_line_by_line(body: bytes, tree: EntryTree) -> None:
+    for number, line in enumerate(body.split(b"\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            entry = ENTRY.decode(line)
+        except UNREADABLE as error:
+            why = str(error).encode("unicode_escape").decode()[:160]
+            try:
+                link = msgspec.json.decode(line, type=_Link)
+            except UNREADABLE:
+                tree.skip(number, f"it can't be read, and is left out ({why})")
+                continue
+            if link.type not in _TYPES:
+                why = f"its type {link.type!r:.80} is unknown to this version"
+            tree.skip(number, f"it is left out: {why}", link.id, link.parent)
+        else:
+            tree.restore(number, entry)
