@@ -1,10 +1,14 @@
-"""git on the shadow repository alone: nothing of the user's settings, and no programs that files could name."""
+"""git on the shadow repository alone: none of the user's settings, no programs that files could name, one at a time."""
 
 import asyncio
-from collections.abc import Mapping
+import contextlib
+import fcntl
+import os
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from denizen.clock import Clock
 from denizen.errors import DenizenError
 
 _SETTINGS = {
@@ -40,23 +44,25 @@ _ENVIRONMENT = {
     "GIT_COMMITTER_NAME": "denizen",
     "GIT_COMMITTER_EMAIL": "denizen",
 }
-_LAST_WORDS = 500
-"""Characters of git's complaint that are told."""
-
-
-_FULL = ("No space left on device", "Out of diskspace", "Disk quota exceeded")
+_COMPLAINT_CHARS = 500
+"""Characters of git's complaint that are shown."""
+_DISK_FULL = ("No space left on device", "Out of diskspace", "Disk quota exceeded")
 """What git says when there is no room, in its several places."""
+_LOCK_SECONDS = 60.0
+"""How long another process may hold the repository."""
+_LOCK_PAUSE = 0.02
+_LEFT_BEHIND = ("*.lock", "refs/heads/*.lock", "refs/checkpoints/*.lock")
 
 
 class GitError(DenizenError):
-    """git couldn't do what it was asked; `full`: there was no room on the disk."""
+    """git couldn't do what it was asked; `disk_full`: there was no room on the disk."""
 
     def __init__(self, command: str, complaint: str, folder: Path) -> None:
-        self.full = any(sign in complaint for sign in _FULL)
-        said = " ".join(complaint.split())[-_LAST_WORDS:] or "it said nothing"
+        self.disk_full = any(sign in complaint for sign in _DISK_FULL)
+        said = " ".join(complaint.split())[-_COMPLAINT_CHARS:] or "it said nothing"
         advice = (
             "Free some space and try again; the checkpoints that were made are safe."
-            if self.full
+            if self.disk_full
             else "Should it not go away: move that folder elsewhere, and checkpoints begin anew."
         )
         super().__init__(f"git {command} failed on the checkpoints in {folder}: {said}. {advice}")
@@ -77,36 +83,29 @@ class Git:
     index: str = "index"
     held: int = -1
 
+    @property
+    def scope(self) -> list[str]:
+        """The arguments that limit a command to the folder that counts."""
+        return ["--", self.within] if self.within else []
+
     async def run(
-        self, *words: str, data: bytes = b"", also: Mapping[str, str] = {}, may_say_no: bool = False
+        self, *args: str, data: bytes | Iterable[str] = b"", env: Mapping[str, str] = {}, may_fail: bool = False
     ) -> bytes:
-        """What git answers; `data` is its input, `also` more of its environment, and 1 its "no" if it `may_say_no`.
+        """Git's output; `data` is its input, as bytes or as items that end with NUL. It `may_fail` with status 1.
 
         Raises DenizenError when it fails, isn't there, or has no folder.
         """
         if not self.root.is_dir():
             raise DenizenError(f"The folder {self.root} isn't there any more; without it there are no checkpoints.")
-        process = await self._start(words, also)
+        if not isinstance(data, bytes):
+            data = b"".join(os.fsencode(item) + b"\0" for item in data)
+        places = {"GIT_DIR": self.folder, "GIT_WORK_TREE": self.root, "GIT_INDEX_FILE": self.folder / self.index}
+        foreign = {name: value for name, value in self.environ.items() if not name.startswith("GIT_")}
         try:
-            out, complaint = await process.communicate(data)
-        finally:
-            if process.returncode is None:  # cancelled; told to end, git takes its lock files away
-                process.terminate()
-                await process.wait()
-        if process.returncode and not (may_say_no and process.returncode == 1):
-            raise GitError(words[0], complaint.decode(errors="replace"), self.folder)
-        return out
-
-    def shown(self, path: str) -> str:
-        """A path of the work tree as people know it: from the workspace on."""
-        return path.removeprefix(f"{self.within}/")
-
-    async def _start(self, words: tuple[str, ...], also: Mapping[str, str]) -> asyncio.subprocess.Process:
-        try:
-            return await asyncio.create_subprocess_exec(
-                *("git", *_OPTIONS, *words),
+            process = await asyncio.create_subprocess_exec(
+                *("git", *_OPTIONS, *args),
                 cwd=self.root,
-                env=self._environment() | dict(also),
+                env=foreign | _ENVIRONMENT | {name: str(path) for name, path in places.items()} | dict(env),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
@@ -117,8 +116,54 @@ class Git:
             raise DenizenError(
                 f"Checkpoints need git, which can't be started: {error.strerror}. Install it and put it on PATH."
             ) from error
+        try:
+            out, complaint = await process.communicate(data)
+        finally:
+            if process.returncode is None:  # cancelled; told to end, git takes its lock files away
+                process.terminate()
+                await process.wait()
+        if process.returncode and not (may_fail and process.returncode == 1):
+            raise GitError(args[0], complaint.decode(errors="replace"), self.folder)
+        return out
 
-    def _environment(self) -> dict[str, str]:
-        foreign = {name: value for name, value in self.environ.items() if not name.startswith("GIT_")}
-        places = {"GIT_DIR": self.folder, "GIT_WORK_TREE": self.root, "GIT_INDEX_FILE": self.folder / self.index}
-        return foreign | _ENVIRONMENT | {name: str(path) for name, path in places.items()}
+    async def items(
+        self, *args: str, data: Iterable[str] = (), env: Mapping[str, str] = {}, may_fail: bool = False
+    ) -> list[str]:
+        """Like `run`, for output that is items that end with NUL."""
+        return os.fsdecode(await self.run(*args, data=data, env=env, may_fail=may_fail)).split("\0")[:-1]
+
+    async def write_tree(self) -> str:
+        """The id of the tree that the index holds."""
+        return (await self.run("write-tree")).decode().strip()
+
+    def shown(self, path: str) -> str:
+        """A path of the work tree as people know it: from the workspace on."""
+        return path.removeprefix(f"{self.within}/")
+
+
+@contextlib.asynccontextmanager
+async def locked(folder: Path, clock: Clock) -> AsyncGenerator[int]:
+    """Hold the repository in `folder`, waiting for others; gives the descriptor that holds it.
+
+    Lock files that git left behind when it was killed are taken away: git itself holds our lock while it lives.
+    Raises DenizenError when another doesn't let go for a minute.
+    """
+    fd = os.open(folder / "held", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        until = clock.monotonic() + _LOCK_SECONDS
+        while True:
+            with contextlib.suppress(BlockingIOError):
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            if clock.monotonic() >= until:
+                raise DenizenError(
+                    f"Another process has held the checkpoints in {folder} for {_LOCK_SECONDS:g} s. "
+                    "Wait until it is done, or end it."
+                )
+            await clock.sleep(_LOCK_PAUSE)
+        for pattern in _LEFT_BEHIND:
+            for left in folder.glob(pattern):
+                left.unlink(missing_ok=True)
+        yield fd
+    finally:
+        os.close(fd)

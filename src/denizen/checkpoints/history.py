@@ -1,10 +1,11 @@
-"""What snapshots there are: a commit without parents and a numbered ref for each."""
+"""What snapshots there are, a commit without parents and a numbered ref for each; and what differs between them."""
 
 import contextlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
 from denizen.checkpoints.git import Git, GitError
 from denizen.clock import Clock
@@ -21,6 +22,7 @@ _CLEANED_EVERY = 32
 """Snapshots after which the old ones go."""
 _SHORTEST = 4
 """Letters of an id that name a snapshot."""
+_NO_BLOB = "0" * 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,7 @@ class Snapshot:
     """The files of a workspace at one moment.
 
     `paths` are what it is about, where it is not the whole workspace: restoring it touches nothing else. `left_out`
-    are files that can't be kept (unreadable, no regular files, larger than 100 MB). `note` says why it was made, where
+    are files that can't be kept (unreadable, not regular files, larger than 100 MB). `note` says why it was made, where
     nobody asked for it. `tree` is the same for the same files.
     """
 
@@ -42,16 +44,38 @@ class Snapshot:
     number: int = field(default=0, repr=False)
 
 
-async def history(git: Git) -> list[Snapshot]:
+class TreeEntry(NamedTuple):
+    """A file in a snapshot: its mode, as git writes it, and its content's id."""
+
+    mode: str
+    blob: str
+
+
+@dataclass(frozen=True, slots=True)
+class PathChange:
+    """A path that differs: what is there before (None: nothing), and after."""
+
+    path: str
+    old: TreeEntry | None
+    new: TreeEntry | None
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The paths that differ, and how, as a patch."""
+
+    paths: Sequence[str]
+    text: str
+
+
+async def all_snapshots(git: Git) -> list[Snapshot]:
     """All snapshots, the newest first."""
-    return list(_read(await git.run("for-each-ref", f"--format={_FORMAT}", "--sort=-refname", _REFS)))
+    return await _snapshots(git, _REFS)
 
 
-async def last(git: Git) -> list[Snapshot]:
+async def latest_snapshots(git: Git) -> list[Snapshot]:
     """The snapshot that the index was last compared with, where there is one, and the newest."""
-    return list(
-        _read(await git.run("for-each-ref", f"--format={_FORMAT}", "--sort=-refname", "--count=2", _LAST, _REFS))
-    )
+    return await _snapshots(git, "--count=2", _LAST, _REFS)
 
 
 def find(snapshots: Sequence[Snapshot], name: str) -> Snapshot:
@@ -72,7 +96,7 @@ async def record(git: Git, snapshot: Snapshot, *, previous: str) -> Snapshot:
     message = json.dumps({name: value for name, value in about.items() if value})
     when = f"{snapshot.at.timestamp():.0f} +0000"
     dated = {"GIT_AUTHOR_DATE": when, "GIT_COMMITTER_DATE": when}
-    commit = await git.run("commit-tree", snapshot.tree, data=message.encode(), also=dated)
+    commit = await git.run("commit-tree", snapshot.tree, data=message.encode(), env=dated)
     snapshot = replace(snapshot, id=commit.decode().strip())
     updates = f"create {_ref(snapshot)} {snapshot.id}\n"
     if not snapshot.paths:
@@ -81,7 +105,7 @@ async def record(git: Git, snapshot: Snapshot, *, previous: str) -> Snapshot:
     return snapshot
 
 
-async def clean(git: Git, snapshot: Snapshot, clock: Clock) -> None:
+async def prune(git: Git, snapshot: Snapshot, clock: Clock) -> None:
     """Every now and then, drop what is old, and pack the rest where there is much of it.
 
     Snapshots go after 30 days, or when there are 1,000 newer ones; the newest 64 stay, and the newest of each label.
@@ -90,7 +114,7 @@ async def clean(git: Git, snapshot: Snapshot, clock: Clock) -> None:
         return
     labels: set[str] = set()
     old: list[Snapshot] = []
-    for place, each in enumerate(await history(git)):
+    for place, each in enumerate(await all_snapshots(git)):
         is_old = each.at < clock.now() - _KEPT_FOR and place >= _KEPT_AT_LEAST
         if (is_old or place >= _KEPT_AT_MOST) and (not each.label or each.label in labels):
             old.append(each)
@@ -104,17 +128,64 @@ def _ref(snapshot: Snapshot) -> str:
     return f"{_REFS}{snapshot.number:010}"
 
 
-def _read(answer: bytes) -> Iterator[Snapshot]:
+async def _snapshots(git: Git, *selection: str) -> list[Snapshot]:
+    found: list[Snapshot] = []
+    answer = await git.run("for-each-ref", f"--format={_FORMAT}", "--sort=-refname", *selection)
     for line in answer.decode().splitlines():
         ref, commit, tree, at, message = line.split("\t", 4)
         about, number = json.loads(message), ref.removeprefix(_REFS)
-        yield Snapshot(
-            id=commit,
-            at=datetime.fromtimestamp(int(at), UTC),
-            label=about.get("label", ""),
-            note=about.get("note", ""),
-            paths=tuple(about.get("paths", ())),
-            left_out=tuple(about.get("left_out", ())),
-            tree=tree,
-            number=int(number) if number.isdecimal() else 0,
+        found.append(
+            Snapshot(
+                id=commit,
+                at=datetime.fromtimestamp(int(at), UTC),
+                label=about.get("label", ""),
+                note=about.get("note", ""),
+                paths=tuple(about.get("paths", ())),
+                left_out=tuple(about.get("left_out", ())),
+                tree=tree,
+                number=int(number) if number.isdecimal() else 0,
+            )
         )
+    return found
+
+
+async def path_changes(git: Git, old: str, new: str) -> dict[str, PathChange]:
+    """Every path that differs between two trees."""
+    fields = await git.items("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", old, new)
+    found: dict[str, PathChange] = {}
+    for words, path in zip(fields[::2], fields[1::2], strict=True):
+        old_mode, mode, old_blob, blob, _ = words.lstrip(":").split()
+        found[path] = PathChange(
+            path,
+            None if old_blob == _NO_BLOB else TreeEntry(old_mode, old_blob),
+            None if blob == _NO_BLOB else TreeEntry(mode, blob),
+        )
+    return found
+
+
+async def changed_paths(git: Git, pairs: Sequence[tuple[str, str]]) -> list[Sequence[str]]:
+    """The paths that differ between each two trees, for people: odd characters in quotes."""
+    questions = [f"{old} {new}" for old, new in pairs]
+    answer = await git.run(
+        *("diff-tree", "--stdin", "-r", *_relative(git), "--name-only", "--no-renames"),
+        data="".join(f"{question}\n" for question in questions).encode(),
+    )
+    found: list[list[str]] = []
+    for line in answer.decode(errors="replace").split("\n")[:-1]:
+        if len(found) < len(questions) and line == questions[len(found)]:
+            found.append([])
+        else:
+            found[-1].append(line)
+    return list(found)
+
+
+async def difference(git: Git, old: str, new: str) -> Difference:
+    """What differs, for people: paths as the workspace has them."""
+    command = ("diff-tree", "-r", *_relative(git))
+    paths = await git.items(*command, "-z", "--name-only", "--no-renames", old, new)
+    text = await git.run(*command, "-p", "--find-renames", "--no-ext-diff", "--no-textconv", old, new)
+    return Difference(paths, text.decode(errors="replace"))
+
+
+def _relative(git: Git) -> list[str]:
+    return [f"--relative={git.within}/"] if git.within else []

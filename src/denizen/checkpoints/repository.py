@@ -1,23 +1,22 @@
-"""The shadow repository's folder: made on first use, and what in the project it must not see."""
+"""The shadow repository's folder: made on first use, and what of the project it must, and must not, keep."""
 
 import contextlib
 import os
 import re
 import shutil
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from denizen.checkpoints.git import Git, GitError
-from denizen.checkpoints.lock import locked
-from denizen.checkpoints.tracked import include_tracked
+from denizen.checkpoints.git import Git, GitError, locked
+from denizen.checkpoints.staging import can_be_kept, include
 from denizen.clock import Clock
 from denizen.config.files import read_file, write_private
 from denizen.config.home import private_folder
 from denizen.errors import DenizenError
 
 TEMPORARY = ".denizen-restore.tmp"
-"""Where in the work tree restored files wait for their place."""
+"""Where in the work tree restored files wait to be moved."""
 
 _ATTRIBUTES = b"* -text -eol -crlf -ident -filter !diff !merge !working-tree-encoding\n"
 """Files are kept byte for byte, whatever the project's .gitattributes say."""
@@ -31,7 +30,7 @@ _BY_PRODUCTS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ShadowLocation:
     """Where the shadow repository of `workspace` is; `private` is a folder that snapshots never hold."""
 
     folder: Path
@@ -42,95 +41,109 @@ class Place:
 
 
 @contextlib.asynccontextmanager
-async def opened(place: Place) -> AsyncGenerator[Git]:
+async def open_repository(location: ShadowLocation) -> AsyncGenerator[Git]:
     """The repository, held until the end; made where it is missing. Raises DenizenError."""
-    private_folder(place.folder)
+    workspace, folder = location.workspace, location.folder
+    private_folder(folder)
     try:
-        async with locked(place.folder, place.clock) as held:
-            root = await _root(place, held)
-            private = [each for each in (place.folder, place.private) if each and not _holds(each, place.workspace)]
-            _write_excludes(place, root, [each for each in private if _holds(root, each)])
+        async with locked(folder, location.clock) as held:
+            root = await _root(Git(folder, workspace, location.environ, held=held))
+            private = [each for each in (folder, location.private) if each and not workspace.is_relative_to(each)]
+            project = _project_repository(root)
+            _write_excludes(folder, project, [each.relative_to(root) for each in private if each.is_relative_to(root)])
             clear(root / TEMPORARY)
-            within = place.workspace.relative_to(root).as_posix()
-            git = Git(place.folder, root, place.environ, "" if within == "." else within, held=held)
-            await include_tracked(git, _own_folder(root), private)
+            within = workspace.relative_to(root).as_posix()
+            git = Git(folder, root, location.environ, "" if within == "." else within, held=held)
+            await _include_tracked(git, project, private)
             try:
                 yield git
             except GitError as error:
-                if error.full:
-                    await _make_room(git)
+                if error.disk_full:
+                    with contextlib.suppress(GitError):  # what was written and then not kept goes
+                        await git.run("prune", "--expire=now")
                 raise
     except OSError as error:
-        raise DenizenError(f"The checkpoints in {place.folder} can't be used: {error.strerror}.") from error
+        raise DenizenError(f"The checkpoints in {folder} can't be used: {error.strerror}.") from error
 
 
-def clear(place: Path) -> None:
+def clear(path: Path) -> None:
     """Take away whatever is there; a link that somebody put there isn't followed."""
     with contextlib.suppress(OSError):
-        place.unlink()
-    shutil.rmtree(place, ignore_errors=True)
+        path.unlink()
+    shutil.rmtree(path, ignore_errors=True)
 
 
-async def _make_room(git: Git) -> None:
-    """Take away what was written and then not kept."""
-    with contextlib.suppress(GitError):  # the one that says that the disk is full is told
-        await git.run("prune", "--expire=now")
-
-
-async def _root(place: Place, held: int) -> Path:
+async def _root(git: Git) -> Path:
     """The work tree, chosen once: the project's repository, whose ignore rules hold, or the workspace alone."""
-    note = place.folder / "root"
+    workspace, note = git.root, git.folder / "root"
     if kept := read_file(note, _LARGEST):
         return Path(os.fsdecode(kept))
-    git = Git(place.folder, place.workspace, place.environ, held=held)
     await git.run("init", "--quiet", "--template=", "--initial-branch=last")
-    (place.folder / "info").mkdir(exist_ok=True)
-    write_private(place.folder / "info" / "attributes", _ATTRIBUTES)
-    root = await _chosen(git)
+    (git.folder / "info").mkdir(exist_ok=True)
+    write_private(git.folder / "info" / "attributes", _ATTRIBUTES)
+    root = next(
+        (each for each in (workspace, *workspace.parents) if _is_repository(each, workspace)),
+        workspace,
+    )
+    if root != workspace:
+        question = ("check-ignore", "--quiet", "--", str(workspace))
+        with contextlib.suppress(GitError):  # which says that it isn't ignored
+            await replace(git, root=root).run(*question, env={"GIT_LITERAL_PATHSPECS": "0"})
+            root = workspace
     write_private(note, os.fsencode(root))
     return root
 
 
-async def _chosen(git: Git) -> Path:
-    workspace = git.root
-    folders = [folder for folder in (workspace, *workspace.parents) if not _holds(folder / ".git", workspace)]
-    root = next((folder for folder in folders if (folder / ".git").exists()), workspace)
-    if root == workspace:
-        return workspace
-    try:
-        above = Git(git.folder, root, git.environ, held=git.held)
-        await above.run("check-ignore", "--quiet", "--", str(workspace), also={"GIT_LITERAL_PATHSPECS": "0"})
-    except GitError:  # it isn't ignored
-        return root
-    return workspace
+def _is_repository(folder: Path, workspace: Path) -> bool:
+    return (folder / ".git").exists() and not workspace.is_relative_to(folder / ".git")
 
 
-def _write_excludes(place: Place, root: Path, private: Sequence[Path]) -> None:
+def _project_repository(root: Path) -> Path:
+    """Where the project's own repository is; a `.git` file says where that is."""
+    entry = root / ".git"
+    text = os.fsdecode(_read(entry))
+    return root / text.removeprefix("gitdir:").strip() if text.startswith("gitdir:") and "\0" not in text else entry
+
+
+def _write_excludes(folder: Path, project: Path, private: Sequence[Path]) -> None:
     """By-products, the project's own unshared patterns, and what is never kept."""
-    own = _own_folder(root)
-    shared = own / os.fsdecode(_read(own / "commondir")).strip()
+    shared = project / os.fsdecode(_read(project / "commondir")).strip()
     lines = [*map(os.fsencode, _BY_PRODUCTS), _read(shared / "info" / "exclude"), os.fsencode(TEMPORARY)]
-    lines += [_pattern(folder.relative_to(root)) for folder in private]
-    data, file = b"\n".join(lines) + b"\n", place.folder / "info" / "exclude"
+    for path in private:  # a new line can't be written in a pattern, but any character can stand for it
+        escaped = re.sub(r"([\\*?\[ ])", r"\\\1", path.as_posix())
+        lines.append(os.fsencode(f"/{escaped}".replace("\n", "?")))
+    data, file = b"\n".join(lines) + b"\n", folder / "info" / "exclude"
     if _read(file) != data:
         write_private(file, data)
 
 
-def _holds(folder: Path, other: Path) -> bool:
-    return other.is_relative_to(folder)
+async def _include_tracked(git: Git, project: Path, private: Sequence[Path]) -> None:
+    """Take in what the project's own repository tracks although its rules, or ours, ignore it: it is part of it.
 
-
-def _own_folder(root: Path) -> Path:
-    """Where the project's own repository is; a `.git` file says where that is."""
-    entry = root / ".git"
-    told = os.fsdecode(_read(entry))
-    return root / told.removeprefix("gitdir:").strip() if told.startswith("gitdir:") and "\0" not in told else entry
-
-
-def _pattern(path: Path) -> bytes:
-    """A pattern for exactly that path; a new line can't be written in one, but any letter can stand for it."""
-    escaped = re.sub(r"([\\*?\[ ])", r"\\\1", path.as_posix())
-    return os.fsencode(f"/{escaped}".replace("\n", "?"))
+    Done where the project's index has changed since; nothing `private` is taken in. The project's repository is only
+    read. Where it can't be, these files count as ignored.
+    """
+    try:
+        index = (project / "index").stat()
+    except OSError:
+        return
+    stamp, note = f"{index.st_ino} {index.st_mtime_ns} {index.st_size}".encode(), git.folder / "project-index"
+    if note.is_file() and note.read_bytes() == stamp:
+        return
+    excludes = f"--exclude-from={git.folder / 'info' / 'exclude'}"
+    question = ("ls-files", "--cached", "--ignored", "--exclude-standard", excludes, "-z", *git.scope)
+    with contextlib.suppress(GitError):
+        tracked = await replace(git, folder=project).items(*question, env={"GIT_OPTIONAL_LOCKS": "0"})
+        paths = [
+            path
+            for path in tracked
+            if not any((git.root / path).is_relative_to(each) for each in private)
+            and os.path.lexists(git.root / path)
+            and can_be_kept(git.root, path)
+        ]
+        if paths:
+            await include(git, paths)
+    write_private(note, stamp)
 
 
 def _read(file: Path) -> bytes:

@@ -10,18 +10,16 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from denizen.cancellation import run_to_completion
 from denizen.checkpoints import history
-from denizen.checkpoints.differences import Difference, Step, difference, paths, steps
 from denizen.checkpoints.git import Git
-from denizen.checkpoints.history import Snapshot
-from denizen.checkpoints.plan import Conflict, InTheWay, loose, plan
-from denizen.checkpoints.repository import Place, opened
-from denizen.checkpoints.restore import carry_out, discard, prepare
-from denizen.checkpoints.stage import Staged, include, stage
-from denizen.checkpoints.worktree import Worktree, again, copy, tree_of
+from denizen.checkpoints.history import Difference, Snapshot, all_snapshots, changed_paths, difference, path_changes
+from denizen.checkpoints.repository import ShadowLocation, open_repository
+from denizen.checkpoints.restore import PathBlocked, carry_out, find_in_the_way, plan_restore
+from denizen.checkpoints.staging import Staged, include, stage
+from denizen.checkpoints.worktree import Worktree, make_copy, reopen_copy, tree_of
 from denizen.clock import Clock
 from denizen.errors import DenizenError
+from denizen.ports.checkpoints import Conflict
 from denizen.stretch import Stretch
 
 
@@ -33,7 +31,7 @@ def shadow_of(workspace: Path, home: Path, *, clock: Clock, environ: Mapping[str
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
+class RestorePreview:
     """The paths that a restore would change, and those among them that were changed since the latest snapshot."""
 
     paths: Sequence[str]
@@ -44,28 +42,24 @@ class Shadow:
     """Snapshots of the files in `workspace`, kept in the git directory `folder`, which is made on first use.
 
     What git ignores there isn't kept, and never touched; neither is the project's own `.git`. `private` is a folder
-    that is never kept either. Several processes may work on one shadow: one at a time, the others wait.
+    that is never kept either. Several processes may work on one shadow: one at a time, the others wait. All methods
+    raise DenizenError.
     """
 
     def __init__(
         self, folder: Path, workspace: Path, *, clock: Clock, environ: Mapping[str, str], private: Path | None = None
     ) -> None:
-        self._place = Place(folder.resolve(), workspace.resolve(), clock, environ, private and private.resolve())
-
-    @property
-    def workspace(self) -> Path:
-        """The folder whose files are kept."""
-        return self._place.workspace
+        self.workspace = workspace.resolve()
+        self._location = ShadowLocation(folder.resolve(), self.workspace, clock, environ, private and private.resolve())
 
     def opened(self) -> AbstractAsyncContextManager[Git]:
-        """The repository, held until the end. Raises DenizenError."""
-        return opened(self._place)
+        """The repository, held until the end."""
+        return open_repository(self._location)
 
     async def snapshot(self, label: str = "", paths: Collection[str | Path] = ()) -> str:
         """Keep the files as they are; returns the snapshot's id, which stays the same while nothing has changed.
 
         A labelled one is always an entry of its own. With `paths`, restoring it touches only these.
-        Raises DenizenError.
         """
         scope = [path for path in map(self._relative, sorted(map(str, paths))) if path != "."]
         async with self.opened() as git:
@@ -77,19 +71,19 @@ class Shadow:
     async def list(self) -> Sequence[Snapshot]:
         """All snapshots, the newest first."""
         async with self.opened() as git:
-            return await history.history(git)
+            return await all_snapshots(git)
 
     async def changed(self, pairs: Sequence[tuple[Snapshot, Snapshot]]) -> Sequence[Sequence[str]]:
         """The paths that differ between each two snapshots."""
         async with self.opened() as git:
-            return await paths(git, [(old.tree, new.tree) for old, new in pairs])
+            return await changed_paths(git, [(old.tree, new.tree) for old, new in pairs])
 
     async def touched(self, pairs: Sequence[tuple[str, str]]) -> set[str]:
-        """The paths that differ between the two snapshots of any of the pairs. Raises DenizenError."""
+        """The paths that differ between the two snapshots of any of the pairs."""
         async with self.opened() as git:
-            known = await history.history(git) if pairs else []
+            known = await all_snapshots(git) if pairs else []
             trees = [(history.find(known, old).tree, history.find(known, new).tree) for old, new in pairs]
-            return {git.shown(path) for old, new in trees for path in await steps(git, old, new)}
+            return {git.shown(path) for old, new in trees for path in await path_changes(git, old, new)}
 
     async def ours_alone(self, done: Stretch) -> set[str]:
         """The paths that the agent changed. Raises Conflict where somebody else changed one of them meanwhile."""
@@ -99,14 +93,18 @@ class Shadow:
         return ours
 
     async def find(self, name: str) -> Snapshot:
-        """The snapshot of that id, or that begins so; else the newest of that label. Raises DenizenError."""
+        """The snapshot of that id, or that begins so; else the newest of that label."""
         return history.find(await self.list(), name)
 
     async def diff(self, old: str, new: str = "") -> Difference:
-        """What changed from one snapshot to another, or to the files as they are. Raises DenizenError."""
+        """What changed from one snapshot to another, or to the files as they are."""
         async with self.opened() as git:
-            known = await history.history(git)
-            tree = history.find(known, new).tree if new else await self._tree(git)
+            known = await all_snapshots(git)
+            if new:
+                tree = history.find(known, new).tree
+            else:
+                await stage(git)
+                tree = await git.write_tree()
             return await difference(git, history.find(known, old).tree, tree)
 
     async def restore(self, snapshot: str, *, expect: str = "", force: bool = False, only: Collection[str] = ()) -> str:
@@ -114,31 +112,31 @@ class Shadow:
 
         With `expect`, what happened between `snapshot` and that later one is taken back: other changes since stay, and
         where both changed a file, nothing is touched and Conflict raised. Without it, or forced, the files become those
-        of the snapshot. With `only`, nothing but these paths is touched. Raises DenizenError, also when something that
-        no snapshot holds is in the way.
+        of the snapshot. With `only`, nothing but these paths is touched. PathBlocked is raised when something that no
+        snapshot holds is in the way.
         """
         async with self.opened() as git:
-            known = await history.history(git)
+            known = await all_snapshots(git)
             wanted = history.find(known, snapshot)
             wanted = replace(wanted, paths=tuple(only)) if only else wanted
             expected = history.find(known, expect).tree if expect and not force else ""
             return await self._restore(git, wanted, expected)
 
-    async def preview(self, snapshot: str) -> Preview:
-        """What restoring a snapshot would change. Raises DenizenError."""
+    async def preview(self, snapshot: str) -> RestorePreview:
+        """What restoring a snapshot would change."""
         async with self.opened() as git:
-            wanted = history.find(await history.history(git), snapshot)
+            wanted = history.find(await all_snapshots(git), snapshot)
             staged = await stage(git)
-            todo = [git.shown(step.path) for step in await _planned(git, wanted)]
-            by_hand = await steps(git, staged.last, await _write_tree(git)) if staged.last else {}
+            plan = [git.shown(change.path) for change in await plan_restore(git, wanted.tree, scope=wanted.paths)]
+            by_hand = await path_changes(git, staged.last, await git.write_tree()) if staged.last else {}
             changed = {git.shown(path) for path in by_hand}
-            return Preview(todo, [path for path in todo if path in changed])
+            return RestorePreview(plan, [path for path in plan if path in changed])
 
     @asynccontextmanager
     async def worktree(self, snapshot: str, within: Path | None = None) -> AsyncGenerator[Worktree]:
         """A copy of a snapshot to work in, outside of the project, until the end; `apply` brings it into the project.
 
-        It is made in a new folder in `within` (default: the system's for temporary files). Raises DenizenError.
+        It is made in a new folder in `within` (default: the system's for temporary files).
         """
         made = await self.copy(snapshot, within)
         try:
@@ -147,25 +145,22 @@ class Shadow:
             await made.discard()
 
     async def copy(self, snapshot: str, within: Path | None = None) -> Worktree:
-        """A copy as `worktree` makes it, which stays until it is discarded. Raises DenizenError."""
+        """A copy as `worktree` makes it, which stays until it is discarded."""
         folder = Path(tempfile.mkdtemp(prefix="denizen-", dir=within)).resolve()
         try:
             async with self.opened() as git:
-                return await copy(git, history.find(await history.history(git), snapshot), folder)
+                return await make_copy(git, history.find(await all_snapshots(git), snapshot), folder)
         except BaseException:
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
             raise
 
     async def copy_in(self, folder: Path) -> Worktree | None:
-        """The copy that an earlier process made and left in a folder, not long ago; None where there is none.
-
-        Raises DenizenError.
-        """
+        """The copy that an earlier process made and left in a folder, not long ago; None where there is none."""
         async with self.opened() as git:
-            return again(git, await history.history(git), folder, self._place.clock.now())
+            return reopen_copy(git, await all_snapshots(git), folder, self._location.clock.now())
 
     async def worked_in(self, worktree: Worktree) -> bool:
-        """Whether anything was done in a copy. Raises DenizenError."""
+        """Whether anything was done in a copy."""
         async with self.opened() as git:
             return await tree_of(git, worktree) != worktree.start.tree
 
@@ -173,29 +168,28 @@ class Shadow:
         """Do to the project what was done to the copy; returns the snapshot of what the files were until now.
 
         Files that were changed in the project meanwhile stay as they are; where the copy changed them, too, nothing is
-        touched and Conflict raised. Raises DenizenError.
+        touched and Conflict raised.
         """
         async with self.opened() as git:
-            made = replace(
-                worktree.start, id="", label="the edits of a copy", tree=await tree_of(git, worktree), paths=()
-            )
+            tree = await tree_of(git, worktree)
+            made = replace(worktree.start, id="", label="the edits of a copy", tree=tree, paths=())
             return await self._restore(git, made, worktree.start.tree)
 
     async def _restore(self, git: Git, wanted: Snapshot, expected: str) -> str:
         staged = await stage(git)
-        todo = await _planned(git, wanted, expected)
-        if found := await asyncio.to_thread(loose, git, todo):
+        plan = await plan_restore(git, wanted.tree, expected=expected, scope=wanted.paths)
+        if found := await asyncio.to_thread(find_in_the_way, git, plan):
             if expected:
                 raise Conflict([git.shown(path) for path in found])
             await include(git, found)
-            todo = await _planned(git, wanted)
-            if still := await asyncio.to_thread(loose, git, todo):
-                raise InTheWay([git.shown(path) for path in still])
+            plan = await plan_restore(git, wanted.tree, scope=wanted.paths)
+            if still := await asyncio.to_thread(find_in_the_way, git, plan):
+                raise PathBlocked([git.shown(path) for path in still])
         name = wanted.label or wanted.id[:10]
         before = await self._record(git, staged, note=f"before restoring {name}")
-        if todo:
-            await _carry_out(git, todo)
-            await include(git, [step.path for step in todo if step.new])
+        if plan:
+            await carry_out(git, plan)
+            await include(git, [change.path for change in plan if change.new])
             await self._record(git, await stage(git), note=f"restored {name}")
         return before.id
 
@@ -203,40 +197,18 @@ class Shadow:
         self, git: Git, staged: Staged, *, label: str = "", note: str = "", paths: Sequence[str] = ()
     ) -> Snapshot:
         """Keep what is staged; without label and paths the last snapshot will do where it holds just that."""
-        tree = await _write_tree(git)
-        latest = await history.last(git)
+        tree = await git.write_tree()
+        latest = await history.latest_snapshots(git)
         if latest and latest[0].id == staged.last and latest[0].tree == tree and not label and not paths:
             return latest[0]
         number = max((each.number for each in latest), default=0) + 1
-        made = Snapshot("", self._place.clock.now(), label, note, paths, staged.left_out, tree, number)
+        made = Snapshot("", self._location.clock.now(), label, note, paths, staged.left_out, tree, number)
         made = await history.record(git, made, previous=staged.last)
-        await history.clean(git, made, self._place.clock)
+        await history.prune(git, made, self._location.clock)
         return made
 
-    async def _tree(self, git: Git) -> str:
-        await stage(git)
-        return await _write_tree(git)
-
     def _relative(self, path: str) -> str:
-        place = Path(os.path.normpath(self.workspace / path))
-        if not place.is_relative_to(self.workspace):
+        absolute = Path(os.path.normpath(self.workspace / path))
+        if not absolute.is_relative_to(self.workspace):
             raise DenizenError(f"{path} is outside of {self.workspace}: a checkpoint is about files in there.")
-        return place.relative_to(self.workspace).as_posix()
-
-
-async def _planned(git: Git, wanted: Snapshot, expected: str = "") -> list[Step]:
-    """What must change to get a snapshot back, as the files are staged."""
-    scope = {f"{git.within}/{path}" if git.within else path for path in wanted.paths}
-    return await plan(git, await _write_tree(git), wanted.tree, expected, scope)
-
-
-async def _write_tree(git: Git) -> str:
-    return (await git.run("write-tree")).decode().strip()
-
-
-async def _carry_out(git: Git, todo: Sequence[Step]) -> None:
-    try:
-        await prepare(git, todo)
-        await run_to_completion(asyncio.to_thread(carry_out, git.root, git.root / git.within, todo))
-    finally:
-        discard(git)
+        return absolute.relative_to(self.workspace).as_posix()
