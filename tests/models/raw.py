@@ -12,9 +12,8 @@ from typing import Any, Self
 
 from tests.models.calls import call, failure
 
-from denizen.models.connection import Connection
 from denizen.models.endpoint import Endpoint
-from denizen.models.http import Http
+from denizen.models.http import Http, Response
 from denizen.models.openai import OpenAIModel
 from denizen.models.providers import provider_named
 
@@ -89,7 +88,7 @@ class Raw:
             if callable(answer):
                 await answer(reader, writer)
                 return
-            length = int(head.partition(b"content-length: ")[2].partition(b"\r")[0])
+            length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r")[0])
             self.heard.append(head + await reader.readexactly(length))
             await self._say(writer, answer)
             if isinstance(answer, Last):
@@ -116,8 +115,8 @@ async def ask(http: Http, url: str, body: bytes = b"Hi", *, stream: bool = False
         return await response.read()
 
 
-async def look(http: Http, url: str) -> Connection:
-    """The connection that an answer came over; `headers` and `status` are there."""
+async def look(http: Http, url: str) -> Response:
+    """The answer to one request; `headers` and `status` are there."""
     async with http.post(Endpoint(url, "/ask", "base_url"), [b"Hi"], stream=False) as response:
         await response.read()
         return response

@@ -213,8 +213,8 @@ async def test_https_where_there_is_none_says_what_to_write(loopback_openai: Loo
     assert words.endswith(": does it speak https? If not, write http:// in providers.ollama.base_url")
 
 
-async def test_compressed_answer_says_where_to_look() -> None:
-    async with Raw(whole(b"\x1f\x8b", "Content-Encoding: gzip")) as server:
+async def test_answer_compressed_in_a_way_of_its_own_says_where_to_look() -> None:
+    async with Raw(whole(b"\x1f\x8b", "Content-Encoding: br")) as server:
         words = await told(server.url, "ollama:qwen3")
     assert words.endswith(
         "; something on the way does it: see that providers.ollama.base_url leads to the provider itself"
@@ -255,7 +255,7 @@ async def test_address_of_anthropic_has_no_version_at_its_end(loopback_anthropic
 @pytest.mark.parametrize(
     ("status", "todo"),
     [
-        (407, "a proxy on the way wants a login, and Denizen uses none: see that providers.office.base_url leads to"),
+        (407, "write the user and password of the proxy into its address, in `proxy` or HTTPS_PROXY: http://me:"),
         (410, "take another model: `denizen models office`"),
         (511, "log in to this network first"),
     ],

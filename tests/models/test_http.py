@@ -4,11 +4,13 @@ import asyncio
 import gc
 import socket
 import warnings
+from pathlib import Path
 
 import pytest
 from tests.models.calls import ASKED, answer
-from tests.models.raw import Last, Loop, Raw, ask, complaint, open_files, rounds, run, skip, whole
+from tests.models.raw import Last, Loop, Raw, ask, complaint, nothing_left, open_files, rounds, run, skip, whole
 
+from denizen.errors import ConfigError
 from denizen.models.http import Http
 from denizen.models.openai import OpenAIModel
 from denizen.testing import LoopbackOpenAI
@@ -87,24 +89,6 @@ async def test_connections_of_requests_at_once_are_used_again(http: Http) -> Non
         for _ in range(5):
             await asyncio.gather(*(ask(http, server.url) for _ in range(20)))
         assert server.connections == 20
-
-
-def test_connection_is_closed_when_nobody_used_it_for_half_a_minute() -> None:
-    async def test() -> None:
-        http = Http()
-        async with Raw(*[whole(b"Hello")] * 5) as server:
-            for _ in range(3):
-                await ask(http, server.url)
-                await skip(29)
-            assert (server.connections, len(server.open)) == (1, 1)
-            await skip(31)
-            await skip(31)
-            assert len(server.open) == 0
-            assert await ask(http, server.url) == b"Hello"
-            assert server.connections == 2
-            await http.close()
-
-    run(test())
 
 
 def test_nothing_waits_for_connections_that_are_closed() -> None:
@@ -192,12 +176,106 @@ def test_way_that_takes_too_long_is_given_up() -> None:
     run(test(), "unheard")
 
 
+# Proxies
+
+
+@pytest.mark.parametrize(
+    ("setting", "variable"),
+    [(True, ""), (False, "HTTP_PROXY"), (False, "http_proxy")],
+    ids=["setting", "upper", "lower"],
+)
+async def test_request_goes_through_the_proxy(setting: bool, variable: str) -> None:
+    async with nothing_left(), Raw(whole(b"Hello")) as proxy:
+        http = Http(proxy=proxy.url if setting else "", environ={variable: proxy.url})
+        assert await ask(http, "http://models.example/v1") == b"Hello"
+        assert proxy.heard[0].startswith(b"POST http://models.example/v1/ask HTTP/1.1\r\n")
+        await http.close()
+
+
+async def test_login_of_the_proxy_is_sent_to_it() -> None:
+    async with Raw(whole(b"Hello")) as proxy:
+        http = Http(proxy=proxy.url.replace("//", "//me:secret@"))
+        assert await ask(http, "http://models.example/v1") == b"Hello"
+        assert b"\r\nproxy-authorization: basic bwu6c2vjcmv0\r\n" in proxy.heard[0].lower()
+        await http.close()
+
+
+def test_hosts_of_no_proxy_are_reached_directly() -> None:
+    async def test() -> None:
+        async with Raw(whole(b"Hello")) as server:
+            http = Http(proxy="http://127.0.0.1:9", environ={"NO_PROXY": "other.example,.models.example"})
+            assert await ask(http, f"http://eu.models.example:{server.port}") == b"Hello"
+            await http.close()
+
+    run(test(), "127.0.0.1")
+
+
+async def test_server_on_this_machine_is_reached_directly(http: Http) -> None:
+    async with Raw(whole(b"Hello")) as server:
+        http = Http(proxy="http://127.0.0.1:9", environ={"HTTP_PROXY": "http://127.0.0.1:9"})
+        assert await ask(http, server.url) == b"Hello"
+        await http.close()
+
+
+async def test_passwords_for_a_host_in_netrc_are_not_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    netrc = tmp_path / "netrc"
+    netrc.write_text("machine models.example login me password secret\n")
+    monkeypatch.setenv("NETRC", str(netrc))
+    async with Raw(whole(b"Hello")) as proxy:
+        http = Http(proxy=proxy.url)
+        await ask(http, "http://models.example/v1")
+        assert b"authorization" not in proxy.heard[0].lower()
+        await http.close()
+
+
+async def _refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.write(b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n")
+
+
+async def test_proxy_that_refuses_says_so(http: Http) -> None:
+    async with Raw(_refuse) as proxy:
+        http = Http(proxy=proxy.url)
+        told = await complaint("https://models.example/v1", http)
+    assert told == "openai:m: the connection failed: the proxy refused to connect (407 Proxy Authentication Required)"
+
+
+async def test_proxy_that_does_not_run_says_so() -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        host = f"127.0.0.1:{silent.getsockname()[1]}"
+        told = await complaint("https://models.example/v1", Http(proxy=f"http://me:secret@{host}"))
+    assert told.startswith(f"openai:m: the connection failed: the proxy {host} can't be reached (Connect")
+
+
+async def test_proxy_that_speaks_something_else_says_so() -> None:
+    told = await complaint("https://models.example/v1", Http(environ={"HTTPS_PROXY": "socks5://127.0.0.1:9"}))
+    assert told == "openai:m: the connection failed: the proxy in https_proxy is not one for HTTP (socks5)"
+
+
+async def test_proxy_may_lack_its_scheme() -> None:
+    async with Raw(whole(b"Hello")) as proxy:
+        http = Http(environ={"http_proxy": proxy.url.removeprefix("http://")})
+        assert await ask(http, "http://models.example/v1") == b"Hello"
+        await http.close()
+
+
+def test_proxy_must_be_an_address() -> None:
+    with pytest.raises(
+        ConfigError, match='proxy is "proxy:3128", not an http or https address: write http://proxy:3128'
+    ):
+        Http(proxy="proxy:3128")
+
+
+# What the user is told
+
+
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
-        (b"220 mail.example.com ESMTP\r\n", "the connection failed: its answer is not HTTP: Expected HTTP/"),
+        (b"220 mail.example.com ESMTP\r\n", "the connection failed: its answer is not HTTP: Bad status line: Exp"),
         (Last(), "the connection failed: the server closed the connection"),
-        (whole(b"", "Content-Encoding: br"), "the connection failed: its answer is compressed (br), which it was as"),
+        (whole(b"", "Content-Encoding: br"), "the connection failed: its answer is compressed, in a way that it wa"),
+        (b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: upgrade\r\n\r\nPRI *", "(HTTP 101)"),
         (whole(b"{}", status="413 Content Too Large"), "(HTTP 413)"),
         (Last(whole(b"slow down", status="429 Too Many Requests")[:-4]), "(HTTP 429)"),
     ],

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from denizen.models.sse import LONGEST, EventStream
+from denizen.models.http import LONGEST_EVENT, EventStream
 
 payloads = st.dictionaries(st.text(max_size=4), st.text(max_size=12), max_size=2).map(
     lambda value: json.dumps(value, ensure_ascii=False)
@@ -79,6 +79,6 @@ def test_bare_json_behind_the_events_is_told() -> None:
 
 def test_event_without_an_end_is_not_kept_for_ever() -> None:
     stream = EventStream()
-    stream.feed(b"data: " + b"x" * LONGEST)
+    stream.feed(b"data: " + b"x" * LONGEST_EVENT)
     with pytest.raises(ConnectionError, match="an event of more than 16 MB"):
         stream.feed(b"x")

@@ -204,7 +204,9 @@ def test_client_works_in_one_event_loop_after_another(pair: Pair) -> None:
         assert answer(asyncio.run(call(model))).text == HELLO.text
 
 
-async def test_proxies_of_the_environment_are_left_alone(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_proxies_of_the_environment_do_not_lead_to_this_machine(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
         monkeypatch.setitem(os.environ, name, "http://127.0.0.1:9")
     pair.server.say(HELLO)

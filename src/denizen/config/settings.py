@@ -249,6 +249,9 @@ class Config(_Table, frozen=True, kw_only=True):
     """Who thinks: `provider:model`; empty: a key in the environment, else a local server, else `offline`."""
     fallback_models: list[str] = []
     """Who thinks when that one can't."""
+    proxy: str = ""
+    """The proxy that leads to model servers, but not to this machine: `"http://proxy.example:3128"`; empty: that of the
+    environment (`HTTPS_PROXY`, `NO_PROXY`)."""
     tools: dict[str, dict[str, Any]] = {}
     """Arguments that a tool gets when the model doesn't give them, a table for each: `[tools.grep] context = 2`."""
     providers: dict[str, ProviderSettings] = {}

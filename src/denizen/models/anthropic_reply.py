@@ -13,7 +13,6 @@ from denizen.messages import AssistantMessage, AssistantPart, StopReason, ToolCa
 from denizen.models.anthropic_block import Block, Delta
 from denizen.models.complaint import WINDOW_FULL, Origin
 from denizen.models.parsing import Count, decode
-from denizen.models.sse import EventStream
 
 _STOPS: Final[Mapping[str, StopReason]] = {
     "max_tokens": "length",
@@ -57,19 +56,10 @@ class AnthropicReply:
     def __init__(self, origin: Origin) -> None:
         self.done = False
         self._origin = origin
-        self._events = EventStream()
         self._blocks: dict[int, Block] = {}
         self._id = ""
         self._stop: str | None = None
         self._usage = _Usage()
-
-    def feed(self, data: bytes) -> list[StreamEvent]:
-        """What the next bytes of the stream bring."""
-        return self._take(self._events.feed(data))
-
-    def close(self) -> list[StreamEvent]:
-        """What an unfinished last event brings."""
-        return [] if self.done else self._take(self._events.close())
 
     @property
     def complete(self) -> bool:
@@ -99,7 +89,8 @@ class AnthropicReply:
         content = [part for block in self._blocks.values() for part in block.parts(self._origin.provider)]
         return AssistantMessage(content, self._origin.model, self._counted(), self._reason(content))
 
-    def _take(self, payloads: Sequence[bytes]) -> list[StreamEvent]:
+    def feed(self, payloads: Sequence[bytes]) -> list[StreamEvent]:
+        """What the data of the next events of the stream brings."""
         news: list[StreamEvent] = []
         for payload in payloads:
             try:

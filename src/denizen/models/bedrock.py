@@ -78,7 +78,7 @@ class BedrockModel(AnthropicModel):
             async with aclosing(self._told(request)) as told:
                 async for data in told:
                     if request.stream:
-                        for event in reply.feed(b"data: %s\n\n" % data):
+                        for event in reply.feed([data]):
                             yield event
                     else:
                         reply.read(data)

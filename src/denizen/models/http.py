@@ -1,197 +1,300 @@
-"""Requests to the providers, over connections that one pool keeps for all models of a process."""
+"""HTTP requests to model servers: aiohttp's client, with our time-outs, proxies and wording of failures."""
 
 import asyncio
-import socket
+import os
 import ssl
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+import urllib.request
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from typing import Any, Final
 
-from aiohappyeyeballs import start_connection
+import aiohttp
+from aiohttp import ClientResponse, ClientSession, ClientTimeout, TCPConnector, TraceConfig
+from aiohttp.connector import Connection
+from aiohttp.http_exceptions import ContentLengthError, TransferEncodingError
 
-from denizen.models.connection import Connection
-from denizen.models.endpoint import Endpoint, Server
-
-KEPT: Final = 30.0
-"""Seconds that a connection which nobody uses is kept."""
-
-STAGGER: Final = 0.25
-"""Seconds after which the next address of a host is tried, too (RFC 8305)."""
+from denizen.models.endpoint import Endpoint
+from denizen.models.reach import on_this_machine
 
 CONNECT: Final = 10.0
-"""Seconds until a connection stands."""
+"""Seconds to connect, name lookup and TLS included."""
 
 SILENCE: Final = 120.0
 """Seconds without a byte after which a stream has died."""
 
 PATIENCE: Final = 600.0
-"""The same for an answer in one piece, where nothing comes until the model has thought it to its end."""
+"""The same for an answer in one piece, where nothing comes until the model has finished."""
 
-_NO_TLS: Final = (ssl.SSLError, ConnectionResetError)
+KEPT: Final = 30.0
+"""Seconds that an unused connection is kept."""
+
+LONGEST_ANSWER: Final = 64 * 1024 * 1024
+"""Bytes of an answer that is read whole."""
+
+LONGEST_EVENT: Final = 16 * 1024 * 1024
+"""Bytes of one event of a stream."""
+
+PIECE: Final = 64 * 1024
+"""Bytes of a request that are written without waiting: asyncio buffers as many."""
+
+AT_ONCE: Final = 2.0
+"""Seconds within which a connection breaks that the server had closed while it was idle."""
 
 
 class Http:
-    """Sends requests; keeps connections open between them.
+    """Sends requests, and keeps connections open between them: those of an event loop end with it.
 
-    `connect`, `silence` and `patience` are `CONNECT`, `SILENCE` and `PATIENCE` unless given.
-    Environment variables don't change where requests go, and a redirect is never followed with the key.
+    They go through `proxy`, else through that of the usual variables in `environ`, but never to this machine or to a
+    host in NO_PROXY. `connect`, `silence` and `patience` are `CONNECT`, `SILENCE` and `PATIENCE` unless given. Raises
+    ConfigError where `proxy` is no address.
     """
 
-    def __init__(self, *, connect: float = CONNECT, silence: float = SILENCE, patience: float = PATIENCE) -> None:
+    def __init__(
+        self,
+        *,
+        proxy: str = "",
+        environ: Mapping[str, str] | None = None,
+        connect: float = CONNECT,
+        silence: float = SILENCE,
+        patience: float = PATIENCE,
+    ) -> None:
+        if proxy:
+            Endpoint(proxy, "", "proxy")  # raises ConfigError
+        self._proxy = proxy
+        self._environ = os.environ if environ is None else environ
         self._connect = connect
         self._silence = silence
         self._patience = patience
-        self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
+        self._sessions: dict[asyncio.AbstractEventLoop, tuple[ClientSession, AsyncGenerator[ClientSession]]] = {}
         self._tls: ssl.SSLContext | None = None
+        self._proxies: dict[str, str] | None = None
 
-    def post(self, to: Endpoint, body: Sequence[bytes], *, stream: bool) -> "Exchange":
-        """POST the pieces of a body; the answer's is still to be read. Entering it raises OSError, as reading does."""
-        head = b"%scontent-length: %d\r\n\r\n" % (to.head, sum(map(len, body)))
-        return Exchange(self, to.server, head, body, self._silence if stream else self._patience)
-
-    async def take(self, server: Server) -> Connection:
-        """A connection that nobody uses, or a new one."""
-        return self._pool().take(server) or await self.open(server)
-
-    async def open(self, server: Server) -> Connection:
-        """A new connection."""
-        loop = asyncio.get_running_loop()
-        tls: dict[str, Any] = {"ssl": self._context(), "server_hostname": server.host} if server.tls else {}
+    @asynccontextmanager
+    async def post(self, to: Endpoint, body: Sequence[bytes], *, stream: bool) -> AsyncGenerator["Response"]:
+        """POST the pieces of a body. Raises OSError, as reading the answer does. Redirects aren't followed."""
+        silence = self._silence if stream else self._patience
         try:
-            async with asyncio.timeout(self._connect):
-                addresses = await loop.getaddrinfo(server.host, server.port, type=socket.SOCK_STREAM)
-                reached = await start_connection(addresses, happy_eyeballs_delay=STAGGER)
-                _, connection = await loop.create_connection(Connection, sock=reached, **tls)
-        except OSError as error:
-            raise _in_words(error, server, self._connect) from None
-        return connection
-
-    def give_back(self, server: Server, connection: Connection) -> None:
-        """Keep a connection for the next request, or close one that is of no use."""
-        if connection.reusable:
-            self._pool().keep(server, connection)
-        else:
-            connection.close()
+            answer = await self._send_again_if_closed(to, body, silence)
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise self._in_words(error, to, silence) from error
+        try:
+            yield Response(answer, silence)
+        finally:
+            answer.release()
 
     async def close(self) -> None:
-        """Close the connections of this event loop that nobody uses; the next request opens new ones."""
-        if pool := self._pools.pop(asyncio.get_running_loop(), None):
-            pool.close()
-            await asyncio.sleep(0)  # a transport is closed by the loop's next round
+        """Close the connections of this event loop; the next request opens new ones."""
+        if kept := self._sessions.pop(asyncio.get_running_loop(), None):
+            await kept[1].aclose()
 
-    def _pool(self) -> "_Pool":
+    async def _send_again_if_closed(self, to: Endpoint, body: Sequence[bytes], silence: float) -> ClientResponse:
+        """Send a request once more if the server had closed its connection while that was idle, and so never saw it."""
+        reused: list[bool] = []
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        try:
+            return await self._send(to, body, silence, reused)
+        except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as error:
+            begun = isinstance(error, aiohttp.ServerDisconnectedError) and not isinstance(error.message, str)
+            if begun or not reused or loop.time() - started > AT_ONCE:
+                raise
+        return await self._send(to, body, silence, reused)
+
+    async def _send(self, to: Endpoint, body: Sequence[bytes], silence: float, reused: list[bool]) -> ClientResponse:
+        size = sum(map(len, body))
+        async with asyncio.timeout(None) as upload:
+            data = b"".join(body) if size <= PIECE else _pieces(body, upload, silence)
+            return await (await self._session()).post(
+                to.url,
+                data=data,
+                headers=to.headers if size <= PIECE else {**to.headers, "content-length": str(size)},
+                allow_redirects=False,
+                proxy=self._proxy_to(to) or None,
+                ssl=self._context() if to.url.scheme == "https" else True,
+                timeout=ClientTimeout(total=None, connect=self._connect, sock_read=silence),
+                trace_request_ctx=reused,
+            )
+
+    async def _session(self) -> ClientSession:
         """That of this event loop: a connection can't be used in another."""
         loop = asyncio.get_running_loop()
-        pool = self._pools.get(loop)
-        if pool is None:
-            for ended in [each for each in list(self._pools) if each.is_closed()]:
-                self._pools.pop(ended, None)
-            pool = self._pools[loop] = _Pool(loop)
-        return pool
+        if loop not in self._sessions:
+            for ended in [each for each in self._sessions if each.is_closed()]:
+                del self._sessions[ended]
+            closing = _open_session()
+            self._sessions[loop] = (await anext(closing), closing)
+        return self._sessions[loop][0]
+
+    def _proxy_to(self, to: Endpoint) -> str:
+        """The proxy that leads to a server; aiohttp's `trust_env` would also send passwords from ~/.netrc."""
+        if self._proxies is None:
+            named = {name.lower(): value for name, value in self._environ.items()}
+            self._proxies = {name[:-6]: value for name, value in named.items() if name.endswith("_proxy")}
+        host = to.url.host or ""
+        bypassed = urllib.request.proxy_bypass_environment  # pyrefly: ignore[missing-attribute]
+        if on_this_machine(host) or bypassed(host, self._proxies):
+            return ""
+        proxy = self._proxy or self._proxies.get(to.url.scheme, "")
+        scheme, colon, _ = proxy.partition("://")
+        if colon and scheme not in {"http", "https"}:
+            raise ConnectionError(f"the proxy in {to.url.scheme}_proxy is not one for HTTP ({scheme})")
+        return proxy if colon or not proxy else f"http://{proxy}"
 
     def _context(self) -> ssl.SSLContext:
         if self._tls is None:
             self._tls = ssl.create_default_context()
         return self._tls
 
+    def _in_words(self, error: Exception, to: Endpoint, silence: float) -> OSError:
+        match error:
+            case aiohttp.ClientConnectorCertificateError(certificate_error=ssl.SSLCertVerificationError() as refused):
+                return refused
+            case aiohttp.ConnectionTimeoutError():
+                return TimeoutError(f"no connection within {self._connect:g} s")
+            case aiohttp.ClientConnectorDNSError(os_error=reason):
+                return ConnectionError(f"the host {error.host} can't be found ({reason.strerror or reason})")
+            case aiohttp.ClientHttpProxyError():
+                reason = f"{error.status} {error.message}".strip()
+                return ConnectionError(f"the proxy refused to connect ({reason})")
+            case aiohttp.ClientProxyConnectionError(os_error=reason):
+                return ConnectionError(
+                    f"the proxy {error.host}:{error.port} can't be reached ({reason.strerror or reason})"
+                )
+            case aiohttp.ClientConnectorError(os_error=reason) if to.url.scheme == "https" and isinstance(
+                reason, ssl.SSLError | ConnectionResetError
+            ):
+                reason = getattr(reason, "reason", "it hung up")
+                return ConnectionError(f"no TLS with {to.server} ({reason}): does it speak https?")
+            case aiohttp.ClientConnectorError(os_error=reason):
+                return reason
+        return _broken(error, silence)
 
-class Exchange:
-    """A request and its answer: entered, it is sent, and gives the connection that the answer comes over."""
 
-    __slots__ = ("_body", "_connection", "_head", "_http", "_server", "_silence")
+class Response:
+    """An answer whose `status` and `headers` (looked up in any case) are there; its body is still to be read."""
 
-    def __init__(self, http: Http, server: Server, head: bytes, body: Sequence[bytes], silence: float) -> None:
-        self._http = http
-        self._server = server
-        self._head = head
-        self._body = body
+    __slots__ = ("_answer", "_silence", "headers", "status")
+
+    def __init__(self, answer: ClientResponse, silence: float) -> None:
+        self.status = answer.status
+        self.headers: Mapping[str, str] = answer.headers
+        self._answer = answer
         self._silence = silence
 
-    async def __aenter__(self) -> Connection:
-        connection = await self._http.take(self._server)
+    async def read_some(self) -> bytes:
+        """What has come since the last time, once something has; nothing: it has ended."""
         try:
-            return await self._sent(connection)
-        except ConnectionError:
-            if not connection.lapsed:
-                raise
-        return await self._sent(await self._http.open(self._server))
+            return await self._answer.content.readany()
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise _broken(error, self._silence) from error
 
-    async def _sent(self, connection: Connection) -> Connection:
-        self._connection = connection
-        try:
-            await connection.send(self._head, self._body, self._silence)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
+    async def read(self) -> bytes:
+        """All that is left."""
+        whole = bytearray()
+        while data := await self.read_some():
+            whole += data
+            if len(whole) > LONGEST_ANSWER:
+                raise ConnectionError(f"its answer is longer than {LONGEST_ANSWER >> 20} MB")
+        return bytes(whole)
 
-    async def __aexit__(self, *_: object) -> None:
-        self._http.give_back(self._server, self._connection)
-
-
-class _Pool:
-    """The connections of one event loop that nobody uses."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-        self._idle: dict[Server, list[Connection]] = {}
-        self._sweeping: asyncio.TimerHandle | None = None
-
-    def take(self, server: Server) -> Connection | None:
-        """The one that was used last."""
-        idle = self._idle.get(server)
-        while idle:
-            if (connection := idle.pop()).reusable:
-                return connection
-        return None
-
-    def keep(self, server: Server, connection: Connection) -> None:
-        """Keep one for `KEPT` seconds."""
-        connection.idle_since = self._loop.time()
-        self._idle.setdefault(server, []).append(connection)
-        if not self._sweeping:
-            self._sweeping = self._loop.call_later(KEPT, self._sweep)
-
-    def close(self) -> None:
-        """Close them all."""
-        if self._sweeping:
-            self._sweeping.cancel()
-        for connection in self._all():
-            connection.close()
-        self._idle.clear()
-
-    def _sweep(self) -> None:
-        """Close those that were kept for long enough."""
-        since = self._loop.time() - KEPT
-        for connection in self._all():
-            if connection.idle_since <= since:
-                connection.close()
-        self._idle = {server: kept for server, idle in self._idle.items() if (kept := [*filter(_usable, idle)])}
-        self._sweeping = self._loop.call_later(KEPT, self._sweep) if self._idle else None
-
-    def _all(self) -> Iterator[Connection]:
-        for idle in self._idle.values():
-            yield from idle
+    async def finish(self, seconds: float = 1.0) -> None:
+        """Read what follows a complete answer, so that its connection can be used again; don't wait long for it."""
+        if not self._answer.content.at_eof():
+            with suppress(OSError):
+                async with asyncio.timeout(seconds):
+                    await self.read()
 
 
-async def finish(connection: Connection, seconds: float = 1.0) -> None:
-    """Read what follows a complete answer, so that its connection can be used again; don't wait long for it."""
-    if not connection.ended:
-        with suppress(OSError):
-            async with asyncio.timeout(seconds):
-                await connection.read()
+class EventStream:
+    """Cuts the bytes of a stream, however they arrive, into the data of its server-sent events.
+
+    Their names, ids and retry times are dropped, and so are comments. The data is JSON, which may begin with a space.
+    https://html.spec.whatwg.org/multipage/server-sent-events.html
+    """
+
+    def __init__(self) -> None:
+        self._rest = b"\n"
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """The data of every event that is complete now. Raises ConnectionError where one has no end."""
+        if len(self._rest) > LONGEST_EVENT:
+            raise ConnectionError(f"its stream has an event of more than {LONGEST_EVENT >> 20} MB")
+        data = self._rest + data
+        held = b""
+        if b"\r" in data:
+            held = b"\r" if data.endswith(b"\r") else b""  # its line feed may be yet to come
+            data = data.removesuffix(held).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        end = data.rfind(b"\n\n")
+        self._rest = data[end + 1 :] + held
+        return _payloads(data[: end + 1]) if end >= 0 else []
+
+    def close(self) -> list[bytes]:
+        """The data of an event that the end of the stream cut off; a bare JSON object counts as one."""
+        rest, self._rest = self._rest.strip(), b"\n"
+        return [rest] if rest.startswith(b"{") else _payloads(b"\n%s\n" % rest)
 
 
-def _usable(connection: Connection) -> bool:
-    return connection.reusable
+class _Request(aiohttp.ClientRequest):
+    """Never takes for its answer what a server sent over the connection while nobody asked; aiohttp does."""
+
+    async def send(self, conn: Connection) -> ClientResponse:
+        if conn.protocol and conn.protocol.should_close:
+            raise aiohttp.ServerDisconnectedError
+        return await super().send(conn)
 
 
-def _in_words(error: OSError, server: Server, seconds: float) -> OSError:
-    """What somebody can act on, where the system says less."""
-    if isinstance(error, TimeoutError):
-        return TimeoutError(f"no connection within {seconds:g} s")
-    if isinstance(error, socket.gaierror):
-        return ConnectionError(f"the host {server.host} can't be found ({error.strerror})")
-    if server.tls and isinstance(error, _NO_TLS) and not isinstance(error, ssl.SSLCertVerificationError):
-        return ConnectionError(f"no TLS with {server} ({getattr(error, 'reason', 'it hung up')}): does it speak https?")
-    return error
+async def _open_session() -> AsyncGenerator[ClientSession]:
+    """A session that is closed with the generator: `asyncio.run` closes all of them before its event loop ends."""
+
+    async def note(_: ClientSession, context: Any, __: aiohttp.TraceConnectionReuseconnParams) -> None:
+        context.trace_request_ctx.append(True)
+
+    trace = TraceConfig()
+    trace.on_connection_reuseconn.append(note)
+    connector = TCPConnector(limit=0, keepalive_timeout=KEPT)
+    jar = aiohttp.DummyCookieJar()
+    async with ClientSession(
+        connector=connector, cookie_jar=jar, request_class=_Request, trace_configs=[trace]
+    ) as session:
+        yield session
+
+
+async def _pieces(body: Sequence[bytes], upload: asyncio.Timeout, silence: float) -> AsyncGenerator[bytes]:
+    """A long body, given up when the server takes none of it for so many seconds: aiohttp only watches the answer."""
+    loop = asyncio.get_running_loop()
+    for part in body:
+        for start in range(0, len(part), PIECE):
+            upload.reschedule(loop.time() + silence)
+            yield part[start : start + PIECE]
+    upload.reschedule(None)
+
+
+def _broken(error: Exception, silence: float) -> OSError:
+    """What is wrong with an answer that breaks off, or is none."""
+    cause = error.__cause__
+    match error:
+        case TimeoutError():
+            return TimeoutError(f"nothing came for {silence:g} s")
+        case aiohttp.ClientResponseError() if "content-encoding" in error.message:
+            return ConnectionError(f"its answer is compressed, in a way that it wasn't asked for ({error.message})")
+        case aiohttp.ClientResponseError():
+            return ConnectionError(f"its answer is not HTTP: {' '.join(error.message.split())[:200]}")
+        case aiohttp.ClientPayloadError() if not isinstance(cause, ContentLengthError | TransferEncodingError):
+            return ConnectionError(f"its answer can't be read: {error}")
+        case aiohttp.ClientOSError() if error.strerror:
+            return ConnectionError(error.strerror)
+    return ConnectionResetError("the server closed the connection")
+
+
+def _payloads(events: bytes) -> list[bytes]:
+    """The data of whole events; an event has one line of data, with few exceptions."""
+    first, *pieces = events.split(b"\ndata:")
+    payloads = [piece[:end] for piece in pieces if (end := piece.find(b"\n")) > 0]
+    if len(payloads) == len(pieces) and not first.startswith(b"\n\xef\xbb\xbf"):
+        return payloads
+    return [payload for event in events.split(b"\n\n") if (payload := _payload(event))]
+
+
+def _payload(event: bytes) -> bytes:
+    fields = [line.removeprefix(b"\xef\xbb\xbf").partition(b":") for line in event.split(b"\n")]
+    return b"\n".join([value.removeprefix(b" ") for name, _, value in fields if name == b"data"])

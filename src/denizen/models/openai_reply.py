@@ -12,7 +12,6 @@ from denizen.models.complaint import WINDOW_FULL, Origin
 from denizen.models.openai_calls import Call, CallDelta
 from denizen.models.openai_chunk import CHUNK, Choice, Chunk, Counts, Delta, Part
 from denizen.models.parsing import UNREADABLE, decode
-from denizen.models.sse import EventStream
 
 _STOPS: Final[Mapping[str, StopReason]] = {
     "length": "length",
@@ -43,7 +42,6 @@ class OpenAIReply:
         self.paused = False
         self._origin = origin
         self._thoughts_extra = thoughts_extra
-        self._events = EventStream()
         self._parts: list[Text | Thinking | Call] = []
         self._kind: type[Text | Thinking] = Text
         self._pieces: list[str] = []
@@ -57,14 +55,6 @@ class OpenAIReply:
     def complete(self) -> bool:
         """Whether it is whole. A stream that ends properly without a reason has said something, at least."""
         return self._stop is not None or (self.done and bool(self._parts or self._pieces))
-
-    def feed(self, data: bytes) -> list[StreamEvent]:
-        """What the next bytes of the stream bring."""
-        return self._take(self._events.feed(data))
-
-    def close(self) -> list[StreamEvent]:
-        """What an unfinished last event brings."""
-        return [] if self.done else self._take(self._events.close())
 
     def read(self, body: bytes) -> None:
         """The whole answer, when it came in one piece."""
@@ -92,7 +82,8 @@ class OpenAIReply:
         usage = self._usage.usage(thoughts_extra=self._thoughts_extra)
         return AssistantMessage(content, self._origin.model, usage, self._reason())
 
-    def _take(self, payloads: Sequence[bytes]) -> list[StreamEvent]:
+    def feed(self, payloads: Sequence[bytes]) -> list[StreamEvent]:
+        """What the data of the next events of the stream brings."""
         news: list[StreamEvent] = []
         for payload in payloads:
             try:

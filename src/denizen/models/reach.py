@@ -1,6 +1,7 @@
 """How a provider is reached: what is known of it, what the user set, and the keys that are there."""
 
 import ipaddress
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -8,7 +9,6 @@ from urllib.parse import urlsplit
 
 from denizen.config.settings import Config, ProviderSettings
 from denizen.errors import ConfigError
-from denizen.models.endpoint import shown
 from denizen.models.providers import NEW_LIMIT, PROVIDERS, Provider, provider_named
 
 
@@ -65,7 +65,7 @@ def reach(name: str, config: Config, environ: Mapping[str, str]) -> Reach:
     provider = provider_named(name)
     settings = config.providers.get(name) or config.providers.get(provider.name) or ProviderSettings()
     base_url = settings.base_url or provider.base_url
-    local = provider.local or (provider.name not in PROVIDERS and _on_this_machine(base_url))
+    local = provider.local or (provider.name not in PROVIDERS and on_this_machine(urlsplit(base_url).hostname or ""))
     provider = replace(provider, api=settings.api or provider.api, local=local)
     if provider.api == "openai" and (name.startswith("azure") or _is_azure(base_url)):
         provider = replace(provider, max_tokens=NEW_LIMIT, json_schema="always")
@@ -87,10 +87,15 @@ def _is_azure(base_url: str) -> bool:
     return (where.hostname or "").endswith((".azure.com", ".azure-api.net", ".azure.us", ".azure.cn"))
 
 
-def _on_this_machine(base_url: str) -> bool:
-    host = urlsplit(base_url).hostname or ""
+def on_this_machine(host: str) -> bool:
+    """Whether a host is this machine by its name or address."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
         return host == "localhost" or host.endswith(".localhost")
     return address.is_loopback or address.is_unspecified
+
+
+def shown(base_url: str) -> str:
+    """The address for people: without a password, and without what follows `?`, which may be a key."""
+    return re.sub("[^/@]*@", "", base_url.partition("?")[0], count=1)

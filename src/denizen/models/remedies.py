@@ -24,8 +24,8 @@ def _on(words: str, todo: str) -> tuple[re.Pattern[str], str]:
 
 
 OF_STATUS: Final[Mapping[int, str]] = {
-    407: "a proxy on the way wants a login, and Denizen uses none: see that providers.{provider}.base_url leads to the "
-    "provider itself",
+    407: "write the user and password of the proxy into its address, in `proxy` or HTTPS_PROXY: "
+    "http://me:password@proxy.example:3128",
     410: "take another model: `denizen models {provider}`",
     511: "log in to this network first: it shows any browser where",
 }
@@ -51,6 +51,7 @@ _REMEDIES: Final = (
         r"its answer is compressed",
         "something on the way does it: see that providers.{provider}.base_url leads to the provider itself",
     ),
+    _on(r"^the connection failed: the proxy", "look at `proxy` in denizen.toml and HTTPS_PROXY in the environment"),
     _on(r"HTTP request (was sent )?to (an )?HTTPS", "write https:// in providers.{provider}.base_url"),
     _on(
         r"is not a (chat completion|message) in",

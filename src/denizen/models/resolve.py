@@ -109,7 +109,7 @@ class _Opener:
     def _client(self, way: Reach, model: str, key: Key, limits: ModelLimits) -> Model:
         from denizen.models.http import Http
 
-        self._http = self._http or Http()
+        self._http = self._http or Http(proxy=self._config.proxy, environ=self._environ)
         if way.provider.api == "anthropic":
             from denizen.models.anthropic import AnthropicModel as Client
         else:

@@ -14,10 +14,9 @@ from denizen.errors import ModelError
 from denizen.events import Failed, Finished, StreamEvent
 from denizen.messages import AssistantMessage, Message
 from denizen.models.complaint import Origin, retry_after
-from denizen.models.connection import Connection
 from denizen.models.encoding import Encoded, Encodings
 from denizen.models.endpoint import Endpoint
-from denizen.models.http import Http, finish
+from denizen.models.http import EventStream, Http, Response
 from denizen.models.providers import Provider
 from denizen.ports import Limits, ModelRequest
 
@@ -41,12 +40,8 @@ class Reply(Protocol):
         """Whether it is whole but for what the provider would add if asked again."""
         ...
 
-    def feed(self, data: bytes) -> Sequence[StreamEvent]:
-        """What the next bytes of the stream bring. Raises ModelError where they tell of a failure or make no sense."""
-        ...
-
-    def close(self) -> Sequence[StreamEvent]:
-        """What the stream held back until its end."""
+    def feed(self, payloads: Sequence[bytes]) -> Sequence[StreamEvent]:
+        """What the data of the next events brings. Raises ModelError where it reports a failure or makes no sense."""
         ...
 
     def read(self, body: bytes) -> None:
@@ -136,13 +131,14 @@ class WireModel(ABC):
                 if await self._in_one_piece(response, request):
                     reply.read(await response.read())
                 else:
+                    events = EventStream()
                     while not reply.done and (data := await response.read_some()):
                         began = True
-                        for event in reply.feed(data):
+                        for event in reply.feed(events.feed(data)):
                             yield event
-                    for event in reply.close():
+                    for event in reply.feed(events.close()) if not reply.done else ():
                         yield event
-                    await finish(response)
+                    await response.finish()
             last = self._last(reply)
         except ModelError as error:
             last = Failed(error)
@@ -178,7 +174,7 @@ class WireModel(ABC):
         comma = b"," if encoded.runs and not encoded.head.endswith(b"[") else b""
         return [encoded.head + comma, *encoded.blocks, b",".join(self._latest(encoded)) + b"]}"]
 
-    async def _in_one_piece(self, response: Connection, request: ModelRequest) -> bool:
+    async def _in_one_piece(self, response: Response, request: ModelRequest) -> bool:
         """Whether the answer isn't a stream. Raises ModelError where it is a refusal."""
         if response.status != 200:
             raise self._refused(response.status, await _refusal(response), response.headers)
@@ -210,7 +206,7 @@ class WireModel(ABC):
         return self._origin.failure(f"the connection failed: {error or type(error).__name__}", "timeout")
 
 
-async def _refusal(response: Connection) -> bytes:
+async def _refusal(response: Response) -> bytes:
     """What a refused request is told; the status says enough where that breaks off."""
     try:
         return await response.read()
