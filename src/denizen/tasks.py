@@ -1,13 +1,13 @@
-"""A plan: what is to be done, and what has to wait for what.
+"""A plan: what to do, and what has to wait for what.
 
-A task has optional subtasks: that is a tree. Without any it is a list. It is the same data (seed 001, "Task = Task").
+Tasks may have subtasks, which makes the list a tree (seed 001, "Task = Task").
 """
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
-from itertools import count
+from itertools import count, groupby
 from typing import Literal
 
 import msgspec
@@ -28,7 +28,7 @@ _ID = re.compile(r"[\w.-]{1,24}")
 
 
 class Task(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Something to do. `after` holds the ids of tasks to wait for; with `subtasks`, `state` is what they make it."""
+    """Something to do. `after` holds the ids of tasks to wait for; with `subtasks`, `state` follows from theirs."""
 
     goal: str
     id: str = ""
@@ -58,7 +58,7 @@ class Plan:
 
     @property
     def ready(self) -> Sequence[Task]:
-        """The steps that can be begun: nothing that they, or what they are part of, wait for is open."""
+        """The steps that can begin: nothing is open that they, or the tasks they are part of, wait for."""
         return [*_ready(self.tasks, {task.id for task in self if task.closed})]
 
     def find(self, task_id: str) -> Task:
@@ -66,7 +66,7 @@ class Plan:
         for task in self:
             if task.id == task_id:
                 return task
-        raise ToolRefused(f"there is no task {task_id!r}; {_named(self)}")
+        raise ToolRefused(f"there is no task {task_id!r}; {_ids_there(self)}")
 
     def change(self, task_id: str, change: Callable[[Task], Task]) -> "Plan":
         """The plan with that task changed. Raises ToolRefused for one that isn't there, and like `plan_of`."""
@@ -75,17 +75,31 @@ class Plan:
 
 
 def plan_of(tasks: Iterable[Task]) -> Plan:
-    """The tasks as a plan: those without an id get one by their place (`2.1`), those with subtasks their state.
+    """The tasks as a plan: those without an id get one by their position (`2.1`), those with subtasks their state.
 
-    Raises ToolRefused, in words for the model, for more than it holds, ids that are taken or can't be, and tasks that
-    wait for themselves, for what isn't there, or in a circle.
+    Raises ToolRefused, in words for the model, for more than a plan holds, ids that are taken or invalid, and tasks
+    that wait for themselves, for what isn't there, or in a circle.
     """
     tasks = tuple(tasks)
-    _check_size(tasks)
-    taken = {task.id for task in _walk(tasks)}
-    plan = Plan(tuple(_settled(task) for task in _numbered(tasks, "", taken)))
-    _check_ids(plan)
-    _check_waiting(plan)
+    level, number = [*tasks], 0
+    for _ in range(DEEPEST):
+        number += len(level)
+        level = [subtask for task in level for subtask in task.subtasks]
+    if level:
+        raise ToolRefused(f"a plan has {DEEPEST} levels at most; make the subtasks of the deepest one a list")
+    if number > MOST_TASKS:
+        raise ToolRefused(f"a plan holds {MOST_TASKS} tasks, not {number}; make several small steps one")
+    plan = Plan(tuple(_completed(tasks, "", {task.id for task in _walk(tasks)})))
+    seen: set[str] = set()
+    for task in plan:
+        if not 1 <= len(task.goal) <= LONGEST_GOAL:
+            raise ToolRefused(f"task {task.id}: a goal is a line of 1 to {LONGEST_GOAL} characters")
+        if not _ID.fullmatch(task.id):
+            raise ToolRefused(f"{task.id!r} can't be an id: letters, digits, dots and dashes, 24 at most")
+        if task.id in seen:
+            raise ToolRefused(f"two tasks have the id {task.id!r}; give each its own, or none")
+        seen.add(task.id)
+    _check_order(plan)
     return plan
 
 
@@ -131,56 +145,25 @@ def _changed(tasks: Iterable[Task], task_id: str, change: Callable[[Task], Task]
     )
 
 
-def _numbered(tasks: Iterable[Task], prefix: str, taken: set[str]) -> Iterator[Task]:
-    for place, task in enumerate(tasks, 1):
-        own = task.id or next(name for n in count(place) if (name := f"{prefix}{n}") not in taken)
+def _completed(tasks: Iterable[Task], prefix: str, taken: set[str]) -> Iterator[Task]:
+    for position, task in enumerate(tasks, 1):
+        own = task.id or next(name for n in count(position) if (name := f"{prefix}{n}") not in taken)
         taken.add(own)
-        goal = " ".join(task.goal.split())
-        yield msgspec.structs.replace(
-            task, goal=goal, id=own, subtasks=tuple(_numbered(task.subtasks, f"{own}.", taken))
-        )
+        subtasks = tuple(_completed(task.subtasks, f"{own}.", taken))
+        goal, state = " ".join(task.goal.split()), _state(task, {subtask.state for subtask in subtasks})
+        yield msgspec.structs.replace(task, goal=goal, id=own, subtasks=subtasks, state=state)
 
 
-def _settled(task: Task) -> Task:
-    """The task with the state that its subtasks make."""
-    if not task.subtasks:
-        return task
-    subtasks = tuple(map(_settled, task.subtasks))
-    return msgspec.structs.replace(task, state=_state(task, {subtask.state for subtask in subtasks}), subtasks=subtasks)
+def _state(task: Task, of_subtasks: set[State]) -> State:
+    """The state that its subtasks make; without any its own."""
+    if not of_subtasks:
+        return task.state
+    if of_subtasks <= {"done", "dropped"}:
+        return "done" if "done" in of_subtasks else "dropped"
+    return "doing" if of_subtasks & {"doing", "done"} or task.state == "doing" else "todo"
 
 
-def _state(task: Task, within: set[State]) -> State:
-    if within == {"dropped"}:
-        return "dropped"
-    if within <= {"done", "dropped"}:
-        return "done"
-    return "doing" if within & {"doing", "done"} or task.state == "doing" else "todo"
-
-
-def _check_size(tasks: Sequence[Task]) -> None:
-    level, number = [*tasks], 0
-    for _ in range(DEEPEST):
-        number += len(level)
-        level = [subtask for task in level for subtask in task.subtasks]
-    if level:
-        raise ToolRefused(f"a plan has {DEEPEST} levels at most; make the subtasks of the deepest one a list")
-    if number > MOST_TASKS:
-        raise ToolRefused(f"a plan holds {MOST_TASKS} tasks, not {number}; make several small steps one")
-
-
-def _check_ids(plan: Plan) -> None:
-    seen: set[str] = set()
-    for task in plan:
-        if not 1 <= len(task.goal) <= LONGEST_GOAL:
-            raise ToolRefused(f"task {task.id}: a goal is a line of 1 to {LONGEST_GOAL} characters")
-        if not _ID.fullmatch(task.id):
-            raise ToolRefused(f"{task.id!r} can't be an id: letters, digits, dots and dashes, 24 at most")
-        if task.id in seen:
-            raise ToolRefused(f"two tasks have the id {task.id!r}; give each its own, or none")
-        seen.add(task.id)
-
-
-def _check_waiting(plan: Plan) -> None:
+def _check_order(plan: Plan) -> None:
     ids = {task.id for task in plan}
     graph = TopologicalSorter[tuple[str, str]]()
     for task in plan:
@@ -188,7 +171,7 @@ def _check_waiting(plan: Plan) -> None:
             if other == task.id:
                 raise ToolRefused(f"task {other} can't wait for itself")
             if other not in ids:
-                raise ToolRefused(f"task {task.id} can't wait for {other!r}, which isn't there; {_named(plan)}")
+                raise ToolRefused(f"task {task.id} can't wait for {other!r}, which isn't there; {_ids_there(plan)}")
         graph.add(("end", task.id), ("begin", task.id), *[("end", subtask.id) for subtask in task.subtasks])
         graph.add(("begin", task.id), *[("end", other) for other in task.after])
         for subtask in task.subtasks:
@@ -196,18 +179,13 @@ def _check_waiting(plan: Plan) -> None:
     try:
         graph.prepare()
     except CycleError as error:
-        raise ToolRefused(_circle(error.args[1])) from None
+        names = [name for name, _ in groupby(name for _, name in reversed(error.args[1]))]
+        raise ToolRefused(
+            f"these tasks would wait for each other in a circle: {' → '.join(names)}. A task is over when its subtasks "
+            "are, and they can't begin before it can; leave out one `after`"
+        ) from None
 
 
-def _circle(nodes: Sequence[tuple[str, str]]) -> str:
-    names = [name for _, name in reversed(nodes)]
-    circle = [name for n, name in enumerate(names) if n == 0 or name != names[n - 1]]
-    return (
-        f"these tasks would wait for each other in a circle: {' → '.join(circle)}. A task is over when its subtasks "
-        "are, and they can't begin before it can; leave out one `after`"
-    )
-
-
-def _named(plan: Plan) -> str:
+def _ids_there(plan: Plan) -> str:
     ids = [task.id for task in plan]
     return f"there are {', '.join(ids[:20])}{', …' if len(ids) > 20 else ''}" if ids else "the plan is empty"

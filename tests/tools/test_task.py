@@ -14,8 +14,7 @@ from denizen.messages import ToolResult
 from denizen.ports import Tool, ToolContext, Traits
 from denizen.tasks import Plan, Task, current_plan, plan_of
 from denizen.testing import ToolConformance
-from denizen.tools.planning import read_lines, shown
-from denizen.tools.task import task
+from denizen.tools.task import format_plan, parse_plan, task
 
 Use = Callable[..., Awaitable[ToolResult]]
 After = Callable[..., Awaitable[str]]
@@ -207,7 +206,7 @@ async def test_what_makes_no_plan_is_refused_and_changes_nothing(
     await use("plan", PLAN)
     with pytest.raises(ToolRefused, match=why):
         await use(action, **args)
-    assert shown(current_plan(entries)) == PLAN
+    assert format_plan(current_plan(entries)) == PLAN
 
 
 async def test_a_circle_is_named(use: Use) -> None:
@@ -266,16 +265,16 @@ def test_any_plan_reads_as_it_is_shown(tasks: list[Task]) -> None:
         made = plan_of(tasks)
     except ToolRefused:
         return
-    assert plan_of(read_lines(shown(made))) == made
+    assert plan_of(parse_plan(format_plan(made))) == made
 
 
 @given(st.text("[]()-x>. 1a\n\tafter", max_size=200))
 def test_any_text_is_a_plan_or_refused(text: str) -> None:
     try:
-        made = plan_of(read_lines(text))
+        made = plan_of(parse_plan(text))
     except ToolRefused:
         return
-    assert shown(made)
+    assert format_plan(made)
 
 
 def plan(result: ToolResult) -> tuple[Task, ...]:
