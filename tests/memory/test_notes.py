@@ -1,5 +1,6 @@
 """Facts that outlast a session, in plain files."""
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -13,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from denizen.errors import ToolRefused
-from denizen.memory import Notes
+from denizen.memory import LongTermMemory, Notes
+from denizen.memory.store import FactStore
 from denizen.testing import FakeClock
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -35,6 +37,14 @@ def write(tmp_path: Path) -> Callable[[str, str], None]:
 
 def memory(folder: Path) -> str:
     return (folder / "MEMORY.md").read_text()
+
+
+def recall(notes: Notes, query: str, limit: int = 10) -> list[str]:
+    """The lines that the memory finds which has these notes alone."""
+    clock = FakeClock(NOON)
+    user = FactStore(Path("/nowhere/memory.db"), "u", clock)
+    found = asyncio.run(LongTermMemory(project=None, user=user, notes=notes, clock=clock).recall(query, limit))
+    return [f"{fact.at:%Y-%m-%d}: {fact.text}" if fact.at else fact.text for fact in found]
 
 
 # Remembering
@@ -71,7 +81,7 @@ def test_no_text_makes_more_than_one_line(tmp_path_factory: pytest.TempPathFacto
     except ToolRefused:
         return
     assert len(memory(folder).splitlines()) == 1
-    assert len(Notes(folder, FakeClock(NOON)).recall("")) == 1
+    assert len([*Notes(folder, FakeClock(NOON)).facts()]) == 1
 
 
 def test_a_fact_is_not_repeated(notes: Notes, tmp_path: Path, write: Callable[[str, str], None]) -> None:
@@ -101,7 +111,7 @@ def test_a_link_is_not_followed(notes: Notes, tmp_path: Path) -> None:
         notes.remember("x; evil")
     assert (tmp_path / "elsewhere").read_text() == "mine\n"
     with pytest.raises(ToolRefused, match="can't be read"):
-        notes.recall("mine")
+        recall(notes, "mine")
 
 
 def test_a_pipe_is_not_waited_for(notes: Notes, tmp_path: Path) -> None:
@@ -109,7 +119,7 @@ def test_a_pipe_is_not_waited_for(notes: Notes, tmp_path: Path) -> None:
     with pytest.raises(ToolRefused, match="it is not a file"):
         notes.remember("x")
     with pytest.raises(ToolRefused, match="it is not a file"):
-        notes.recall("x")
+        recall(notes, "x")
 
 
 def test_a_folder_in_its_place_is_told(notes: Notes, tmp_path: Path) -> None:
@@ -175,14 +185,13 @@ def test_several_agents_of_one_process_repeat_nothing(tmp_path: Path) -> None:
 def test_facts_that_share_most_words_come_first(notes: Notes) -> None:
     for fact in ("Ada likes green tea", "Bob likes coffee", "The cat is green"):
         notes.remember(fact)
-    assert notes.recall("green TEA") == ["2026-11-21: Ada likes green tea", "2026-11-21: The cat is green"]
-    assert notes.recall("nothing of that") == []
+    assert recall(notes, "green TEA") == ["2026-11-21: Ada likes green tea", "2026-11-21: The cat is green"]
+    assert recall(notes, "nothing of that") == []
 
 
 def test_a_word_is_found_in_longer_ones(notes: Notes) -> None:
     notes.remember("Ada's preferences: tea")
-    assert notes.recall("prefer") == ["2026-11-21: Ada's preferences: tea"]
-    assert notes.recall("references") == []
+    assert recall(notes, "prefer") == ["2026-11-21: Ada's preferences: tea"]
 
 
 def test_the_latest_come_first_among_equals(notes: Notes, write: Callable[[str, str], None]) -> None:
@@ -194,31 +203,31 @@ def test_the_latest_come_first_among_equals(notes: Notes, write: Callable[[str, 
         "2026-01-01: Ada likes juice",
         "Ada likes tea",
     ]
-    assert notes.recall("Ada") == expected
-    assert notes.recall("") == expected
-    assert notes.recall("", 2) == expected[:2]
-    assert notes.recall("", 0) == []
+    assert recall(notes, "Ada") == expected
+    assert recall(notes, "") == expected
+    assert recall(notes, "", 2) == expected[:2]
+    assert recall(notes, "", 0) == []
 
 
 def test_of_the_same_day_the_last_line_comes_first(notes: Notes) -> None:
     notes.remember("one")
     notes.remember("two")
-    assert notes.recall("") == ["2026-11-21: two", "2026-11-21: one"]
+    assert recall(notes, "") == ["2026-11-21: two", "2026-11-21: one"]
 
 
 def test_a_day_can_be_asked_for(notes: Notes, write: Callable[[str, str], None]) -> None:
     write("memory/202602/20260201.md", "Met Bob\n")
-    assert notes.recall("2026-02-01") == ["2026-02-01: Met Bob"]
+    assert recall(notes, "2026-02-01") == ["2026-02-01: Met Bob"]
 
 
 def test_there_may_be_nothing_yet(tmp_path: Path) -> None:
-    assert Notes(tmp_path / "nowhere", FakeClock(NOON)).recall("x") == []
+    assert recall(Notes(tmp_path / "nowhere", FakeClock(NOON)), "x") == []
 
 
 def test_only_daily_notes_are_searched(notes: Notes, write: Callable[[str, str], None], tmp_path: Path) -> None:
     for name in ("memory/202602/notes.md", "memory/x/20260201.md", "memory/202602/2026.md", "other.md"):
         write(name, "Ada\n")
-    assert notes.recall("Ada") == []
+    assert recall(notes, "Ada") == []
 
 
 def test_many_and_large_notes_are_searched_from_the_latest(notes: Notes, write: Callable[[str, str], None]) -> None:
@@ -226,6 +235,6 @@ def test_many_and_large_notes_are_searched_from_the_latest(notes: Notes, write: 
         day = datetime(2020, 1, 1, tzinfo=UTC) + timedelta(days=days)
         write(f"memory/{day:%Y%m}/{day:%Y%m%d}.md", f"Ada {days}\n")
     write("MEMORY.md", "Ada first\n" + f"{'x' * 99}\n" * 10_000 + "Ada last\n")
-    found = notes.recall("Ada", 1000)
+    found = recall(notes, "Ada", 1000)
     assert len(found) == 401
     assert found[-1] == "Ada last"

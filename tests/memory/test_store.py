@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from denizen.errors import DenizenError
 from denizen.memory.store import FactStore
-from denizen.memory.words import query_words
+from denizen.memory.terms import query_terms
 from denizen.testing import FakeClock
 
 
@@ -31,11 +31,11 @@ def store(tmp_path: Path, clock: FakeClock) -> FactStore:
 
 
 def found(store: FactStore, query: str) -> set[str]:
-    return {each.fact.text for each in store.with_words(query_words(query))[1]}
+    return {each.fact.text for each in store.with_terms(query_terms(query))[1]}
 
 
 def test_what_is_kept_is_there_for_the_next_process(store: FactStore, clock: FakeClock) -> None:
-    assert store.keep("The auth module uses JWT", context="architecture", weight=0.8, source="work")
+    assert store.add("The auth module uses JWT", context="architecture", weight=0.8, source="work")
     [fact] = FactStore(store.path, "p", clock).latest()
     assert (fact.id, fact.text, fact.context, fact.weight, fact.source) == (
         *("p1", "The auth module uses JWT", "architecture", 0.8, "work"),
@@ -44,7 +44,7 @@ def test_what_is_kept_is_there_for_the_next_process(store: FactStore, clock: Fak
 
 
 def test_the_file_is_for_the_user_alone(store: FactStore) -> None:
-    store.keep("Ada likes tea")
+    store.add("Ada likes tea")
     holder = sqlite3.connect(store.path)
     holder.execute("SELECT * FROM facts").fetchall()
     files = [*store.path.parent.iterdir()]
@@ -55,7 +55,7 @@ def test_the_file_is_for_the_user_alone(store: FactStore) -> None:
 
 
 def test_looking_makes_no_file(store: FactStore) -> None:
-    assert (store.latest(), store.with_words(["tea"]), store.remove("tea"), store.named("p1")) == (
+    assert (store.latest(), store.with_terms(["tea"]), store.remove("tea"), store.by_id("p1")) == (
         [],
         (0, []),
         False,
@@ -65,10 +65,10 @@ def test_looking_makes_no_file(store: FactStore) -> None:
 
 
 async def test_a_fact_that_is_said_again_is_the_latest_and_not_another(store: FactStore, clock: FakeClock) -> None:
-    store.keep("Ada likes tea", context="taste", weight=0.9)
-    store.keep("Bob likes milk")
+    store.add("Ada likes tea", context="taste", weight=0.9)
+    store.add("Bob likes milk")
     await clock.sleep(60)
-    assert not store.keep("ada  likes TEA", weight=0.2, source="later")
+    assert not store.add("ada  likes TEA", weight=0.2, source="later")
     latest, other = store.latest()
     assert (latest.text, latest.context, latest.weight, latest.source) == ("Ada likes tea", "taste", 0.9, "later")
     assert latest.at == clock.now()
@@ -76,21 +76,21 @@ async def test_a_fact_that_is_said_again_is_the_latest_and_not_another(store: Fa
 
 
 def test_an_id_never_means_another_fact(store: FactStore) -> None:
-    store.keep("one")
+    store.add("one")
     assert store.remove("ONE")
-    store.keep("two")
-    assert store.named("p1") is None
+    store.add("two")
+    assert store.by_id("p1") is None
     assert [fact.id for fact in store.latest()] == ["p2"]
 
 
 @pytest.mark.parametrize("wrong", ["p", "u1", "1", "p-1", "p１", "p99999999999999999999999", "p1 OR 1=1", ""])
 def test_what_is_no_id_names_nothing(store: FactStore, wrong: str) -> None:
-    store.keep("one")
-    assert store.named(wrong) is None
+    store.add("one")
+    assert store.by_id(wrong) is None
 
 
 def test_what_is_forgotten_is_not_found_any_more(store: FactStore) -> None:
-    store.keep("Ada likes tea")
+    store.add("Ada likes tea")
     assert store.remove("Ada likes tea")
     assert not store.remove("Ada likes tea")
     assert found(store, "tea") == set()
@@ -115,18 +115,18 @@ def test_what_is_forgotten_is_not_found_any_more(store: FactStore) -> None:
     ],
 )
 def test_a_fact_is_found(store: FactStore, fact: str, query: str) -> None:
-    store.keep("Something else entirely")
-    store.keep(fact)
+    store.add("Something else entirely")
+    store.add(fact)
     assert found(store, query) == {fact}
 
 
 def test_a_fact_is_found_by_what_it_is_about_and_by_its_day(store: FactStore) -> None:
-    store.keep("Use JWT", context="authentication")
+    store.add("Use JWT", context="authentication")
     assert found(store, "authentication") == found(store, "2026-01-01") == {"Use JWT"}
 
 
 def test_a_piece_of_a_word_stands_in_it(store: FactStore) -> None:
-    store.keep("Use C++ -> not Rust")
+    store.add("Use C++ -> not Rust")
     assert [fact.text for fact in store.containing("c++ ->", 5)] == ["Use C++ -> not Rust"]
     assert store.containing("%", 5) == []
 
@@ -135,12 +135,12 @@ def test_a_piece_of_a_word_stands_in_it(store: FactStore) -> None:
 def test_any_text_can_be_looked_for(tmp_path_factory: pytest.TempPathFactory, fact: str, query: str) -> None:
     store = FactStore(tmp_path_factory.mktemp("store") / "memory.db", "p", FakeClock())
     fact, query = (text.encode(errors="replace").decode() for text in (fact, query))
-    store.keep(fact)
-    total, hits = store.with_words(query_words(query))
+    store.add(fact)
+    total, hits = store.with_terms(query_terms(query))
     assert total == 1
     assert {each.fact.text for each in hits} <= {fact}
-    assert {each.fact.text for each in store.with_words(query_words(fact))[1]} == (
-        {fact} if query_words(fact) else set()
+    assert {each.fact.text for each in store.with_terms(query_terms(fact))[1]} == (
+        {fact} if query_terms(fact) else set()
     )
 
 
@@ -153,7 +153,7 @@ from denizen.clock import SystemClock
 from denizen.memory.store import FactStore
 store = FactStore(Path(sys.argv[1]), "p", SystemClock())
 for fact in sys.argv[2:]:
-    store.keep(fact)
+    store.add(fact)
     print(fact, flush=True)
 """
 
@@ -184,32 +184,32 @@ def test_a_process_that_is_killed_loses_nothing_that_it_acknowledged(store: Fact
     kept = [fact.text for fact in store.latest()]
     assert {*acknowledged} <= {*kept}
     assert len(found(store, "fact")) == len(kept)
-    assert store.keep("and it goes on")
+    assert store.add("and it goes on")
 
 
 @pytest.mark.parametrize("damage", [b"not a database at all, but long enough to be looked at" * 100, None])
 def test_a_damaged_file_says_what_to_do(store: FactStore, damage: bytes | None) -> None:
     for number in range(200):
-        store.keep(f"fact {number} {'x' * 500}")
+        store.add(f"fact {number} {'x' * 500}")
     data = store.path.read_bytes()
     store.path.write_bytes(damage or data[:4096] + os.urandom(len(data) - 4096))
     with pytest.raises(DenizenError, match=r"memory\.db is damaged: .* Move it away to begin anew"):
         store.latest()
     store.path.rename(store.path.with_name("damaged.db"))
-    assert store.keep("a new beginning")
+    assert store.add("a new beginning")
 
 
 def test_a_file_of_a_newer_version_is_left_alone(store: FactStore) -> None:
-    store.keep("Ada likes tea")
+    store.add("Ada likes tea")
     with sqlite3.connect(store.path) as db:
         db.execute("PRAGMA user_version = 99")
     db.close()
     with pytest.raises(DenizenError, match="was written by a newer Denizen"):
-        store.keep("Bob likes milk")
+        store.add("Bob likes milk")
 
 
 def test_a_full_disk_is_told_and_leaves_the_file_as_it_was(store: FactStore) -> None:
-    store.keep("Ada likes tea")
+    store.add("Ada likes tea")
     most = store.path.stat().st_size
 
     def limit() -> None:
@@ -226,14 +226,14 @@ def test_a_full_disk_is_told_and_leaves_the_file_as_it_was(store: FactStore) -> 
 def test_a_folder_in_its_place_is_told(store: FactStore) -> None:
     store.path.mkdir(parents=True)
     with pytest.raises(DenizenError, match="can't be used"):
-        store.keep("Ada likes tea")
+        store.add("Ada likes tea")
 
 
 def test_a_file_of_the_version_before_is_used_and_brought_up_to_date(store: FactStore) -> None:
-    store.keep("The parser is generated")
+    store.add("The parser is generated")
     with closing(sqlite3.connect(store.path)) as db:
         db.executescript("DROP VIEW known; DROP TABLE untrusted; PRAGMA user_version = 1;")
-    store.keep("The office moved", untrusted=True)
+    store.add("The office moved", untrusted=True)
     assert [(fact.text, fact.untrusted) for fact in store.latest()] == [
         ("The office moved", True),
         ("The parser is generated", False),

@@ -15,7 +15,7 @@ from denizen.cli.text import one_line, printable
 from denizen.clock import SystemClock
 from denizen.config.load import load
 from denizen.config.redact import Redactor
-from denizen.memory import Recollection, open_memory
+from denizen.memory import LongTermMemory, open_memory
 from denizen.plural import counted
 from denizen.ports import Fact
 
@@ -61,7 +61,7 @@ def search(query: tuple[str, ...], only: str | None, limit: int, as_json: bool) 
 def forget(what: tuple[str, ...], yes: bool) -> None:
     """Forget facts for good, each named by its id, its text, or words that only it has."""
     remembered = _memory()
-    facts = [remembered.meant(each) for each in what]
+    facts = [remembered.find(each) for each in what]
     if not yes:
         if not somebody_there():
             raise click.UsageError("Forgetting is for good: say --yes where nobody can be asked.")
@@ -84,7 +84,7 @@ def export(only: str | None, output: Path | None) -> None:
         write(text)
 
 
-def _memory() -> Recollection:
+def _memory() -> LongTermMemory:
     loaded = load()
     redactor = Redactor.from_environ(loaded.environ, loaded.secrets)
     return open_memory(loaded.config, clock=SystemClock(), redact=redactor.text, with_notes=True)

@@ -1,6 +1,6 @@
-"""What the agent keeps beyond a session."""
+"""Memory: what the agent keeps beyond a session."""
 
+from denizen.memory.long_term import LongTermMemory, open_memory
 from denizen.memory.notes import Notes
-from denizen.memory.recollection import Recollection, open_memory
 
-__all__ = ["Notes", "Recollection", "open_memory"]
+__all__ = ["LongTermMemory", "Notes", "open_memory"]

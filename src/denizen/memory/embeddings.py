@@ -1,20 +1,30 @@
-"""How alike texts are, as an OpenAI-compatible `/embeddings` endpoint sees it."""
+"""Which facts are near a query in meaning, as an OpenAI-compatible `/embeddings` endpoint sees it."""
 
 import asyncio
+import logging
 import math
 from collections.abc import Sequence
 
 import msgspec
 
+from denizen.clock import Clock
 from denizen.config.settings import EmbeddingSettings
 from denizen.errors import ConfigError, DenizenError
+from denizen.memory.store import FactStore, Vector
+from denizen.ports import Fact
 
 BATCH = 64
 """Texts that are sent at once."""
 SECONDS = 20.0
 """How long one answer may take."""
+MAX_COMPARED = 5_000
+"""Facts of a file whose vectors are compared with a query's, the latest."""
+RETRY_AFTER = 300.0
+"""Seconds until a server that failed is asked again."""
+_MAX_CHARS = 8_000
+"""Characters of a query that are sent."""
 
-Vector = tuple[float, ...]
+_log = logging.getLogger(__name__)
 
 
 class _Embedding(msgspec.Struct):
@@ -27,60 +37,82 @@ class _Answer(msgspec.Struct):
 
 
 class Embeddings:
-    """Asks the server that the settings name; each question is a connection of its own."""
+    """Compares facts with queries; the server sees each fact once, with the next query after it was kept."""
 
-    def __init__(self, settings: EmbeddingSettings) -> None:
+    def __init__(self, settings: EmbeddingSettings, clock: Clock) -> None:
         if not settings.model:
             raise ConfigError("memory.embeddings.base_url is set, but no memory.embeddings.model: name one.")
         from denizen.models.endpoint import Endpoint
 
-        self.model = settings.model
         key = {"Authorization": f"Bearer {settings.api_key}"} if settings.api_key else {}
-        self._to = Endpoint(settings.base_url, "/embeddings", "memory.embeddings.base_url", key)
+        self._endpoint = Endpoint(settings.base_url, "/embeddings", "memory.embeddings.base_url", key)
+        self._model = settings.model
+        self._clock = clock
+        self._asked_again_at = 0.0
 
-    async def vectors(self, texts: Sequence[str]) -> list[Vector]:
-        """A vector of length 1 for each of at most `BATCH` texts. Raises DenizenError when the server gives none."""
+    async def similarities(self, query: str, stores: Sequence[FactStore]) -> dict[str, float]:
+        """How near facts are (-1 to 1), by their ids; none while the server fails, which is logged once.
+
+        Raises DenizenError when a store can't be used.
+        """
+        if self._clock.monotonic() < self._asked_again_at:
+            return {}
+        model = self._model
+
+        def unseen() -> list[tuple[FactStore, Fact]]:
+            found = [(store, fact) for store in stores for fact in store.without_vector(model, BATCH)]
+            return found[: BATCH - 1]  # the query goes along with them
+
+        new = await asyncio.to_thread(unseen)
         try:
-            async with asyncio.timeout(SECONDS):
-                return self._read(await self._ask(texts), len(texts))
-        except TimeoutError as late:
-            raise self._failed(f"no answer within {SECONDS:g} seconds") from late
-        except OSError as error:
-            raise self._failed(str(error) or type(error).__name__) from error
+            vector, *others = await self._vectors([query[:_MAX_CHARS], *(fact.text for _, fact in new)])
+        except DenizenError as error:
+            if not self._asked_again_at:
+                _log.warning("%s Facts are found by their words alone.", error)
+            self._asked_again_at = self._clock.monotonic() + RETRY_AFTER
+            return {}
 
-    async def _ask(self, texts: Sequence[str]) -> bytes:
+        def compare() -> dict[str, float]:
+            near: dict[str, float] = {}
+            for store in stores:
+                pairs = zip(new, others, strict=True)
+                store.put_vectors(model, [(fact, each) for (owner, fact), each in pairs if owner is store])
+                near |= store.similarities(model, vector, MAX_COMPARED)
+            return near
+
+        return await asyncio.to_thread(compare)
+
+    async def _vectors(self, texts: Sequence[str]) -> list[Vector]:
+        """A vector of length 1 for each of at most `BATCH` texts. Raises DenizenError when the server gives none."""
         from denizen.models.http import Http
 
-        body = msgspec.json.encode({"model": self.model, "input": [*texts], "encoding_format": "float"})
+        body = msgspec.json.encode({"model": self._model, "input": [*texts], "encoding_format": "float"})
         http = Http(connect=5.0, patience=SECONDS)
         try:
-            async with http.post(self._to, [body], stream=False) as response:
+            async with asyncio.timeout(SECONDS), http.post(self._endpoint, [body], stream=False) as response:
                 status, answer = response.status, await response.read()
+        except TimeoutError as error:
+            raise self._failed(f"no answer within {SECONDS:g} seconds") from error
+        except OSError as error:
+            raise self._failed(str(error) or type(error).__name__) from error
         finally:
             await http.close()
         if status != 200:
             raise self._failed(f"status {status}")
-        return answer
-
-    def _read(self, answer: bytes, count: int) -> list[Vector]:
         try:
             found = sorted(msgspec.json.decode(answer, type=_Answer).data, key=lambda item: item.index)
         except (msgspec.DecodeError, RecursionError) as error:
             raise self._failed(f"its answer can't be read: {error}") from error
-        if [item.index for item in found] != [*range(count)]:
-            raise self._failed(f"it answered {len(found)} vectors for {count} texts")
+        if [item.index for item in found] != [*range(len(texts))]:
+            raise self._failed(f"it answered {len(found)} vectors for {len(texts)} texts")
         vectors = [_unit(item.embedding) for item in found]
         if not all(vectors):
             raise self._failed("it answered vectors without a direction")
         return vectors
 
     def _failed(self, why: str) -> DenizenError:
-        return DenizenError(f"The embeddings of {self._to.server} failed ({why}): memory.embeddings says where it is.")
-
-
-def likeness(one: Sequence[float], other: Sequence[float]) -> float:
-    """The cosine between two vectors of length 1; below 0 for opposites."""
-    return 1 - math.dist(one, other) ** 2 / 2
+        server = self._endpoint.server
+        return DenizenError(f"The embeddings of {server} failed ({why}): memory.embeddings says where it is.")
 
 
 def _unit(numbers: list[float]) -> Vector:

@@ -1,6 +1,7 @@
-"""Facts in an SQLite file that several processes share: each kept once, found by its words."""
+"""Facts in an SQLite file that several processes share: each kept once, found by its terms."""
 
 import json
+import math
 import sqlite3
 import struct
 from collections.abc import Generator, Sequence
@@ -12,14 +13,13 @@ from pathlib import Path
 from denizen.clock import Clock
 from denizen.config.home import private_folder
 from denizen.errors import DenizenError
-from denizen.memory.embeddings import Vector, likeness
-from denizen.memory.words import index_words, key_of, may_go_on
+from denizen.memory.terms import index_terms, matches_prefixes, normalized
 from denizen.ports import Fact
 
 VERSION = 2
 """The format of the file that is written, and the newest that is read."""
-MOST_FOUND = 500
-"""Facts of a file that one search weighs against each other: those with most of its words."""
+MAX_FOUND = 500
+"""Facts of a file that one search weighs against each other: those with most of its terms."""
 _PATIENCE = 10.0
 """Seconds to wait for another process that writes."""
 _SCHEMA = f"""
@@ -49,19 +49,16 @@ ON CONFLICT (key) DO UPDATE SET
 RETURNING id, context
 """
 
-_UNSEEN = """
-SELECT * FROM known WHERE id NOT IN (SELECT fact FROM vectors WHERE model = ?) ORDER BY id DESC LIMIT ?
-"""
-
-Row = tuple[int, str, str, str, float, str, float, int]
+Vector = tuple[float, ...]
+_Row = tuple[int, str, str, str, float, str, float, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A fact, and those of the words that were looked for that it has."""
+    """A fact, and those of the terms that were looked for that it has."""
 
     fact: Fact
-    words: frozenset[str]
+    terms: frozenset[str]
 
 
 class FactStore:
@@ -76,7 +73,7 @@ class FactStore:
         self.prefix = prefix
         self._clock = clock
 
-    def keep(
+    def add(
         self, text: str, *, context: str = "", weight: float = 0.5, source: str = "", untrusted: bool = False
     ) -> bool:
         """Keep a fact, synced to disk; whether it is new. One that is there already becomes the latest, and weightier.
@@ -85,12 +82,12 @@ class FactStore:
         """
         now = self._clock.now().timestamp()
         with self._writing() as db:
-            known = db.execute("SELECT 1 FROM facts WHERE key = ?", (key_of(text),)).fetchone()
-            row = (key_of(text), text, context, weight, source, now)
+            known = db.execute("SELECT 1 FROM facts WHERE key = ?", (normalized(text),)).fetchone()
+            row = (normalized(text), text, context, weight, source, now)
             number, context = db.execute(_KEEP, row).fetchone()
             if untrusted:
                 db.execute("INSERT OR IGNORE INTO untrusted VALUES (?)", (number,))
-            words = " ".join(index_words(f"{text} {context} {self._clock.now():%Y-%m-%d}"))
+            words = " ".join(index_terms(f"{text} {context} {self._clock.now():%Y-%m-%d}"))
             db.execute("INSERT OR REPLACE INTO terms (rowid, words) VALUES (?, ?)", (number, words))
             return known is None
 
@@ -99,54 +96,58 @@ class FactStore:
         if not self.path.exists():
             return False
         with self._writing() as db:
-            row = db.execute("DELETE FROM facts WHERE key = ? RETURNING id", (key_of(text),)).fetchone()
+            row = db.execute("DELETE FROM facts WHERE key = ? RETURNING id", (normalized(text),)).fetchone()
             if row:
                 db.execute("DELETE FROM terms WHERE rowid = ?", row)
                 db.execute("DELETE FROM vectors WHERE fact = ?", row)
                 db.execute("DELETE FROM untrusted WHERE fact = ?", row)
             return row is not None
 
-    def named(self, fact_id: str) -> Fact | None:
+    def by_id(self, fact_id: str) -> Fact | None:
         """The fact of that id."""
         number = fact_id.removeprefix(self.prefix)
         if number == fact_id or not (number.isascii() and number.isdigit() and len(number) < 19):
             return None
         return next(iter(self._select("SELECT * FROM known WHERE id = ?", int(number))), None)
 
-    def saying(self, text: str) -> Fact | None:
+    def by_text(self, text: str) -> Fact | None:
         """The fact of that text."""
-        return next(iter(self._select("SELECT * FROM known WHERE key = ?", key_of(text))), None)
+        return next(iter(self._select("SELECT * FROM known WHERE key = ?", normalized(text))), None)
 
     def latest(self, limit: int = -1) -> list[Fact]:
         """The facts that were said last, the latest first; all of them unless limited."""
         return self._select("SELECT * FROM known ORDER BY at DESC, id DESC LIMIT ?", limit)
 
-    def with_words(self, words: Sequence[str]) -> tuple[int, list[Found]]:
-        """How many facts there are, and those with any of the words, or words that begin with one."""
+    def with_terms(self, terms: Sequence[str]) -> tuple[int, list[Found]]:
+        """How many facts there are, and those with any of the terms, or words that begin with one."""
         if not self.path.exists():
             return 0, []
         with self._reading() as db:
             hits: dict[int, set[str]] = {}
-            for word in words:
-                for (number,) in db.execute("SELECT rowid FROM terms WHERE words MATCH ?", (_match(word),)):
-                    hits.setdefault(number, set()).add(word)
-            best = sorted(hits, key=lambda number: (len(hits[number]), number), reverse=True)[:MOST_FOUND]
+            for term in terms:
+                match = f'"{term}"*' if matches_prefixes(term) else f'"{term}"'  # quoted, so that nothing is a sign
+                for (number,) in db.execute("SELECT rowid FROM terms WHERE words MATCH ?", (match,)):
+                    hits.setdefault(number, set()).add(term)
+            best = sorted(hits, key=lambda number: (len(hits[number]), number), reverse=True)[:MAX_FOUND]
             (total,) = db.execute("SELECT count(*) FROM facts").fetchone()
             chosen = "SELECT * FROM known WHERE id IN (SELECT value FROM json_each(?))"
             rows = db.execute(chosen, (json.dumps(best),)).fetchall()
             return total, [Found(self._fact(row), frozenset(hits[row[0]])) for row in rows]
 
     def containing(self, text: str, limit: int) -> list[Fact]:
-        """The facts in which the text stands as it is, the latest first."""
+        """The facts that contain the text as it is, the latest first."""
         statement = "SELECT * FROM known WHERE instr(key, ?) ORDER BY at DESC, id DESC LIMIT ?"
-        return self._select(statement, key_of(text), limit)
+        return self._select(statement, normalized(text), limit)
 
     def without_vector(self, model: str, limit: int) -> list[Fact]:
         """The latest facts that a model hasn't seen yet."""
-        return self._select(_UNSEEN, model, limit)
+        unseen = (
+            "SELECT * FROM known WHERE id NOT IN (SELECT fact FROM vectors WHERE model = ?) ORDER BY id DESC LIMIT ?"
+        )
+        return self._select(unseen, model, limit)
 
     def put_vectors(self, model: str, vectors: Sequence[tuple[Fact, Vector]]) -> None:
-        """Keep what the model makes of facts."""
+        """Keep what the model makes of facts: vectors of length 1."""
         if not vectors:
             return
         with self._writing() as db:
@@ -156,18 +157,16 @@ class FactStore:
             ]
             db.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", rows)
 
-    def likeness(self, model: str, asked: Vector, limit: int) -> dict[str, float]:
-        """How near the latest facts that the model has seen are to a vector of its, by their ids."""
+    def similarities(self, model: str, vector: Vector, limit: int) -> dict[str, float]:
+        """The cosines between a vector of the model's and those of the latest facts that it has seen, by their ids."""
         if not self.path.exists():
             return {}
-        size = struct.Struct(f"{len(asked)}f")
+        size = struct.Struct(f"{len(vector)}f")
         with self._reading() as db:
-            rows = db.execute(
-                "SELECT fact, data FROM vectors WHERE model = ? ORDER BY fact DESC LIMIT ?", (model, limit)
-            )
+            latest = "SELECT fact, data FROM vectors WHERE model = ? ORDER BY fact DESC LIMIT ?"
             return {
-                f"{self.prefix}{number}": likeness(asked, size.unpack(data))
-                for number, data in rows
+                f"{self.prefix}{number}": 1 - math.dist(vector, size.unpack(data)) ** 2 / 2
+                for number, data in db.execute(latest, (model, limit))
                 if len(data) == size.size
             }
 
@@ -177,7 +176,7 @@ class FactStore:
         with self._reading() as db:
             return [self._fact(row) for row in db.execute(statement, values)]
 
-    def _fact(self, row: Row) -> Fact:
+    def _fact(self, row: _Row) -> Fact:
         number, _, text, context, weight, source, at, untrusted = row
         when = datetime.fromtimestamp(at, UTC)
         return Fact(text, f"{self.prefix}{number}", context, weight, source, when, bool(untrusted))
@@ -194,8 +193,11 @@ class FactStore:
         try:
             with closing(self._connect()) as db:
                 yield db
-        except (sqlite3.Error, OSError) as why:
-            raise DenizenError(f"{self.path} {_advice(why)}") from why
+        except (sqlite3.Error, OSError) as error:
+            advice = f"can't be used: {error}. Make room, or end what holds it."
+            if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
+                advice = f"is damaged: {error}. Move it away to begin anew; `sqlite3 FILE .recover` may bring it back."
+            raise DenizenError(f"{self.path} {advice}") from error
 
     def _connect(self) -> sqlite3.Connection:
         private_folder(self.path.parent)
@@ -213,14 +215,3 @@ class FactStore:
             db.close()
             raise
         return db
-
-
-def _match(word: str) -> str:
-    """The word in FTS5's language: quoted, so that nothing in it is a sign."""
-    return f'"{word}"*' if may_go_on(word) else f'"{word}"'
-
-
-def _advice(why: Exception) -> str:
-    if isinstance(why, sqlite3.OperationalError) or not isinstance(why, sqlite3.DatabaseError):
-        return f"can't be used: {why}. Make room, or end what holds it."
-    return f"is damaged: {why}. Move it away to begin anew; `sqlite3 FILE .recover` may bring back what it held."

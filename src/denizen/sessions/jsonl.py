@@ -115,9 +115,7 @@ class JsonlStore:
         """All sessions, the latest first."""
 
         def read() -> Sequence[SessionInfo]:
-            files = sorted(
-                self._root.glob("*/*.jsonl"), key=_modified, reverse=True
-            )  # where two ended at the same time
+            files = sorted(self._root.glob("*/*.jsonl"), key=_modified, reverse=True)  # for those with equal times
             found = [info for file in files if (info := _summary(file))]
             return sorted(found, key=lambda info: info.updated, reverse=True)
 

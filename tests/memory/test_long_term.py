@@ -13,12 +13,12 @@ from denizen.config.home import project_folder
 from denizen.config.redact import Redactor
 from denizen.config.settings import AgentSettings
 from denizen.errors import DenizenError, ToolRefused
-from denizen.memory import Recollection, open_memory
+from denizen.memory import LongTermMemory, open_memory
 from denizen.testing import FakeClock
 
 DAY = 86_400.0
 
-Open = Callable[..., Recollection]
+Open = Callable[..., LongTermMemory]
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def clock() -> FakeClock:
 def memory_of(tmp_path: Path, clock: FakeClock) -> Open:
     """`memory_of("project")`: the memory of the folder of that name."""
 
-    def make(project: str = "project", **options: Any) -> Recollection:
+    def make(project: str = "project", **options: Any) -> LongTermMemory:
         (tmp_path / project).mkdir(exist_ok=True)
         config = Config(
             home=tmp_path / "home",
@@ -43,11 +43,11 @@ def memory_of(tmp_path: Path, clock: FakeClock) -> Open:
 
 
 @pytest.fixture
-def memory(memory_of: Open) -> Recollection:
+def memory(memory_of: Open) -> LongTermMemory:
     return memory_of()
 
 
-async def recalled(memory: Recollection, query: str, limit: int = 10) -> list[str]:
+async def recalled(memory: LongTermMemory, query: str, limit: int = 10) -> list[str]:
     return [fact.text for fact in await memory.recall(query, limit)]
 
 
@@ -75,20 +75,20 @@ async def test_two_projects_of_one_name_are_two(tmp_path: Path) -> None:
     assert one.parent == tmp_path / "projects"
 
 
-async def test_a_fact_said_twice_is_one(memory: Recollection) -> None:
+async def test_a_fact_said_twice_is_one(memory: LongTermMemory) -> None:
     await memory.remember("Ada likes tea")
     assert await memory.remember("ada likes  tea") == "Known for this project already; it counts as said today."
     assert len(memory.facts()) == 1
 
 
-async def test_a_fact_is_one_line(memory: Recollection) -> None:
+async def test_a_fact_is_one_line(memory: LongTermMemory) -> None:
     await memory.remember("one\ntwo\x1b[2J\u202e", context="a\nb")
     [fact] = memory.facts()
     assert (fact.text, fact.context) == ("one two[2J", "a b")
 
 
 @pytest.mark.parametrize(("text", "why"), [("\n\x00", "empty"), ("x" * 2001, "longer than 2000 characters")])
-async def test_what_is_no_fact_is_refused(memory: Recollection, text: str, why: str) -> None:
+async def test_what_is_no_fact_is_refused(memory: LongTermMemory, text: str, why: str) -> None:
     with pytest.raises(ToolRefused, match=why):
         await memory.remember(text)
     assert memory.facts() == []
@@ -103,7 +103,7 @@ async def test_secrets_never_reach_the_disk(memory_of: Open, tmp_path: Path) -> 
     assert await recalled(memory, "password") == ["The password is [redacted:KEY]"]
 
 
-async def test_a_damaged_file_is_told(memory: Recollection, tmp_path: Path) -> None:
+async def test_a_damaged_file_is_told(memory: LongTermMemory, tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "memory.db").write_bytes(b"garbage" * 1000)
     with pytest.raises(DenizenError, match="is damaged"):
@@ -113,26 +113,26 @@ async def test_a_damaged_file_is_told(memory: Recollection, tmp_path: Path) -> N
 # What comes first
 
 
-async def test_rare_words_count_more_than_common_ones(memory: Recollection) -> None:
+async def test_rare_words_count_more_than_common_ones(memory: LongTermMemory) -> None:
     for name in ("lexer", "linker", "loader"):
         await memory.remember(f"The {name} module is slow")
     await memory.remember("Parsing is done by hand")
     assert (await recalled(memory, "module for parsing"))[0] == "Parsing is done by hand"
 
 
-async def test_more_of_the_words_count_more(memory: Recollection) -> None:
+async def test_more_of_the_words_count_more(memory: LongTermMemory) -> None:
     for fact in ("Ada likes green tea", "Bob likes coffee", "The cat is green"):
         await memory.remember(fact)
     assert await recalled(memory, "green TEA") == ["Ada likes green tea", "The cat is green"]
 
 
-async def test_weight_decides_among_facts_that_fit_alike(memory: Recollection) -> None:
+async def test_weight_decides_among_facts_that_fit_alike(memory: LongTermMemory) -> None:
     await memory.remember("Deploy with docker", weight=0.1)
     await memory.remember("Deploy with make", weight=0.9)
     assert await recalled(memory, "deploy") == ["Deploy with make", "Deploy with docker"]
 
 
-async def test_the_fresher_comes_first_among_equals(memory: Recollection, clock: FakeClock) -> None:
+async def test_the_fresher_comes_first_among_equals(memory: LongTermMemory, clock: FakeClock) -> None:
     await memory.remember("Deploy with make")
     await clock.sleep(200 * DAY)
     await memory.remember("Deploy with docker")
@@ -142,27 +142,29 @@ async def test_the_fresher_comes_first_among_equals(memory: Recollection, clock:
     assert (await recalled(memory, "deploy"))[0] == "Deploy with make"
 
 
-async def test_a_little_weight_does_not_outweigh_years(memory: Recollection, clock: FakeClock) -> None:
+async def test_a_little_weight_does_not_outweigh_years(memory: LongTermMemory, clock: FakeClock) -> None:
     await memory.remember("Deploy with make", weight=0.55)
     await clock.sleep(200 * DAY)
     await memory.remember("Deploy with docker", weight=0.5)
     assert await recalled(memory, "deploy") == ["Deploy with docker", "Deploy with make"]
 
 
-async def test_an_old_fact_that_fits_beats_a_fresh_one_that_hardly_does(memory: Recollection, clock: FakeClock) -> None:
+async def test_an_old_fact_that_fits_beats_a_fresh_one_that_hardly_fits(
+    memory: LongTermMemory, clock: FakeClock
+) -> None:
     await memory.remember("The auth module keeps tokens in cookies")
     await clock.sleep(3000 * DAY)
     await memory.remember("The build module is new")
     assert (await recalled(memory, "auth module tokens"))[0] == "The auth module keeps tokens in cookies"
 
 
-async def test_where_no_word_fits_a_piece_of_one_may(memory: Recollection) -> None:
+async def test_where_no_word_fits_a_piece_of_one_may(memory: LongTermMemory) -> None:
     await memory.remember("See submodule.py -> it is C++")
     assert await recalled(memory, "odule.p") == await recalled(memory, "->") == ["See submodule.py -> it is C++"]
     assert await recalled(memory, "nothing of that") == []
 
 
-async def test_without_words_the_latest_come_first(memory: Recollection, clock: FakeClock) -> None:
+async def test_without_words_the_latest_come_first(memory: LongTermMemory, clock: FakeClock) -> None:
     for scope in ("project", "user"):
         for name in ("one", "two"):
             await clock.sleep(1)
@@ -199,7 +201,7 @@ async def test_what_the_user_wrote_into_the_notes_is_found(memory_of: Open, tmp_
 
 
 @pytest.mark.parametrize("what", ["p1", "tox runs  THE tests", "tox", "tests tox"])
-async def test_a_fact_is_forgotten_by_id_text_or_words_that_only_it_has(memory: Recollection, what: str) -> None:
+async def test_a_fact_is_forgotten_by_id_text_or_words_that_only_it_has(memory: LongTermMemory, what: str) -> None:
     await memory.remember("Tox runs the tests")
     await memory.remember("Make builds the docs")
     assert await memory.forget(what) == "Forgotten: Tox runs the tests"
@@ -231,7 +233,7 @@ async def test_a_daily_note_is_the_users_to_change(memory_of: Open, tmp_path: Pa
         await memory_of(with_notes=True).forget("Bob")
 
 
-async def test_words_that_several_facts_have_forget_none(memory: Recollection) -> None:
+async def test_words_that_several_facts_have_forget_none(memory: LongTermMemory) -> None:
     for fact in ("Ada likes tea", "Bob likes tea"):
         await memory.remember(fact)
     with pytest.raises(ToolRefused, match="2 facts fit") as refused:
@@ -241,13 +243,13 @@ async def test_words_that_several_facts_have_forget_none(memory: Recollection) -
 
 
 @pytest.mark.parametrize("what", ["coffee", "p7", "", "the", "tea coffee"])
-async def test_what_is_not_known_cannot_be_forgotten(memory: Recollection, what: str) -> None:
+async def test_what_is_not_known_cannot_be_forgotten(memory: LongTermMemory, what: str) -> None:
     await memory.remember("Ada likes tea")
     with pytest.raises(ToolRefused, match="Nothing is remembered that fits"):
         await memory.forget(what)
 
 
-async def test_many_at_once_in_one_process(memory: Recollection) -> None:
+async def test_many_at_once_in_one_process(memory: LongTermMemory) -> None:
     async with asyncio.TaskGroup() as group:
         for number in range(20):
             group.create_task(memory.remember(f"fact {number % 10}"))

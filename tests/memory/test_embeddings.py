@@ -10,11 +10,11 @@ import pytest
 from denizen.config import Config
 from denizen.config.settings import EmbeddingSettings, MemorySettings
 from denizen.errors import ConfigError
-from denizen.memory import Recollection, open_memory
-from denizen.memory.meaning import REST
+from denizen.memory import LongTermMemory, open_memory
+from denizen.memory.embeddings import RETRY_AFTER
 from denizen.testing import FakeClock, LoopbackOpenAI, Step
 
-Open = Callable[..., Recollection]
+Open = Callable[..., LongTermMemory]
 
 NORTH, EAST, NORTHEAST = (0.0, 2.0), (3.0, 0.0), (1.0, 1.0)
 
@@ -26,7 +26,7 @@ def clock() -> FakeClock:
 
 @pytest.fixture
 def memory_of(tmp_path: Path, clock: FakeClock, loopback_openai: LoopbackOpenAI) -> Open:
-    def make(base_url: str = loopback_openai.base_url, model: str = "small") -> Recollection:
+    def make(base_url: str = loopback_openai.base_url, model: str = "small") -> LongTermMemory:
         embeddings = EmbeddingSettings(base_url=base_url, model=model, api_key="a-key-of-some-length")
         config = Config(home=tmp_path / "home", workspace=tmp_path, memory=MemorySettings(embeddings=embeddings))
         return open_memory(config, clock=clock)
@@ -41,7 +41,7 @@ def answer(server: LoopbackOpenAI, *vectors: Sequence[float]) -> None:
     server.send(body, content_type="application/json")
 
 
-async def recalled(memory: Recollection, query: str) -> list[str]:
+async def recalled(memory: LongTermMemory, query: str) -> list[str]:
     return [fact.text for fact in await memory.recall(query)]
 
 
@@ -122,7 +122,7 @@ async def test_a_server_that_fails_is_told_once_and_words_still_count(
     FAILURES[failure](loopback_openai)
     with caplog.at_level(logging.WARNING):
         assert await recalled(memory, "cookies") == ["JWT in cookies"]
-        await clock.sleep(REST - 1)
+        await clock.sleep(RETRY_AFTER - 1)
         assert await recalled(memory, "authentication") == []
         assert len(loopback_openai.requests) == 1
         await clock.sleep(1)
@@ -142,7 +142,7 @@ async def test_a_server_that_is_back_is_used_again(
     await memory.remember("JWT in cookies")
     loopback_openai.fail(500, "down")
     assert await recalled(memory, "authentication") == []
-    await clock.sleep(REST)
+    await clock.sleep(RETRY_AFTER)
     answer(loopback_openai, NORTH, NORTH)
     assert await recalled(memory, "authentication") == ["JWT in cookies"]
 

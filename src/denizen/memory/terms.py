@@ -1,4 +1,4 @@
-"""The words of a text, as facts are found by them: identifiers also by their parts, unspaced scripts by letters."""
+"""The terms by which a text is found: its words, the parts of identifiers, the letters of unspaced scripts."""
 
 import functools
 import re
@@ -6,9 +6,9 @@ import unicodedata
 from collections.abc import Iterator
 from itertools import pairwise
 
-MOST_WORDS = 64
-"""Words of a query that are looked for, the first ones."""
-_MOST_CHARS = 20_000
+MAX_TERMS = 64
+"""Terms of a query that are looked for, the first ones."""
+_MAX_CHARS = 20_000
 """Characters of a query that are looked at: it may be a whole task with what was piped in."""
 
 _UNSPACED = (
@@ -28,32 +28,32 @@ _COMMON = frozenset(
 """Words that say nothing of what a query is about."""
 
 
-def index_words(text: str) -> list[str]:
-    """The words to keep a text under, in order: every one in small letters, without accents.
+def index_terms(text: str) -> list[str]:
+    """The terms to index a text by, in order: every word in small letters, without accents.
 
-    `parseHTTP_v2` stands under itself, `parse`, `http` and `v2`; 認証 under itself and each of its letters.
+    `parseHTTP_v2` is found by itself, `parse`, `http` and `v2`; 認証 by itself and each of its letters.
     """
     return [word for run in _runs(text) for word in _forms(run, single=True)]
 
 
-def query_words(text: str) -> list[str]:
-    """The words to look for, each once; those that every text has (`the`) only where there is nothing else."""
-    words = dict.fromkeys(word for run in _runs(text[:_MOST_CHARS]) for word in _forms(run, single=False))
-    return [*([word for word in words if word not in _COMMON] or words)][:MOST_WORDS]
+def query_terms(text: str) -> list[str]:
+    """The terms to look for, each once; those that every text has (`the`) only where there is nothing else."""
+    words = dict.fromkeys(word for run in _runs(text[:_MAX_CHARS]) for word in _forms(run, single=False))
+    return [*([word for word in words if word not in _COMMON] or words)][:MAX_TERMS]
 
 
-def may_go_on(word: str) -> bool:
-    """Whether a word of a query is also looked for at the beginning of longer ones."""
+def matches_prefixes(word: str) -> bool:
+    """Whether a term of a query is also looked for at the beginning of longer ones."""
     return len(word) > 2 and word.isascii()
 
 
-def key_of(text: str) -> str:
-    """What two spellings of one fact have in common."""
+def normalized(text: str) -> str:
+    """The text without differences in case and white space: what two spellings of one fact have in common."""
     return " ".join(text.split()).casefold()
 
 
 def _runs(text: str) -> list[str]:
-    """The pieces of a text without what stands between words; case stays, as it parts identifiers."""
+    """The pieces of a text without what is between words; case stays, as it parts identifiers."""
     plain = _ACCENTS.sub("", unicodedata.normalize("NFKD", text))
     return _pieces().findall(unicodedata.normalize("NFKC", plain))
 

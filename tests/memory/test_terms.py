@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from denizen.memory.words import MOST_WORDS, index_words, query_words
+from denizen.memory.terms import MAX_TERMS, index_terms, query_terms
 
 
 @pytest.mark.parametrize(
@@ -23,23 +23,23 @@ from denizen.memory.words import MOST_WORDS, index_words, query_words
     ],
 )
 def test_the_words_a_text_is_kept_under(text: str, words: list[str]) -> None:
-    assert index_words(text) == words
+    assert index_terms(text) == words
 
 
 def test_a_query_leaves_out_what_every_text_has() -> None:
-    assert query_words("What is the way to the tea?") == ["way", "tea"]
-    assert query_words("to be or not to be") == ["to", "be", "or", "not"]
+    assert query_terms("What is the way to the tea?") == ["way", "tea"]
+    assert query_terms("to be or not to be") == ["to", "be", "or", "not"]
 
 
 def test_of_unspaced_scripts_a_query_wants_pairs_of_letters() -> None:
-    assert query_words("認証") == ["認証"]
-    assert query_words("茶") == ["茶"]
+    assert query_terms("認証") == ["認証"]
+    assert query_terms("茶") == ["茶"]
 
 
 def test_a_query_as_long_as_a_task_has_an_end() -> None:
-    assert len(query_words(" ".join(f"word{number}" for number in range(100_000)))) == MOST_WORDS
+    assert len(query_terms(" ".join(f"word{number}" for number in range(100_000)))) == MAX_TERMS
 
 
 @given(st.text())
 def test_a_text_has_the_words_of_a_query_that_is_the_same(text: str) -> None:
-    assert set(query_words(text)) <= set(index_words(text))
+    assert set(query_terms(text)) <= set(index_terms(text))

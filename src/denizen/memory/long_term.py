@@ -1,0 +1,209 @@
+"""All that is kept beyond a session: the project's facts, the user's, and the notes."""
+
+import asyncio
+import heapq
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+
+from denizen.clock import Clock
+from denizen.config import Config
+from denizen.config.home import places, project_folder
+from denizen.errors import ToolRefused
+from denizen.memory.embeddings import Embeddings
+from denizen.memory.notes import Notes, one_line, plain_fact
+from denizen.memory.store import FactStore, Found
+from denizen.memory.terms import index_terms, matches_prefixes, normalized, query_terms
+from denizen.ports import Fact, Scope
+
+MAX_CONTEXT = 200
+"""Characters of a fact's context."""
+HALF_LIFE = 90.0
+"""Days after which a fact has lost half of what its freshness adds."""
+_FRESHNESS = 0.3
+"""The share of a fact's score that its freshness makes."""
+
+
+def open_memory(
+    config: Config, *, clock: Clock, redact: Callable[[str], str] = str, with_notes: bool = False
+) -> "LongTermMemory":
+    """The memory of a located configuration: the project's and the user's; `with_notes`: `MEMORY.md`, too.
+
+    No secret that `redact` knows is kept. Raises ConfigError when the settings of the embeddings are wrong.
+    """
+    home, workspace = places(config)
+    own, settings = config.agent.workspace_dir, config.memory.embeddings
+    return LongTermMemory(
+        project=None if workspace == own else FactStore(project_folder(home, workspace) / "memory.db", "p", clock),
+        user=FactStore(home / "memory.db", "u", clock),
+        notes=Notes(own, clock) if with_notes else None,
+        embeddings=Embeddings(settings, clock) if settings.base_url else None,
+        clock=clock,
+        redact=redact,
+    )
+
+
+class LongTermMemory:
+    """Facts in one place per scope, found in all of them: by words and, where `embeddings` are given, by meaning.
+
+    Without a `project` all is the user's. With `notes`, each fact is a line there, too.
+    """
+
+    def __init__(
+        self,
+        *,
+        project: FactStore | None,
+        user: FactStore,
+        clock: Clock,
+        notes: Notes | None = None,
+        embeddings: Embeddings | None = None,
+        redact: Callable[[str], str] = str,
+    ) -> None:
+        self._project = project
+        self._user = user
+        self._stores = [project, user] if project else [user]
+        self._notes = notes
+        self._embeddings = embeddings
+        self._clock = clock
+        self._redact = redact
+
+    async def remember(
+        self,
+        text: str,
+        *,
+        context: str = "",
+        weight: float = 0.5,
+        scope: Scope = "project",
+        source: str = "",
+        untrusted: bool = False,
+    ) -> str:
+        """Keep a fact, once; says where it went. `untrusted` stays with it."""
+        fact = plain_fact(self._redact(text))
+        context = one_line(self._redact(context))[:MAX_CONTEXT]
+        store = self._project if self._project and scope == "project" else self._user
+
+        def keep() -> str:
+            where = "for this project" if store is self._project else "for the user"
+            noted = self._notes.remember(fact, untrusted=untrusted) if self._notes else ""
+            bounded = min(max(weight, 0.0), 1.0)
+            new = store.add(fact, context=context, weight=bounded, source=source, untrusted=untrusted)
+            done = f"Remembered {where}." if new else f"Known {where} already; it counts as said today."
+            return f"{done} {noted}".rstrip()
+
+        return await asyncio.to_thread(keep)
+
+    async def recall(self, query: str, limit: int = 10) -> Sequence[Fact]:
+        """The facts that fit best, best first; for an empty query the latest."""
+        query, limit = self._redact(query).strip(), max(limit, 0)
+        if not query:
+            return await asyncio.to_thread(self._latest, limit)
+        total, found = await asyncio.to_thread(self._with_terms, query)
+        near = await self._embeddings.similarities(query, self._stores) if self._embeddings else {}
+
+        def nearest() -> list[Found]:
+            """The facts that are nearest in meaning, but for those that are found already."""
+            known = {each.fact.id for each in found}
+            ids = [each for each in heapq.nlargest(limit, near, key=near.__getitem__) if each not in known]
+            facts = [fact for store in self._stores for each in ids if (fact := store.by_id(each))]
+            return [Found(fact, frozenset()) for fact in facts]
+
+        if found := found + await asyncio.to_thread(nearest):
+            return _once(rank(found, total, near, self._clock.now()))[:limit]
+        return await asyncio.to_thread(self._containing, query, limit)
+
+    async def forget(self, what: str) -> str:
+        """Forget the fact of that id, that text, or the only one that has all of these words."""
+
+        def forget() -> str:
+            fact = self.find(what.strip())
+            gone = [store.remove(fact.text) for store in self._stores]
+            if not any([*gone, self._notes and self._notes.forget(fact.text)]):
+                raise ToolRefused(f"It is in the daily note {fact.source}, which is the user's to change: {fact.text}")
+            return f"Forgotten: {fact.text}"
+
+        return await asyncio.to_thread(forget)
+
+    def facts(self) -> list[Fact]:
+        """All of them, the latest first."""
+        return self._latest(-1)
+
+    def find(self, what: str) -> Fact:
+        """The fact of that id, that text, or the only one that has all of these words. Raises ToolRefused."""
+        for store in self._stores:
+            if fact := store.by_id(what) or store.by_text(what):
+                return fact
+        terms = set(query_terms(what))
+        fitting = [found.fact for found in self._with_terms(what)[1] if terms and found.terms >= terms]
+        fitting = [fact for fact in fitting if normalized(fact.text) == normalized(what)] or fitting
+        if not fitting:
+            raise ToolRefused(f"Nothing is remembered that fits {what!r:.200}.")
+        if len(fitting) > 1:
+            listed = "\n".join(f"- {fact.id or 'note'}: {fact.text}" for fact in fitting[:10])
+            raise ToolRefused(f"{len(fitting)} facts fit; forget one by its id or its whole text:\n{listed}")
+        return fitting[0]
+
+    def _latest(self, limit: int) -> list[Fact]:
+        facts = [*_once(fact for store in self._stores for fact in store.latest(limit)), *self._note_facts()]
+        facts = sorted(_once(facts), key=lambda fact: fact.at or datetime.min.replace(tzinfo=UTC), reverse=True)
+        return facts if limit < 0 else facts[:limit]
+
+    def _with_terms(self, query: str) -> tuple[int, list[Found]]:
+        """How many facts there are, and those with any of the query's terms."""
+        terms = query_terms(query)
+        results = [store.with_terms(terms) for store in self._stores]
+        notes = self._note_facts()
+        found = {normalized(each.fact.text): each for each in _having(notes, terms)}
+        for _, hits in reversed(results):
+            found |= {normalized(each.fact.text): each for each in hits}
+        return sum(total for total, _ in results) + len(notes), [*found.values()]
+
+    def _containing(self, query: str, limit: int) -> list[Fact]:
+        notes = [fact for fact in self._note_facts() if normalized(query) in normalized(fact.text)]
+        return _once([*(fact for store in self._stores for fact in store.containing(query, limit)), *notes])[:limit]
+
+    def _note_facts(self) -> list[Fact]:
+        """The notes, the last first."""
+        return [*self._notes.facts()][::-1] if self._notes else []
+
+
+def rank(found: Sequence[Found], total: int, near: Mapping[str, float], now: datetime) -> list[Fact]:
+    """The facts, best first; `total` are those that were searched, `near` how near in meaning some are, by id.
+
+    The score is relevance x (0.5 + weight) x freshness. Relevance is the share of the query's terms that a fact has,
+    rare terms counting more; where meaning is known, the mean of that and of its nearness.
+    """
+    having = Counter(term for each in found for term in each.terms)
+    rarity = {term: math.log(1 + (total - count + 0.5) / (count + 0.5)) for term, count in having.items()}
+    whole = sum(rarity.values())
+
+    def score(each: Found) -> tuple[float, float]:
+        fact = each.fact
+        relevance = sum(rarity[term] for term in each.terms) / whole if whole else 0.0
+        if near:
+            relevance = (relevance + max(near.get(fact.id, 0.0), 0.0)) / 2
+        days = max((now - fact.at).total_seconds() / 86_400, 0.0) if fact.at else math.inf
+        freshness = 1 - _FRESHNESS + _FRESHNESS * 0.5 ** (days / HALF_LIFE)
+        return relevance * (0.5 + fact.weight) * freshness, fact.at.timestamp() if fact.at else 0.0
+
+    return [each.fact for each in sorted(found, key=score, reverse=True)]
+
+
+def _once(facts: Iterable[Fact]) -> list[Fact]:
+    """Each fact in the first place where it is kept."""
+    found: dict[str, Fact] = {}
+    for fact in facts:
+        found.setdefault(normalized(fact.text), fact)
+    return [*found.values()]
+
+
+def _having(notes: Sequence[Fact], terms: Sequence[str]) -> Iterator[Found]:
+    """The notes that have any of the terms, or words that begin with one."""
+    for fact in notes:
+        own = index_terms(f"{fact.text} {fact.at:%Y-%m-%d}" if fact.at else fact.text)
+        if has := frozenset(
+            term
+            for term in terms
+            if term in own or (matches_prefixes(term) and any(each.startswith(term) for each in own))
+        ):
+            yield Found(fact, has)
