@@ -1,68 +1,94 @@
-"""What to do about a provider's failure: the end of the sentence that tells of it."""
+"""What to do about a provider's failure: the end of the sentence that reports it."""
 
+import difflib
 from collections.abc import Iterator, Sequence
 from http import HTTPStatus
 from math import ceil
 
 from denizen.errors import ModelError
 from denizen.models.catalogue import known_models
-from denizen.models.classify import says_no_such_model
+from denizen.models.failure_words import advice_for, says_no_such_model, setting_in
 from denizen.models.profiles import Profile
 from denizen.models.providers import PROVIDERS, provider_named
-from denizen.models.remedies import OF_STATUS, remedy, setting_named
 from denizen.ports import KnownModel
 
 _NO_VERSION = {"anthropic", "bedrock"}
 """Providers whose `base_url` doesn't end in /v1."""
 
 
-def advised(error: ModelError, profile: Profile, refused: Sequence[str], *, alone: bool) -> str:
+def with_advice(error: ModelError, profile: Profile, refused: Sequence[str], *, alone: bool) -> str:
     """A failure in its own words, and what can be done about it.
 
     `refused` says of each key that was refused where it comes from; `alone`: no other model is configured to go on.
     """
-    told, clauses = error.message, [*_clauses(error, profile, refused, alone=alone)]
+    text, clauses = error.message, [*_clauses(error, profile, refused, alone=alone)]
     if not clauses:
-        return told
-    if told.endswith("?"):
-        return f"{told} {clauses[0][:1].upper()}{'; '.join(clauses)[1:]}"
-    return "; ".join([told.rstrip("."), *clauses])
+        return text
+    if text.endswith("?"):
+        return f"{text} {clauses[0][:1].upper()}{'; '.join(clauses)[1:]}"
+    return "; ".join([text.rstrip("."), *clauses])
 
 
 def _clauses(error: ModelError, profile: Profile, refused: Sequence[str], *, alone: bool) -> Iterator[str]:
     """What to do, in pieces of a sentence."""
     model = profile.candidate.model
     local = isinstance(model, KnownModel) and model.local
-    told = error.message.removeprefix(f"{profile.name}: ")
+    text = error.message.removeprefix(f"{profile.name}: ")
     if error.retry_after:
         yield f"it asks to wait {_span(profile.rest() or error.retry_after)}"
     provider = profile.name.partition(":")[0]
-    if todo := remedy(told):
-        yield todo.format(provider=provider)
-    elif says_no_such_model(error.status, told):
+    if advice := advice_for(error.status, text, words_only=True):
+        yield advice.format(provider=provider)
+    elif says_no_such_model(error.status, text):
         yield _another_model(profile.name, local=local)
-    elif todo := _by_kind(error, provider, refused, local=local):
-        yield todo
+    elif advice := _by_kind(error, provider, refused, local=local):
+        yield advice
     if alone and not local and error.kind in {"rate_limit", "billing", "quota", "timeout"}:
         yield "a model in fallback_models would go on by itself"
 
 
 def _by_kind(error: ModelError, provider: str, refused: Sequence[str], *, local: bool) -> str:
+    setting = f"providers.{provider}.base_url"
     match error.kind:
         case "auth":
-            return _other_keys(refused, "may do that" if error.status == HTTPStatus.FORBIDDEN else "works")
+            does = "may do that" if error.status == HTTPStatus.FORBIDDEN else "works"
+            count = len(refused)
+            what = (
+                f"set a key that {does}" if count < 2 else f"none of the {count} keys that were tried works, set others"
+            )
+            where = " or ".join(dict.fromkeys(filter(None, refused)))
+            return f"{what} in {where}" if where else what
         case "billing" | "quota":
-            return _account(provider)
+            console = provider_named(provider).console
+            return f"see to the plan and credit of this key{console and f' at {console}'}, or take another model"
         case "context_overflow":
-            return _smaller(provider, local=local)
+            less = "begin a new session, attach less, or take a model that sees more"
+            hosted = provider in PROVIDERS and not local
+            return less if hosted else f"{less}; set providers.{provider}.context_window to what this one sees"
         case "rate_limit":
             return "" if error.retry_after else "ask again in a minute"
         case "timeout" if error.status:
-            return OF_STATUS.get(error.status) or ("see the server's log" if local else "ask again later")
+            return advice_for(error.status, "") or ("see the server's log" if local else "ask again later")
+        case "timeout" if local and error.message.endswith("(connection refused)"):
+            start = provider_named(provider).start
+            return f"start it{start and f' (`{start}`)'}, or set {setting} to where it listens"
+        case "timeout" if local:
+            return f"see that the server runs, and its log; where it listens is set by {setting}"
         case "timeout":
-            return _look_at_the_server(error, provider) if local else _look_at_the_network(provider)
+            where = "AWS_REGION" if provider == "bedrock" else setting
+            address = "" if provider in PROVIDERS else f", and at {where}"
+            return f"ask again; if that doesn't help, look at the network{address}"
         case "unknown":
-            return _refused(error, provider)
+            pass
+    if 300 <= error.status < 400:
+        return f"set {setting} to where it leads: redirects aren't followed"
+    if error.status in {404, 405}:
+        return f"look at {setting}{'' if provider in _NO_VERSION else ': most end in /v1'}"
+    if advice := advice_for(error.status, ""):
+        return advice.format(provider=provider)
+    if option := setting_in(error.message):
+        return f"change agent.{option} in denizen.toml"
+    return "asking the same again won't help: begin a new session, or take another model" if error.status else ""
 
 
 def _another_model(name: str, *, local: bool) -> str:
@@ -74,60 +100,8 @@ def _another_model(name: str, *, local: bool) -> str:
         return f"a model is named as its provider does: {provider}:NAME"
     if model in known:
         return f"the name is right, so this key may not use it; others: `denizen models {provider}`"
-    near = ", ".join(f"{provider}:{each}" for each in _nearest(model, known))
+    near = ", ".join(f"{provider}:{each}" for each in difflib.get_close_matches(model, known, 3, 0.6))
     return f"the nearest known: {near}; {listed}" if near else listed
-
-
-def _nearest(name: str, names: Sequence[str]) -> list[str]:
-    import difflib
-
-    return difflib.get_close_matches(name, names, 3, 0.6)
-
-
-def _other_keys(refused: Sequence[str], does: str) -> str:
-    count = len(refused)
-    what = f"set a key that {does}" if count < 2 else f"none of the {count} keys that were tried works, set others"
-    where = " or ".join(dict.fromkeys(filter(None, refused)))
-    return f"{what} in {where}" if where else what
-
-
-def _account(provider: str) -> str:
-    console = provider_named(provider).console
-    return f"see to the plan and credit of this key{console and f' at {console}'}, or take another model"
-
-
-def _smaller(provider: str, *, local: bool) -> str:
-    todo = "begin a new session, attach less, or take a model that sees more"
-    hosted = provider in PROVIDERS and not local
-    return todo if hosted else f"{todo}; set providers.{provider}.context_window to what this one sees"
-
-
-def _look_at_the_server(error: ModelError, provider: str) -> str:
-    setting = f"providers.{provider}.base_url"
-    if not error.message.endswith("(connection refused)"):
-        return f"see that the server runs, and its log; where it listens is set by {setting}"
-    start = provider_named(provider).start
-    return f"start it{start and f' (`{start}`)'}, or set {setting} to where it listens"
-
-
-def _look_at_the_network(provider: str) -> str:
-    setting = "AWS_REGION" if provider == "bedrock" else f"providers.{provider}.base_url"
-    address = "" if provider in PROVIDERS else f", and at {setting}"
-    return f"ask again; if that doesn't help, look at the network{address}"
-
-
-def _refused(error: ModelError, provider: str) -> str:
-    """What to do about a request that the provider doesn't take as it is."""
-    setting = f"providers.{provider}.base_url"
-    if 300 <= error.status < 400:
-        return f"set {setting} to where it leads: redirects aren't followed"
-    if error.status in {404, 405}:
-        return f"look at {setting}{'' if provider in _NO_VERSION else ': most end in /v1'}"
-    if todo := OF_STATUS.get(error.status):
-        return todo.format(provider=provider)
-    if option := setting_named(error.message):
-        return f"change agent.{option} in denizen.toml"
-    return "asking the same again won't help: begin a new session, or take another model" if error.status else ""
 
 
 def _span(seconds: float) -> str:

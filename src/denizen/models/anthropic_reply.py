@@ -11,7 +11,7 @@ import msgspec
 from denizen.events import Retrying, StreamEvent
 from denizen.messages import AssistantMessage, AssistantPart, StopReason, ToolCall, Usage
 from denizen.models.anthropic_block import Block, Delta
-from denizen.models.complaint import WINDOW_FULL, Origin
+from denizen.models.failures import WINDOW_FULL, Origin
 from denizen.models.parsing import Count, decode
 
 _STOPS: Final[Mapping[str, StopReason]] = {
@@ -78,7 +78,7 @@ class AnthropicReply:
         except ValueError as error:
             raise self._origin.failure("its answer is not a message in Anthropic's format") from error
         if message.error is not None:
-            raise self._origin.complained(message.error)
+            raise self._origin.refused(message.error)
         if message.stop_reason is None and not message.content:
             raise self._origin.failure("its answer is empty", "timeout")
         self._begin(message, [])
@@ -107,7 +107,7 @@ class AnthropicReply:
 
     def _turn(self, event: _Event, payload: bytes, news: list[StreamEvent]) -> None:
         if event.error is not None:
-            raise self._origin.complained(payload)
+            raise self._origin.refused(payload)
         match event.type:
             case "content_block_start" if event.content_block:
                 self._blocks[event.index] = Block(event.content_block)
@@ -119,7 +119,7 @@ class AnthropicReply:
                 self._progress(event.delta.stop_reason if event.delta else None, event.usage)
             case "message_stop":
                 self.done = True
-            case "" if failure := self._origin.odd(payload):
+            case "" if failure := self._origin.refused_in_event(payload):
                 raise failure
 
     def _block(self, index: int, delta: Delta) -> Block:

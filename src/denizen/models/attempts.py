@@ -6,7 +6,7 @@ import msgspec
 
 from denizen.errors import ModelError
 from denizen.events import Retrying
-from denizen.models.advice import advised
+from denizen.models.advice import with_advice
 from denizen.models.profiles import Profile
 
 PATIENCE = 600.0
@@ -73,7 +73,7 @@ class Call:
 
     def _told(self, profile: Profile, error: ModelError) -> str:
         refused = [each.candidate.key_from for each in self._refused[profile.name]]
-        return advised(error, profile, refused, alone=len(self._ends) == 1)
+        return with_advice(error, profile, refused, alone=len(self._ends) == 1)
 
     def _drop(self, profile: Profile) -> None:
         """Leave out a refused key for the rest of the call.

@@ -18,7 +18,7 @@ from denizen.config.extras import how_to_install
 from denizen.errors import ConfigError, ModelError
 from denizen.events import Failed, Finished, StreamEvent
 from denizen.models.anthropic import AnthropicModel
-from denizen.models.complaint import retry_after
+from denizen.models.failures import retry_after
 from denizen.models.providers import Provider
 from denizen.ports import Limits, ModelRequest
 
@@ -145,7 +145,7 @@ class BedrockModel(AnthropicModel):
         if not isinstance(error, APIStatusError):
             return self._origin.failure(f"the connection failed: {error.__cause__ or error}", "timeout")
         status = 0 if error.status_code == HTTPStatus.OK else error.status_code
-        failure = self._origin.complained(error.body or error.message, status)
+        failure = self._origin.refused(error.body or error.message, status)
         if (wait := retry_after(error.response.headers, self._clock.now())) is not None:
             failure.retry_after = wait
         return failure

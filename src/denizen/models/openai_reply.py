@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from denizen.events import StreamEvent, TextDelta, TextEnd, ThinkingDelta, ThinkingEnd
 from denizen.messages import AssistantMessage, AssistantPart, Opaque, StopReason, Text, Thinking
-from denizen.models.complaint import WINDOW_FULL, Origin
+from denizen.models.failures import WINDOW_FULL, Origin
 from denizen.models.openai_calls import Call, CallDelta
 from denizen.models.openai_chunk import CHUNK, Choice, Chunk, Counts, Delta, Part
 from denizen.models.parsing import UNREADABLE, decode
@@ -142,7 +142,7 @@ class OpenAIReply:
 
     def _stop_for(self, choice: Choice, news: list[StreamEvent]) -> None:
         if choice.error is not None:
-            raise self._origin.complained(choice.error)
+            raise self._origin.refused(choice.error)
         reason = (choice.finish_reason or "").lower().partition(":")[0]
         if reason == WINDOW_FULL:
             raise self._origin.window_full()
@@ -156,8 +156,8 @@ class OpenAIReply:
     def _note(self, chunk: Chunk, payload: bytes) -> None:
         """What isn't part of the answer: a failure, or what it cost."""
         if chunk.error is not None:
-            raise self._origin.complained(payload)
-        if chunk.choices is None and (failure := self._origin.odd(payload)):
+            raise self._origin.refused(payload)
+        if chunk.choices is None and (failure := self._origin.refused_in_event(payload)):
             raise failure
         self._usage = chunk.usage or self._usage
 

@@ -13,9 +13,9 @@ from denizen.clock import Clock, SystemClock
 from denizen.errors import ModelError
 from denizen.events import Failed, Finished, StreamEvent
 from denizen.messages import AssistantMessage, Message
-from denizen.models.complaint import Origin, retry_after
 from denizen.models.encoding import Encoded, Encodings
 from denizen.models.endpoint import Endpoint
+from denizen.models.failures import Origin, retry_after
 from denizen.models.http import EventStream, Http, Response
 from denizen.models.providers import Provider
 from denizen.ports import Limits, ModelRequest
@@ -184,7 +184,7 @@ class WireModel(ABC):
         return media_type == "application/json" if request.stream else media_type != "text/event-stream"
 
     def _refused(self, status: int, body: bytes, headers: Mapping[str, str]) -> ModelError:
-        error = self._origin.complained(body, status)
+        error = self._origin.refused(body, status)
         if (wait := retry_after(headers, self._clock.now())) is not None:
             error.retry_after = wait
         return error

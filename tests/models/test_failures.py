@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from denizen.errors import ErrorKind
-from denizen.models.complaint import LONGEST, LONGEST_WAIT, Origin, read_complaint, retry_after
+from denizen.models.failures import LONGEST, LONGEST_WAIT, Origin, read_complaint, retry_after
 
 NOON = datetime(2026, 2, 3, 12, tzinfo=UTC)
 
@@ -185,7 +185,7 @@ def test_router_names_the_cause() -> None:
 
 def test_failure_says_who_and_what_and_keeps_the_key_to_itself() -> None:
     origin = Origin("openai:gpt-5", "openai", "spare", "sk-canary-1234")
-    error = origin.complained({"error": {"message": "Incorrect API key provided: sk-canary-1234"}}, 401)
+    error = origin.refused({"error": {"message": "Incorrect API key provided: sk-canary-1234"}}, 401)
     assert error.message == "openai:gpt-5: Incorrect API key provided: *** (HTTP 401)"
     assert str(error) == error.message
     assert (error.kind, error.status, error.provider, error.profile_id) == ("auth", 401, "openai", "spare")
@@ -193,7 +193,7 @@ def test_failure_says_who_and_what_and_keeps_the_key_to_itself() -> None:
 
 def test_key_that_stands_where_a_long_sentence_is_cut_is_hidden_too() -> None:
     origin = Origin("openai:gpt-5", "openai", "spare", "sk-canary-1234")
-    error = origin.complained({"error": {"message": "x" * (LONGEST - 5) + "sk-canary-1234"}}, 401)
+    error = origin.refused({"error": {"message": "x" * (LONGEST - 5) + "sk-canary-1234"}}, 401)
     assert "sk-" not in error.message
 
 
@@ -218,7 +218,7 @@ def test_error_in_an_error_is_read_however_deep(nest: bytes, depth: int) -> None
     ],
 )
 def test_wish_to_wait_is_read_from_the_words_too(status: int, text: str, seconds: float | None) -> None:
-    error = Origin("m", "p").complained({"error": {"message": text}}, status)
+    error = Origin("m", "p").refused({"error": {"message": text}}, status)
     assert error.retry_after == seconds
 
 
@@ -268,13 +268,13 @@ def test_wish_to_wait_is_read(headers: dict[str, str], seconds: float | None) ->
     ],
 )
 def test_window_is_read_from_a_refusal(sentence: str, window: int) -> None:
-    error = Origin("p:m", "p").complained({"error": {"message": sentence}})
+    error = Origin("p:m", "p").refused({"error": {"message": sentence}})
     assert (error.kind, error.window) == ("context_overflow", window)
 
 
 def test_window_is_read_from_llamacpps_field() -> None:
     told = {"code": 400, "message": "the request exceeds the available context size", "n_ctx": 8192}
-    assert Origin("p:m", "p").complained({"error": told}).window == 8_192
+    assert Origin("p:m", "p").refused({"error": told}).window == 8_192
 
 
 @pytest.mark.parametrize(
@@ -289,4 +289,4 @@ def test_window_is_read_from_llamacpps_field() -> None:
     ],
 )
 def test_longest_answer_is_read_from_a_refusal(sentence: str, longest: int) -> None:
-    assert Origin("p:m", "p").complained({"error": {"message": sentence}}, 400).max_output == longest
+    assert Origin("p:m", "p").refused({"error": {"message": sentence}}, 400).max_output == longest

@@ -1,0 +1,203 @@
+"""Failures of providers: read from the body of a refused request, or from an error inside a stream."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from typing import Any, Final
+
+import msgspec
+
+from denizen.errors import ErrorKind, ModelError
+from denizen.models.failure_words import STATUS_OF_CODE, kind_of, longest_answer_in, window_in
+from denizen.models.parsing import decode
+
+LONGEST: Final = 600
+"""Characters of a provider's sentence that are kept: enough for any, too little for a page."""
+
+LONGEST_WAIT: Final = 30 * 86_400.0
+"""Seconds that a provider may ask to wait; for more, it can ask again."""
+
+WINDOW_FULL: Final = "model_context_window_exceeded"
+"""Why such an answer ends, in the words of Anthropic and Z.ai."""
+
+_ANYTHING: Final = msgspec.json.Decoder()
+_SECRET: Final = 8
+"""Characters of a key that deserves the name; local servers are given words like `none`."""
+_WAIT: Final = re.compile(r"(?:retry|try again) in ((?:\d{1,9}(?:\.\d+)? ?(?:ms|h|m|s))+)", re.IGNORECASE)
+_SPAN: Final = re.compile(r"([\d.]+) ?(ms|h|m|s)", re.IGNORECASE)
+_SECONDS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+_CONTROL: Final = re.compile(r"[\0-\x08\x0e-\x1a]")
+"""What texts don't hold."""
+_BY_THE_MINUTE: Final = re.compile(r"dashscope|aliyun|alibaba|allocated quota|throttl|per[ -]minute", re.IGNORECASE)
+_TITLE: Final = re.compile(r"<title>(?:\s*\d{3}\b)?([^<]*)", re.IGNORECASE)
+_PHRASES: Final = {
+    520: "Unknown Error",
+    521: "Web Server Is Down",
+    522: "Connection Timed Out",
+    523: "Origin Is Unreachable",
+    524: "A Timeout Occurred",
+    529: "Overloaded",
+}
+"""What statuses mean that are in no standard."""
+
+
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    """What a provider says went wrong: its sentence, its own code for it, and the HTTP status (0: unknown)."""
+
+    text: str = ""
+    code: str = ""
+    status: int = 0
+    window: int = 0
+    """Tokens that the model sees, where a field says so (llama.cpp)."""
+
+    @property
+    def kind(self) -> ErrorKind:
+        """Its category."""
+        return kind_of(self.status, self.code, self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Who answers: named in its messages and in its failures. `secret` is its key, which no failure shows."""
+
+    model: str
+    """`provider:model`"""
+    provider: str
+    profile_id: str = ""
+    secret: str = ""
+    address: str = ""
+
+    def refused(self, body: Any, status: int = 0) -> ModelError:
+        """The failure in a provider's own words: a response's body (bytes), or an error in a stream."""
+        complaint = read_complaint(status, body, self._hide_secret)
+        kind, text = complaint.kind, complaint.text
+        if kind == "quota" and complaint.status == HTTPStatus.TOO_MANY_REQUESTS:
+            # Alibaba's quota for a minute says no more than OpenAI's, which is for good
+            kind = "rate_limit" if _BY_THE_MINUTE.search(f"{self.provider} {self.address} {text}") else kind
+        message = f"{text.removesuffix('.')} (HTTP {complaint.status})" if complaint.status else text
+        failure = self.failure(message, kind, complaint.status)
+        if kind in {"rate_limit", "timeout"}:
+            failure.retry_after = _wait_in(text)
+        elif kind == "context_overflow":
+            failure.window = complaint.window or window_in(text)
+        failure.max_output = longest_answer_in(text)
+        return failure
+
+    def damaged(self, payload: bytes) -> ModelError:
+        """The failure of an event that can't be read: it is an error of an odd shape, or is damaged."""
+        return self.refused_in_event(payload) or self.failure("its stream is damaged", "timeout")
+
+    def refused_in_event(self, payload: bytes) -> ModelError | None:
+        """The failure that an event of no known kind reports; None: it reports none."""
+        body = _parse(payload)
+        return self.refused(body) if isinstance(body, dict) and _find(body).text else None
+
+    def window_full(self) -> ModelError:
+        """The failure of an answer that isn't whole, as the window had no room for more."""
+        return self.failure("its window was full before its answer was whole", "context_overflow")
+
+    def failure(self, what: str, kind: ErrorKind = "unknown", status: int = 0) -> ModelError:
+        """Any other failure."""
+        message = f"{self.model}: {self._hide_secret(what)}"
+        return ModelError(message, kind=kind, status=status, provider=self.provider, profile_id=self.profile_id)
+
+    def _hide_secret(self, text: str) -> str:
+        return text.replace(self.secret, "***") if len(self.secret) >= _SECRET else text
+
+
+def read_complaint(status: int, body: Any, hide_secret: Callable[[str], str] = str) -> Complaint:
+    """What the body of a failed response (bytes) says, or the error in a 200 stream (parsed).
+
+    Secrets are hidden before the text is cut: what is left of one then wouldn't be found.
+    """
+    found = _find(_parse(body) if isinstance(body, bytes) else body)
+    status = found.status if status in {0, HTTPStatus.OK} else status
+    text = hide_secret(found.text)
+    if "Traceback (most recent call last)" in text:  # as servers in Python send it
+        text = text.strip().rpartition("\n")[2]
+    return Complaint(" ".join(text.split())[:LONGEST] or _phrase(status), found.code, status, found.window)
+
+
+def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
+    """Seconds to wait, from `retry-after-ms` or `Retry-After` (seconds or a date); None: the provider doesn't say."""
+    milliseconds = _number(headers.get("retry-after-ms"))
+    wish = headers.get("retry-after")
+    seconds = _number(wish) if milliseconds is None else milliseconds / 1000
+    if wish and seconds is None:
+        try:
+            since = parsedate_to_datetime(headers["date"]) if "date" in headers else now
+            seconds = max(0.0, (parsedate_to_datetime(wish) - since).total_seconds())
+        except (ValueError, TypeError, OverflowError):  # not a date, or one without a zone
+            return None
+    return None if seconds is None else min(seconds, LONGEST_WAIT)
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        number = float(text or "")
+    except ValueError:
+        return None
+    return number if 0 <= number < float("inf") else None
+
+
+def _wait_in(text: str) -> float | None:
+    """Seconds to wait where only the words say it, as Gemini's and Groq's do: "try again in 1m2.5s"."""
+    found = _WAIT.search(text)
+    spans = _SPAN.findall(found[1]) if found else ()
+    return min(sum(float(count) * _SECONDS[unit.lower()] for count, unit in spans), LONGEST_WAIT) if spans else None
+
+
+def _parse(body: bytes) -> Any:
+    """The JSON; else the text, of a web page its title (without the number of the status, which is shown anyway)."""
+    try:
+        return decode(_ANYTHING, body)
+    except ValueError:
+        text = body.decode("utf-8", "replace").strip()
+    if text.startswith("<"):
+        from html import unescape
+
+        found = _TITLE.search(text)
+        return unescape(found[1]) if found else ""
+    return "" if _CONTROL.search(text) else text
+
+
+def _find(body: Any) -> Complaint:
+    """The complaint in a body, in the shapes of all providers: an error may be in an error, however deep, or a list."""
+    while True:
+        match body:
+            case [inner, *_] | {"error": dict() | list() as inner}:
+                body = inner
+            case {"error": str(text)} | {"message": str(text)} | {"detail": str(text)} | {"msg": str(text)}:
+                break
+            case {"detail": dict() | list() as inner} | {"message": dict() | list() as inner}:
+                body = inner
+            case str(text):
+                return Complaint(text)
+            case _:
+                text = ""
+                break
+    if not isinstance(body, dict):
+        return Complaint()
+    match body:
+        case {"metadata": {"raw": str(raw)}}:  # a router's sentence, and that of the provider it asked
+            cause = _find(_parse(raw.encode())).text
+            text = f"{text}: {cause}" if cause and cause not in text else text
+    code = " ".join(body[key] for key in ("code", "type", "status") if isinstance(body.get(key), str))
+    number = str(body.get("code", ""))
+    if number.isdecimal() and 400 <= int(number) < 600:
+        status = int(number)
+    else:
+        status = next((STATUS_OF_CODE[word] for word in code.lower().split() if word in STATUS_OF_CODE), 0)
+    window = body.get("n_ctx")
+    return Complaint(text, code, status, window if text and isinstance(window, int) else 0)
+
+
+def _phrase(status: int) -> str:
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return _PHRASES.get(status, "no reason given")
