@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from denizen.prompt.bootstrap import MOST_CHARS, NAMES, PromptFile, read_bootstrap, scaffold
+from denizen.prompt.bootstrap import MAX_CHARS, NAMES, PromptFile, read_bootstrap, scaffold
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_missing_and_empty_files_are_left_out_silently(own: Path) -> None:
 def test_a_long_file_is_cut_and_says_so(own: Path) -> None:
     (own / "SOUL.md").write_text("é" * 60_000)
     (file,) = read(own)
-    assert len(file.text) == MOST_CHARS
+    assert len(file.text) == MAX_CHARS
     assert file.text.startswith("ééé")
     assert file.text.endswith("\n[cut: the file has 120,000 bytes; of its characters at most 50,000 are shown]")
 
@@ -57,12 +57,12 @@ def test_a_huge_file_is_not_read_whole(own: Path) -> None:
     with (own / "SOUL.md").open("wb") as file:
         file.truncate(1 << 40)  # a terabyte of nothing
     (soul,) = read(own)
-    assert len(soul.text) == MOST_CHARS
+    assert len(soul.text) == MAX_CHARS
 
 
 def test_all_files_together_have_a_limit(own: Path) -> None:
     for name in NAMES:
-        (own / name).write_text(name[0] * MOST_CHARS)
+        (own / name).write_text(name[0] * MAX_CHARS)
     files, notices = read_bootstrap(own, own, heartbeat=True)
     assert sum(len(file.text) for file in files) <= 200_000
     assert [file.path for file in files] == [*NAMES[:4]]
@@ -71,7 +71,7 @@ def test_all_files_together_have_a_limit(own: Path) -> None:
 
 def test_the_last_file_gets_the_room_that_is_left(own: Path) -> None:
     for name in NAMES[:3]:
-        (own / name).write_text("a" * MOST_CHARS)
+        (own / name).write_text("a" * MAX_CHARS)
     (own / "TOOLS.md").write_text("b" * 40_000)
     (own / "IDENTITY.md").write_text("c" * 40_000)
     files = read(own)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from denizen.prompt import PromptFile, Skill, build_prompt, words
+from denizen.prompt import PromptFile, Skill, build_prompt, texts
 
 SECTIONS = ["identity", "bootstrap-files", "tools", "safety", "runtime"]
 TOOLS = ["read", "write", "edit", "apply_patch", "ls", "find", "grep", "bash", "git", "web_fetch", "remember", "recall"]
@@ -157,7 +157,7 @@ def test_tools_that_the_action_format_names_are_not_listed_but_how_to_use_them_i
 
 def test_nothing_is_said_of_tools_that_are_not_there() -> None:
     text = prompt(
-        tools=["price"], identity=words.CODER, skills=[Skill("deploy", "Puts it online.", Path("/s/SKILL.md"))]
+        tools=["price"], identity=texts.CODER, skills=[Skill("deploy", "Puts it online.", Path("/s/SKILL.md"))]
     )
     assert "- price\n" in text
     assert "A long result is cut" in text
@@ -165,7 +165,7 @@ def test_nothing_is_said_of_tools_that_are_not_there() -> None:
         assert name not in text
         assert name in prompt(
             tools=["bash", "edit", "write", "task", "checkpoint"],
-            identity=words.CODER,
+            identity=texts.CODER,
             skills=[Skill("deploy", "Puts it online.", Path("/s/SKILL.md"))],
         )
 

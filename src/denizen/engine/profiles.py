@@ -8,7 +8,7 @@ from denizen.actions import Native, Shell
 from denizen.context import Transcript, WorkingMemory
 from denizen.errors import ConfigError
 from denizen.ports import ActionFormat, ContextPolicy, KnownModel, Tool, Toolset
-from denizen.prompt.words import CODER, IDENTITY
+from denizen.prompt.texts import CODER, IDENTITY
 from denizen.tools import code_tools, default_tools
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What a model is told before the conversation: who it is, its user's files, its tools, its limits."""
+"""The system prompt: who the agent is, its user's files, its tools and skills, its limits."""
 
 from denizen.prompt.bootstrap import PromptFile, read_bootstrap, scaffold
 from denizen.prompt.build import build_prompt

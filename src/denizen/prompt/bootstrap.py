@@ -1,13 +1,12 @@
 """The files that make an agent its user's own, and those in which a project says how to work in it."""
 
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from denizen.config.files import read_file, write_private
 from denizen.config.home import private_folder
-from denizen.prompt import words
+from denizen.prompt import texts
 
 NAMES = (
     "AGENTS.md",
@@ -24,16 +23,16 @@ NAMES = (
 PROJECT_NAMES = ("AGENTS.md", "CLAUDE.md")
 """Read from the root of a workspace that is a project."""
 
-MOST_CHARS = 50_000
+MAX_CHARS = 50_000
 """Characters of one file."""
 
-MOST_CHARS_TOGETHER = 200_000
+MAX_TOTAL_CHARS = 200_000
 """Characters of all."""
 
 
 @dataclass(frozen=True, slots=True)
 class PromptFile:
-    """A file's text as it stands in the prompt, and the path it is called by; `from_project`: others wrote it."""
+    """A file's text as the prompt has it, and the path it is called by; `from_project`: others wrote it."""
 
     path: str
     text: str
@@ -42,7 +41,7 @@ class PromptFile:
     @property
     def is_users(self) -> bool:
         """Whether the user, or the agent for them, wrote it: the user's private data."""
-        return not self.from_project and self.text != words.STARTER.strip()
+        return not self.from_project and self.text != texts.STARTER.strip()
 
 
 def scaffold(workspace_dir: Path) -> None:
@@ -50,7 +49,7 @@ def scaffold(workspace_dir: Path) -> None:
     private_folder(workspace_dir)
     path = workspace_dir / "AGENTS.md"
     if not (path.exists() or path.is_symlink() or (workspace_dir / ".git").exists()):
-        write_private(path, words.STARTER.encode())
+        write_private(path, texts.STARTER.encode())
 
 
 def read_bootstrap(
@@ -61,12 +60,15 @@ def read_bootstrap(
     Files that are missing or empty are left out silently, as is a project's file that says what another said.
     `heartbeat` adds HEARTBEAT.md, which only such turns need.
     """
+    paths = [(workspace_dir / name, False) for name in NAMES if heartbeat or name != "HEARTBEAT.md"]
+    if workspace != workspace_dir:
+        paths += [(workspace / name, True) for name in PROJECT_NAMES]
     files: list[PromptFile] = []
     notices: list[str] = []
-    left = MOST_CHARS_TOGETHER
-    for path, from_project in _paths(workspace_dir, workspace, heartbeat=heartbeat):
+    left = MAX_TOTAL_CHARS
+    for path, from_project in paths:
         try:
-            text = _read(path, min(MOST_CHARS, left), workspace if from_project else None)
+            text = _read(path, min(MAX_CHARS, left), workspace if from_project else None)
         except OSError as error:
             notices.append(f"{path} is not read: {error.strerror or error}.")
             continue
@@ -76,24 +78,16 @@ def read_bootstrap(
     return files, notices
 
 
-def _paths(workspace_dir: Path, workspace: Path, *, heartbeat: bool) -> Iterator[tuple[Path, bool]]:
-    for name in NAMES:
-        if heartbeat or name != "HEARTBEAT.md":
-            yield workspace_dir / name, False
-    for name in PROJECT_NAMES if workspace != workspace_dir else ():
-        yield workspace / name, True
-
-
 def _read(path: Path, limit: int, inside: Path | None) -> str:
     """The text of a file, cut to `limit` characters; empty when there is none. Raises OSError."""
     leads_to = Path(os.path.realpath(path))  # Path.resolve() raises RuntimeError for links that lead in circles
     if inside and not leads_to.is_relative_to(os.path.realpath(inside)):
         raise OSError(0, "it is a link to a file outside the project")
-    data = read_file(path, 4 * MOST_CHARS + 4)  # no character takes more than 4 bytes
+    data = read_file(path, 4 * MAX_CHARS + 4)  # no character takes more than 4 bytes
     text = (data or b"").decode("utf-8-sig", errors="replace").replace("\0", "\ufffd").strip()
     if len(text) <= limit:
         return text
-    marker = f"\n[cut: the file has {path.stat().st_size:,} bytes; of its characters at most {MOST_CHARS:,} are shown]"
+    marker = f"\n[cut: the file has {path.stat().st_size:,} bytes; of its characters at most {MAX_CHARS:,} are shown]"
     if limit < 2 * len(marker):
-        raise OSError(0, f"the other files take up the {MOST_CHARS_TOGETHER:,} characters there are for all")
+        raise OSError(0, f"the other files take up the {MAX_TOTAL_CHARS:,} characters there are for all")
     return text[: limit - len(marker)] + marker

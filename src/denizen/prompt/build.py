@@ -1,11 +1,11 @@
 """The system prompt: five sections, in order, from explicit inputs (seed 003, "System prompt composition")."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from denizen.prompt import words
+from denizen.prompt import texts
 from denizen.prompt.bootstrap import PromptFile
 from denizen.prompt.skills import Skill
 
@@ -26,7 +26,7 @@ def build_prompt(
     platform: str,
     workspace: Path,
     model: str,
-    identity: str = words.IDENTITY,
+    identity: str = texts.IDENTITY,
     instructions: str = "",
     listed: bool = True,
 ) -> str:
@@ -43,31 +43,26 @@ def build_prompt(
         "Working directory": str(workspace),
         "Model": model,
     }
+    bootstrap = [texts.PROJECT] if any(file.from_project for file in files) else []
+    for file in files:
+        source = ' from="project"' if file.from_project else ""
+        path = _line(file.path).replace('"', "&quot;")
+        bootstrap.append(f'<file path="{path}"{source}>\n{_quoted(file.text)}\n</file>')
+    usage: list[str] = []
+    if tools and listed:
+        usage.append("\n".join(["You have access to the following tools:", *(f"- {_line(name)}" for name in tools)]))
+    if tools:
+        usage.append(_fitting(texts.TOOLS, tools))
+    if skills and _READERS.intersection(tools):
+        usage.append("\n".join([texts.SKILLS, *(_skill(skill, workspace) for skill in skills)]))
     sections = {
         "identity": instructions or _fitting(identity, tools),
-        "bootstrap-files": "\n\n".join(_files(files)),
-        "tools": "\n\n".join(_tools(tools, skills, workspace, listed=listed)),
-        "safety": words.SAFETY,
+        "bootstrap-files": "\n\n".join(bootstrap),
+        "tools": "\n\n".join(usage),
+        "safety": texts.SAFETY,
         "runtime": "\n".join(f"- {name}: {_line(value)}" for name, value in runtime.items()),
     }
     return "\n\n".join("\n".join(filter(None, [f"<{name}>", text, f"</{name}>"])) for name, text in sections.items())
-
-
-def _files(files: Sequence[PromptFile]) -> Iterator[str]:
-    if any(file.from_project for file in files):
-        yield words.PROJECT
-    for file in files:
-        source = ' from="project"' if file.from_project else ""
-        yield f'<file path="{_attribute(file.path)}"{source}>\n{_quoted(file.text)}\n</file>'
-
-
-def _tools(tools: Sequence[str], skills: Sequence[Skill], workspace: Path, *, listed: bool) -> Iterator[str]:
-    if tools and listed:
-        yield "\n".join(["You have access to the following tools:", *(f"- {_line(name)}" for name in tools)])
-    if tools:
-        yield _fitting(words.TOOLS, tools)
-    if skills and _READERS.intersection(tools):
-        yield "\n".join([words.SKILLS, *(_skill(skill, workspace) for skill in skills)])
 
 
 def _fitting(text: str, tools: Sequence[str]) -> str:
@@ -88,7 +83,3 @@ def _quoted(text: str) -> str:
 def _line(text: str) -> str:
     """Text that stays on its line."""
     return _quoted(" ".join("".join(c if c.isprintable() else " " for c in text).split()))
-
-
-def _attribute(text: str) -> str:
-    return _line(text).replace('"', "&quot;")

@@ -1,4 +1,4 @@
-"""What every agent is told, whoever its user is and whatever the task.
+"""The fixed texts of system prompts.
 
 A point that names a tool, as in `bash`, is only for agents that have it.
 """
