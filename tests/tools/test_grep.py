@@ -16,7 +16,7 @@ from denizen.messages import ToolResult
 from denizen.ports import Answer, Tool, ToolContext
 from denizen.testing import FakeClock
 from denizen.tools.grep import MOST, grep_tool
-from denizen.tools.searching.candidates import LARGEST
+from denizen.tools.searching.files import LARGEST
 
 Call = Callable[..., Awaitable[ToolResult]]
 WITH_RG, WITHOUT = grep_tool(os.environ), grep_tool({"PATH": ""})

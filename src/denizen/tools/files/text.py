@@ -1,4 +1,4 @@
-"""Text of files as it is: its encoding, byte order mark and line endings are found, kept and put back."""
+"""Text of files: encoding, byte order mark and line ends are detected, kept and put back."""
 
 import codecs
 import io
@@ -13,15 +13,15 @@ from denizen.plural import counted
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _PIECE = 1 << 16
 _HEAD = 8192
-"""Bytes in which a file that isn't text shows it, as in git."""
+"""Bytes that tell whether a file is text, as in git."""
 _BROKEN = re.compile("[\udc80-\udcff]")
 
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """How a file's text is written. Bytes that don't fit in come back as they were.
+    """How a file's text is written. Invalid bytes are written back unchanged.
 
-    `latin-1` stands for any encoding with one byte for each sign.
+    `latin-1` is used for any encoding with one byte per character.
     """
 
     name: str = "utf-8"
@@ -29,12 +29,12 @@ class Encoding:
     broken: bool = False
 
     def encode(self, text: str, path: str) -> bytes:
-        """The bytes of the text. Raises ToolRefused for signs that the encoding doesn't have."""
+        """The bytes of the text. Raises ToolRefused for characters that the encoding doesn't have."""
         try:
             return self.mark + text.encode(self.name, "surrogateescape" if self.broken else "strict")
         except UnicodeEncodeError as error:
-            sign = ascii(error.object[error.start])
-            raise ToolRefused(f"{path} is written in {self.name}, which has no {sign}") from error
+            character = ascii(error.object[error.start])
+            raise ToolRefused(f"{path} is written in {self.name}, which has no {character}") from error
 
 
 def decode(data: bytes) -> tuple[str, Encoding] | None:
@@ -44,19 +44,14 @@ def decode(data: bytes) -> tuple[str, Encoding] | None:
     try:
         text = data[len(mark) :].decode(encoding.name)
     except UnicodeDecodeError:
-        text, encoding = _decode_broken(data)
+        text, encoding = data.decode("utf-8", "surrogateescape"), Encoding(broken=True)
+        if _BROKEN.sub("", text).isascii():  # text in other encodings almost never looks like UTF-8
+            text, encoding = data.decode("latin-1"), Encoding("latin-1")
     return None if "\0" in text else (text, encoding)
 
 
-def _decode_broken(data: bytes) -> tuple[str, Encoding]:
-    text = data.decode("utf-8", "surrogateescape")
-    if any(sign > "\x7f" for sign in _BROKEN.sub("", text)):  # other encodings almost never look like UTF-8
-        return text, Encoding(broken=True)
-    return data.decode("latin-1"), Encoding("latin-1")
-
-
 def open_text(file: io.BufferedReader) -> io.TextIOWrapper | None:
-    """A file as text to be read by and by, a surrogate for each byte that isn't text; None for binary data."""
+    """A file as text to be read piece by piece, a surrogate for each invalid byte; None for binary data."""
     head = file.peek(_HEAD)[:_HEAD]
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return io.TextIOWrapper(file, "utf-16", errors="replace", newline="\n")
@@ -64,9 +59,9 @@ def open_text(file: io.BufferedReader) -> io.TextIOWrapper | None:
 
 
 def lines_of(text: io.TextIOWrapper, longest: int, stop: threading.Event) -> Iterator[tuple[str, bool]]:
-    """The lines without their ends until `stop` is set, each cut where it is longer, and whether it was.
+    """The lines without their ends until `stop` is set, each cut to the length `longest`, and whether it was.
 
-    What is cut off is read only on the way to the next line, and never held.
+    What is cut off is skipped, never held in memory.
     """
     while not stop.is_set() and (piece := text.readline(longest + 1)):
         cut = len(piece) > longest and not piece.endswith("\n")
@@ -76,13 +71,13 @@ def lines_of(text: io.TextIOWrapper, longest: int, stop: threading.Event) -> Ite
 
 
 def readable(text: str) -> tuple[str, int]:
-    """The text with a replacement sign for each byte that couldn't be decoded, and their number."""
+    """The text with a replacement character for each byte that couldn't be decoded, and their number."""
     return _BROKEN.subn("\ufffd", text)
 
 
 def printable(name: str) -> str:
-    """A file name that may be shown: what can't be is replaced."""
-    return name if name.isprintable() else "".join(sign if sign.isprintable() else "\ufffd" for sign in name)
+    """A file name that is safe to show: unprintable characters are replaced."""
+    return name if name.isprintable() else "".join(each if each.isprintable() else "\ufffd" for each in name)
 
 
 def size(count: int) -> str:

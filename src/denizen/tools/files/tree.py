@@ -1,7 +1,7 @@
 """A folder as a tree with sizes: as deep as fits, and counts for what is left out."""
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,45 +20,38 @@ DEPTH = 2
 
 
 @dataclass(slots=True)
-class Folder:
-    """A folder: what is in it, the number and size of all files below it, and how many levels there are."""
+class FolderTree:
+    """A folder: what is in it, the number and size of all files below it, and at the top how many levels there are."""
 
     files: int = 0
     bytes: int = 0
     deepest: int = 0
-    folders: "dict[str, Folder]" = field(default_factory=dict)
+    folders: "dict[str, FolderTree]" = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
 
-    def add(self, names: Sequence[str], length: int | None) -> None:
-        """Take in an entry by its names from here on; a folder has no length."""
-        folder = self
-        self.deepest = max(self.deepest, len(names))
-        for name in names[: -1 if length is not None else None]:
-            folder.count(length)
-            folder = folder.folders.setdefault(printable(name), Folder())
-        if length is not None:
-            folder.count(length)
-            folder.sizes[printable(names[-1])] = length
 
-    def count(self, length: int | None) -> None:
-        """Count a file of that length below this folder; None: a folder, which isn't counted."""
-        self.files += length is not None
-        self.bytes += length or 0
-
-
-def read_tree(workspace: Workspace, address: str, skipped: Skipped, stop: threading.Event) -> Folder:
+def read_tree(workspace: Workspace, address: str, skipped: Skipped, stop: threading.Event) -> FolderTree:
     """All that is below the folder, without what git ignores."""
-    tree = Folder()
+    tree = FolderTree()
     with closing(walk(workspace, address, skipped, stop)) as entries:
         for entry in entries:
-            found = None if entry.is_folder else OpenPath(entry.folder, entry.names[-1]).stat()
-            if entry.is_folder or found:
-                tree.add(entry.names, found.st_size if found else None)
+            found = OpenPath(entry.folder, entry.names[-1]).stat()
+            if found is None:
+                continue  # gone meanwhile
+            tree.deepest = max(tree.deepest, len(entry.names))
+            folders = [tree]
+            for name in entry.names if entry.is_folder else entry.names[:-1]:
+                folders.append(folders[-1].folders.setdefault(printable(name), FolderTree()))
+            if not entry.is_folder:
+                folders[-1].sizes[printable(entry.names[-1])] = found.st_size
+                for folder in folders:
+                    folder.files += 1
+                    folder.bytes += found.st_size
     return tree
 
 
-def tree_rows(tree: Folder, depth: int | None) -> tuple[list[str], int]:
-    """The rows of the tree, and how deep they go: `depth`, or less than usual where that is too much."""
+def tree_rows(tree: FolderTree, depth: int | None) -> tuple[list[str], int]:
+    """The rows of the tree, and how deep they go: `depth`, or fewer levels than usual where that is too much."""
     rows: list[str] = []
     levels = depth or DEPTH
     for levels in range(depth or DEPTH, 0, -1):
@@ -68,7 +61,7 @@ def tree_rows(tree: Folder, depth: int | None) -> tuple[list[str], int]:
     return rows[:MOST_ROWS], levels
 
 
-def tree_facts(tree: Folder, depth: int, path: str = "") -> list[dict[str, Any]]:
+def tree_facts(tree: FolderTree, depth: int, path: str = "") -> list[dict[str, Any]]:
     """The entries as a filter gets them, `depth` levels of them."""
     facts: list[dict[str, Any]] = []
     for name, folder in tree.folders.items():
@@ -77,14 +70,16 @@ def tree_facts(tree: Folder, depth: int, path: str = "") -> list[dict[str, Any]]
     return facts + [{"path": path + name, "kind": "file", "bytes": length} for name, length in tree.sizes.items()]
 
 
-def summary(folder: Folder) -> str:
+def summary(folder: FolderTree) -> str:
     """How much is in it."""
     return f"{counted(folder.files, 'file')}, {size(folder.bytes)}"
 
 
-def _rows(tree: Folder, depth: int, indent: str) -> Iterator[str]:
+def _rows(tree: FolderTree, depth: int, indent: str) -> Iterator[str]:
     for name, folder in [*tree.folders.items()][:MOST_HERE]:
-        name, folder = _joined(name, folder)
+        while len(folder.folders) == 1 and not folder.sizes:  # shown with the only folder in it
+            ((inner, folder),) = folder.folders.items()
+            name = f"{name}/{inner}"
         yield f"{indent}{name}/  {summary(folder)}"
         if depth > 1:
             yield from _rows(folder, depth - 1, f"{indent}  ")
@@ -94,11 +89,3 @@ def _rows(tree: Folder, depth: int, indent: str) -> Iterator[str]:
     left = max(len(tree.folders) - MOST_HERE, 0) + max(len(tree.sizes) - room, 0)
     if left:
         yield f"{indent}… {left} more"
-
-
-def _joined(name: str, folder: Folder) -> tuple[str, Folder]:
-    """With the only folder in it, where there is nothing else."""
-    while len(folder.folders) == 1 and not folder.sizes:
-        ((inner, folder),) = folder.folders.items()
-        name = f"{name}/{inner}"
-    return name, folder

@@ -1,7 +1,7 @@
 """Which lines of files match a pattern: by `rg` where it is installed, else by our own matcher, with the same answer.
 
-Either runs as a process that is ended with the task. It says only where the matches are; what is there is then read by
-whoever asked, from files that can't lead out of the workspace.
+Either runs as a process that ends with the task. It says only where the matches are; the caller then reads the lines,
+from files that can't lead out of the workspace.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from pathlib import Path
 from denizen.errors import ToolRefused
 
 Hit = tuple[int, int]
-"""A line number, and the column (in bytes, from 1) of the first match in the line; 0 where lines are only counted."""
+"""A line number, and the column (in bytes, from 1) of its first match; where lines are counted, their number and 0."""
 
 MOST_PATTERN = 30_000
 """Characters of a pattern."""
@@ -40,7 +40,7 @@ class Query:
     count: bool = False
 
     def __post_init__(self) -> None:
-        """Raises ToolRefused for a pattern that isn't one, or not the one it seems to be."""
+        """Raises ToolRefused for an invalid pattern, and for one with a meaning that Python warns about."""
         if "\0" in self.pattern or len(self.pattern) > MOST_PATTERN or _LONE.search(self.pattern):
             raise ToolRefused(
                 f"{self.pattern[:40]!r} can't be searched for: at most {MOST_PATTERN:,} characters, and no \\0"
@@ -64,7 +64,7 @@ class Searcher:
         self._rg = shutil.which("rg", path=environ.get("PATH", os.defpath))
 
     async def command(self, query: Query) -> list[str]:
-        """The command that answers the query for the files that are put behind it."""
+        """The command that answers the query for the files whose names are appended to it."""
         if self._rg:
             command = [self._rg, *_RG, "-e", query.pattern, *(["-i"] if query.ignore_case else [])]
             status, _ = await self._run([*command, "-"], cwd=None)
