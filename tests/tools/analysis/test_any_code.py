@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from denizen.structure import language_of
-from denizen.tools.analysis.modules import FOLLOWED, Modules
+from denizen.tools.analysis.imports import FOLLOWED, Modules
 from denizen.tools.analysis.security import languages, risks
 
 RISKY = sorted((Path(__file__).parents[2] / "data" / "analysis" / "risky").iterdir())
@@ -36,4 +36,4 @@ def test_every_language_with_a_grammar_has_rules() -> None:
 def test_any_import_leads_to_a_file_or_nowhere(language: str, name: str) -> None:
     paths = ["a/a.x", "a/index.x", "a.x", "b/__init__.x"]
     modules = Modules((path, language) for path in paths)
-    assert modules.meant(name, "a/a.x", language) in {"", *paths, "a", "b", "."}
+    assert modules.find(name, "a/a.x", language) in {"", *paths, "a", "b", "."}

@@ -141,10 +141,10 @@ async def test_imports_lead_to_files(files: Files, edges: dict[str, list[str]], 
     assert json.loads(await imports(files, jq=EDGES)) == edges
 
 
-async def test_circles_come_first_and_then_what_many_import(imports: Imports) -> None:
+async def test_cycles_come_first_and_then_what_many_import(imports: Imports) -> None:
     rows = (await imports(PYTHON)).splitlines()
-    assert rows[0] == "[6 modules, 1 circle; imported by, imports, module]"
-    assert rows[1] == "circle  src/shop/cart.py > src/shop/prices.py > src/shop/cart.py"
+    assert rows[0] == "[6 modules, 1 cycle; imported by, imports, module]"
+    assert rows[1] == "cycle  src/shop/cart.py > src/shop/prices.py > src/shop/cart.py"
     assert rows[2:4] == ["   2   2  src/shop/cart.py", "   2   2  src/shop/prices.py"]
 
 

@@ -1,14 +1,15 @@
-"""Who calls a function, and what it calls: by name, as which of several of one name is meant only a run would show."""
+"""`analyze callers` and `callees`: by name, as only a run would show which of several with one name is meant."""
 
 import builtins
 import difflib
+import functools
 import posixpath
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from denizen.errors import ToolRefused
 from denizen.plural import counted
-from denizen.structure import FUNCTIONS, TYPES, Located, Mention
+from denizen.structure import FUNCTIONS, TYPES, Located
 from denizen.tools.analysis.scope import Findings, Scope
 from denizen.tools.files.text import printable
 from denizen.tools.symbols.target import names_of
@@ -18,43 +19,36 @@ MOST_LINES = 5
 """Line numbers of one caller."""
 MOST_NAMES = 40
 """Names of functions that are defined elsewhere."""
+MOST_PLACES = 3
+"""Definitions of one name."""
 _CALLS = ("call", "base")
 _CALLABLE = FUNCTIONS | TYPES | {"macro"}
-_OF_JAVASCRIPT = (
-    "Array",
-    "Boolean",
-    "Date",
-    "Error",
-    "Function",
-    "Map",
-    "Object",
-    "Promise",
-    "RegExp",
-    "Set",
-    "String",
-)
-_BUILTINS = frozenset((*dir(builtins), *_OF_JAVASCRIPT))
-"""Names that mean something without being defined or imported, in Python and JavaScript."""
+_JAVASCRIPT = "Array Boolean Date Error Function Map Object Promise RegExp Set String"
+_BUILTINS = frozenset((*dir(builtins), *_JAVASCRIPT.split()))
+"""Names that exist in Python and JavaScript without a definition or an import."""
 
 
 def callers(scope: Scope, name: str, defined_in: str = "") -> Findings:
     """The functions in which something of that name is called, or made a base of a type.
 
-    Raises ToolRefused for a name that is nowhere.
+    Raises ToolRefused for an unknown name.
     """
-    plain = _plain(name)
+    plain = _names(name)[-1]
     mentions = scope.index.references(name=plain, kinds=_CALLS, below=scope.below)
     defined = sorted(_defined(scope, name, defined_in), key=lambda each: not each.file.startswith(scope.below))
     if not mentions and not defined:
         raise _unknown(scope, name)
     places: dict[str, list[int]] = {}
     for mention in mentions:
-        places.setdefault(_within(mention), []).append(mention.reference.line)
+        place = f"{mention.file}/{mention.within.path}" if mention.within else mention.file
+        places.setdefault(place, []).append(mention.reference.line)
     findings = Findings(
         f"{printable(plain)} ({_where(defined)}): {counted(len(mentions), 'call')} in {counted(len(places), 'place')}"
     )
     for place, lines in sorted(places.items(), key=lambda each: (-len(each[1]), each[0])):
-        findings.add(f"{printable(place)}:{_lines(lines)}", caller=place, lines=lines)
+        numbers = [str(line) for line in dict.fromkeys(lines)]
+        shown = ",".join(numbers[:MOST_LINES]) + (",…" if len(numbers) > MOST_LINES else "")
+        findings.add(f"{printable(place)}:{shown}", caller=place, lines=lines)
     findings.remarks = [BY_NAME]
     return findings
 
@@ -67,12 +61,18 @@ def callees(scope: Scope, name: str, defined_in: str = "") -> Findings:
     defined = [each for each in _defined(scope, name, defined_in or scope.below) if each.symbol.kind in _CALLABLE]
     if not defined:
         raise _unknown(scope, name)
+    called: dict[str, list[int]] = {}
+    for located in defined:
+        lines = (located.symbol.first, located.symbol.last)
+        for mention in scope.index.references(kinds=_CALLS, below=located.file, lines=lines):
+            called.setdefault(mention.reference.name, []).append(mention.reference.line)
     findings = Findings(f"{_where(defined)} calls")
     elsewhere: list[str] = []
-    for callee, lines in _called(scope, defined).items():
+    source = functools.cache(scope.source)
+    for callee, lines in called.items():
         found = [each for each in scope.index.symbols(name=callee, kinds=_CALLABLE) if each not in defined]
         if callee in _BUILTINS:
-            found = [each for each in found if _is_in_sight(scope, each, defined)]
+            found = _in_sight(scope, callee, found, {each.file: source for each in defined})
         if found:
             found.sort(key=lambda each: -len(posixpath.commonprefix([each.file, defined[0].file])))
             places = [f"{each.path}:{each.symbol.line}" for each in found]
@@ -80,69 +80,43 @@ def callees(scope: Scope, name: str, defined_in: str = "") -> Findings:
         else:
             elsewhere.append(callee)
             findings.facts.append({"name": callee, "lines": lines, "defined": []})
-    findings.remarks = [*([f"not defined here: {_some(elsewhere)}"] if elsewhere else []), BY_NAME]
+    more = f" and {len(elsewhere) - MOST_NAMES} more" if len(elsewhere) > MOST_NAMES else ""
+    names = printable(", ".join(elsewhere[:MOST_NAMES])) + more
+    findings.remarks = [*([f"not defined here: {names}"] if elsewhere else []), BY_NAME]
     return findings
 
 
-def _is_in_sight(scope: Scope, meant: Located, users: Iterable[Located]) -> bool:
-    """Whether what has a builtin's name is defined in the file of a user, imported there, or called with a dot."""
-    name = meant.symbol.name
-    for file in {user.file for user in users}:
-        if meant.file == file or scope.index.references(name=name, kinds=("imported",), below=file):
-            return True
-        dotted = re.compile(rf"\.\s*{re.escape(name)}\s*\(".encode())
-        if meant.symbol.kind == "method" and dotted.search(scope.source(file)):
-            return True
-    return False
-
-
-def _called(scope: Scope, symbols: Iterable[Located]) -> dict[str, list[int]]:
-    """The names that are called in the symbols, with the lines, in the order of the text."""
-    called: dict[str, list[int]] = {}
-    for located in symbols:
-        lines = (located.symbol.first, located.symbol.last)
-        for mention in scope.index.references(kinds=_CALLS, below=located.file, lines=lines):
-            called.setdefault(mention.reference.name, []).append(mention.reference.line)
-    return called
+def _in_sight(
+    scope: Scope, name: str, found: Sequence[Located], files: Mapping[str, Callable[[str], bytes]]
+) -> list[Located]:
+    """The definitions of a builtin's name that are in the files, imported there, or methods called with a dot there."""
+    if any(mention.file in files for mention in scope.index.references(name=name, kinds=("imported",))):
+        return [*found]
+    dotted = re.compile(rf"\.\s*{re.escape(name)}\s*\(".encode())
+    methods = any(each.symbol.kind == "method" for each in found)
+    called = methods and any(dotted.search(source(file)) for file, source in files.items())
+    return [each for each in found if each.file in files or (called and each.symbol.kind == "method")]
 
 
 def _defined(scope: Scope, name: str, defined_in: str) -> list[Located]:
     """The symbols of that name, which may go on to the left: `Store.add`, `store.py/Store/add`."""
-    wanted = _split(name)
+    wanted = _names(name)
     found = scope.index.symbols(name=wanted[-1], below=defined_in)
-    return [each for each in found if (_split(each.file) + _split(each.symbol.path))[-len(wanted) :] == wanted]
+    return [each for each in found if (_names(each.file) + _names(each.symbol.path))[-len(wanted) :] == wanted]
 
 
-def _plain(name: str) -> str:
-    return _split(name)[-1]
-
-
-def _split(path: str) -> list[str]:
+def _names(path: str) -> list[str]:
     return names_of(path.removesuffix("()"))
-
-
-def _within(mention: Mention) -> str:
-    return f"{mention.file}/{mention.within.path}" if mention.within else mention.file
 
 
 def _where(defined: Sequence[Located]) -> str:
     if not defined:
         return "not defined here"
-    more = f" and {len(defined) - 3} more" if len(defined) > 3 else ""
-    return printable(", ".join(f"{each.path}:{each.symbol.line}" for each in defined[:3])) + more
-
-
-def _lines(lines: Sequence[int]) -> str:
-    numbers = [str(line) for line in dict.fromkeys(lines)]
-    return ",".join(numbers[:MOST_LINES]) + (",…" if len(numbers) > MOST_LINES else "")
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    return printable(", ".join(names[:MOST_NAMES])) + more
+    more = f" and {len(defined) - MOST_PLACES} more" if len(defined) > MOST_PLACES else ""
+    return printable(", ".join(f"{each.path}:{each.symbol.line}" for each in defined[:MOST_PLACES])) + more
 
 
 def _unknown(scope: Scope, name: str) -> ToolRefused:
     names = {each.symbol.name for each in scope.index.symbols(kinds=_CALLABLE)}
-    near = difflib.get_close_matches(_plain(name), names, 3, 0.6)
+    near = difflib.get_close_matches(_names(name)[-1], names, 3, 0.6)
     return ToolRefused(f"nothing here is called {name!r}" + (f"; the nearest: {', '.join(near)}" if near else ""))

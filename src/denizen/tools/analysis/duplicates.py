@@ -1,9 +1,9 @@
-"""Code that stands in several places: the same lines but for blanks, comments and imports, found in one pass."""
+"""`analyze duplicates`: the same lines in several places but for blanks, comments and imports, found in one pass."""
 
 import re
 import zlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from itertools import compress, islice
 from typing import NamedTuple
 
 from denizen.plural import counted
@@ -11,105 +11,69 @@ from denizen.tools.analysis.scope import Findings, Scope
 from denizen.tools.files.text import printable
 
 LINES = 6
-"""Lines in a row that count as copied."""
+"""Consecutive lines that count as copied."""
 MOST_PLACES = 4
-"""Of one piece in a row."""
-_SAYS_NOTHING = re.compile(r"\W*$|\s*(?://|#|--|\*|/\*|\"\"\")")
+"""Places of one piece in a row."""
+_NO_CODE = re.compile(r"\W*$|\s*(?://|#|--|\*|/\*|\"\"\")")
 
 
-class Line(NamedTuple):
-    """A line that says something: its number, and a checksum of its signs without blanks."""
+class _File(NamedTuple):
+    """The lines of a file that hold code: their numbers, and their checksums without blanks."""
 
-    number: int
-    sum: int
+    path: str
+    numbers: Sequence[int]
+    sums: Sequence[int]
 
-
-class Place(NamedTuple):
-    """Where a window of lines begins: the file, and the position among its lines that say something."""
-
-    file: int
-    at: int
-
-
-class Copy(NamedTuple):
-    """So many lines from `start` on are the same as those from `first` on."""
-
-    first: Place
-    start: Place
-    length: int
+    def span(self, start: int, length: int) -> str:
+        """`src/store.py:10-24`."""
+        return f"{self.path}:{self.numbers[start]}-{self.numbers[start + length - 1]}"
 
 
 def duplicates(scope: Scope) -> Findings:
-    """The longest copies, those of one original together."""
-    search = _Search()
-    places: dict[tuple[Place, int], list[Place]] = {}
-    imports = _imports(scope)
-    for file, lines in scope.measured("lines", _lines, Line):
-        without = imports.get(file.path, ())
-        for copy in search.copies(file.path, [line for line in lines if line.number not in without]):
-            places.setdefault((copy.first, copy.length), [copy.first]).append(copy.start)
-    total = sum(length * (len(found) - 1) for (_, length), found in places.items())
+    """The longest copies first, with all copies of one original together."""
+    imports: dict[str, set[int]] = {}
+    for path, line in scope.index.reference_lines(kinds=("import", "imported"), below=scope.below):
+        imports.setdefault(path, set()).add(line)
+    seen: dict[int, tuple[_File, int]] = {}  # the first place of each window of lines, by its hash
+    places: dict[tuple[str, int], list[str]] = {}
+    for file, sums in scope.measured("checksums", _checksums, int):
+        for line in imports.get(file.path, ()):
+            sums[line - 1 : line] = [0] if line <= len(sums) else []
+        here = _File(file.path, [*compress(range(1, len(sums) + 1), sums)], [*filter(None, sums)])
+        windows = zip(*(islice(here.sums, start, None) for start in range(LINES)), strict=False)
+        resume = 0  # after the copy found last
+        for at, window in enumerate(map(hash, windows)):
+            if at < resume:
+                continue
+            first, start = seen.setdefault(window, (here, at))
+            if first is not here or start != at:
+                length = _same(first, start, here, at)
+                if length >= LINES:
+                    original = first.span(start, length)
+                    places.setdefault((original, length), [original]).append(here.span(at, length))
+                    resume = at + length - LINES + 1
+    total = sum(length * (len(spans) - 1) for (_, length), spans in places.items())
     findings = Findings(
         f"{counted(len(places), 'piece')} of {LINES} lines or more in several places, {counted(total, 'line')} in all"
     )
-    for (_, length), found in sorted(places.items(), key=lambda each: -each[0][1] * (len(each[1]) - 1)):
-        spans = [search.span(place, length) for place in found]
+    for (_, length), spans in sorted(places.items(), key=lambda each: -each[0][1] * (len(each[1]) - 1)):
         row = f"{length:>4} lines  {' = '.join(spans[:MOST_PLACES])}{' = …' if len(spans) > MOST_PLACES else ''}"
         findings.add(printable(row), lines=length, places=spans)
-    findings.remarks = ["lines are compared without blanks, comments and imports; copies with other names aren't seen"]
+    findings.remarks = ["compared without blanks, comments and imports; copies with renamed variables aren't found"]
     return findings
 
 
-@dataclass(slots=True)
-class _Search:
-    """The files so far, and the first place of every window of their lines."""
-
-    paths: list[str] = field(default_factory=list)
-    texts: list[Sequence[Line]] = field(default_factory=list)
-    seen: dict[int, Place] = field(default_factory=dict)
-
-    def copies(self, path: str, lines: Sequence[Line]) -> Iterator[Copy]:
-        """What the next file has in common with those before it, and with itself."""
-        self.paths.append(path)
-        self.texts.append(lines)
-        at = 0
-        while at + LINES <= len(lines):
-            here = Place(len(self.texts) - 1, at)
-            first = self.seen.setdefault(hash(tuple(line.sum for line in lines[at : at + LINES])), here)
-            length = self._length(first, here)
-            if length >= LINES:
-                yield Copy(first, here, length)
-            at += max(length - LINES, 0) + 1
-
-    def span(self, place: Place, length: int) -> str:
-        """`src/store.py:10-24`."""
-        lines = self.texts[place.file]
-        return f"{self.paths[place.file]}:{lines[place.at].number}-{lines[place.at + length - 1].number}"
-
-    def _length(self, first: Place, here: Place) -> int:
-        """How many lines from the two places on are the same; of one file, without those that are both."""
-        ours, theirs = self.texts[here.file], self.texts[first.file]
-        most = min(len(ours) - here.at, len(theirs) - first.at)
-        if first.file == here.file:
-            most = min(most, here.at - first.at)
-        length = 0
-        while length < most and ours[here.at + length].sum == theirs[first.at + length].sum:
-            length += 1
-        return length
+def _same(first: _File, start: int, here: _File, at: int) -> int:
+    """How many lines from the two places on are the same; in one file, without overlapping."""
+    most = at - start if first is here else min(len(here.sums) - at, len(first.sums) - start)
+    most = min(most, len(here.sums) - at)
+    length = 0
+    while length < most and here.sums[at + length] == first.sums[start + length]:
+        length += 1
+    return length
 
 
-def _imports(scope: Scope) -> dict[str, set[int]]:
-    """The lines of each file that only import something."""
-    lines: dict[str, set[int]] = {}
-    for mention in scope.index.references(kinds=("import", "imported"), below=scope.below):
-        lines.setdefault(mention.file, set()).add(mention.reference.line)
-    return lines
-
-
-def _lines(source: bytes, language: str) -> list[Line]:
-    lines = enumerate(source.decode(errors="replace").splitlines(), 1)
-    return [
-        Line(number, zlib.crc32("".join(line.split()).encode()))
-        for number, line in lines
-        if not _SAYS_NOTHING.match(line)
-    ]
+def _checksums(source: bytes, language: str) -> list[int]:
+    """A checksum of each line without its blanks; 0 for a line without code."""
+    lines = source.decode(errors="replace").splitlines()
+    return [0 if _NO_CODE.match(line) else zlib.crc32("".join(line.split()).encode()) for line in lines]

@@ -1,14 +1,23 @@
-"""Each function's length, and its complexity (McCabe's): one more than the decisions in it, counted by the grammar."""
+"""`analyze complexity`, `length` and `hotspots`: each function's length and complexity, and which files change often.
+
+Complexity is McCabe's: one more than the decisions in a function, counted by the grammar of its language.
+"""
 
 import functools
-from collections.abc import Iterator, Sequence
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from denizen.errors import ToolRefused
 from denizen.plural import counted
-from denizen.structure import FUNCTIONS, IndexedFile, Symbol
+from denizen.ports import ToolContext
+from denizen.structure import FUNCTIONS, Symbol
 from denizen.structure.languages import grammar, parse
+from denizen.structure.outline import innermost_symbols
 from denizen.tools.analysis.scope import Findings, Scope
 from denizen.tools.files.text import printable
+from denizen.tools.git import git_tool
 
 if TYPE_CHECKING:
     from tree_sitter import Query
@@ -21,7 +30,7 @@ _NODES: Final = (
     *("ternary_expression", "conditional_expression", "conditional", "match_arm", "when_entry"),
     *("switch_expression_arm", "match_conditional_expression"),
 )
-"""Words and nodes of grammars that stand for a decision."""
+"""Words and nodes of grammars that are decisions."""
 _INSTEAD: Final = {
     "kotlin": ("when", ""),  # its entries count
     "php": ("case", "(case_statement)"),  # an enumeration has cases, too
@@ -29,21 +38,22 @@ _INSTEAD: Final = {
     "rust": ("for", "(for_expression)"),  # `impl Read for File`
     "swift": ("case", '(switch_entry "case")'),
 }
-"""By language, what doesn't count, and what does in its place."""
+"""By language, what doesn't count, and what counts instead."""
 _ELSE: Final = {
     "csharp": "(switch_expression_arm . (discard) . (_) .) @else",
     "kotlin": "(when_entry !condition) @else",
     "python": '(case_clause "case" @else (case_pattern "_") !guard)',
     "rust": '(match_arm pattern: (match_pattern "_" !condition)) @else',
 }
-"""By language, the last of several ways: what is left over, and not decided."""
+"""By language, the last branch, which decides nothing."""
 
 TOP_LEVEL = "(top level)"
-"""In place of a function's name: what a file decides outside those that have one, as scripts and callbacks do."""
-
-
-MOST_OUTSIDE = 3
-"""Files that are named for what they decide there."""
+"""The name for decisions outside named functions, as in scripts and callbacks."""
+MOST_TOP_LEVEL = 3
+"""Files listed for decisions outside named functions."""
+COMMITS = 1000
+"""The latest that are looked at."""
+_MOST_LOG_BYTES = 10_000_000
 
 
 class Function(NamedTuple):
@@ -57,20 +67,25 @@ class Function(NamedTuple):
 
     @property
     def path(self) -> str:
-        """How the tools are told of it, and its line: `src/store.py/Store/add:12`."""
+        """Its path as the tools take it, and its line: `src/store.py/Store/add:12`."""
         return printable(f"{self.file}/{self.name}:{self.line}")
 
 
 def functions(scope: Scope) -> Iterator[Function]:
-    """All functions that have a name, and the top level where it decides something, file by file.
+    """All named functions, file by file, and the top level of a file if it decides something.
 
-    What a function without a name decides counts where it stands.
+    Decisions in a function without a name count for what is around it.
     """
     symbols: dict[str, list[Symbol]] = {}
     for located in scope.index.symbols(kinds=FUNCTIONS, below=scope.below):
         symbols.setdefault(located.file, []).append(located.symbol)
     for file, decisions in scope.measured("decisions", _decisions, int):
-        yield from _measured(file, symbols.get(file.path, []), decisions)
+        known = symbols.get(file.path, [])
+        counts = Counter(innermost_symbols(known, decisions))
+        for at, symbol in enumerate(known):
+            yield Function(file.path, symbol.path, symbol.line, counts[at] + 1, symbol.last - symbol.line + 1)
+        if counts[-1]:
+            yield Function(file.path, TOP_LEVEL, 1, counts[-1] + 1, file.lines)
 
 
 def most_complex(scope: Scope) -> Findings:
@@ -82,7 +97,7 @@ def most_complex(scope: Scope) -> Findings:
         findings.add(f"{each.complexity:>4}  {each.path}  {each.lines}", **each._asdict())
     outside = [f"{each.file} {each.complexity}" for each in every if each.name == TOP_LEVEL]
     if outside:
-        findings.remarks = [f"complexity outside of named functions: {printable(', '.join(outside[:MOST_OUTSIDE]))}"]
+        findings.remarks = [f"complexity outside named functions: {printable(', '.join(outside[:MOST_TOP_LEVEL]))}"]
     return findings
 
 
@@ -96,39 +111,41 @@ def longest(scope: Scope) -> Findings:
     return findings
 
 
-def _measured(file: IndexedFile, known: Sequence[Symbol], decided: Sequence[int]) -> Iterator[Function]:
-    *counts, outside = _counts(known, decided)
-    for symbol, decisions in zip(known, counts, strict=True):
-        yield Function(file.path, symbol.path, symbol.line, decisions + 1, symbol.last - symbol.line + 1)
-    if outside:
-        yield Function(file.path, TOP_LEVEL, 1, outside + 1, file.lines)
+async def changed_files(below: str, environ: Mapping[str, str], turn: ToolContext) -> Counter[str]:
+    """In how many of the latest commits each file was changed. Raises ToolRefused where git fails."""
+    args = f"log -n {COMMITS} --no-merges --no-renames --format= --name-only -- {shlex.quote(below)}"
+    answer = await git_tool(environ, most=_MOST_LOG_BYTES).run({"args": args}, turn)
+    if answer.is_error:
+        raise ToolRefused(f"hotspots need the history of a git repository; git says: {answer.text.strip()}")
+    return Counter(line for line in answer.text.splitlines() if line and not line.startswith("["))
 
 
-def _counts(known: Sequence[Symbol], decisions: Sequence[int]) -> list[int]:
-    """How many of the places are in each function and in none inside it, and how many in none at all.
-
-    Both are in the order of the text.
-    """
-    counts = [0] * (len(known) + 1)
-    around: list[int] = []
-    coming = 0
-    for place in decisions:
-        while coming < len(known) and known[coming].start <= place:
-            around.append(coming)
-            coming += 1
-        while around and known[around[-1]].end <= place:
-            around.pop()
-        counts[around[-1] if around else -1] += 1
-    return counts
+def hotspots(scope: Scope, changes: Mapping[str, int]) -> Findings:
+    """The files by their number of changes times the complexity of all their functions: where faults are likely."""
+    by_file: dict[str, list[Function]] = {}
+    for function in functions(scope):
+        by_file.setdefault(function.file, []).append(function)
+    complexity = {path: sum(each.complexity for each in found) for path, found in by_file.items()}
+    scores = {path: changes.get(path, 0) * complexity[path] for path in by_file if path in changes}
+    findings = Findings(
+        f"{counted(len(scores), 'file')} changed in the latest {COMMITS:,} commits; changes x complexity, file"
+    )
+    for path in sorted(scores, key=lambda path: (-scores[path], path)):
+        worst = max(by_file[path], key=lambda each: each.complexity)
+        times = f"{changes[path]} x {complexity[path]}"
+        row = f"{scores[path]:>6}  {path}  {times}, most in {worst.name} ({worst.complexity})"
+        facts = {"score": scores[path], "file": path, "changes": changes[path], "complexity": complexity[path]}
+        findings.add(printable(row), **facts, worst=worst.name)
+    return findings
 
 
 def _decisions(source: bytes, language: str) -> list[int]:
-    """Where something is decided."""
+    """The byte positions of decisions."""
     import tree_sitter
 
     found = tree_sitter.QueryCursor(_query(language)).captures(parse(source, language).root_node)
-    otherwise = {node.id for node in found.get("else", [])}
-    return sorted(node.start_byte for node in found.get("decision", []) if node.id not in otherwise)
+    last_branches = {node.id for node in found.get("else", [])}
+    return sorted(node.start_byte for node in found.get("decision", []) if node.id not in last_branches)
 
 
 @functools.cache

@@ -1,4 +1,4 @@
-"""The code that an analysis looks at, and what it finds."""
+"""The code that an analysis reads, and its findings."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -15,13 +15,13 @@ from denizen.tools.symbols.project_index import utf8
 T = TypeVar("T")
 
 Facts = dict[str, Any]
-"""A finding as a filter gets it."""
+"""A finding as data for a filter."""
 
 MOST_BYTES = 1_000_000
-"""Of a file that is looked into; a larger one was made by a program, or is data."""
+"""Of a file that is read; a larger one was made by a program, or is data."""
 
 BATCH = 100
-"""Files whose measures are kept together."""
+"""Files whose measures are stored together."""
 VENDORED = frozenset({"vendor", "vendored", "_vendor", "third_party", "third-party", "thirdparty", "bower_components"})
 """Folders with other people's code."""
 
@@ -30,72 +30,67 @@ VENDORED = frozenset({"vendor", "vendored", "_vendor", "third_party", "third-par
 class Scope:
     """The indexed code `below` a file or folder, until `stop` is set.
 
-    `passed` takes the files that an analysis couldn't look into, each with the reason; `foreign` those left out, as
-    others or programs wrote them.
+    An analysis adds the files that it couldn't read to `unread`, each with the reason, and those that are vendored or
+    generated to `left_out`.
     """
 
     workspace: Workspace
     index: Index
     below: str
     stop: threading.Event
-    passed: list[str] = field(default_factory=list)
-    foreign: set[str] = field(default_factory=set)
+    unread: list[str] = field(default_factory=list)
+    left_out: set[str] = field(default_factory=set)
 
     def files(self) -> Iterator[IndexedFile]:
-        """The files in a language that is known, without what others or programs wrote unless it is asked for."""
+        """The files in a known language, without vendored and generated ones unless they are asked for."""
         for file in self.index.files(below=self.below):
             if self.stop.is_set():
                 return
-            if file.path != self.below and (file.generated or self._is_vendored(file.path)):
-                self.foreign.add(file.path)
+            is_vendored = not VENDORED.isdisjoint(file.path.removeprefix(self.below).split("/")[:-1])
+            if file.path != self.below and (file.generated or is_vendored):
+                self.left_out.add(file.path)
             else:
                 yield file
-
-    def _is_vendored(self, path: str) -> bool:
-        return not VENDORED.isdisjoint(path.removeprefix(self.below).split("/")[:-1])
 
     def measured(
         self, what: str, measure: Callable[[bytes, str], list[T]], kind: type[T]
     ) -> Iterator[tuple[IndexedFile, list[T]]]:
-        """What `measure` gives for each file that can be parsed; kept as `what` until the file changes."""
+        """What `measure` returns for each file that can be parsed; kept as `what` until the file changes."""
         kept = self.index.measures(what, below=self.below)
         new: dict[str, bytes] = {}
         for file in self.files():
             if file.path not in kept and not file.note and (source := self.source(file.path)):
-                new[file.path] = kept[file.path] = self._measure(measure, source, file)
+                try:
+                    measures: list[T] | str = parsed(measure, source, file.language)
+                except Unparsable as error:
+                    measures = str(error)
+                new[file.path] = kept[file.path] = msgspec.msgpack.encode(measures)
             if len(new) == BATCH:
                 self.index.keep_measures(what, new)
                 new = {}
             if file.path in kept:
                 found = msgspec.msgpack.decode(kept[file.path], type=list[kind] | str)
                 if isinstance(found, str):
-                    self.passed.append(f"{file.path} ({found})")
+                    self.unread.append(f"{file.path} ({found})")
                 else:
                     yield file, found
         self.index.keep_measures(what, new)
 
-    @staticmethod
-    def _measure(measure: Callable[[bytes, str], list[T]], source: bytes, file: IndexedFile) -> bytes:
-        try:
-            return msgspec.msgpack.encode(parsed(measure, source, file.language))
-        except Unparsable as error:
-            return msgspec.msgpack.encode(str(error))
-
     def source(self, path: str) -> bytes:
-        """The text of a file in UTF-8; empty where there is none."""
+        """The text of a file in UTF-8; empty if it has none."""
         try:
             with self.workspace.at(path) as place, place.open() as file:
                 return utf8(file.read(MOST_BYTES + 1)) or b""
-        except ToolRefused as refused:  # gone, or exchanged, since it was indexed
-            self.passed.append(str(refused))
+        except ToolRefused as refused:  # removed or replaced since it was indexed
+            self.unread.append(str(refused))
             return b""
 
 
 @dataclass(slots=True)
 class Findings:
-    """What an analysis found, what is worth most first: rows for the model, and the same as `facts`.
+    """What an analysis found, the most important first: rows for the model, and the same as `facts`.
 
-    `heading` says what the rows are, `remarks` what they don't tell.
+    `heading` says what the rows are, `remarks` what they leave out.
     """
 
     heading: str
@@ -104,6 +99,6 @@ class Findings:
     remarks: Sequence[str] = ()
 
     def add(self, row: str, **facts: Any) -> None:
-        """Take in one."""
+        """Add one."""
         self.rows.append(row)
         self.facts.append(facts)

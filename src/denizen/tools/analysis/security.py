@@ -1,4 +1,7 @@
-"""Risky places, found in the syntax tree by the rules of `security.toml`: hints to look at, not proof of a fault."""
+"""`analyze security`: risky places in the syntax tree, by the rules of `security.toml`.
+
+Secrets written into the code and SQL built from pieces are found by rules of their own here; a secret is never shown.
+"""
 
 import functools
 import re
@@ -7,13 +10,13 @@ import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from denizen.config.redact import KNOWN_KEY
 from denizen.plural import counted
 from denizen.structure.languages import grammar, parse
-from denizen.tools.analysis.risky_text import risky_text
 from denizen.tools.analysis.scope import Findings, Scope
 from denizen.tools.files.text import printable
 
@@ -22,59 +25,72 @@ if TYPE_CHECKING:
 
 SEVERITIES = ("high", "medium", "low")
 LONGEST = 4_000
-"""Bytes of a place that are held against the rules."""
+"""Bytes of a place that the rules see."""
 LONGEST_NAME = 60
 """Characters of it that are shown."""
 _RULES = Path(__file__).with_name("security.toml")
 _TESTS = re.compile(
     r"(?:^|/)(?:tests?|specs?|__tests__|testing|testdata|fixtures)/|(?:^|/)test_|[._-](?:test|spec)\.\w+$"
 )
-_PLAIN = re.compile(r"""[\s(]*(?:"[^"{}$#\\]*"|'[^'{}$#\\]*')[\s)]*""")
-
-
-class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One rule, as `security.toml` explains."""
-
-    id: str
-    severity: str
-    says: str
-    languages: list[str]
-    call: str = ""
-    unless_call: str = ""
-    args: str = ""
-    unless: str = ""
-    code: str = ""
-    file: str = ""
-    dynamic: bool = False
+_CONSTANT = re.compile(r"""[\s(]*(?:"[^"{}$#\\]*"|'[^'{}$#\\]*')[\s)]*""")
+_NAMED = re.compile(
+    r"""(?:passw(?:or)?d|passphrase|pwd|secret|token(?!s)(?!i[sz]er)|api[_-]?key|access[_-]?key|private[_-]?key|credential)
+    (?!\w*(?:field|name|template|prefix|url|path|file|type|header|label|message)\b)
+    \w*(?=["'\]]*\s*(?::\s*[\w<>\[\].?& ]+\s*)?(?:=>|:=|[=:])\s*[bfru@$]{0,2}$)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_NAME = re.compile(r"[\w.-]*$")
+_NO_SECRET = re.compile(
+    r"(?i)|.{0,5}|(?-i:[A-Z][A-Z\d_]*_[A-Z\d_]*)"
+    r"|.*(?:example|changeme|placeholder|dummy|your[_-]|xxx|\*\*\*|<|\$\{|\{\{|%s|\s).*"
+    r"|[\w.-]*(?:password|passwd|token|secret|api_?key|key)s?\d?"
+    r"|bearer|basic|none|null|true|false|default|string|required"
+)
+_DEFAULTS = frozenset(
+    {"default_parameter", "typed_default_parameter", "assignment_pattern", "required_parameter", "optional_parameter"}
+    | {"parameter", "simple_parameter", "parameter_declaration", "optional_parameter_declaration", "keyword_parameter"}
+)
+_WORD = re.compile(r"[A-Za-z][A-Za-z_.-]*")
+_SQL = re.compile(
+    r"""(?i)^[^\w]{0,4}[bfru@$]{0,2}[^\w]{0,4}
+    (?:select\s.+?\sfrom\s|insert\s+into\s|update\s+\S+\s+set\s|delete\s+from\s|drop\s+table\s)""",
+    re.VERBOSE | re.DOTALL,
+)
+_PIECES = frozenset(
+    {"interpolation", "template_substitution", "interpolated_expression", "variable_name", "interpolated_identifier"}
+)
+_JOINING = frozenset(
+    {"concatenated_string", "parenthesized_expression", "argument", "binary_operator", "binary_expression"}
+    | {"additive_expression", "binary"}
+)
+_STRINGS = re.compile("string|text")
+_QUOTES = re.compile(r"""^[bfruBFRU@$]{0,3}(?:#*["'`]+)|(?:["'`]+#*)$""")
+MOST_JOINED = 50
+"""Parts of a string concatenation that are looked at."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """A rule with its patterns compiled."""
+    """A rule of `security.toml`, with its patterns compiled."""
 
-    rule: Rule
-    call: re.Pattern[str]
+    id: str
+    severity: str
+    says: str
+    dynamic: bool
+    call: re.Pattern[str] | None
+    code: re.Pattern[str] | None
     unless_call: re.Pattern[str]
     args: re.Pattern[str]
     unless: re.Pattern[str]
-    code: re.Pattern[str]
     file: re.Pattern[bytes]
 
-    def fits_call(self, head: str, args: str) -> bool:
-        """Whether it is about a call with those words before its arguments."""
-        if not self.rule.call or not self.call.search(head) or self.unless_call.search(head):
+    def matches(self, callee: str, args: str) -> bool:
+        """Whether it is about this call."""
+        if not self.call or not self.call.search(callee) or self.unless_call.search(callee):
             return False
-        if self.rule.dynamic and _PLAIN.fullmatch(args):
+        if self.dynamic and _CONSTANT.fullmatch(args):
             return False
         return bool(self.args.search(args)) and not self.unless.search(args)
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """The rules of one language, and what of its files they look at."""
-
-    query: "Query"
-    rules: Sequence[_Rule]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,19 +124,19 @@ def security(scope: Scope) -> Findings:
 
 
 def languages() -> Sequence[str]:
-    """Those that there are rules for."""
+    """The languages with rules."""
     return list(_table()["languages"])
 
 
 def risks(source: bytes, language: str) -> list[Risk]:
-    """The risky places of one file, none where there are no rules. Only for what `parsed` runs."""
+    """The risky places of one file, none if there are no rules. Call it only in functions that `parsed` runs."""
     import tree_sitter
 
     if language not in languages():
         return []
-    rules = _rules(language)
+    query, rules = _rules(language)
     found: dict[tuple[int, str], Risk] = {}
-    for _, captures in tree_sitter.QueryCursor(rules.query).matches(parse(source, language).root_node):
+    for _, captures in tree_sitter.QueryCursor(query).matches(parse(source, language).root_node):
         nodes = {name: found[0] for name, found in captures.items()}
         start = min(node.start_byte for node in nodes.values())
         for risk in _risks(rules, source, nodes, language):
@@ -128,33 +144,64 @@ def risks(source: bytes, language: str) -> list[Risk]:
     return [*found.values()]
 
 
-def _risks(rules: Rules, source: bytes, nodes: "dict[str, Node]", language: str) -> Iterator[Risk]:
+def _risks(rules: Sequence[_Rule], source: bytes, nodes: "dict[str, Node]", language: str) -> Iterator[Risk]:
     if string := nodes.get("string"):
-        for severity, rule, what, says in risky_text(string, source, language):
-            yield Risk(severity, rule, string.start_point[0] + 1, what, says)
+        yield from _risky_string(string, source, language)
     elif call := nodes.get("call"):
-        yield from _calls(rules, source, call, nodes)
+        border = nodes["arguments"].start_byte if "arguments" in nodes else nodes["head"].end_byte
+        callee = _text(source, max(call.start_byte, border - 200), border).strip()
+        args = _text(source, border, call.end_byte)
+        for rule in rules:
+            if rule.matches(callee, args) and rule.file.search(source):
+                name = " ".join(callee.split())[-LONGEST_NAME:]
+                yield Risk(rule.severity, rule.id, call.start_point[0] + 1, name, rule.says)
     elif code := nodes.get("code"):
         text = _text(source, code.start_byte, code.end_byte)
-        for each in rules.rules:
-            if each.rule.code and each.code.match(text) and each.file.search(source):
-                yield _risk(each.rule, code, text)
+        for rule in rules:
+            if rule.code and rule.code.match(text) and rule.file.search(source):
+                yield Risk(rule.severity, rule.id, code.start_point[0] + 1, rule.id, rule.says)
 
 
-def _calls(rules: Rules, source: bytes, call: "Node", nodes: "dict[str, Node]") -> Iterator[Risk]:
-    border = nodes["arguments"].start_byte if "arguments" in nodes else nodes["head"].end_byte
-    head = _text(source, max(call.start_byte, border - 200), border).strip()
-    args = _text(source, border, call.end_byte)
-    for each in rules.rules:
-        if each.fits_call(head, args) and each.file.search(source):
-            yield _risk(each.rule, call, head)
+def _risky_string(string: "Node", source: bytes, language: str) -> Iterator[Risk]:
+    text = _text(source, string.start_byte, string.end_byte)
+    line = string.start_point[0] + 1
+    name = "a key or token" if KNOWN_KEY.search(text) else _secret_name(string, source, text)
+    if name:
+        yield Risk("high", "secret", line, name, "is in the code; keep it outside")
+    if _SQL.match(text) and _is_built(string, text, language):
+        yield Risk("high", "sql", line, "a query", "is built from pieces; pass the values as parameters")
 
 
-def _risk(rule: Rule, node: "Node", what: str) -> Risk:
-    word = " ".join(what.split())
-    return Risk(
-        rule.severity, rule.id, node.start_point[0] + 1, word[-LONGEST_NAME:] if rule.call else rule.id, rule.says
-    )
+def _secret_name(string: "Node", source: bytes, text: str) -> str:
+    """The name of the variable that a secret is given to; empty if the text is no secret."""
+    start = max(source.rfind(b"\n", 0, string.start_byte) + 1, string.start_byte - 200)
+    before = source[start : string.start_byte].decode(errors="replace")
+    named = _NAMED.search(before)
+    value = _QUOTES.sub("", text)
+    is_default = string.parent is not None and string.parent.type in _DEFAULTS
+    if not named or _NO_SECRET.fullmatch(value) or (is_default and _WORD.fullmatch(value)):
+        return ""
+    return _NAME.findall(before[: named.end()])[0]
+
+
+def _is_built(string: "Node", text: str, language: str) -> bool:
+    """Whether other values are part of the text, or joined with it."""
+    if language == "kotlin" and re.search(r"\$[\w{]", text):
+        return True
+    if any(child.type in _PIECES for child in string.children):
+        return True
+    if language == "rust" and string.parent and string.parent.type == "token_tree" and "{" in text:
+        return True
+    parent = string.parent
+    for _ in range(MOST_JOINED):
+        if not parent or parent.type not in _JOINING:
+            break
+        if any(not _STRINGS.search(child.type) and child.type not in _JOINING for child in parent.named_children):
+            return parent.type != "argument"
+        parent = parent.parent
+    if not parent or parent.type not in {"attribute", "field_expression", "member_expression"}:
+        return False
+    return (parent.text or b"").rstrip().endswith((b".format", b".concat"))
 
 
 def _text(source: bytes, start: int, end: int) -> str:
@@ -162,27 +209,44 @@ def _text(source: bytes, start: int, end: int) -> str:
 
 
 @functools.cache
-def _rules(language: str) -> Rules:
+def _rules(language: str) -> "tuple[Query, Sequence[_Rule]]":
+    """The rules of one language, and the query for the nodes that they are about."""
     import tree_sitter
 
     table = _table()
-    rules = [_compiled(rule) for rule in msgspec.convert(table["rules"], list[Rule]) if language in rule.languages]
-    return Rules(tree_sitter.Query(grammar(language), table["languages"][language]), rules)
+    own = [rule for rule in table["rules"] if language in rule["languages"]]
+    rules = [_compiled(**{key: value for key, value in rule.items() if key != "languages"}) for rule in own]
+    return tree_sitter.Query(grammar(language), table["languages"][language]), rules
 
 
-def _compiled(rule: Rule) -> _Rule:
+def _compiled(
+    id: str,
+    severity: str,
+    says: str,
+    *,
+    call: str = "",
+    unless_call: str = "",
+    args: str = "",
+    unless: str = "",
+    code: str = "",
+    file: str = "",
+    dynamic: bool = False,
+) -> _Rule:
     never = "(?!)"
     return _Rule(
-        rule,
-        re.compile(rf"(?:(?<![\w$])|(?=\.))(?:{rule.call})$" if rule.call else never),
-        re.compile(rf"(?:{rule.unless_call})$" if rule.unless_call else never),
-        re.compile(rule.args),
-        re.compile(rule.unless or never),
-        re.compile(rule.code or never),
-        re.compile(rule.file.encode()),
+        id,
+        severity,
+        says,
+        dynamic,
+        re.compile(rf"(?:(?<![\w$])|(?=\.))(?:{call})$") if call else None,
+        re.compile(code) if code else None,
+        re.compile(rf"(?:{unless_call})$" if unless_call else never),
+        re.compile(args),
+        re.compile(unless or never),
+        re.compile(file.encode()),
     )
 
 
 @functools.cache
-def _table() -> dict[str, dict[str, str]]:
+def _table() -> dict[str, Any]:
     return tomllib.loads(_RULES.read_text("utf-8"))
