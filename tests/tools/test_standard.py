@@ -22,7 +22,9 @@ class OpenSandbox:
 
     name, promises, confines = "none", "Nothing is held back.", False
 
-    def wrap(self, argv: Sequence[str], *, workspace: Path, network: bool = False) -> Sandboxed:
+    def wrap(
+        self, argv: Sequence[str], *, workspace: Path, network: bool = False, read_only: bool = False
+    ) -> Sandboxed:
         return Sandboxed(argv, dict(os.environ))
 
 

@@ -27,6 +27,12 @@ class Sandbox(Protocol):
     promises: str
     confines: bool
 
-    def wrap(self, argv: Sequence[str], *, workspace: Path, network: bool = False) -> Sandboxed:
-        """The command that runs `argv` inside, with `workspace` writable."""
+    def wrap(
+        self, argv: Sequence[str], *, workspace: Path, network: bool = False, read_only: bool = False
+    ) -> Sandboxed:
+        """The command that runs `argv` inside, with `workspace` writable.
+
+        With `read_only` it writes nothing, and reads nothing but programs and the workspace; only a sandbox that
+        confines is asked for that.
+        """
         ...

@@ -37,10 +37,12 @@ class Machine:
     outside: Path
     sandbox: Sandbox
 
-    def run(self, *argv: str, workspace: Path | None = None, network: bool = False) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, *argv: str, workspace: Path | None = None, network: bool = False, read_only: bool = False
+    ) -> subprocess.CompletedProcess[str]:
         """Run a program in the sandbox to its end; with what the sandbox adds to its output."""
         folder = workspace or self.workspace
-        command = self.sandbox.wrap(argv, workspace=folder, network=network)
+        command = self.sandbox.wrap(argv, workspace=folder, network=network, read_only=read_only)
         ran = subprocess.run(
             command.argv,
             env=command.environ,
@@ -96,6 +98,7 @@ class SandboxConformance:
         _write(user / ".bash_history", "a canary line\n")
         _write(user / ".cargo/bin/tool", "#!/bin/sh\necho the tool works\n", 0o755)
         _write(user / ".cargo/credentials.toml", "a canary token\n", 0o600)
+        _write(user / "bin/sort", "#!/bin/sh\necho the hidden sort\n", 0o755)
         _write(home / "denizen.toml", "a canary setting\n", 0o600)
         _write(outside / "file", "untouched\n")
         _write(workspace / "README", "read me\n")
@@ -106,7 +109,7 @@ class SandboxConformance:
         _git(workspace, "commit", "-m", "The first")
         environ = {
             "HOME": str(user),
-            "PATH": f"{user}/.cargo/bin:{os.environ['PATH']}",
+            "PATH": f"{user}/bin:{user}/.cargo/bin:{os.environ['PATH']}",
             "ANTHROPIC_API_KEY": "canary",
             "SSH_AUTH_SOCK": "/canary",
             "WANTED": "wanted",
@@ -179,6 +182,23 @@ class SandboxConformance:
         )
         assert "canary" not in said
         assert said.endswith("the tool works\ntool\n")
+
+    def test_programs_in_the_hidden_home_are_passed_over(self, machine: Machine) -> None:
+        assert machine.shell("echo b | sort") == "b\n"
+
+    def test_what_only_reads_writes_nothing_and_sees_only_programs_and_the_workspace(self, machine: Machine) -> None:
+        before = (machine.workspace / ".git/index").read_bytes()
+        script = (
+            "export GIT_CONFIG_NOSYSTEM=1; "
+            "cat README; git log --format=%s; git status --short; echo a > $TMPDIR/a; cat $TMPDIR/a; exec 2>/dev/null; "
+            f"echo x > new; echo x >> README; rm -f src/main.py; git add src; cat /etc/passwd {machine.outside}/file"
+        )
+        ran = machine.run("bash", "-c", script, read_only=True)
+        assert ran.stdout == "read me\nThe first\n?? denizen.toml\n?? src/\na\n"
+        assert sorted(path.name for path in machine.workspace.iterdir()) == [".git", "README", "denizen.toml", "src"]
+        assert (machine.workspace / "README").read_text() == "read me\n"
+        assert (machine.workspace / "src/main.py").exists()
+        assert (machine.workspace / ".git/index").read_bytes() == before
 
     def test_the_real_home_is_hidden_too(self, new_sandbox: NewSandbox, machine: Machine, tmp_path: Path) -> None:
         environ = {"HOME": str(Path.home()), "PATH": os.environ["PATH"]}

@@ -1,20 +1,26 @@
-"""`git`: what the repository tells, without changing it and without running anything that it brings along."""
+"""`git`: what the repository says, without changing it and without running anything that it brings along."""
 
-import itertools
+import asyncio
+import os
+import posixpath
+import re
+import shlex
 import shutil
 import tempfile
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
+import msgspec
+
+from denizen.config.rules import DeniedPaths
 from denizen.config.settings import SandboxSettings
 from denizen.errors import ToolRefused
 from denizen.messages import Text, ToolResult
-from denizen.ports import Sandboxed, ToolContext, Traits
+from denizen.ports import Sandbox, Sandboxed, ToolContext, Traits
 from denizen.tools.files.autorun import foreign_git_data, git_folder
 from denizen.tools.function import FunctionTool, tool
-from denizen.tools.git_words import checked_words, is_outside, without_denied
 from denizen.tools.programs.process import Kept, run
 from denizen.tools.sandbox.environment import CommandEnvironment
 
@@ -27,7 +33,7 @@ _COMMANDS = {
 }
 _SETTINGS = (
     *("core.fsmonitor=false", "core.hooksPath=/dev/null", "color.ui=never", "status.submoduleSummary=false"),
-    *("diff.submodule=short", "log.showSignature=false", "log.diffMerges=separate"),
+    *("diff.external=false", "diff.submodule=short", "log.showSignature=false", "log.diffMerges=separate"),
     *(f"gpg.{kind}program=false" for kind in ("", "openpgp.", "x509.", "ssh.")),
 )
 _OWN = r"^((filter|diff)\..*\.(clean|smudge|process|required|command|textconv)|blame\.ignorerevsfile)$"
@@ -37,12 +43,53 @@ _ENVIRONMENT = {
     "GIT_ALLOW_PROTOCOL": "none",  # nothing is fetched, so no program is asked to
     "GIT_NO_LAZY_FETCH": "1",
 }
-_PATIENCE = 60.0
+_SECONDS = 60.0
+_PLAIN_LETTERS = re.compile(r"-(?:[abcefgilmpqrstuwzDEFPRW]+|[nGLMU]|[nU]?\d+|M\d+%?)")
+_PLAIN_NAMES = frozenset(
+    {
+        *("abbrev", "abbrev-commit", "after", "all", "author", "before", "branch", "branches", "cached", "cc"),
+        *(
+            "committer",
+            "compact-summary",
+            "date",
+            "decorate",
+            "diff-filter",
+            "dirstat",
+            "end-of-options",
+            "first-parent",
+        ),
+        *("follow", "format", "graph", "grep", "histogram", "ignore-all-space", "ignore-space-change", "ignored"),
+        *("left-right", "long", "max-count", "merge-base", "merges", "minimal", "name-only", "name-status", "no-color"),
+        *("no-decorate", "no-merges", "no-notes", "no-patch", "no-renames", "numstat", "oneline", "patch", "patience"),
+        *(
+            "porcelain",
+            "pretty",
+            "raw",
+            "reverse",
+            "shortstat",
+            "short",
+            "show-stash",
+            "since",
+            "skip",
+            "staged",
+            "stat",
+        ),
+        *("summary", "tags", "text", "topo-order", "unified", "until", "untracked-files", "word-diff"),
+    }
+)
+"""Options that only read this repository, whichever of the commands they are given to."""
+_FOLLOW_RENAMES = ("--follow", "-L")
+_SHELL = frozenset({"|", ">", ">>", "2>&1", "2>/dev/null", "&&", "||", ";"})
 
 
-def git_tool(environ: Mapping[str, str], *, most: int = 40_000) -> FunctionTool:
-    """The tool that reads a workspace's repository; `most` bytes of what it says are kept."""
+def git_tool(environ: Mapping[str, str], sandbox: Sandbox | None = None, *, most: int = 40_000) -> FunctionTool:
+    """The tool that reads a workspace's repository; `most` bytes of git's answer are kept.
+
+    It runs in `sandbox` where that confines: there git can't write, nor read anything but the repository. Elsewhere,
+    and where the user's policy denies paths, it takes only options that are known to be harmless.
+    """
     environment = CommandEnvironment(SandboxSettings(), environ, {}).variables | _ENVIRONMENT
+    confining = sandbox if sandbox and sandbox.confines else None
 
     @tool(traits=Traits.READS | Traits.REPEATABLE)
     async def git(args: str, turn: ToolContext) -> ToolResult:
@@ -51,20 +98,95 @@ def git_tool(environ: Mapping[str, str], *, most: int = 40_000) -> FunctionTool:
         Args:
             args: As on a command line, `log -n 5 --stat -- src`.
         """
-        command, words = checked_words(args, turn.workspace)
-        kept = Kept(most)
+        command, words = _split(args)
+        if turn.denied.patterns or not confining:
+            check_plain(command, words, turn.workspace)
+        folder = git_folder(turn.workspace)
+        if folder is None:
+            raise ToolRefused(f"{turn.workspace} is not the root of a git repository")
+        start = ["git", "--no-pager", "--no-optional-locks", f"--git-dir={folder}", f"--work-tree={turn.workspace}"]
+        start += [word for setting in _SETTINGS for word in ("-c", setting)]
+        repository = _Repository(turn.workspace, start, environment)
+        harmless = await repository.harmless()
         if turn.denied.patterns:
             words = without_denied(command, words, turn.denied)
-        with _opened(turn.workspace, environment) as repository:
-            harmless = await repository.harmless()
-            if turn.denied.patterns:
-                await repository.require_commits(words)
-            status = await repository.ask([*harmless, command, *_COMMANDS[command], *words], kept.add)
+            await repository.require_commits(words)
+        kept, question = Kept(most), [*start, *harmless, command, *_COMMANDS[command], *words]
+        if confining:
+            wrapped = await asyncio.to_thread(confining.wrap, question, workspace=turn.workspace, read_only=True)
+            wrapped = msgspec.structs.replace(wrapped, environ={**wrapped.environ, **_ENVIRONMENT})
+            status = await repository.run(wrapped, kept.add)
+        else:
+            if stray := foreign_git_data(folder, turn.workspace):
+                raise ToolRefused(f"{stray} leads out of the workspace, so git is not asked here")
+            with tempfile.TemporaryDirectory(prefix="denizen-") as scratch:
+                if (folder / "index").is_file():  # git writes into it what it learns about files
+                    shutil.copy2(folder / "index", scratch)
+                copied = {**environment, "GIT_INDEX_FILE": f"{scratch}/index"}
+                status = await repository.run(Sandboxed(question, copied), kept.add)
         text = kept.text("ask for less, with -n, --stat or a path")
         ending = f"[exit code {status}]" if status else "" if text else "[nothing]"
         return ToolResult("", "", [Text(text + ending)], is_error=status != 0)
 
     return git
+
+
+def _split(args: str) -> tuple[str, list[str]]:
+    """The command of a command line, and the words after it. Raises ToolRefused for what can't be asked here."""
+    try:
+        words = shlex.split(args)
+    except ValueError as error:
+        raise ToolRefused(f"git: {args!r} can't be read as a command line: {error}") from error
+    while words and words[0] in {"git", "--no-pager"}:
+        words = words[1:]
+    command = words[0] if words else ""
+    if command not in _COMMANDS:
+        raise ToolRefused(f"git {command} isn't offered here, only {', '.join(_COMMANDS)}; for others use bash")
+    if "\0" in args:
+        raise ToolRefused(f"git: {args!r} is outside the workspace")
+    if shell := next((word for word in words if word in _SHELL), ""):
+        raise ToolRefused(f"git is asked without a shell, which would know {shell}; leave it out, or use bash")
+    return command, words[1:]
+
+
+def only_reads(words: Sequence[str], workspace: Path) -> bool:
+    """Whether a command line of git, after its name, is known to be harmless outside a sandbox too."""
+    if not words or words[0] not in _COMMANDS:
+        return False
+    try:
+        check_plain(words[0], words[1:], workspace)
+    except ToolRefused:
+        return False
+    return True
+
+
+def check_plain(command: str, words: Iterable[str], workspace: Path) -> None:
+    """Raises ToolRefused for options that aren't known to be harmless, and for paths outside the workspace."""
+    for word in words:
+        if word.startswith("-") and word not in {"-", "--"}:
+            if not _PLAIN_LETTERS.fullmatch(word) and word.partition("=")[0].removeprefix("--") not in _PLAIN_NAMES:
+                raise ToolRefused(
+                    f"git {command} {word} isn't offered here, where options only read this repository; for others use "
+                    "bash; the path of a file that looks like an option begins with ./"
+                )
+        elif _is_outside(word, workspace):
+            raise ToolRefused(f"git: {word!r} is outside the workspace")
+
+
+def without_denied(command: str, words: Sequence[str], denied: DeniedPaths) -> list[str]:
+    """The words with all denied paths left out of what they ask for.
+
+    Raises ToolRefused for a word that names one, and for options that would show some whatever paths are asked for.
+    """
+    for word in words:
+        named = (word, word.partition(":")[2], word.rpartition(":")[2])  # COMMIT:PATH, :0:PATH
+        if any(posixpath.normpath(path) in denied for path in named if path):
+            raise ToolRefused(f"git: {word} is denied by the user's policy")
+        if word.startswith(_FOLLOW_RENAMES):
+            raise ToolRefused(f"git {command} {word} isn't offered where the user's policy denies paths")
+    if command == "blame":
+        return [*words]
+    return [*words, *(f":(top,exclude){pattern}" for pattern in denied.patterns)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,27 +197,27 @@ class _Repository:
     start: Sequence[str]
     environ: Mapping[str, str]
 
-    async def ask(self, words: Sequence[str], take: Callable[[bytes], None]) -> int:
+    async def run(self, command: Sandboxed, take: Callable[[bytes], None]) -> int:
         """The exit status; `take` gets the answer. Raises ToolRefused when it takes too long."""
-        command = Sandboxed([*self.start, *words], self.environ)
-        status = await run(command, self.workspace, seconds=_PATIENCE, take=take)
+        status = await run(command, self.workspace, seconds=_SECONDS, take=take)
         if status is None:
-            raise ToolRefused(f"git took longer than {_PATIENCE:g} s; ask for less, with -n or a path")
+            raise ToolRefused(f"git took longer than {_SECONDS:g} s; ask for less, with -n or a path")
         return status
 
     async def require_commits(self, words: Sequence[str]) -> None:
-        """Raises ToolRefused for content that is named by its hash: whether it is denied can't be told."""
-        for word in itertools.takewhile(lambda word: word != "--", words):
+        """Raises ToolRefused for content that is named by its hash: it could be that of a denied path."""
+        for word in takewhile(lambda word: word != "--", words):
             kind = bytearray()
             if not word.startswith("-") and ":" not in word:
-                await self.ask(["cat-file", "-t", word], kind.extend)
+                await self.run(Sandboxed([*self.start, "cat-file", "-t", word], self.environ), kind.extend)
             if bytes(kind.strip()) in {b"blob", b"tree"}:
                 raise ToolRefused(f"git: the user's policy denies some paths, so name {word} as COMMIT:PATH")
 
     async def harmless(self) -> list[str]:
         """The options that take away the programs which the repository names for its files."""
         answer = bytearray()
-        await self.ask(["config", "--null", "--get-regexp", _OWN], answer.extend)
+        listing = [*self.start, "config", "--null", "--get-regexp", _OWN]
+        await self.run(Sandboxed(listing, self.environ), answer.extend)
         words: list[str] = []
         for setting in answer.decode(errors="surrogateescape").split("\0")[:-1]:
             name, _, value = setting.partition("\n")
@@ -103,22 +225,13 @@ class _Repository:
                 raise ToolRefused(f"the repository's git configuration names a program in a strange way: {name!r}")
             if name != "blame.ignorerevsfile":
                 words += ["-c", f"{name}={'false' if name.endswith('.required') else ''}"]
-            elif value.startswith(("~", "%")) or is_outside(value, self.workspace):
+            elif value.startswith(("~", "%")) or _is_outside(value, self.workspace):
                 raise ToolRefused(f"git's setting blame.ignoreRevsFile leads out of the workspace: {value!r}")
         return words
 
 
-@contextmanager
-def _opened(workspace: Path, environ: Mapping[str, str]) -> Generator[_Repository]:
-    """The workspace's repository, with a copy of its index: git writes into that what it learns about files."""
-    folder = git_folder(workspace)
-    if folder is None:
-        raise ToolRefused(f"{workspace} is not the root of a git repository")
-    if stray := foreign_git_data(folder, workspace):
-        raise ToolRefused(f"{stray} leads out of the workspace, so git is not asked here")
-    start = ["git", "--no-pager", "--no-optional-locks", f"--git-dir={folder}", f"--work-tree={workspace}"]
-    start += [word for setting in _SETTINGS for word in ("-c", setting)]
-    with tempfile.TemporaryDirectory(prefix="denizen-") as scratch:
-        if (folder / "index").is_file():
-            shutil.copy2(folder / "index", scratch)
-        yield _Repository(workspace, start, {**environ, "GIT_INDEX_FILE": f"{scratch}/index"})
+def _is_outside(word: str, workspace: Path) -> bool:
+    """Whether a path leads out of the workspace, also by a link."""
+    place = os.path.normpath(workspace / word)
+    within = Path(place).is_relative_to(workspace)
+    return "\0" in word or not within or not Path(os.path.realpath(place)).is_relative_to(workspace.resolve())

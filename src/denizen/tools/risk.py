@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from denizen.config.commands import fragments, readings, simple_commands
 from denizen.errors import ToolRefused
-from denizen.tools.git_words import checked_words
+from denizen.tools.git import only_reads
 from denizen.tools.patching.apply import apply_hunks
 from denizen.tools.patching.parse import FilePatch, read_patch
 
@@ -116,10 +116,7 @@ def _only_reads(command: str, workspace: Path) -> bool:
     """Whether a simple command is known to be harmless."""
     program, *words = shlex.split(command)
     if program == "git":
-        try:
-            return bool(checked_words(command, workspace))
-        except ToolRefused:
-            return False
+        return only_reads(words, workspace)
     return bool(_READS.fullmatch(program)) and not any(map(_BUT_WITH.match, words))
 
 

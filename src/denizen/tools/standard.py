@@ -43,7 +43,7 @@ def default_tools(
     programs: list[Tool] = [
         bash_tool(sandbox, outside=outside, network=network, most=most, jobs=jobs),
         *([] if jobs is None else [jobs_tool(jobs)]),
-        git_tool(environ, most=most),
+        git_tool(environ, sandbox, most=most),
     ]
     return [*files, *programs, web_fetch_tool(config.web, most=most), *memory_tools(memory), *plugin_tools()]
 

@@ -82,7 +82,7 @@ PASSED = {
     "GIT_AUTHOR_NAME": "Ann",
     "CHOSEN_TOKEN": "by the us3r",
 }
-ENVIRON = {"PATH": PATH, "TERM": "xterm", "EDITOR": "vi", **KEPT_OUT, **PASSED}
+ENVIRON = {"PATH": "/usr/local/bin:/usr/bin:/bin", "TERM": "xterm", "EDITOR": "vi", **KEPT_OUT, **PASSED}
 SETTINGS = SandboxSettings(environment=["CHOSEN_TOKEN", "MISSING"], withhold=["INTERNAL_*"])
 SECRETS = {"openai.main": "another-l0ng-secret"}
 EACH = [
@@ -97,7 +97,8 @@ def test_commands_get_the_environment_without_secrets_and_what_leads_out(sandbox
     command = sandbox.wrap(["true"], workspace=tmp_path)
     assert {name: value for name, value in command.environ.items() if name in PASSED} == PASSED
     assert [name for name in KEPT_OUT if name in command.environ] == []
-    assert (command.environ["PATH"], command.environ["TERM"], command.environ["EDITOR"]) == (PATH, "dumb", "true")
+    assert command.environ["PATH"] == ENVIRON["PATH"]
+    assert (command.environ["TERM"], command.environ["EDITOR"]) == ("dumb", "true")
     assert f"Commands don't get these environment variables: {', '.join(sorted(KEPT_OUT))}." in command.notice
 
 
@@ -107,12 +108,12 @@ def test_nothing_is_said_where_nothing_is_left_out(kind: Any, tmp_path: Path) ->
     assert sandbox.wrap(["true"], workspace=tmp_path).notice == ""
 
 
-def test_a_signal_that_ends_a_supervised_command_is_told_as_shells_do(tmp_path: Path) -> None:
+def test_a_signal_that_ends_a_supervised_command_gives_the_exit_status_of_shells(tmp_path: Path) -> None:
     command = Unconfined(SandboxSettings(), {"PATH": PATH}).wrap(["sh", "-c", "kill -TERM $$"], workspace=tmp_path)
     assert subprocess.run(command.argv, env=command.environ, check=False).returncode == 143
 
 
-def test_a_program_that_is_missing_is_told(tmp_path: Path) -> None:
+def test_a_missing_program_is_reported(tmp_path: Path) -> None:
     command = Unconfined(SandboxSettings(), {"PATH": PATH}).wrap(["nothing-of-this-name"], workspace=tmp_path)
     ran = subprocess.run(command.argv, env=command.environ, check=False, capture_output=True, text=True)
     assert (ran.returncode, ran.stderr.count("nothing-of-this-name can't be run: ")) == (126, 1)

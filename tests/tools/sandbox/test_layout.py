@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from denizen.config.settings import SandboxSettings
+from denizen.tools.sandbox.guard import Guard
 from denizen.tools.sandbox.layout import Layout, layout
 
 
@@ -19,9 +20,11 @@ def user(tmp_path: Path) -> Path:
 
 def laid_out(user: Path, *toolchains: str, network: bool = False, **environ: str) -> Layout:
     settings = SandboxSettings(toolchains=[*toolchains])
-    return layout(
-        user / "work", settings, {"HOME": str(user), **environ}, user / ".denizen", network=network, made=set()
-    )
+    return layout(user / "work", settings, {"HOME": str(user), **environ}, user / ".denizen", network=network)
+
+
+def protected(user: Path) -> tuple[Path, ...]:
+    return Guard(user / "work", set(), {"HOME": str(user)}).protected
 
 
 def shown(places: Layout, user: Path) -> list[str]:
@@ -74,27 +77,41 @@ def test_the_home_and_denizens_own_are_hidden_and_so_are_other_peoples(user: Pat
 
 
 def test_a_home_that_is_the_root_of_everything_hides_only_the_usual(user: Path) -> None:
-    places = layout(user / "work", SandboxSettings(), {"HOME": "/"}, user / ".denizen", network=False, made=set())
+    places = layout(user / "work", SandboxSettings(), {"HOME": "/"}, user / ".denizen")
     assert Path("/") not in places.hidden
 
 
 def test_what_is_protected_is_what_is_there(user: Path) -> None:
-    assert laid_out(user).guard.protected == (user / "work/.git",)
+    assert protected(user) == (user / "work/.git",)
     (user / "work/denizen.toml").touch()
     (user / "work/.denizen").mkdir()
-    assert laid_out(user).guard.protected == tuple(
-        user / "work" / name for name in (".denizen", ".git", "denizen.toml")
-    )
+    assert protected(user) == tuple(user / "work" / name for name in (".denizen", ".git", "denizen.toml"))
 
 
 def test_gits_data_under_another_name_in_the_workspace_is_protected(user: Path) -> None:
     (user / "work/.git").rmdir()
     (user / "work/.git").write_text("gitdir: ./.bare\n")
     (user / "work/.bare").mkdir()
-    assert laid_out(user).guard.protected == (user / "work/.bare", user / "work/.git")
+    assert protected(user) == (user / "work/.bare", user / "work/.git")
 
 
 def test_hooks_in_the_workspace_are_protected_like_gits_own(user: Path) -> None:
     (user / "work/.git/config").write_text('[core]\n\tbare = false\n\thooksPath = ".githooks"\n')
     (user / "work/.githooks").mkdir()
-    assert laid_out(user).guard.protected == (user / "work/.git", user / "work/.githooks")
+    assert protected(user) == (user / "work/.git", user / "work/.githooks")
+
+
+def test_what_only_reads_sees_programs_and_the_workspace(user: Path) -> None:
+    places = layout(user / "work", SandboxSettings(), {"HOME": str(user)}, user / ".denizen", read_only=True)
+    assert not places.writable
+    assert places.hides(Path("/etc/passwd"))
+    assert places.hides(user / "notes")
+    assert not places.hides(Path("/usr/bin"))
+    assert not places.hides(user / "work/src")
+
+
+def test_of_what_holds_each_other_the_inner_one_counts(user: Path) -> None:
+    places = laid_out(user, ".cargo")
+    assert not places.hides(user / ".cargo/bin")
+    assert places.hides(user / ".local/bin")
+    assert not places.hides(Path("/opt/bin"))

@@ -17,7 +17,9 @@ class OpenSandbox:
     promises = "Nothing."
     confines = False
 
-    def wrap(self, argv: Sequence[str], *, workspace: Path, network: bool = False) -> Sandboxed:
+    def wrap(
+        self, argv: Sequence[str], *, workspace: Path, network: bool = False, read_only: bool = False
+    ) -> Sandboxed:
         return Sandboxed(argv, os.environ)
 
 

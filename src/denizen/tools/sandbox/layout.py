@@ -7,27 +7,34 @@ from pathlib import Path
 from denizen.config.home import user_folder
 from denizen.config.settings import SandboxSettings
 from denizen.errors import ToolRefused
-from denizen.tools.files.autorun import Identity, git_folder, shared_git_folder
-from denizen.tools.sandbox.guard import Guard
+from denizen.tools.files.autorun import git_folder, shared_git_folder
 
 _HIDDEN = ("/home", "/root", "/run", "/tmp", "/var/tmp")  # noqa: S108 (hidden, not written)
+_PROGRAMS = {"bin", "dev", "gnu", "lib", "lib32", "lib64", "libx32", "nix", "opt", "proc", "sbin", "sys", "usr"}
+"""Of the root's folders, those that programs need."""
 _SECRET = (".cargo/credentials", ".cargo/credentials.toml", ".local/share/uv/credentials")
 """What toolchains keep keys in."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The workspace is writable but for what its `guard` protects; the rest can only be read, `hidden` not even that.
+    """The workspace, which is `writable` or not; the rest can only be read, `hidden` places not even that.
 
     In hidden places, `shown` ones can be read, but for what is `secret` in them. Of two places where one holds the
     other, the inner one counts. A shown place may be a link to the real one; all others are no links.
     """
 
     workspace: Path
-    guard: Guard
+    writable: bool
     hidden: tuple[Path, ...]
     shown: tuple[Path, ...]
     secret: tuple[Path, ...]
+
+    def hides(self, place: Path) -> bool:
+        """Whether nothing can be read at an absolute place."""
+        known = (*self.hidden, *self.shown, self.workspace)
+        around = [other for other in known for name in (place, place.resolve()) if name.is_relative_to(other)]
+        return bool(around) and max(around, key=lambda other: len(other.parts)) in self.hidden
 
 
 def layout(
@@ -36,12 +43,13 @@ def layout(
     environ: Mapping[str, str],
     home: Path,
     *,
-    network: bool,
-    made: set[Identity],
+    network: bool = False,
+    read_only: bool = False,
 ) -> Layout:
-    """The layout for commands in `workspace`; `home` is Denizen's own, `made` the repositories that commands made.
+    """The layout for commands in `workspace`; `home` is Denizen's own.
 
-    Raises ToolRefused where none can hold.
+    With `read_only` nothing can be written, and besides the workspace only programs are seen. Raises ToolRefused where
+    no layout can hold.
     """
     workspace, user, home = workspace.resolve(), user_folder(environ).resolve(), home.resolve()
     if user.is_relative_to(workspace):
@@ -52,26 +60,33 @@ def layout(
     if (workspace / ".git").is_symlink():
         raise ToolRefused(f"commands can't run in {workspace}: its .git is a link, which a sandbox can't protect")
     hidden = {place.resolve() for place in (*map(Path, _HIDDEN), user, home) if place.is_dir()} - {Path("/")}
-    shown = [*_toolchains(settings, user), *_environments(environ, workspace), *_repository(workspace)]
+    shown = [*_toolchains(settings, user), *_environments(environ, workspace)]
+    if folder := git_folder(workspace):
+        shown.append(shared_git_folder(folder))
     if network:
         shown.append(Path("/etc/resolv.conf").resolve())
+    if read_only:
+        tops = (place for place in Path("/").iterdir() if place.is_dir() and not place.is_symlink())
+        hidden |= {place for place in tops if place.name not in _PROGRAMS}
+        shown.append(Path("/etc/ld.so.cache"))
     secret = [user / name for name in _SECRET]
+    secret += [place.resolve() for place in secret]
     return Layout(
         workspace,
-        Guard(workspace, made, environ),
+        writable=not read_only,
         hidden=tuple(sorted(hidden)),
         shown=tuple(
             place
             for place in (place.parent.resolve() / place.name for place in shown if place.exists())
-            if beneath_any(place, hidden)
+            if is_in_any(place, hidden)
             and not place.is_relative_to(workspace)
-            and not any(beneath_any(held, [place.resolve()]) for held in (user, home))
+            and not any(is_in_any(held, [place.resolve()]) for held in (user, home))
         ),
-        secret=tuple(_real([*secret, *(place.resolve() for place in secret)])),
+        secret=tuple(place for place in dict.fromkeys(secret) if place.exists() and not place.is_symlink()),
     )
 
 
-def beneath_any(place: Path, others: Iterable[Path]) -> bool:
+def is_in_any(place: Path, others: Iterable[Path]) -> bool:
     """Whether the place is one of the others, or in one of them."""
     return any(place.is_relative_to(other) for other in others)
 
@@ -93,13 +108,3 @@ def _environments(environ: Mapping[str, str], workspace: Path) -> Iterator[Path]
         if place.is_absolute() and not place.resolve().is_relative_to(workspace):
             yield place
             yield (place / "bin/python").resolve().parent.parent
-
-
-def _repository(workspace: Path) -> Iterator[Path]:
-    folder = git_folder(workspace)
-    if folder:
-        yield shared_git_folder(folder)
-
-
-def _real(places: Iterable[Path]) -> Iterator[Path]:
-    return (place for place in dict.fromkeys(places) if place.exists() and not place.is_symlink())

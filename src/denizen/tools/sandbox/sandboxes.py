@@ -1,0 +1,251 @@
+"""The sandboxes: bubblewrap, Landlock with namespaces or alone, and none."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from denizen.config.home import user_folder
+from denizen.config.settings import SandboxSettings
+from denizen.errors import DenizenError
+from denizen.ports import Sandbox, Sandboxed
+from denizen.tools.files.autorun import Identity
+from denizen.tools.sandbox.environment import CommandEnvironment
+from denizen.tools.sandbox.guard import Guard
+from denizen.tools.sandbox.layout import Layout, is_in_any, layout
+
+_LAUNCHER = Path(__file__).with_name("launch.py")
+_TRIAL_SECONDS = 10.0
+"""How long a sandbox may take to show that it works."""
+_NAMESPACES = (
+    *("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
+    *("--die-with-parent", "--new-session", "--cap-drop", "ALL"),
+)
+_EMPTY_FOLDER = ("--tmpfs",)
+_EMPTY_FILE = ("--ro-bind", "/dev/null")
+_SOCKET_LINE = r"[\da-f]+: [\dA-F]{8} [\dA-F]{8} [\dA-F]{8} [\dA-F]{4} [\dA-F]{2} +\d+"
+_SOCKET = re.compile(rf"^{_SOCKET_LINE} (/.*?)(?=\n{_SOCKET_LINE}|\n?\Z)", re.MULTILINE | re.DOTALL)
+"""The path of one in /proc/net/unix; a name may hold line breaks."""
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+_SET_LIMITS = 'ulimit -d "$1"; [ "$2" = 0 ] || ulimit -u "$2" 2>/dev/null || ulimit -p "$2"; shift 2; exec "$@"'
+"""For any POSIX shell: dash calls the number of processes `-p`."""
+_WRITABLE = (
+    "Commands can write only in the workspace, but for what runs by itself there (existing .git, .envrc, "
+    ".vscode/tasks.json, Denizen's configuration, skills), and in "
+)
+_LANDLOCK_LIMITS = (
+    "of the home they read nothing but toolchains; sockets are refused unless the configuration allows the network; "
+    "what they leave in the background ends with them. Permissions and times of other files can still be changed, and "
+    "before Linux 6.12 other processes be ended."
+)
+
+
+class Unconfined:
+    """No sandbox: only the environment is scrubbed, and the policy asks before a command runs."""
+
+    name = "none"
+    promises = "Nothing is confined: commands run with all of the user's rights, but without keys in their environment."
+    confines = False
+    advice = "Install bubblewrap (bwrap); until then you are asked about commands."
+
+    def __init__(
+        self, settings: SandboxSettings, environ: Mapping[str, str], secrets: Mapping[str, str] | None = None
+    ) -> None:
+        self._passed = CommandEnvironment(settings, environ, secrets or {})
+
+    def wrap(
+        self, argv: Sequence[str], *, workspace: Path, network: bool = False, read_only: bool = False
+    ) -> Sandboxed:
+        """The command, with no more than supervision; the other arguments change nothing."""
+        return Sandboxed(_supervised(argv), self._passed.variables, notice=self._passed.notice)
+
+
+class _Confined:
+    """What the sandboxes that confine have in common. `home` is Denizen's own, which commands never see."""
+
+    confines = True
+    advice = ""
+
+    def __init__(
+        self,
+        settings: SandboxSettings,
+        environ: Mapping[str, str],
+        home: Path,
+        secrets: Mapping[str, str] | None = None,
+    ) -> None:
+        self._settings = settings
+        self._environ = environ
+        self._passed = CommandEnvironment(settings, environ, secrets or {})
+        self._home = home
+        self._made: set[Identity] = set()
+
+    def wrap(
+        self, argv: Sequence[str], *, workspace: Path, network: bool = False, read_only: bool = False
+    ) -> Sandboxed:
+        """The confined command; with `read_only`, it sees only programs and the workspace, and can't write there.
+
+        Raises ToolRefused for a workspace that can't be set apart from the home.
+        """
+        places = layout(workspace, self._settings, self._environ, self._home, network=network, read_only=read_only)
+        guard = None if read_only else Guard(places.workspace, self._made, self._environ)
+        confined, variables = self._confine(argv, places, guard.protected if guard else (), network=network)
+        return Sandboxed(
+            confined,
+            {**self._passed.variables, **variables},
+            notice=f"{self.advice} {self._passed.notice}".strip(),
+            afterwards=guard.disarm if guard else None,
+        )
+
+    def _confine(
+        self, argv: Sequence[str], places: Layout, protected: Sequence[Path], *, network: bool
+    ) -> tuple[list[str], Mapping[str, str]]:
+        """The confined command, and the variables that it needs."""
+        raise NotImplementedError
+
+    def _limited(self, argv: Sequence[str], *, count: bool = True) -> list[str]:
+        """The command, with a limit on the memory of each process and, with `count`, on the number of processes.
+
+        The kernel counts processes by user namespace, and doesn't limit root's.
+        """
+        memory = self._settings.memory_mb * 1024 or os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 1024
+        return ["/bin/sh", "-c", _SET_LIMITS, "sh", str(memory), str(self._settings.processes if count else 0), *argv]
+
+
+class Bubblewrap(_Confined):
+    """A mount namespace in which only the workspace and a private /tmp can be written, without network."""
+
+    name = "bubblewrap"
+    promises = (
+        f"{_WRITABLE}a /tmp of their own; of the home they see nothing but toolchains, of other processes nothing; the "
+        "network is off unless the configuration allows it; what they leave in the background ends with them."
+    )
+
+    def _confine(
+        self, argv: Sequence[str], places: Layout, protected: Sequence[Path], *, network: bool
+    ) -> tuple[list[str], Mapping[str, str]]:
+        mounts: dict[Path, tuple[str, ...]] = {Path("/"): ("--ro-bind", "/")}
+        mounts |= {
+            socket: _EMPTY_FILE for socket in _sockets() if not is_in_any(socket, (*places.hidden, places.workspace))
+        }
+        mounts |= dict.fromkeys(places.hidden, _EMPTY_FOLDER)
+        mounts |= {Path("/dev"): ("--dev",), Path("/proc"): ("--proc",)}
+        mounts[Path("/proc/sys")] = ("--ro-bind-try", "/proc/sys")  # root may write the kernel's settings in any case
+        mounts |= {place: ("--ro-bind", str(place.resolve())) for place in places.shown}
+        mounts |= {place: _EMPTY_FOLDER if place.is_dir() else _EMPTY_FILE for place in places.secret}
+        mounts[places.workspace] = ("--bind" if places.writable else "--ro-bind", str(places.workspace))
+        mounts |= {place: ("--ro-bind", str(place)) for place in protected}
+        inner_last = sorted(mounts, key=lambda place: len(place.parts))
+        bubble = [
+            shutil.which("bwrap", path=self._environ.get("PATH")) or "bwrap",
+            *_NAMESPACES,
+            *([] if network else ["--unshare-net"]),
+            *[word for place in inner_last for word in (*mounts[place], str(place))],
+            *("--chdir", str(places.workspace), "--", *self._limited(argv)),
+        ]
+        return _supervised(bubble, ["--filter"]), {"TMPDIR": "/tmp"}  # noqa: S108 (a private one)
+
+
+class Landlock(_Confined):
+    """Only the workspace and a private folder can be written; nothing of the home is read, and no socket opened.
+
+    In a mount namespace of its own, where what is protected in the workspace is read-only.
+    """
+
+    name = "Landlock"
+    promises = f"{_WRITABLE}$TMPDIR; {_LANDLOCK_LIMITS}"
+    namespaces = True
+
+    def _confine(
+        self, argv: Sequence[str], places: Layout, protected: Sequence[Path], *, network: bool
+    ) -> tuple[list[str], Mapping[str, str]]:
+        unseen = (*places.hidden, *places.secret)
+        options = [*_grant("--read", Path("/"), (*unseen, Path("/dev")))]
+        for place in (*(place.resolve() for place in places.shown), places.workspace):
+            options += _grant("--read", place, unseen)
+        if places.writable:
+            options += _grant("--write", places.workspace, (*unseen, *(() if self.namespaces else protected)))
+        for device in _DEVICES:
+            options += ["--write", device]
+        user = user_folder(self._environ).resolve()
+        for place in places.shown:  # the command's own home has links to what is shown of the real one
+            if place.is_relative_to(user):
+                options += ["--link", str(place.relative_to(user)), str(place.resolve())]
+        options += ["--network"] if network else []
+        if self.namespaces:
+            options += ["--namespaces", *(word for place in protected for word in ("--protect", str(place)))]
+        path = self._passed.variables["PATH"].split(os.pathsep)
+        # a shell finds programs also in a folder that it can't read, and then fails to run them
+        seen = os.pathsep.join(name for name in path if not name or not places.hides(Path(name)))
+        return _supervised(self._limited(argv, count=self.namespaces), options), {"PATH": seen}
+
+
+class LandlockAlone(Landlock):
+    """Without namespaces, where the kernel or a container refuses them.
+
+    Landlock grants whole folders: in one that holds something protected, nothing can be made, renamed or deleted.
+    """
+
+    name = "Landlock without namespaces"
+    promises = (
+        f"{_WRITABLE}$TMPDIR; in the folders that hold those, such as the workspace's root, files can be changed but "
+        f"none made, renamed or deleted; {_LANDLOCK_LIMITS}"
+    )
+    advice = (
+        "Commands can't make, rename or delete files in the workspace's root, so `sed -i` and many builds fail there: "
+        "install bubblewrap (bwrap) and allow user namespaces (often kernel.apparmor_restrict_unprivileged_userns or "
+        "user.max_user_namespaces; in a container, its security profile)."
+    )
+    namespaces = False
+
+
+def choose_sandbox(
+    settings: SandboxSettings, environ: Mapping[str, str], home: Path, secrets: Mapping[str, str] | None = None
+) -> Bubblewrap | Landlock | Unconfined:
+    """Bubblewrap where it works, else Landlock with namespaces or alone, else none.
+
+    Commands never see `home`, Denizen's own, nor what is in `secrets`, by their places.
+    """
+    for kind in (Bubblewrap, Landlock, LandlockAlone):
+        sandbox = kind(settings, environ, home, secrets)
+        if not problem_with(sandbox):
+            return sandbox
+    return Unconfined(settings, environ, secrets)
+
+
+def problem_with(sandbox: Sandbox) -> str:
+    """Why the sandbox doesn't work on this machine, found by running a command in it; empty: it works."""
+    with tempfile.TemporaryDirectory() as workspace:
+        try:
+            trial = sandbox.wrap(["true"], workspace=Path(workspace))
+            ran = subprocess.run(
+                trial.argv, env=trial.environ, capture_output=True, timeout=_TRIAL_SECONDS, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired, DenizenError) as error:
+            return str(error)
+    return ran.stderr.decode(errors="replace").strip() or f"exit code {ran.returncode}" if ran.returncode else ""
+
+
+def _supervised(argv: Sequence[str], options: Sequence[str] = ()) -> list[str]:
+    """The command run by `launch.py`, which adopts and ends what escapes its process group; as it is outside Linux."""
+    if sys.platform != "linux" or not sys.executable:
+        return [*argv]
+    # the very interpreter, not a link to it that a command could change in a workspace's own environment
+    return [str(Path(sys.executable).resolve()), "-I", "-S", str(_LAUNCHER), *options, "--", *argv]
+
+
+def _grant(access: str, place: Path, without: Sequence[Path]) -> Iterator[str]:
+    yield from (access, str(place))
+    for other in without:
+        if other != place and other.is_relative_to(place):
+            yield from ("--except", str(other))
+
+
+def _sockets() -> Iterator[Path]:
+    """Where services of this machine are: a socket takes what is written to it in a read-only file system too."""
+    for name in _SOCKET.findall(Path("/proc/net/unix").read_text(errors="surrogateescape")):
+        if Path(name).is_socket():
+            yield Path(name).resolve()
