@@ -2,14 +2,14 @@
 
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 import msgspec
 
-from denizen.config.check import check, convert
+from denizen.config.check import check, convert, fields
 from denizen.config.env import fill_in, read_dotenv, references
 from denizen.config.files import as_text, read_settings
 from denizen.config.home import expand, find_home, located, places
@@ -56,18 +56,16 @@ def load_config(
     cwd: Path | None = None,
     workspace: Path | str | None = None,
     overrides: Mapping[str, Any] | None = None,
-    worlds: Mapping[str, type[msgspec.Struct]] | None = None,
 ) -> Config:
     """The user's settings, ready for `run_agent`: those of `path`, by default of `denizen.toml` in `home`.
 
     `home` is `$DENIZEN_HOME`, else `~/.denizen`; `workspace`, where the agent works, the git repository around `cwd`,
     else `agent.workspace_dir`. `overrides` are nested like the file and override it: `{"agent": {"top_p": 0.9}}`.
-    `worlds` are the structs that tables of worlds are read into, by name; `section` of the configuration has them.
+    A table of an installed world is read into that world's struct: `section` of the configuration has it.
+
     Raises ConfigError with a line for every setting that is unknown, mistyped or missing.
     """
-    return load(
-        path, home=home, environ=environ, cwd=cwd, workspace=workspace, overrides=overrides, worlds=worlds
-    ).config
+    return load(path, home=home, environ=environ, cwd=cwd, workspace=workspace, overrides=overrides).config
 
 
 def load(
@@ -78,7 +76,6 @@ def load(
     cwd: Path | None = None,
     workspace: Path | str | None = None,
     overrides: Mapping[str, Any] | None = None,
-    worlds: Mapping[str, type[msgspec.Struct]] | None = None,
 ) -> Loaded:
     """Read the settings of the file `path`; by default of `denizen.toml` in the home, which may be missing.
 
@@ -92,7 +89,7 @@ def load(
     process, cwd = os.environ if environ is None else environ, cwd or Path.cwd()
     root = find_home(process, cwd, Path(home) if home else None)
     dotenv = read_dotenv(root)
-    reader = _Reader({**dotenv, **process}, _with_worlds(worlds or {}))
+    reader = _Reader({**dotenv, **process})
     reader.notices.extend(_open_to_others(root / ".env") if dotenv else ())
     file = cwd / expand(path, process) if path else root / "denizen.toml"
     own = reader.own(file, required=path is not None)
@@ -112,21 +109,12 @@ def load(
     return Loaded(config, reader.environ, secrets_of(config, dotenv), tuple(reader.sources), tuple(reader.notices))
 
 
-def _with_worlds(worlds: Mapping[str, type[msgspec.Struct]]) -> type[Config]:
-    """The struct of the whole file, with a table for each world."""
-    if not worlds:
-        return Config
-    tables = [(name, struct, msgspec.field(default_factory=struct)) for name, struct in worlds.items()]
-    options = {"frozen": True, "kw_only": True, "forbid_unknown_fields": True}
-    return cast("type[Config]", msgspec.defstruct("Config", tables, bases=(Config,), **options))
-
-
 class _Reader:
     """Reads files of settings; keeps which were read, and the notices for the user."""
 
-    def __init__(self, environ: Mapping[str, str], root: type[Config]) -> None:
+    def __init__(self, environ: Mapping[str, str]) -> None:
         self.environ = environ
-        self.root = root
+        self.root = Config
         self.sources: list[Path] = []
         self.notices: list[str] = []
 
@@ -178,6 +166,7 @@ class _Reader:
 
     def checked(self, file: SettingsFile) -> dict[str, Any]:
         """The settings of a file with their variables filled in. Raises ConfigError for mistakes in it."""
+        self._add_worlds(file.data.keys() - fields(self.root).keys())
         check(file, self.root, self.environ)
         settings = fill_in(dict(file.data), self.environ)
         for number, rule in enumerate(convert(settings, self.root).policy.rules):
@@ -188,6 +177,17 @@ class _Reader:
             except ConfigError as error:
                 raise ConfigError(f"{file.locate(('policy', 'rules', number))}: {error}") from error
         return settings
+
+    def _add_worlds(self, names: Set[str]) -> None:
+        """Give the struct of the whole file a table for each installed world of these names that has settings."""
+        from importlib.metadata import entry_points
+
+        found = [entry for entry in entry_points(group="denizen.worlds") if entry.name in names] if names else []
+        worlds = {entry.name: entry.load().settings for entry in found}
+        tables = [(name, each, msgspec.field(default_factory=each)) for name, each in worlds.items() if each]
+        if tables:
+            options = {"frozen": True, "kw_only": True, "forbid_unknown_fields": True}
+            self.root = cast("type[Config]", msgspec.defstruct("Config", tables, bases=(self.root,), **options))
 
 
 def _is_secret(key: KeyPath) -> bool:

@@ -270,6 +270,6 @@ class Config(_Table, frozen=True, kw_only=True):
     workspace: Path | None = None
 
     def section(self, world: str, table: type[Section]) -> Section:
-        """The settings of a world, as `load_config(worlds=…)` read them from `[world]`; else the defaults."""
+        """The settings of a world, as they were read from `[world]`; else the defaults."""
         found = getattr(self, world, None)
         return found if isinstance(found, table) else table()
