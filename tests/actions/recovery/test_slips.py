@@ -195,6 +195,11 @@ def test_sets_and_tuples_of_pythonic_calls_are_lists(written: str) -> None:
     assert _picked(f"<|tool_call_start|>[pick({written})]<|tool_call_end|>") == wanted
 
 
+@pytest.mark.parametrize("written", ["call:pick{1, 2}", 'pick[ARGS]{"numbers"}', "<function=pick>{1}</function>"])
+def test_a_set_in_place_of_the_arguments_is_no_call(written: str) -> None:
+    assert recover_calls(f"<tool_call>{written}</tool_call>", [PICK]).calls == []
+
+
 def test_a_set_that_is_cut_off_is_no_value() -> None:
     assert recover_calls("<|tool_call_start|>[pick(numbers={1, 2", [PICK]).calls == []
 

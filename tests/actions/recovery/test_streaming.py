@@ -15,9 +15,9 @@ from tests.actions.streams import begins, cut, shown
 from denizen.actions import Native, recover_calls
 from denizen.actions.recovery import may_hold_calls
 from denizen.actions.recovery.forms import OPENERS
-from denizen.actions.recovery.offered import Tools
+from denizen.actions.recovery.marks import OPENS, THOUGHTS
+from denizen.actions.recovery.scanner import Tools
 from denizen.actions.recovery.streaming import HoldCalls, Openings
-from denizen.actions.recovery.vocabulary import OPENS, THOUGHTS
 from denizen.ports import Toolset
 
 OFFERED = Openings(tool["name"] for tool in TOOLS)

@@ -5,8 +5,7 @@ from tests.actions.recovery.offer import FORMS, HERMES, JSON, TOOLS
 from tests.actions.recovery.work import steps
 
 from denizen.actions import recover_calls
-from denizen.actions.recovery.offered import Offered
-from denizen.actions.recovery.source import Exhausted, Source
+from denizen.actions.recovery.scanner import OfferedTools, Scanner, WorkLimitReached
 
 UNITS = {
     "openers": "<tool_call>",
@@ -62,15 +61,15 @@ def test_a_huge_text_is_read_to_its_end(unit: str) -> None:
     assert {call.name for call in recovered.calls} <= {"bash"}
 
 
-def _search(source: Source) -> None:
+def _search(scanner: Scanner) -> None:
     """Search for what isn't there, from everywhere."""
     for start in range(1_000):
-        source.find("a" * (start + 1), start)
+        scanner.find("a" * (start + 1), start)
 
 
 def test_whoever_looks_at_characters_pays_for_them_until_nothing_is_left() -> None:
-    with pytest.raises(Exhausted):
-        _search(Source("x" * 1_000, Offered(TOOLS)))
+    with pytest.raises(WorkLimitReached):
+        _search(Scanner("x" * 1_000, OfferedTools(TOOLS)))
 
 
 def test_deep_nesting_is_no_call() -> None:

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from denizen.actions.recovery.source import Exhausted, Source
-from denizen.actions.recovery.values import Unreadable, Verbatim, Written, read_whole
+from denizen.actions.recovery.scanner import Scanner, WorkLimitReached
+from denizen.actions.recovery.values import Unreadable, Untyped, Verbatim, read_whole
 
 _KINDS: Final[Mapping[type, str]] = {
     bool: "boolean",
@@ -24,9 +24,9 @@ _WRAPPED: Final = ("arguments", "args", "parameters", "params", "input", "kwargs
 class Converter:
     """Converts the arguments of one call, by its tool's JSON schema."""
 
-    def __init__(self, schema: Mapping[str, Any], source: Source) -> None:
+    def __init__(self, schema: Mapping[str, Any], scanner: Scanner) -> None:
         self._schema = schema
-        self._source = source
+        self._scanner = scanner
         self._parts = {**schema.get("definitions", {}), **schema.get("$defs", {})}
 
     def arguments(self, args: dict[str, Any]) -> dict[str, Any]:
@@ -39,7 +39,7 @@ class Converter:
     def value(self, value: Any, schema: Any) -> Any:
         """One value by its schema."""
         schema = self._resolved(schema)
-        if isinstance(value, Written | Verbatim):
+        if isinstance(value, Untyped | Verbatim):
             return self._typed(value, schema)
         kinds = _kinds(schema)
         if isinstance(value, dict):
@@ -48,7 +48,7 @@ class Converter:
             items = self._alternative(schema, "array").get("items", {})
             return [self.value(item, items) for item in value]
         if isinstance(value, str):
-            return value if not kinds or "string" in kinds else self._typed(Written(value), schema)
+            return value if not kinds or "string" in kinds else self._typed(Untyped(value), schema)
         if kinds == {"string"}:
             return _spelled(value)
         return int(value) if kinds == {"integer"} and isinstance(value, float) and value.is_integer() else value
@@ -60,7 +60,7 @@ class Converter:
             return self.value(items if isinstance(items, list) else [items], schema)
         return {name: self.value(item, properties.get(name, {})) for name, item in value.items()}
 
-    def _typed(self, written: Written | Verbatim, schema: Mapping[str, Any]) -> Any:
+    def _typed(self, written: Untyped | Verbatim, schema: Mapping[str, Any]) -> Any:
         kinds, text = _kinds(schema), str(written)
         if kinds == {"string"} or (not kinds and isinstance(written, Verbatim)):
             return text
@@ -76,10 +76,10 @@ class Converter:
 
     def _readings(self, text: str) -> Iterator[Any]:
         try:
-            value = read_whole(text.strip(), self._source)
-        except (Unreadable, Exhausted):
+            value = read_whole(text.strip(), self._scanner)
+        except (Unreadable, WorkLimitReached):
             return
-        if not isinstance(value, Written):
+        if not isinstance(value, Untyped):
             if not isinstance(value, str):
                 yield value
         elif value.isascii() and value.lstrip("+-").isdigit() and len(value) < 300:

@@ -1,4 +1,4 @@
-"""Calls that a model wrote into its text, because nobody made structure of them."""
+"""Calls that a model wrote into its text, because no server made structure of them."""
 
 import hashlib
 import re
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from denizen.actions.recovery.offered import Offered, Tools
+from denizen.actions.recovery.scanner import OfferedTools, Tools
 from denizen.actions.recovery.scrub import scrub
 from denizen.messages import ToolCall
 
@@ -56,10 +56,14 @@ def recover_calls(text: str, tools: Tools) -> Recovered:
     schema wants. The same text gives the same calls, with the same ids. The work is linear in the length of the text;
     nothing is raised.
     """
-    from denizen.actions.recovery.meaning import meaning_of
+    from denizen.actions.recovery.meaning import read_meaning
 
-    meaning = meaning_of(text, Offered(tools))
+    meaning = read_meaning(text, OfferedTools(tools))
     stem = RECOVERED + hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=6).hexdigest()
-    calls = [ToolCall(f"{stem}-{number}", name, args) for number, (name, args, _) in enumerate(meaning.calls, 1)]
-    words, thoughts = scrub("".join(meaning.words)).strip(), "\n".join(meaning.thoughts).strip()
-    return Recovered(calls, words, thoughts, [wording for _, _, wording in meaning.calls], [*meaning.broken])
+    return Recovered(
+        [ToolCall(f"{stem}-{number}", call.name, call.args or {}) for number, call in enumerate(meaning.calls, 1)],
+        scrub("".join(meaning.words)).strip(),
+        "\n".join(meaning.thoughts).strip(),
+        [call.wording for call in meaning.calls],
+        [*meaning.broken],
+    )

@@ -5,9 +5,8 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from typing import Final
 
-from denizen.actions.recovery.fences import CALL_INFO, INFO
-from denizen.actions.recovery.forms.objects import NAME_KEYS
-from denizen.actions.recovery.vocabulary import CALLS, INDENT, LABEL, THOUGHTS
+from denizen.actions.recovery.forms import NAME_KEYS
+from denizen.actions.recovery.marks import CALL_INFO, CALLS, FENCE, INDENT, INFO, LABEL, THOUGHTS
 
 _MARK: Final = r"<(?:[|｜][\w▁./:\"-]|[\w▁./:\"-]{1,48}[|｜])"
 _OPENING: Final = "|".join(
@@ -35,7 +34,7 @@ _HEADS_BY_NAME: Final = (
 )
 _LONGEST_HEAD: Final = 200
 
-_FENCE: Final = re.compile(rf"{INDENT}(?P<label>{LABEL}\s{{0,9}})?(?P<ticks>`{{3,}}|~{{3,}})(?P<info>[^`\n]*\n)")
+_FENCE: Final = re.compile(rf"{FENCE}(?P<info>[^`\n]*\n)")
 _FENCE_BEGUN: Final = re.compile(rf"{INDENT}(?:{LABEL}\s{{0,9}})?(?:`{{1,2}}|~{{1,2}}|(?:`{{3,}}|~{{3,}})[^`\n]*)?\Z")
 _FIRST_LINE: Final = re.compile(r"(?:[ \t]*#[^\n]*\n|[^\w\n]*\n)*[^\n]{0,400}")
 """The lines of a fence up to the first with a word, comments aside."""

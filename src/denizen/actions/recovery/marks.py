@@ -28,6 +28,17 @@ OBJECT: Final = r"[{\[](?=\s{0,99}[{\[\"'])"
 INDENT: Final = r"[ \t]{0,40}(?:(?:[-*+]|\d{1,3}[.)])[ \t]{1,9})?"
 """What may stand in a line before a fence or a quotation."""
 
+FENCE: Final = rf"{INDENT}(?P<label>{LABEL}\s{{0,9}})?(?P<ticks>`{{3,}}|~{{3,}})"
+"""How a fence begins, after a label perhaps."""
+
+INFO: Final = re.compile(
+    r"[ \t]{0,9}(?:(?i:json|xml|tool_?(?:code|calls?|use)|tool|function_?calls?|action))?[ \t]{0,9}\n"
+)
+"""The rest of the first line of a fence that may hold calls."""
+
+CALL_INFO: Final = re.compile(r"\s*(?i:tool_?(?:code|calls?|use)|tool|function_?calls?|action)\s*")
+"""The rest of the first line of a fence that says that it holds calls."""
+
 CALLS: Final = r"(?:longcat_|dots_)?(?:tool|function)_?calls?|tool_code|tool_use"
 _NAMESPACE: Final = r"(?:[\w-]{1,20}[:|]|｜DSML｜)?"
 _LETTERS: Final = r"[\w▁]{0,40}"
