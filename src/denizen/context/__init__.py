@@ -1,4 +1,4 @@
-"""What a model sees: context policies."""
+"""Context policies: what a model sees of a session."""
 
 from denizen.context.transcript import Transcript
 from denizen.context.working_memory import WorkingMemory

@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from denizen.context.changed import Changed
-from denizen.context.iteration import Iteration
-from denizen.context.said import BEGINNING_LOST, apart, headed, stamped
-from denizen.context.shorten import fair_share
+from denizen.context.outputs import ChangedFiles, ReplyOutputs
+from denizen.context.rendering import BEGINNING_LOST, fair_share, headed, joined, stamped
 from denizen.entries import (
     AnyEntry,
     AssistantEntry,
@@ -44,10 +42,10 @@ class _Piece:
 class WorkingMemory:
     """The task, what was kept and noted, and the last reply with its outputs (seed 001, "Ephemeral by Default").
 
-    Of earlier questions the words are left, and their answers. Then comes one message of the user: the task, and behind
-    it, in the order they came, what was recalled, kept and noted, and what the user said meanwhile. It only grows at
-    its end, so that a provider's cache of what is before stays warm. What differs in each call comes last: the model's
-    last reply, its outputs, the plan, what edits have changed, and the news. All of it follows from the entries alone.
+    Earlier questions stay with their answers. Then comes one message of the user: the task, and after it, in the order
+    they came, what was recalled, kept and noted, and what the user said meanwhile. It only grows at its end, so that a
+    provider's cache of what is before stays warm. What differs in each call comes last: the model's last reply, its
+    outputs, the plan, what edits have changed, and the news. All of it follows from the entries alone.
     """
 
     def __init__(self, actions: ActionFormat, tools: Toolset) -> None:
@@ -58,12 +56,12 @@ class WorkingMemory:
         self._question: Sequence[UserPart] | None = None  # None: there is none that is open
         self._memory: list[_Piece] = []
         self._opening: UserMessage | None = None  # the question and the memory; None: they have changed
-        self._last: Iteration | None = None
+        self._last: ReplyOutputs | None = None
         self._begun = ""  # the answer up to where the length limit cut it
-        self._shown: Iteration | None = None  # the one before it, whose outputs the model has seen
+        self._shown: ReplyOutputs | None = None  # the one before it, whose outputs the model has seen
         self._news: list[_Piece] = []
         self._plan = ""
-        self._changed = Changed()
+        self._changed = ChangedFiles()
 
     def observe(self, item: AnyEntry | WorldLine) -> None:
         """Take in one more entry; lines of a world aren't shown."""
@@ -91,11 +89,11 @@ class WorkingMemory:
     def assemble(self, view: View) -> Sequence[Message]:
         """All of it, anew for each call."""
         if self._opening is None:
-            self._opening = UserMessage(apart([self._question or (), *(piece.parts for piece in self._memory)]))
+            self._opening = UserMessage(joined([self._question or (), *(piece.parts for piece in self._memory)]))
         status = [f"[plan]\n{self._plan}" if self._plan else "", self._changed.line]
         changing = [*([Text(text)] for text in status if text), *(piece.parts for piece in self._news)]
         latest = self._last.messages(changing) if self._last else []
-        opening = self._opening if latest else UserMessage(apart([self._opening.content, *changing]))
+        opening = self._opening if latest else UserMessage(joined([self._opening.content, *changing]))
         if latest and not (self._answered or opening.content):
             opening = UserMessage([Text(BEGINNING_LOST)])
         return [*self._answered, *([opening] if opening.content else []), *latest]
@@ -124,7 +122,7 @@ class WorkingMemory:
         return CompactionEntry(truncate_over=limit, old_count=count, new_count=count)
 
     def _hear(self, message: UserMessage) -> None:
-        """A question begins behind an answer; what the user says before that is said meanwhile."""
+        """A question begins after an answer; what the user says before that is said meanwhile."""
         if self._question is not None and not (self._last and self._last.answers):
             self._news.append(_Piece(headed("[the user, meanwhile]", message.content), "question"))
             return
@@ -141,7 +139,7 @@ class WorkingMemory:
         self._news.clear()
         self._question = self._question or ()
         self._begun = self._last.answer if self._last and self._last.is_cut else ""
-        self._shown, self._last = self._last, Iteration(reply, self._actions, self._tools)
+        self._shown, self._last = self._last, ReplyOutputs(reply, self._actions, self._tools)
 
     def _take(self, result: ToolResult) -> None:
         if self._last is None or not self._last.take(result):
@@ -184,12 +182,12 @@ class WorkingMemory:
         """Leave the question with what was answered, and why it ended where that says more."""
         if self._question:
             meanwhile = [piece.parts for piece in (*self._memory, *self._news) if piece.stays == "question"]
-            words = [(self._begun + self._last.answer).strip() if self._last else "", why]
-            answer = "\n\n".join(filter(None, words)) or "[no words]"
-            told = [UserMessage(apart([self._question, *meanwhile])), AssistantMessage([Text(answer)])]
-            self._answered += told
-            self._answered_tokens += sum(map(estimate_message, told))
+            texts = [(self._begun + self._last.answer).strip() if self._last else "", why]
+            answer = "\n\n".join(filter(None, texts)) or "[no words]"
+            exchange = [UserMessage(joined([self._question, *meanwhile])), AssistantMessage([Text(answer)])]
+            self._answered += exchange
+            self._answered_tokens += sum(map(estimate_message, exchange))
         self._news = [piece for piece in self._news if piece.stays == "call"]
         self._forget("question")
         self._question = self._last = self._shown = None
-        self._changed = Changed()
+        self._changed = ChangedFiles()

@@ -1,0 +1,118 @@
+"""How what was said reaches the model, whatever the policy: stamped, joined, under a header, or shortened."""
+
+import functools
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timezone
+from itertools import chain
+from typing import TypeVar
+
+import msgspec
+
+from denizen.messages import AssistantMessage, Message, Text, ToolCall, ToolResult, UserMessage, UserPart
+from denizen.not_run import MISSING
+
+BEGINNING_LOST = "[What was said before this is missing from the transcript.]"
+"""Put before an answer that comes first: providers take no conversation that the model begins."""
+TRUNCATE_OVER = 20_000
+"""Characters of a tool result that level 2 leaves (seed 003, "Level 2")."""
+MIN_RESULT = 500
+"""Characters of a tool result that level 2 leaves however small the window is."""
+
+_MARK = "\n[truncated "
+_M = TypeVar("_M", bound=UserMessage | AssistantMessage | ToolResult)
+
+
+def missing_result(call: ToolCall) -> ToolResult:
+    """The result of a call that the transcript has none of."""
+    return ToolResult(call.id, call.name, [Text(MISSING)], is_error=True)
+
+
+def with_text(message: AssistantMessage, text: str) -> AssistantMessage:
+    """The answer with this in place of its text."""
+    others = [part for part in message.content if not isinstance(part, Text)]
+    return msgspec.structs.replace(message, content=[*others, Text(text)])
+
+
+def stamped(message: UserMessage) -> UserMessage:
+    """The message with the time it was sent, which the prompt can't hold without changing at each call."""
+    if message.at is None:
+        return message
+    offset = message.at.utcoffset()
+    zone = "" if offset is None else str(timezone(offset))  # a zone's own name is not in the transcript
+    stamp = _stamp(message.at.replace(second=0, microsecond=0, tzinfo=None), zone)
+    return msgspec.structs.replace(message, content=[*message.content, stamp])
+
+
+@functools.lru_cache(8)
+def _stamp(minute: datetime, zone: str) -> Text:
+    return Text(f"<time>{minute:%A %Y-%m-%d %H:%M} {zone}</time>")
+
+
+def joined(pieces: Iterable[Sequence[UserPart]]) -> list[UserPart]:
+    """The pieces as the content of one message, an empty line between them.
+
+    Each stays a part of its own, the same whatever comes after it: a provider's cache recognises it.
+    """
+    parts: list[UserPart] = []
+    for piece in pieces:
+        match piece:
+            case [Text(text), *rest] if parts:
+                parts += [Text(f"\n\n{text}"), *rest]
+            case _:
+                parts += piece
+    return parts
+
+
+def headed(header: str, parts: Sequence[UserPart]) -> list[UserPart]:
+    """The parts with a line above them."""
+    match parts:
+        case [Text(text), *rest]:
+            return [Text(f"{header}\n{text}"), *rest]
+        case _:
+            return [Text(header), *parts]
+
+
+def shortened(message: _M, reported: bool, limit: int) -> _M:
+    """The message with `limit` characters of the result that it is, or of each `reported` in it; else the same."""
+    match message:
+        case ToolResult(content=[*content, Text(text)]) if text.startswith(_MARK):
+            short = _cut(content, limit, missing=int(text.removeprefix(_MARK).partition(" ")[0]))
+            content = message.content
+        case ToolResult(content=content):
+            short = _cut(content, limit)
+        case UserMessage(content=content) if reported:
+            short = [*chain.from_iterable(_cut([part], limit) for part in content)]
+        case _:
+            return message
+    return message if short == content else msgspec.structs.replace(message, content=short)
+
+
+def result_lengths(message: Message, reported: bool) -> list[int]:
+    """Characters of the result that it is, or of each that is `reported` in it."""
+    lengths = [len(part.text) for part in message.content if isinstance(part, Text)]
+    if isinstance(message, ToolResult):
+        return [sum(lengths)]
+    return lengths if reported and isinstance(message, UserMessage) else []
+
+
+def fair_share(lengths: Sequence[int], room: int) -> int:
+    """The characters that each may have at most so that all of them together have `room`."""
+    for left, length in zip(range(len(lengths), 0, -1), sorted(lengths), strict=True):
+        if length * left > room:
+            return max(room // left, MIN_RESULT)
+        room -= length
+    return TRUNCATE_OVER
+
+
+def _cut(parts: Sequence[UserPart], limit: int, missing: int = 0) -> list[UserPart]:
+    """The parts with `limit` characters of their text, and how many are missing, with those that were before."""
+    kept: list[UserPart] = []
+    room = limit
+    for part in parts:
+        if isinstance(part, Text):
+            kept += [Text(part.text[: max(room, 0)])] if room > 0 else []
+            room -= len(part.text)
+        else:
+            kept.append(part)
+    missing -= min(room, 0)
+    return [*kept, Text(f"{_MARK}{missing} chars]")] if missing else kept
