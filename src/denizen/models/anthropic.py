@@ -20,7 +20,7 @@ from denizen.messages import (
     ToolResult,
 )
 from denizen.models.anthropic_reply import AnthropicReply
-from denizen.models.encoding import LATEST, Encoded, encode_json
+from denizen.models.encoding import Encoded, encode_json
 from denizen.models.providers import PROVIDERS
 from denizen.models.reasoning import anthropic_fields
 from denizen.models.schema import closed
@@ -80,7 +80,8 @@ class AnthropicModel(WireModel):
     def _latest(self, encoded: Encoded) -> list[bytes]:
         """The last two runs of the user are marked."""
         runs, texts = encoded.runs, [*encoded.texts]
-        for place in [place for place in range(-LATEST, 0) if place >= -len(runs) and not runs[place].assistant][-2:]:
+        latest = range(max(-len(runs), -4), 0)  # of four, at least two are the user's
+        for place in [place for place in latest if not runs[place].assistant][-2:]:
             texts[place] = texts[place][:-_TAIL] + _MARK + texts[place][-_TAIL:]
         return texts
 

@@ -1,4 +1,4 @@
-"""What was said, as the bytes of a request: every message is encoded once per session, however often it is sent."""
+"""Messages as the bytes of a request: each is encoded once per session, however often it is sent."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -16,15 +16,6 @@ MOST: Final = 64 * 1024 * 1024
 SESSIONS: Final = 4096
 """How many sessions that is at most."""
 
-BLOCK: Final = 1024 * 1024
-"""Bytes of a block of runs: short enough to let others run while it is sent; each costs a write of its own."""
-
-LOOSE: Final = 64
-"""Runs that aren't in a block, at most."""
-
-LATEST: Final = 4
-"""Runs that are never in one: requests may have to change them."""
-
 EncodeRun = Callable[[Sequence[Message]], bytes]
 """Makes wire messages, joined by commas, of a run: consecutive messages, either all the assistant's or none."""
 
@@ -37,14 +28,12 @@ class Run(NamedTuple):
 
 
 class Encoded:
-    """The messages of one session's latest request: `blocks`, each ending in a comma, and behind them the `texts` of
-    `runs`.
+    """The messages of one session's latest request: the `texts` of its `runs`.
 
     `settings` and `head` are what else the writer of requests keeps for the next one.
     """
 
     def __init__(self) -> None:
-        self.blocks: list[bytes] = []
         self.runs: list[Run] = []
         self.texts: list[bytes] = []
         self.settings: Any = None
@@ -53,10 +42,13 @@ class Encoded:
         self._messages: list[Message] = []
 
     def update(self, messages: Sequence[Message], encode: EncodeRun) -> None:
-        """Make it the encoding of `messages`; what is known already costs no more than a comparison."""
+        """Make it the encoding of `messages`; what is encoded already costs no more than a comparison."""
         messages = messages if type(messages) is list else [*messages]
-        same = _same(self._messages, messages)
-        self._keep(same, messages[same] if same < len(messages) else None)
+        same = _count_same(self._messages, messages)
+        following = messages[same] if same < len(messages) else None
+        while self.runs and not _holds(self.runs[-1], same, following):
+            del self.runs[-1]
+            self.size -= len(self.texts.pop())
         until = self.runs[-1].until if self.runs else 0
         for assistant, group in groupby(messages[until:], _is_assistant):
             run = [*group]
@@ -66,25 +58,6 @@ class Encoded:
                 self.texts.append(text)
                 self.size += len(text)
         self._messages[same:] = messages[same:]
-        if len(self.runs) > LOOSE:
-            self._pack()
-
-    def _keep(self, same: int, following: Message | None) -> None:
-        """Drop the runs that differ, or go on with what follows. A change further back than they reach drops all."""
-        while self.runs and not _stands(self.runs[-1], same, following):
-            del self.runs[-1]
-            self.size -= len(self.texts.pop())
-        if not self.runs:
-            self.blocks.clear()
-            self.size = 0
-
-    def _pack(self) -> None:
-        text = b",".join([*self.texts[:-LATEST], b""])
-        del self.runs[:-LATEST], self.texts[:-LATEST]
-        if self.blocks and len(self.blocks[-1]) < BLOCK:
-            self.blocks[-1] += text
-        else:
-            self.blocks.append(text)
 
 
 class Encodings:
@@ -103,7 +76,8 @@ class Encodings:
         return encoded
 
 
-def _stands(run: Run, same: int, following: Message | None) -> bool:
+def _holds(run: Run, same: int, following: Message | None) -> bool:
+    """Whether a run is still whole and unchanged, and what follows doesn't belong to it."""
     if run.until == same and following is not None:
         return run.assistant != _is_assistant(following)
     return run.until <= same
@@ -113,7 +87,7 @@ def _is_assistant(message: Message) -> bool:
     return type(message) is AssistantMessage
 
 
-def _same(old: list[Message], new: list[Message]) -> int:
+def _count_same(old: list[Message], new: list[Message]) -> int:
     """How many messages at the beginning are the same.
 
     Nearly always all that were known are. Lists of one length are compared in C, by identity first and without a touch

@@ -112,7 +112,7 @@ class WireModel(ABC):
         return False
 
     def _latest(self, encoded: Encoded) -> list[bytes]:
-        """The runs behind the blocks, as this request sends them."""
+        """The runs as this request sends them."""
         return encoded.texts
 
     def limits(self) -> Limits:
@@ -172,7 +172,7 @@ class WireModel(ABC):
         if encoded.settings != settings:
             encoded.settings, encoded.head = settings, self._head(request)
         comma = b"," if encoded.runs and not encoded.head.endswith(b"[") else b""
-        return [encoded.head + comma, *encoded.blocks, b",".join(self._latest(encoded)) + b"]}"]
+        return [encoded.head, comma, b",".join(self._latest(encoded)), b"]}"]
 
     async def _in_one_piece(self, response: Response, request: ModelRequest) -> bool:
         """Whether the answer isn't a stream. Raises ModelError where it is a refusal."""
