@@ -19,7 +19,7 @@ from denizen.messages import (
     ToolCall,
     ToolResult,
 )
-from denizen.models.anthropic_reply import AnthropicReply
+from denizen.models.anthropic_answer import AnthropicAnswer
 from denizen.models.encoding import Encoded, encode_json
 from denizen.models.providers import PROVIDERS
 from denizen.models.reasoning import anthropic_fields
@@ -55,8 +55,8 @@ class AnthropicModel(WireModel):
         version = {"anthropic-version": VERSION}
         return {"x-api-key": api_key, **version} if api_key else version
 
-    def _reply(self) -> AnthropicReply:
-        return AnthropicReply(self._origin)
+    def _reply(self) -> AnthropicAnswer:
+        return AnthropicAnswer(self._origin)
 
     def _head(self, request: ModelRequest) -> bytes:
         fields: Block = {"model": self.model, "max_tokens": request.max_tokens, "stream": request.stream}

@@ -13,7 +13,7 @@ from typing import Any, Final
 from denizen.errors import ModelError
 from denizen.messages import AssistantMessage, Image, Message, Opaque, Text, Thinking, ToolCall, ToolResult
 from denizen.models.encoding import Encodings, encode_json
-from denizen.models.openai_reply import OpenAIReply
+from denizen.models.openai_answer import OpenAIAnswer
 from denizen.models.providers import NEW_LIMIT, PROVIDERS
 from denizen.models.reasoning import openai_fields
 from denizen.models.schema import closed
@@ -59,8 +59,8 @@ class OpenAIModel(WireModel):
         self._encodings = Encodings(self._run)
         return True
 
-    def _reply(self) -> OpenAIReply:
-        return OpenAIReply(self._origin, thoughts_extra=self.provider.thoughts_extra)
+    def _reply(self) -> OpenAIAnswer:
+        return OpenAIAnswer(self._origin, thoughts_extra=self.provider.thoughts_extra)
 
     def _head(self, request: ModelRequest) -> bytes:
         fields: Json = {"model": self.model, self.provider.max_tokens: request.max_tokens, "stream": request.stream}

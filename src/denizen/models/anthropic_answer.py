@@ -3,22 +3,44 @@
 https://platform.claude.com/docs/en/build-with-claude/streaming
 """
 
+import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
-from denizen.events import Retrying, StreamEvent
-from denizen.messages import AssistantMessage, AssistantPart, StopReason, ToolCall, Usage
-from denizen.models.anthropic_block import Block, Delta
+from denizen.events import (
+    Retrying,
+    StreamEvent,
+    TextDelta,
+    TextEnd,
+    ThinkingDelta,
+    ThinkingEnd,
+    ToolCallDelta,
+    ToolCallEnd,
+)
+from denizen.messages import AssistantMessage, AssistantPart, Opaque, StopReason, Text, Thinking, ToolCall, Usage
 from denizen.models.failures import WINDOW_FULL, Origin
-from denizen.models.parsing import Count, decode
+from denizen.models.parsing import Count, arguments, decode
 
+_USUAL: Final[tuple[Any, ...]] = (None, [], {"type": "direct"})  # the last for calls that the model makes itself
 _STOPS: Final[Mapping[str, StopReason]] = {
     "max_tokens": "length",
     "tool_use": "tool_calls",
     "refusal": "refusal",
 }
+
+
+class Delta(msgspec.Struct, gc=False):
+    """Some more of a block, or of the message."""
+
+    type: str = ""
+    text: str = ""
+    thinking: str = ""
+    partial_json: str = ""
+    signature: str = ""
+    citation: Any = None
+    stop_reason: str | None = None
 
 
 class _Usage(msgspec.Struct, gc=False):
@@ -50,7 +72,7 @@ _EVENT: Final = msgspec.json.Decoder(_Event)
 _MESSAGE: Final = msgspec.json.Decoder(_Message)
 
 
-class AnthropicReply:
+class AnthropicAnswer:
     """The answer: `complete` once it is known why it stopped, `done` when nothing more is to come."""
 
     def __init__(self, origin: Origin) -> None:
@@ -87,7 +109,11 @@ class AnthropicReply:
     def message(self) -> AssistantMessage:
         """The answer so far."""
         content = [part for block in self._blocks.values() for part in block.parts(self._origin.provider)]
-        return AssistantMessage(content, self._origin.model, self._counted(), self._reason(content))
+        reason = _STOPS.get(self._stop or "", "end")
+        if reason == "end" and any(isinstance(part, ToolCall) for part in content):
+            reason = "tool_calls"
+        usage = Usage(*(getattr(self._usage, name) for name in _Usage.__struct_fields__))
+        return AssistantMessage(content, self._origin.model, usage, reason)
 
     def feed(self, payloads: Sequence[bytes]) -> list[StreamEvent]:
         """What the data of the next events of the stream brings."""
@@ -122,7 +148,7 @@ class AnthropicReply:
             case "" if failure := self._origin.refused_in_event(payload):
                 raise failure
 
-    def _block(self, index: int, delta: Delta) -> Block:
+    def _block(self, index: int, delta: Delta) -> "Block":
         """The block that is meant; a server that doesn't announce its blocks is forgiven."""
         if index not in self._blocks:
             self._blocks[index] = Block({"type": delta.type.removesuffix("_delta")})
@@ -150,16 +176,82 @@ class AnthropicReply:
             if (count := getattr(usage, name)) is not None:
                 setattr(self._usage, name, count)
 
-    def _counted(self) -> Usage:
-        counted = self._usage
-        return Usage(
-            counted.input_tokens,
-            counted.output_tokens,
-            counted.cache_read_input_tokens,
-            counted.cache_creation_input_tokens,
-        )
 
-    def _reason(self, content: Sequence[AssistantPart]) -> StopReason:
-        reason = _STOPS.get(self._stop or "", "end")
-        called = any(isinstance(part, ToolCall) for part in content)
-        return "tool_calls" if called and reason == "end" else reason
+class Block:
+    """A block as it grows: how it started, the pieces of its text or JSON, and fields that came one by one."""
+
+    __slots__ = ("_made", "_pieces", "_start", "kind")
+
+    def __init__(self, start: dict[str, Any]) -> None:
+        self.kind = _word(start, "type")
+        self._start = start
+        if self.kind == "tool_use" and not _word(start, "id"):
+            start["id"] = f"toolu_{secrets.token_hex(12)}"
+        self._pieces = [_word(start, self.kind)] if self.kind in {"text", "thinking"} else []
+        self._made: ToolCall | None = None
+
+    @property
+    def text(self) -> str:
+        """Its words, thoughts or JSON so far."""
+        return "".join(self._pieces)
+
+    def extend(self, delta: Delta, payload: bytes, news: list[StreamEvent]) -> None:
+        """Add a delta."""
+        match delta.type:
+            case "text_delta":
+                self._pieces.append(delta.text)
+                news.append(TextDelta(delta.text))
+            case "thinking_delta":
+                self._pieces.append(delta.thinking)
+                news.append(ThinkingDelta(delta.thinking))
+            case "input_json_delta":
+                self._pieces.append(delta.partial_json)
+                if self.kind == "tool_use":
+                    news.append(ToolCallDelta(_word(self._start, "id"), _word(self._start, "name"), delta.partial_json))
+            case "signature_delta":
+                self._start["signature"] = delta.signature
+            case "citations_delta":
+                self._start["citations"] = [*(self._start.get("citations") or []), delta.citation]
+            case _:  # a kind that isn't known yet: text grows, anything else is replaced
+                fields = msgspec.json.decode(payload)["delta"]
+                for key in fields.keys() - {"type"}:
+                    old, new = self._start.get(key), fields[key]
+                    self._start[key] = old + new if isinstance(old, str) and isinstance(new, str) else new
+
+    def ended(self) -> list[StreamEvent]:
+        """That it is whole."""
+        match self.kind:
+            case "text" if self.text:
+                return [TextEnd(self.text)]
+            case "thinking":
+                return [ThinkingEnd(self.text)]
+            case "tool_use":
+                return [ToolCallEnd(self._call())]
+        return []
+
+    def parts(self, provider: str) -> list[AssistantPart]:
+        """What it is in our words; what these can't hold follows it as `Opaque` without a type."""
+        match self.kind:
+            case "text":
+                return [Text(self.text), *self._rest(provider, "citations")] if self.text else []
+            case "thinking":
+                return [Thinking(self.text, _word(self._start, "signature"))]
+            case "tool_use":
+                return [self._call(), *self._rest(provider, "caller", "toolset_name")]
+        return [Opaque(provider, self._start | {"input": arguments(self.text)} if self.text else self._start)]
+
+    def _rest(self, provider: str, *names: str) -> list[AssistantPart]:
+        rest = {name: self._start[name] for name in names if self._start.get(name) not in _USUAL}
+        return [Opaque(provider, rest)] if rest else []
+
+    def _call(self) -> ToolCall:
+        if self._made is None:
+            given = self._start.get("input")
+            args = arguments(self.text) if self.text else given if isinstance(given, dict) else {}
+            self._made = ToolCall(_word(self._start, "id"), _word(self._start, "name"), args)
+        return self._made
+
+
+def _word(fields: dict[str, Any], name: str) -> str:
+    value = fields.get(name)
+    return value if isinstance(value, str) else ""
