@@ -28,6 +28,6 @@ async def run_to_completion(work: Coroutine[Any, Any, T], stop: threading.Event 
     return result
 
 
-async def run_in_thread(stop: threading.Event | None, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+async def run_in_thread(stop: threading.Event | None, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
     """Call `work` in a thread, to completion: what it writes is then all there or not at all."""
     return await run_to_completion(asyncio.to_thread(work, *args, **kwargs), stop)

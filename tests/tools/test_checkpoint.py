@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from denizen.checkpoints import shadow_of
-from denizen.errors import ToolRefused
+from denizen.errors import DenizenError, ToolRefused
 from denizen.messages import ToolResult
 from denizen.ports import Tool, Traits
 from denizen.testing import FakeClock
@@ -32,9 +32,9 @@ async def test_an_empty_label_is_refused(tools: list[Tool], call: Call, which: i
         await call(tools[which], label=" ")
 
 
-async def test_the_model_is_told_why_it_fails(tools: list[Tool], call: Call, workspace: Path) -> None:
+async def test_failure_says_why(tools: list[Tool], call: Call, workspace: Path) -> None:
     workspace.rmdir()
-    with pytest.raises(ToolRefused, match="isn't there any more"):
+    with pytest.raises(DenizenError, match="isn't there any more"):
         await call(tools[0], label="green")
 
 

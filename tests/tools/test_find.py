@@ -65,9 +65,9 @@ async def test_a_pattern_may_begin_with_the_workspace(workspace: Path, call: Cal
 
 
 @pytest.mark.usefixtures("tree")
-async def test_a_part_of_a_name_that_is_none_says_how_to_find_it(call: Call) -> None:
+async def test_part_of_a_name_gets_a_hint(call: Call) -> None:
     text = (await call(find, pattern="vie")).text
-    assert text.startswith("[nothing matches vie; a part of a name is found by *vie*]")
+    assert text.startswith("[nothing matches vie; to find part of a name: *vie*]")
     assert (await call(find, pattern="*vie*")).text.startswith("src/app/test/view.py\n")
 
 
@@ -93,7 +93,7 @@ async def test_a_deep_tree_is_walked_to_its_end(workspace: Path, call: Call) -> 
     assert (await call(find, pattern="end")).text == "d/" * 300 + "end"
 
 
-async def test_a_tree_without_end_is_left_and_told(workspace: Path, call: Call) -> None:
+async def test_folders_that_are_too_deep_are_reported(workspace: Path, call: Call) -> None:
     workspace.joinpath(*["d"] * MOST_DEEP, "deeper").mkdir(parents=True)
     text = (await call(find, pattern="d*")).text
     assert text.count("\n") == MOST_DEEP

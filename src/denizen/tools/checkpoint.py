@@ -1,10 +1,9 @@
-"""`checkpoint` and `rollback`: the model keeps the files as they are, and returns to them."""
+"""`checkpoint` and `rollback`: the model keeps the state of the files, and returns to it."""
 
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 from denizen.entries import AnyEntry, ToolEntry
-from denizen.errors import DenizenError, ToolRefused
+from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
 from denizen.ports import Checkpoints, Tool, ToolContext, Traits
 from denizen.stretch import stretch_of
@@ -22,8 +21,7 @@ def checkpoint_tools(checkpoints: Checkpoints) -> list[Tool]:
             label: A few words that name the state, such as "tests green".
         """
         label = _checked(label)
-        with _told():
-            kept = await checkpoints.snapshot(label)
+        kept = await checkpoints.snapshot(label)
         return result(f"Kept as {label!r}.", checkpoint=kept, label=label)
 
     @tool(traits=Traits.WRITES)
@@ -36,16 +34,13 @@ def checkpoint_tools(checkpoints: Checkpoints) -> list[Tool]:
         """
         label = _checked(label)
         snapshot, since = _kept(turn.entries, label)
-        with _told():
-            done, now = stretch_of(since, snapshot), await checkpoints.snapshot()
-            done.ours.append((done.last, now))  # what earlier calls of this reply did
-            if not (ours := await checkpoints.ours_alone(done)):
-                return result(f"You have changed no file since {label!r}.")
-            before = await checkpoints.restore(snapshot, expect=now, only=ours)
-        said = (
-            f"What you changed since {label!r} is taken back. What the files were until now is kept as {before[:10]}."
-        )
-        return result(said, rollback=snapshot)
+        done, now = stretch_of(since, snapshot), await checkpoints.snapshot()
+        done.ours.append((done.last, now))  # what earlier calls of this reply did
+        if not (ours := await checkpoints.ours_alone(done)):
+            return result(f"You have changed no file since {label!r}.")
+        before = await checkpoints.restore(snapshot, expect=now, only=ours)
+        text = f"Your changes since {label!r} are undone. What the files were until now is kept as {before[:10]}."
+        return result(text, rollback=snapshot)
 
     return [checkpoint, rollback]
 
@@ -68,14 +63,3 @@ def _checked(label: str) -> str:
     if not label:
         raise ToolRefused("the label is empty; a few words name the checkpoint")
     return label
-
-
-@contextmanager
-def _told() -> Generator[None]:
-    """Lets the model know of what can't be kept or restored."""
-    try:
-        yield
-    except ToolRefused:
-        raise
-    except DenizenError as error:
-        raise ToolRefused(str(error)) from error

@@ -3,7 +3,6 @@
 import asyncio
 import re
 import threading
-from collections.abc import Sequence
 from contextlib import closing
 from typing import Annotated
 
@@ -22,11 +21,11 @@ MOST = 500
 SECONDS = 30.0
 """How long a search may take."""
 
-_SIGNS = re.compile(r"[*?\[]")
+_SPECIAL = re.compile(r"[*?\[]")
 
 
 def find_tool(*, seconds: float = SECONDS) -> Tool:
-    """The tool, which searches for that long."""
+    """The tool, which searches for at most that long."""
 
     @tool(traits=Traits.READS | Traits.REPEATABLE)
     async def find(
@@ -42,7 +41,7 @@ def find_tool(*, seconds: float = SECONDS) -> Tool:
         stop = threading.Event()
         late = asyncio.get_running_loop().call_later(seconds, stop.set)
         try:
-            return await run_in_thread(stop, _find, Workspace.of(turn), path, (pattern, start), stop)
+            return await run_in_thread(stop, _find, Workspace.of(turn), path, pattern, start=start, stop=stop)
         finally:
             late.cancel()
 
@@ -52,8 +51,7 @@ def find_tool(*, seconds: float = SECONDS) -> Tool:
 find = find_tool()
 
 
-def _find(workspace: Workspace, path: str, asked: tuple[str, int], stop: threading.Event) -> ToolResult:
-    pattern, start = asked
+def _find(workspace: Workspace, path: str, pattern: str, *, start: int, stop: threading.Event) -> ToolResult:
     globs, skipped = any_glob(pattern.removeprefix(f"{workspace.root}/")), Skipped()
     found: list[str] = []
     with workspace.at(path) as place:
@@ -65,13 +63,12 @@ def _find(workspace: Workspace, path: str, asked: tuple[str, int], stop: threadi
                 if len(found) == start + MOST:
                     break
     shown = found[start - 1 : start - 1 + MOST]
-    text = "\n".join(shown) or f"[nothing {'more ' if found else ''}matches {pattern}{_hint(pattern, found)}]"
+    text = "\n".join(shown)
+    if not shown:
+        hint = "" if found or _SPECIAL.search(pattern) else f"; to find part of a name: *{pattern.strip('/')}*"
+        text = f"[nothing {'more ' if found else ''}matches {pattern}{hint}]"
     if len(found) == start + MOST:
         text += f"\n[there is more; to go on: find with start={start + MOST}]"
     if stop.is_set():
         text += "\n[not all was searched: it took too long; give a narrower `path`]"
     return result(text + skipped.notes(nothing_found=not found), path=folder, pattern=pattern, found=len(shown))
-
-
-def _hint(pattern: str, found: Sequence[str]) -> str:
-    return "" if found or _SIGNS.search(pattern) else f"; a part of a name is found by *{pattern.strip('/')}*"

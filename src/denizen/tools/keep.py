@@ -24,10 +24,13 @@ async def keep(turn: ToolContext, outputs: list[int] | int | Literal["all"] = "a
     replies, shown = _just_shown(turn.entries)
     if not shown:
         raise ToolRefused("no outputs were shown before this reply; those of this reply can be kept in your next one")
-    numbers = _numbers(outputs, shown)
+    if isinstance(outputs, int):
+        outputs = [outputs]
+    numbers = [*range(1, shown + 1)] if outputs == "all" or not outputs else [*dict.fromkeys(outputs)]
     if wrong := [number for number in numbers if not 1 <= number <= shown]:
         there_is = "only [1] was" if shown == 1 else f"[1] to [{shown}] were"
-        raise ToolRefused(f"there is no output {_listed(wrong)}: {there_is} shown before this reply")
+        missing = ", ".join(f"[{number}]" for number in wrong)
+        raise ToolRefused(f"there is no output {missing}: {there_is} shown before this reply")
     commands = [*turn.commands(replies[-1]).values()] if replies else []
     named = [f"[{n}] $ {_line(commands[n - 1])}" if n <= len(commands) else f"[{n}]" for n in numbers]
     return result(f"Kept {', '.join(named)}.", keep=numbers)
@@ -48,14 +51,14 @@ async def note(text: str) -> ToolResult:
 @tool(traits=Traits.REPEATABLE)
 async def notes(turn: ToolContext) -> str:
     """List the notes of this session."""
-    found = [text for entry in turn.entries if (text := _noted(entry))]
+    found: list[str] = []
+    for entry in turn.entries:
+        match entry:
+            case NoteEntry(text=text) | ToolEntry(message=ToolResult(name="note", details={"note": str(text)})):
+                found.append(text)
+            case _:
+                pass
     return "\n".join(f"- {text}" for text in dict.fromkeys(found)) or "Nothing was noted yet."
-
-
-def _numbers(outputs: list[int] | int | Literal["all"], shown: int) -> list[int]:
-    if isinstance(outputs, int):
-        return [outputs]
-    return [*range(1, shown + 1)] if outputs == "all" or not outputs else [*dict.fromkeys(outputs)]
 
 
 def _just_shown(entries: Sequence[AnyEntry]) -> tuple[Sequence[AssistantMessage], int]:
@@ -79,15 +82,3 @@ def _just_shown(entries: Sequence[AnyEntry]) -> tuple[Sequence[AssistantMessage]
 def _line(command: str) -> str:
     line = " ".join(command.split())
     return line if len(line) <= COMMAND_CHARS else f"{line[:COMMAND_CHARS]}…"
-
-
-def _noted(entry: AnyEntry) -> str:
-    match entry:
-        case NoteEntry(text=text) | ToolEntry(message=ToolResult(name="note", details={"note": str(text)})):
-            return text
-        case _:
-            return ""
-
-
-def _listed(numbers: Sequence[int]) -> str:
-    return ", ".join(f"[{number}]" for number in numbers)

@@ -1,4 +1,4 @@
-"""`remember`, `recall` and `forget`: what the agent keeps beyond the session."""
+"""`remember`, `recall` and `forget`: what the agent keeps from one session to the next."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""What an edit would change, before it is allowed to."""
+"""What an edit would change, shown before it is allowed to."""
 
 import dataclasses
 import sys
@@ -12,7 +12,7 @@ from denizen.tools.files.workspace import Workspace
 
 
 async def preview(tool: Tool, args: dict[str, Any], turn: ToolContext) -> str:
-    """The whole diff of what the call would do to files; empty where it would be refused, or nobody can tell."""
+    """The whole diff of what the call would do to files; empty where it would be refused, or it isn't known."""
     if not (isinstance(tool, PlanningTool) and tool.plans):
         return ""
     planned: dict[str, bytes | None] = {}

@@ -5,7 +5,7 @@ import os
 import re
 import shlex
 import threading
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import Meta
 
@@ -19,7 +19,7 @@ from denizen.tools.function import result, tool
 
 MOST_LINES = 2000
 MOST_CHARS = 40_000
-"""What one call shows at most; below the engine's own limit, so that the marker at the end survives."""
+"""What one call shows at most; below the engine's own limit, so that the note at the end survives."""
 LONGEST_LINE = 2000
 """Characters of a line that are shown."""
 LARGEST_IMAGE = 3_750_000
@@ -38,7 +38,7 @@ _BINARY = {
     b"\x7fELF": ("a program or library (ELF)", "readelf"),
     b"SQLite format 3\0": ("an SQLite database", "sqlite3"),
 }
-"""What files begin with: what they are, and the program for them."""
+"""By what files begin with: what they are, and the program for them."""
 
 Line = Annotated[int, Meta(ge=1)]
 
@@ -57,35 +57,30 @@ async def read(turn: ToolContext, path: str, start: Line = 1, end: Line | None =
     return await run_in_thread(stop, _read, Workspace.of(turn), path, (start, end), stop)
 
 
-def _read(workspace: Workspace, path: str, asked: tuple[int, int | None], stop: threading.Event) -> ToolResult:
+def _read(workspace: Workspace, path: str, lines: tuple[int, int | None], stop: threading.Event) -> ToolResult:
     with workspace.at(path) as place, place.open() as file:
-        head = file.peek(8192)[:8192]
+        path, head = place.path, file.peek(8192)[:8192]
         length = os.fstat(file.fileno()).st_size
         for media_type, magic in _IMAGES.items():
             if magic.match(head):
-                return _image(file, place.path, media_type, length)
+                if length > LARGEST_IMAGE:
+                    limit = f"at most {size(LARGEST_IMAGE)} can be seen: scale it down"
+                    raise ToolRefused(f"{path} is an image of {size(length)}; {limit}")
+                parts = [Text(f"{path}: {media_type}, {size(length)}"), Image(media_type, file.read(LARGEST_IMAGE))]
+                return ToolResult("", "", parts, details={"path": path, "bytes": length, "media_type": media_type})
         for magic, (what, program) in _BINARY.items():
             if head.startswith(magic):
-                raise ToolRefused(f"{place.path} is {what} ({size(length)}), not text; bash may have {program} for it")
+                raise ToolRefused(f"{path} is {what} ({size(length)}), not text; bash may have {program} for it")
         text = open_text(file)
         if text is None:
-            raise ToolRefused(f"{place.path} is binary data ({size(length)}), not text; it isn't shown")
-        return _show(text, place.path, asked, length, stop)
+            raise ToolRefused(f"{path} is binary data ({size(length)}), not text; it isn't shown")
+        return _read_lines(text, path, lines, length, stop)
 
 
-def _image(file: io.BufferedReader, path: str, media_type: str, length: int) -> ToolResult:
-    if length > LARGEST_IMAGE:
-        raise ToolRefused(
-            f"{path} is an image of {size(length)}; at most {size(LARGEST_IMAGE)} can be seen: scale it down"
-        )
-    parts = [Text(f"{path}: {media_type}, {size(length)}"), Image(media_type, file.read(LARGEST_IMAGE))]
-    return ToolResult("", "", parts, details={"path": path, "bytes": length, "media_type": media_type})
-
-
-def _show(
-    text: io.TextIOWrapper, path: str, asked: tuple[int, int | None], length: int, stop: threading.Event
+def _read_lines(
+    text: io.TextIOWrapper, path: str, wanted: tuple[int, int | None], length: int, stop: threading.Event
 ) -> ToolResult:
-    start, end = asked
+    start, end = wanted
     if end and end < start:
         raise ToolRefused(f"`end` ({end}) is before `start` ({start})")
     shown: list[str] = []
@@ -104,15 +99,13 @@ def _show(
             break
     if not shown and (number or start > 1):
         raise ToolRefused(f"{path} has {number} lines; there is none from {start} to {end or 'the end'}")
-    note = f"\n[{size(length)} in all, this was up to line {number}; to go on: read {path} start={number + 1}]"
-    rest = f"\n[the rest of line {long} with bash: sed -n {long}p {shlex.quote(path)} | cut -c{LONGEST_LINE + 1}-]"
-    return _result(
-        shown, (rest if long else "") + (note if more else ""), path=path, start=start, lines=len(shown), bytes=length
-    )
-
-
-def _result(shown: list[str], note: str, **details: Any) -> ToolResult:
-    text, broken = readable("\n".join(shown))
+    content, broken = readable("\n".join(shown))
+    content = content or "[the file is empty]"
     if broken:
-        note = f"\n[not valid UTF-8; unreadable bytes, shown as \ufffd: {broken}]{note}"
-    return result((text or "[the file is empty]") + note, **details)
+        content += f"\n[not valid UTF-8; unreadable bytes, shown as \ufffd: {broken}]"
+    if long:
+        command = f"sed -n {long}p {shlex.quote(path)} | cut -c{LONGEST_LINE + 1}-"
+        content += f"\n[the rest of line {long} with bash: {command}]"
+    if more:
+        content += f"\n[{size(length)} in all, this was up to line {number}; to go on: read {path} start={number + 1}]"
+    return result(content, path=path, start=start, lines=len(shown), bytes=length)
