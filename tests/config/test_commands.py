@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from denizen.config.commands import fragments, readings, simple_commands
+from denizen.config.commands import Simple, possible_commands, simple_commands
 
 
 def texts(command: str) -> list[str] | None:
@@ -75,22 +75,29 @@ def test_what_could_do_anything_else_is_not_understood(command: str) -> None:
     assert simple_commands(command) is None
 
 
-def test_quotes_are_taken_off_a_program_that_hides_behind_them() -> None:
+def test_quotes_are_removed_from_a_programs_name() -> None:
     simple = simple_commands("""'r'"m" -\\rf x""")
     assert simple is not None
     assert [part.unquoted for part in simple] == ["rm -rf x"]
 
 
-def test_fragments_are_all_that_may_be_a_command() -> None:
-    assert fragments("if true; then rm x; fi") == ["if true", "then rm x", "fi"]
-    assert fragments("echo $(rm x) `rm y`") == ["echo", "rm x", "rm y"]
+@pytest.mark.parametrize(
+    ("command", "pieces"),
+    [
+        ("if true; then rm x; fi", ["if true", "then rm x", "fi"]),
+        ("echo $(rm x) `rm y`", ["echo", "rm x", "rm y"]),
+        ("ls -l; rm x", ["ls -l", "rm x"]),
+    ],
+)
+def test_all_that_may_be_a_command_is_possible(command: str, pieces: list[str]) -> None:
+    assert [part.text for part in possible_commands(command)] == pieces
 
 
 @pytest.mark.parametrize(
     "command", ["then rm x", "sudo rm x", "A=1 env B='2' rm x", "! time rm x", "nice -n 5 /bin/rm -f x"]
 )
-def test_the_program_that_matters_stands_behind_its_prefixes(command: str) -> None:
-    assert "rm x" in readings(command)
+def test_the_program_that_matters_comes_after_its_prefixes(command: str) -> None:
+    assert "rm x" in Simple(command, command).effective_commands()
 
 
 words = st.text("abc;&|'\"\\ \n#", max_size=12)

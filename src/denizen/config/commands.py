@@ -1,7 +1,7 @@
-"""Taking a shell command apart, as far as that can be done without running it."""
+"""Takes a shell command apart, as far as that can be done without running it."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 _TOKEN = re.compile(
@@ -36,16 +36,30 @@ _RUNNERS = frozenset(
             "else",
             "env",
         ),
-        *("eval", "exec", "find", "flock", "if", "ionice", "nice", "nohup", "parallel", "script", "setsid", "sh"),
+        *(
+            "env",
+            "eval",
+            "exec",
+            "find",
+            "flock",
+            "if",
+            "ionice",
+            "nice",
+            "nohup",
+            "parallel",
+            "script",
+            "setsid",
+            "sh",
+        ),
         *("stdbuf", "strace", "sudo", "su", "taskset", "then", "time", "timeout", "trap", "unshare", "until", "watch"),
         *("while", "xargs", "zsh"),
     }
 )
-"""Words behind which another program may stand."""
+"""Words after which another program may come."""
 _BEFORE = re.compile(r"\w+(?:\[[^]]*\])?\+?=|[012&]*[<>]")
-"""How what may stand before a program begins: a variable's value, a redirection."""
-_MOST_READINGS = 12
-"""Words at the beginning of a command that are taken for what stands before the program that matters."""
+"""What may come before a program: the beginning of a variable's value, or of a redirection."""
+_MAX_PREFIXES = 12
+"""Words at the beginning of a command that may come before the program that matters."""
 _QUOTING = re.compile(r"""\$(?=['"])|['"\\]""")
 _SEPARATORS = re.compile(r"[;&|\n(){}`]|\$\(|[<>]\(")
 
@@ -57,6 +71,26 @@ class Simple:
     text: str
     unquoted: str
 
+    def effective_commands(self) -> Iterator[str]:
+        """The command without quotes, the program's folder and its options.
+
+        Of a program that may run another (`sudo -u x rm y`, `A=1 rm y`) also that other, wherever it may begin.
+        """
+        words = _QUOTING.sub("", self.unquoted).split()
+        for start in range(min(len(words), _MAX_PREFIXES)):
+            program, rest = words[start].rpartition("/")[2], words[start + 1 :]
+            yield " ".join([program, *rest])
+            for _ in range(_MAX_PREFIXES):  # without the options that come first, each with a value or without
+                if not rest or not rest[0].startswith("-"):
+                    break
+                has_value = len(rest) > 1 and not rest[1].startswith("-")
+                yield " ".join([program, *rest[1:]])
+                if has_value:
+                    yield " ".join([program, *rest[2:]])
+                rest = rest[2 if has_value else 1 :]
+            if start == 0 and program not in _RUNNERS and not _BEFORE.match(words[0]):
+                return
+
 
 def simple_commands(command: str) -> list[Simple] | None:
     """The simple commands that a shell would run; None when that isn't certain.
@@ -67,71 +101,33 @@ def simple_commands(command: str) -> list[Simple] | None:
     """
     found: list[Simple] = []
     text = unquoted = ""
-    for kind, token in _tokens(f"{command}\n"):
+    command, position = f"{command}\n", 0
+    while position < len(command):
+        match = _TOKEN.match(command, position)
+        if match is None:
+            return None
+        kind, token, position = match.lastgroup, match[0], match.end()
         if kind == "end":
             if text.strip():
                 found.append(Simple(text.strip(), unquoted.strip()))
             text = unquoted = ""
-        elif kind == "unknown":
-            return None
         elif kind != "ignored":
             text += token
-            unquoted += _unquoted(kind, token)
+            unquoted += token[1:-1] if kind in {"single", "double"} else token[1:] if kind == "escaped" else token
     return None if any(_RESERVED.match(part.text) for part in found) else found
 
 
-def fragments(command: str) -> list[str]:
-    """What may be simple commands in one that isn't understood: cut crudely, also inside quotes."""
-    joined = command.replace("\\\n", "")
-    return [piece.strip() for piece in _SEPARATORS.split(joined) if piece.strip()]
+def possible_commands(command: str) -> list[Simple]:
+    """What a shell may run: the simple commands where they are certain, else all pieces that may be one.
+
+    Those are cut at everything that could separate commands, inside quotes too.
+    """
+    if simple := simple_commands(command):
+        return simple
+    pieces = [piece.strip() for piece in _SEPARATORS.split(command.replace("\\\n", "")) if piece.strip()]
+    return [Simple(piece, piece) for piece in pieces or [command]]
 
 
 def is_compound(text: str) -> bool:
-    """Whether it holds a sign that parts commands, quoted or not."""
+    """Whether it has a character that separates commands, quoted or not."""
     return bool(_SEPARATORS.search(text))
-
-
-def readings(text: str) -> Iterator[str]:
-    """What a simple command comes to: the program that matters first, without its place, its options, and quotes.
-
-    Of one that may run another (`sudo -u x rm y`, `A=1 rm y`) that other, wherever in it that may begin.
-    """
-    words = _QUOTING.sub("", text).split()
-    for start in range(min(len(words), _MOST_READINGS)):
-        yield from _without_options(words[start].rpartition("/")[2], words[start + 1 :])
-        if start == 0 and not _runs_another(words[0]):
-            return
-
-
-def _runs_another(word: str) -> bool:
-    return word.rpartition("/")[2] in _RUNNERS or _BEFORE.match(word) is not None
-
-
-def _without_options(program: str, words: Sequence[str]) -> Iterator[str]:
-    """The command, and what is left of it without the options that stand first, each with a value or without."""
-    yield " ".join([program, *words])
-    for _ in range(_MOST_READINGS):
-        if not words or not words[0].startswith("-"):
-            return
-        has_value = len(words) > 1 and not words[1].startswith("-")
-        yield " ".join([program, *words[1:]])
-        if has_value:
-            yield " ".join([program, *words[2:]])
-        words = words[2 if has_value else 1 :]
-
-
-def _tokens(command: str) -> Iterator[tuple[str, str]]:
-    position = 0
-    while position < len(command):
-        match = _TOKEN.match(command, position)
-        if match is None:
-            yield "unknown", command[position:]
-            return
-        yield match.lastgroup or "unknown", match[0]
-        position = match.end()
-
-
-def _unquoted(kind: str, token: str) -> str:
-    if kind in {"single", "double"}:
-        return token[1:-1]
-    return token[1:] if kind == "escaped" else token

@@ -7,7 +7,7 @@ that asks or denies needs to meet but one part of it. A rule is a wish, not a bo
 import os
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from denizen.config.commands import fragments, is_compound, readings, simple_commands
+from denizen.config.commands import is_compound, possible_commands, simple_commands
 from denizen.config.settings import Rule
 from denizen.errors import ConfigError
 
@@ -50,11 +50,11 @@ def deciding_rule(
     None: no rule matches, or not every part is allowed by one, and the default policy decides. Relative paths are
     those of `workspace`; `paths` are further ones that the call is about (those in a patch).
     """
-    concerned = [rule for rule in reversed(rules) if rule.tool in {tool, "*"}]
-    if not concerned:
+    relevant = [rule for rule in reversed(rules) if rule.tool in {tool, "*"}]
+    if not relevant:
         return None
     whole = all_arguments(args)
-    found = [_last_match(concerned, part, whole) for part in _parts(args, workspace, paths)]
+    found = [_last_match(relevant, part, whole) for part in _parts(args, workspace, paths)]
     decided = [rule for rule in found if rule and (rule.decide != "allow" or None not in found)]
     return min(decided, key=lambda rule: _STRICTEST_FIRST.index(rule.decide), default=None)
 
@@ -126,26 +126,23 @@ def plain_url(url: str) -> str:
 def _parts(args: Mapping[str, Any], workspace: Path | None, further: Sequence[str] = ()) -> list[Part]:
     if isinstance(args.get("command"), str):
         return _command_parts(args["command"])
-    paths = [*_paths(args), *further]
+    listed = args["paths"] if isinstance(args.get("paths"), list) else []
+    paths = [path for path in (args.get("path"), *listed, *further) if isinstance(path, str)]
     if paths:
         return [_path_part(path, workspace) for path in paths]
     whole = main_argument(args)
-    return [_url_part(whole) if isinstance(args.get("url"), str) else Part(whole, (whole,), (whole,))]
+    if isinstance(args.get("url"), str):
+        plain = plain_url(whole)
+        return [Part(whole, (plain,) if plain else (), (whole, plain))]
+    return [Part(whole, (whole,), (whole,))]
 
 
 def _command_parts(command: str) -> list[Part]:
-    simple = simple_commands(command)
-    if not simple:
-        pieces = fragments(command) or [command]
-        return [Part(command, (), (piece, *readings(piece))) for piece in pieces]
-    return [Part(command, (part.text,), (part.text, part.unquoted, *readings(part.unquoted))) for part in simple]
-
-
-def _paths(args: Mapping[str, Any]) -> Iterator[str]:
-    if isinstance(args.get("path"), str):
-        yield args["path"]
-    if isinstance(args.get("paths"), list):
-        yield from filter(lambda path: isinstance(path, str), args["paths"])
+    certain = bool(simple_commands(command))
+    return [
+        Part(command, (part.text,) if certain else (), (part.text, part.unquoted, *part.effective_commands()))
+        for part in possible_commands(command)
+    ]
 
 
 def _path_part(path: str, workspace: Path | None) -> Part:
@@ -165,17 +162,11 @@ def _within(place: str, folder: Path) -> str:
     return str(Path(place).relative_to(folder)) if Path(place).is_relative_to(folder) else place
 
 
-def _url_part(url: str) -> Part:
-    plain = plain_url(url)
-    return Part(url, (plain,) if plain else (), (url, plain))
-
-
 def _last_match(latest_first: Iterable[Rule], part: Part, whole: str) -> Rule | None:
-    return next((rule for rule in latest_first if _matches(rule, part) or _matches_whole(rule, whole)), None)
-
-
-def _matches_whole(rule: Rule, whole: str) -> bool:
-    return rule.match.startswith("{") and fnmatchcase(whole, rule.match)
+    for rule in latest_first:
+        if _matches(rule, part) or (rule.match.startswith("{") and fnmatchcase(whole, rule.match)):
+            return rule
+    return None
 
 
 def _matches(rule: Rule, part: Part) -> bool:

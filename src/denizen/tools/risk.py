@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from denizen.config.commands import fragments, readings, simple_commands
+from denizen.config.commands import possible_commands, simple_commands
 from denizen.errors import ToolRefused
 from denizen.tools.git import only_reads
 from denizen.tools.patching.apply import apply_hunks
@@ -106,8 +106,7 @@ def _command(command: str, workspace: Path) -> Risk:
     simple = simple_commands(command)
     if simple is not None and all(_only_reads(part.text, workspace) for part in simple):
         return Risk("low", "it only reads")
-    pieces = fragments(command) if simple is None else [part.unquoted for part in simple]
-    if any(_DELETES.match(reading) for piece in pieces for reading in readings(piece)):
+    if any(_DELETES.match(each) for part in possible_commands(command) for each in part.effective_commands()):
         return Risk("high", "it takes files or changes from where they are")
     return Risk("medium", "it may change files")
 
