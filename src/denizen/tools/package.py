@@ -1,6 +1,6 @@
-"""`package`: what the projects of the workspace depend on; `package_check`: what is out of date, or known to be unsafe.
+"""`package`: what the projects of the workspace depend on; `package_check`: what is outdated, or known to be unsafe.
 
-Two tools, because traits are a tool's and not a call's: the first one reads files and runs unasked, the other uses the
+Two tools, because traits are a tool's and not a call's: the first reads files and runs unasked, the other uses the
 network, which the policy asks about.
 """
 
@@ -14,11 +14,11 @@ from denizen.cancellation import run_in_thread
 from denizen.config.settings import PackagesSettings
 from denizen.errors import ToolRefused
 from denizen.messages import Text, ToolResult
-from denizen.ports import Tool, ToolContext, Traits
+from denizen.ports import Sandbox, Tool, ToolContext, Traits
 from denizen.tools.files.workspace import Workspace
 from denizen.tools.function import tool
 from denizen.tools.packages import check, report
-from denizen.tools.packages.graph import Project
+from denizen.tools.packages.clients import Clients
 from denizen.tools.packages.projects import Found, find_projects
 from denizen.tools.programs.jq import filtered
 
@@ -30,9 +30,9 @@ _MOST_OTHERS = 5
 _ONLINE = "the registries are only asked by package_check: package_check {action}"
 
 
-def package_tools(settings: PackagesSettings) -> list[Tool]:
-    """The two tools."""
-    return [_package(settings), _package_check(settings)]
+def package_tools(settings: PackagesSettings, sandbox: Sandbox) -> list[Tool]:
+    """The two tools; the ecosystems' clients run in `sandbox`."""
+    return [_package(settings), _package_check(settings, sandbox)]
 
 
 def _package(settings: PackagesSettings) -> Tool:
@@ -60,18 +60,27 @@ def _package(settings: PackagesSettings) -> Tool:
         stop = threading.Event()
         found = await run_in_thread(stop, find_projects, Workspace.of(turn), path, stop)
         if action == "audit" and settings.advisories:
-            place = turn.workspace / settings.advisories.expanduser()
-            data = await run_in_thread(None, check.audit_offline, found.projects, name, place)
+            file = turn.workspace / settings.advisories.expanduser()
+            data = await run_in_thread(None, check.audit_offline, found.projects, name, file)
             return await filtered(_answer(found, data, check.audit_rows, most), jq, data)
         if action in {"audit", "outdated"}:
             raise ToolRefused(_ONLINE.format(action=action))
-        data, rows = await run_in_thread(None, _offline, found.projects, action, name, depth)
-        return await filtered(_answer(found, data, rows, most), jq, data)
+        if action == "list":
+            data = report.listed(found.projects, name)
+        elif action == "tree":
+            data = await run_in_thread(None, report.tree, found.projects, name, depth)
+        elif name:
+            data = await run_in_thread(None, report.info, found.projects, name)
+        else:
+            raise ToolRefused("package info needs the name of a package")
+        return await filtered(
+            _answer(found, data, report.info_rows if action == "info" else report.rows, most), jq, data
+        )
 
     return package
 
 
-def _package_check(settings: PackagesSettings) -> Tool:
+def _package_check(settings: PackagesSettings, sandbox: Sandbox) -> Tool:
     @tool(traits=Traits.READS | Traits.NETWORK | Traits.UNTRUSTED | Traits.REPEATABLE)
     async def package_check(
         turn: ToolContext,
@@ -82,7 +91,7 @@ def _package_check(settings: PackagesSettings) -> Tool:
         most: Most = 100,
         jq: str = "",
     ) -> ToolResult:
-        """Ask the registries which direct dependencies are outdated, or which locked packages have advisories.
+        """Ask registries (by pip, npm, cargo, go) which direct dependencies are outdated, or which have advisories.
 
         Args:
             name: Package
@@ -92,29 +101,18 @@ def _package_check(settings: PackagesSettings) -> Tool:
         """
         stop = threading.Event()
         found = await run_in_thread(stop, find_projects, Workspace.of(turn), path, stop)
+        clients = Clients(sandbox, settings)
         if action == "audit":
-            data = await check.audit(found.projects, name, settings)
-            answer = _answer(found, data, check.audit_rows, most)
+            data, rows = await check.audit(found.projects, name, clients), check.audit_rows
         else:
-            data = await check.outdated(found.projects, name, settings)
-            answer = _answer(found, data, check.outdated_rows, most)
-        return await filtered(answer, jq, data)
+            data, rows = await check.outdated(found.projects, name, clients), check.outdated_rows
+        return await filtered(_answer(found, data, rows, most), jq, data)
 
     return package_check
 
 
-def _offline(projects: Sequence[Project], action: str, name: str, depth: int) -> tuple[list[dict[str, Any]], Rows]:
-    if action == "list":
-        return report.listed(projects, name), report.rows
-    if action == "tree":
-        return report.tree(projects, name, depth), report.rows
-    if not name:
-        raise ToolRefused("package info needs the name of a package")
-    return report.info(projects, name), report.info_rows
-
-
 def _answer(found: Found, data: list[dict[str, Any]], rows: Rows, most: int) -> ToolResult:
-    """The rows, as many as are wanted, and what has to be said beside them."""
+    """As many rows as are wanted, and what wasn't looked at or couldn't be read."""
     lines = list(rows(data))
     shown = lines[:most]
     if len(lines) > most:

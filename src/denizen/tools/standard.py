@@ -70,7 +70,7 @@ def code_tools(
 
     standard = default_tools(config, sandbox=sandbox, memory=memory, environ=environ, jobs=jobs)
     standard = [tool for tool in standard if tool.name not in {"ls", "read"}]  # view shows folders and files
-    looks = [view_tool(home), analyze_tool(home, environ), *package_tools(config.packages)]
+    looks = [view_tool(home), analyze_tool(home, environ), *package_tools(config.packages, sandbox)]
     back = checkpoint_tools(checkpoints) if checkpoints else []
     return [*looks, edit_symbol, *standard, *back, ask, task, keep, note, notes]
 

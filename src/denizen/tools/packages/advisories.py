@@ -1,4 +1,4 @@
-"""Advisories in OSV's format: which versions they concern, and what they say (https://ossf.github.io/osv-schema/)."""
+"""Security advisories: what they say of a package, and those in OSV's format (https://ossf.github.io/osv-schema/)."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -11,18 +11,18 @@ from denizen.errors import ToolRefused
 from denizen.tools.files.text import printable
 from denizen.tools.packages.graph import Ecosystem, Package, table, tables, text, words
 from denizen.tools.packages.manifests import python_name
-from denizen.tools.packages.versions import version_key
+from denizen.tools.packages.versions import parse_version
 
-_RATES = {"CRITICAL": 4, "HIGH": 3, "MODERATE": 2, "MEDIUM": 2, "LOW": 1}
 LONGEST = 160
 """Characters of a summary that are shown."""
+_SEVERITIES = {"CRITICAL": 4, "HIGH": 3, "MODERATE": 2, "MEDIUM": 2, "LOW": 1}
 
 Record = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Advisory:
-    """One advisory: its id and other names, how bad (empty: not rated), what it is about, and which version mends it.
+    """One advisory: its id and other names, how bad (empty: not rated), what it is about, and which version fixes it.
 
     Its words are others': data, not instructions.
     """
@@ -32,6 +32,39 @@ class Advisory:
     severity: str
     summary: str
     fixed: str
+
+
+def advisory(
+    package: Package,
+    ecosystem: Ecosystem,
+    name: Any,
+    *,
+    aliases: Iterable[str] = (),
+    severity: Any = "",
+    summary: Any = "",
+    fixes: Iterable[str] = (),
+) -> Advisory:
+    """An advisory about a package as it may be shown; of the versions that fix it, the first after the package's."""
+    now, rated = parse_version(ecosystem, package.version), text(severity).upper()
+    later = [(at, fix) for fix in fixes if (at := parse_version(ecosystem, fix)) and now is not None and at > now]
+    return Advisory(
+        id=printable(text(name))[:60],
+        aliases=[printable(alias)[:60] for alias in aliases],
+        severity=rated if rated in _SEVERITIES else "",
+        summary=printable(" ".join(text(summary).split()))[:LONGEST],
+        fixed=printable(min(later, key=lambda fix: fix[0], default=(None, ""))[1])[:60],
+    )
+
+
+def worst_first(found: Iterable[Advisory]) -> list[Advisory]:
+    """The advisories, the worst first; of several names of one, the one that is rated."""
+    seen: set[str] = set()
+    kept: list[Advisory] = []
+    for each in sorted(found, key=lambda each: (-_SEVERITIES.get(each.severity, 0), each.id)):
+        if not seen.intersection([each.id, *each.aliases]):
+            kept.append(each)
+        seen.update([each.id, *each.aliases])
+    return kept
 
 
 def read_advisories(path: Path) -> "Advisories":
@@ -49,7 +82,7 @@ def read_advisories(path: Path) -> "Advisories":
 
 
 class Advisories:
-    """Advisories by the packages that they are about."""
+    """Advisories in OSV's format by the packages that they are about; `count` is their number."""
 
     def __init__(self, records: Iterable[Record]) -> None:
         self.count = 0
@@ -59,41 +92,27 @@ class Advisories:
             for name in dict.fromkeys(map(_name, tables(record.get("affected")))):
                 self._about.setdefault(name, []).append(record)
 
-    def concerning(self, ecosystem: Ecosystem, package: Package) -> list[Record]:
+    def concerning(self, ecosystem: Ecosystem, package: Package) -> list[Advisory]:
         """Those that concern a package at its version; withdrawn ones don't."""
-        return [
-            record
-            for record in self._about.get((ecosystem, package.name), ())
-            if "withdrawn" not in record
-            and any(_concerns(affected, package.version) for affected in _affected(record, ecosystem, package.name))
-        ]
+        found: list[Advisory] = []
+        for record in self._about.get((ecosystem, package.name), ()):
+            affected = [each for each in tables(record.get("affected")) if _name(each) == (ecosystem, package.name)]
+            if "withdrawn" not in record and any(_concerns(each, ecosystem, package.version) for each in affected):
+                found.append(read_record(record, affected, ecosystem, package))
+        return worst_first(found)
 
 
-def told(records: Iterable[Record], ecosystem: Ecosystem, package: Package) -> list[Advisory]:
-    """Advisories about a package in words, the worst first; of several names of one, the one that is rated."""
-    found = [_told(record, _affected(record, ecosystem, package.name), package.version) for record in records]
-    found.sort(key=lambda each: (-_RATES.get(each.severity, 0), each.id))
-    seen: set[str] = set()
-    kept: list[Advisory] = []
-    for each in found:
-        if not seen.intersection([each.id, *each.aliases]):
-            kept.append(each)
-        seen.update([each.id, *each.aliases])
-    return kept
-
-
-def _told(record: Record, affected: Sequence[Record], version: str) -> Advisory:
-    fixes = [text(event.get("fixed")) for each in affected for event in _events(each)]
-    later = [fix for fix in fixes if fix and version_key(fix) > version_key(version)]
+def read_record(record: Record, affected: Sequence[Record], ecosystem: Ecosystem, package: Package) -> Advisory:
+    """What a record says of a package; `affected` are its parts about that."""
     rated = [table(record, "database_specific"), *(table(each, "ecosystem_specific") for each in affected)]
-    severity = next((text(each.get("severity")) for each in rated if each.get("severity")), "").upper()
-    words_of = text(record.get("summary")) or text(record.get("details"))
-    return Advisory(
-        id=printable(text(record.get("id")))[:60],
-        aliases=[printable(alias)[:60] for alias in words(record.get("aliases"))],
-        severity=severity if severity in _RATES else "",
-        summary=printable(" ".join(words_of.split()))[:LONGEST],
-        fixed=printable(min(later, key=version_key, default=""))[:60],
+    return advisory(
+        package,
+        ecosystem,
+        record.get("id"),
+        aliases=words(record.get("aliases")),
+        severity=next((each["severity"] for each in rated if each.get("severity")), ""),
+        summary=text(record.get("summary")) or text(record.get("details")),
+        fixes=[text(event.get("fixed")) for each in affected for some in _ranges(each) for event in some],
     )
 
 
@@ -103,47 +122,36 @@ def _records(data: Any) -> list[Record]:
     return [each for one in data for each in _records(one)] if isinstance(data, list) else []
 
 
-def _affected(record: Record, ecosystem: Ecosystem, name: str) -> list[Record]:
-    """What an advisory says of a package."""
-    return [each for each in tables(record.get("affected")) if _name(each) == (ecosystem, name)]
-
-
 def _name(affected: Record) -> tuple[str, str]:
-    """The ecosystem and name that an entry is about; an ecosystem may stand there with more behind it, `PyPI:…`."""
+    """The ecosystem and name that an entry is about; more may come after the ecosystem, as in `PyPI:…`."""
     package = table(affected, "package")
     ecosystem, name = text(package.get("ecosystem")).partition(":")[0], text(package.get("name"))
     return ecosystem, python_name(name) if ecosystem == "PyPI" else name
 
 
-def _concerns(affected: Record, version: str) -> bool:
-    if version in words(affected.get("versions")) or version.removeprefix("v") in words(affected.get("versions")):
+def _ranges(affected: Record) -> list[list[Record]]:
+    """The events of each range of versions."""
+    return [tables(each.get("events")) for each in tables(affected.get("ranges")) if each.get("type") != "GIT"]
+
+
+def _concerns(affected: Record, ecosystem: Ecosystem, version: str) -> bool:
+    """Whether a version is named, or inside a range: introduced, and neither fixed nor past the last affected one."""
+    if {version, version.removeprefix("v")}.intersection(words(affected.get("versions"))):
         return True
-    return any(_holds(tables(each.get("events")), version) for each in _ranges(affected))
-
-
-def _holds(events: Sequence[Record], version: str) -> bool:
-    """Whether a version is inside a range: introduced, and neither fixed nor past the last that is affected."""
-    at = version_key(version)
-    inside = False
-    for event in sorted(events, key=_at):
-        kind, value = next(iter(event.items()), ("", ""))
-        key = version_key(text(value))
-        if kind == "introduced" and (value == "0" or key <= at):
-            inside = True
-        elif (kind in {"fixed", "limit"} and key <= at) or (kind == "last_affected" and key < at):
-            inside = False
-    return inside
-
-
-def _at(event: Record) -> tuple[Any, bool]:
-    """Where an event stands among the others; at one version what ends comes before what begins."""
-    kind, value = next(iter(event.items()), ("", ""))
-    return (version_key("") if value == "0" else version_key(text(value))), kind == "introduced"
-
-
-def _ranges(affected: Record) -> list[dict[str, Any]]:
-    return [each for each in tables(affected.get("ranges")) if each.get("type") != "GIT"]
-
-
-def _events(affected: Record) -> list[dict[str, Any]]:
-    return [event for each in _ranges(affected) for event in tables(each.get("events"))]
+    now = parse_version(ecosystem, version)
+    for events in _ranges(affected) if now is not None else ():
+        inside = False
+        changes: list[tuple[bool, Any, str]] = []  # 0 comes first
+        for kind, value in (next(iter(event.items()), ("", "")) for event in events):
+            at = parse_version(ecosystem, text(value))
+            if at is not None:
+                changes.append((value != "0", at, kind))
+        # at one version what ends comes before what begins
+        for from_number, at, kind in sorted(changes, key=lambda change: (*change[:2], change[2] == "introduced")):
+            if kind == "introduced" and (not from_number or at <= now):
+                inside = True
+            elif (kind in {"fixed", "limit"} and at <= now) or (kind == "last_affected" and at < now):
+                inside = False
+        if inside:
+            return True
+    return False

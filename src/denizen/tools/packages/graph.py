@@ -37,13 +37,14 @@ class Manifest:
 class Package:
     """A package at one version. `needs` are the keys of those it brings along.
 
-    `public`: it comes from the ecosystem's own registry, as far as the lock file says; others are never asked about.
+    `registry` is the address of the one it comes from; empty: the ecosystem's own, or the lock file doesn't say; None:
+    it comes from none (but from git, a folder or an address), so no registry is asked about it.
     """
 
     name: str
     version: str
     needs: Sequence[str] = ()
-    public: bool = True
+    registry: str | None = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +53,19 @@ class Lock:
 
     `wanted`: the direct dependencies of the projects that it holds for, where it names them: by folder (empty: its
     own), or by the crate's name; `asked`: keys by what was asked for (`debug@^2.6.9`). `graph` is False where it
-    doesn't tell who brings what.
+    doesn't say who brings what. `text` is that of a file which the ecosystem's auditor reads itself.
     """
 
     packages: Mapping[str, Package]
     wanted: Mapping[str, Sequence[Wanted]] = field(default_factory=dict)
     asked: Mapping[str, str] = field(default_factory=dict)
     graph: bool = True
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A manifest and the lock file in force; `path` is the manifest's, or the lock file's where it stands alone.
+    """A manifest and the lock file in force; `path` is the manifest's, or the lock file's where there is only that.
 
     `member` is how the lock file knows the project.
     """
@@ -76,7 +78,7 @@ class Project:
     member: str = ""
 
     def direct(self) -> Iterator[tuple[Wanted, str]]:
-        """The direct dependencies, each with the key of the package it was settled on; empty where it isn't locked."""
+        """The direct dependencies, each with the key of its locked package; empty where it isn't locked."""
         settled = self.lock.wanted.get(self.member, ())
         named: dict[str, list[str]] = {}
         for key, package in self.lock.packages.items():
@@ -109,7 +111,7 @@ def link(found: Iterable[tuple[Package, Sequence[tuple[str, str]]]]) -> dict[str
 
     return {
         f"{package.name} {package.version}": Package(
-            package.name, package.version, [found for need in needs if (found := key(*need))], package.public
+            package.name, package.version, [found for need in needs if (found := key(*need))], package.registry
         )
         for package, needs in entries
     }

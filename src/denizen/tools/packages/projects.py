@@ -13,7 +13,7 @@ from denizen.errors import ToolRefused
 from denizen.tools.files.changes import load
 from denizen.tools.files.walk import Skipped, walk
 from denizen.tools.files.workspace import Workspace
-from denizen.tools.packages import cargo, go, npm, pnpm, python, yarn
+from denizen.tools.packages import locks
 from denizen.tools.packages.graph import Ecosystem, Lock, Manifest, Project, Wanted
 from denizen.tools.packages.manifests import read_cargo, read_go_mod, read_package_json, read_pipfile, read_pyproject
 
@@ -29,19 +29,19 @@ _MANIFESTS: Final[Mapping[str, tuple[Ecosystem, Callable[[str], Manifest]]]] = {
 }
 _LOCKS: Final[Mapping[Ecosystem, Mapping[str, Callable[[str], Lock]]]] = {
     "PyPI": {
-        "uv.lock": python.read_uv,
-        "poetry.lock": python.read_poetry,
-        "pdm.lock": python.read_pdm,
-        "Pipfile.lock": python.read_pipfile_lock,
-        "pylock.toml": python.read_pylock,
+        "uv.lock": locks.read_uv,
+        "poetry.lock": locks.read_poetry,
+        "pdm.lock": locks.read_pdm,
+        "Pipfile.lock": locks.read_pipfile_lock,
+        "pylock.toml": locks.read_pylock,
     },
     "npm": {
-        "package-lock.json": npm.read_package_lock,
-        "npm-shrinkwrap.json": npm.read_package_lock,
-        "yarn.lock": yarn.read_yarn,
-        "pnpm-lock.yaml": pnpm.read_pnpm,
+        "package-lock.json": locks.read_package_lock,
+        "npm-shrinkwrap.json": locks.read_package_lock,
+        "yarn.lock": locks.read_yarn,
+        "pnpm-lock.yaml": locks.read_pnpm,
     },
-    "crates.io": {"Cargo.lock": cargo.read_cargo_lock},
+    "crates.io": {"Cargo.lock": locks.read_cargo_lock},
     "Go": {},
 }
 _REQUIREMENTS = re.compile(r"requirements(?:[-_.](\w+))?\.txt")
@@ -137,7 +137,7 @@ class _Reader:
 
     def _locked(self, path: str, ecosystem: Ecosystem, manifest: Manifest) -> Project:
         if ecosystem == "Go":
-            return Project(path, ecosystem, manifest, PurePosixPath(path).name, go.locked_by_go_mod(manifest))
+            return Project(path, ecosystem, manifest, PurePosixPath(path).name, locks.locked_by_go_mod(manifest))
         for folder in PurePosixPath(path).parents:
             for name, read in _LOCKS[ecosystem].items():
                 if lock := self._lock(str(folder / name), read):
@@ -145,14 +145,14 @@ class _Reader:
                     member = manifest.name if ecosystem == "crates.io" else below.removeprefix(".")
                     return Project(path, ecosystem, manifest, str(folder / name), lock, member)
         pins = str(PurePosixPath(path).with_name("requirements.txt"))
-        if ecosystem == "PyPI" and (lock := self._lock(pins, lambda source: python.read_requirements(source)[1])):
+        if ecosystem == "PyPI" and (lock := self._lock(pins, lambda source: locks.read_requirements(source)[1])):
             return Project(path, ecosystem, manifest, pins, lock)
         return Project(path, ecosystem, manifest)
 
     def _required(self, paths: Sequence[str]) -> Iterator[Project]:
         """The project of requirements files: what they ask for, and pin."""
         for path in paths:
-            if read := self._read(path, python.read_requirements):
+            if read := self._read(path, locks.read_requirements):
                 group = _REQUIREMENTS.fullmatch(PurePosixPath(path).name)
                 kind = group[1] if group and group[1] else ""
                 wanted = [Wanted(each.name, each.spec, kind) for each in read[0].wanted]
