@@ -8,14 +8,15 @@ from typing import Any
 
 import pytest
 
-from denizen.config.settings import PackagesSettings
+from denizen.config.settings import PackagesSettings, SandboxSettings
 from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
 from denizen.ports import ToolContext, Traits
 from denizen.tools.package import package_tools
+from denizen.tools.sandbox import Unconfined
 
 DATA = Path(__file__).parents[1] / "data" / "packages"
-PACKAGE, CHECK = package_tools(PackagesSettings())
+PACKAGE, CHECK = package_tools(PackagesSettings(), Unconfined(SandboxSettings(), {}))
 
 Call = Callable[..., Awaitable[ToolResult]]
 Use = Callable[[str], Path]
@@ -181,10 +182,12 @@ async def test_copies_of_one_version_are_told_together(workspace: Path, package:
     )
 
 
-async def test_info_tells_what_is_not_from_the_public_registry(use: Use, package: Call) -> None:
+async def test_info_says_where_a_package_comes_from(use: Use, package: Call) -> None:
     use("cargo")
-    assert "  not from the public registry" in (await package("info", "rand_core")).text
-    assert "public" not in (await package("info", "libc")).text
+    assert "  from no registry" in (await package("info", "rand_core")).text
+    assert "registry" not in (await package("info", "libc")).text
+    use("uv")
+    assert "  from https://registry.example/simple" in (await package("info", "jinja2", path="pyproject.toml")).text
 
 
 async def test_python_names_are_the_same_in_every_spelling(use: Use, package: Call) -> None:

@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from denizen.config.settings import PackagesSettings
+from denizen.config.settings import PackagesSettings, SandboxSettings
 from denizen.errors import ToolRefused
 from denizen.ports import Answer, ToolContext
 from denizen.testing import FakeClock
 from denizen.tools.package import package_tools
+from denizen.tools.sandbox import Unconfined
 
-PACKAGE = package_tools(PackagesSettings())[0]
+PACKAGE = package_tools(PackagesSettings(), Unconfined(SandboxSettings(), {}))[0]
 DATA = Path(__file__).parents[2] / "data" / "packages"
 WORDS = [
     "name",
@@ -92,8 +93,10 @@ def test_any_piece_of_a_lock_file_may_be_broken(lock: Path, data: st.DataObject)
         ("go.mod", b"module m\n\nrequire a.b/c v1.2.3\n" + b"\n" * 300_000),
         ("go.mod", b"module m\n\nrequire a.b/c v1.2.3\n" + b"require (\n" * 100_000),
         ("pnpm-lock.yaml", b"packages:\n  a@1.0.0:\n    a: b" + b" " * 300_000 + b"c\n"),
+        ("pnpm-lock.yaml", b"[" * 100_000),
+        ("pnpm-lock.yaml", b"- " * 100_000),
     ],
-    ids=["lines", "brackets", "blanks"],
+    ids=["lines", "brackets", "blanks", "nested", "nested lists"],
 )
 def test_a_file_made_to_keep_its_reader_busy_is_read_like_others(name: str, data: bytes) -> None:
     listed, _ = told({name: data, "package.json": b'{"dependencies": {"left": "1"}}'})

@@ -4,10 +4,10 @@ import itertools
 
 import pytest
 
-from denizen.tools.packages.versions import is_prerelease, step, version_key
+from denizen.tools.packages.graph import Ecosystem
+from denizen.tools.packages.versions import parse_version, step
 
-ORDERED = [
-    "nonsense",
+PYTHON = [
     "0.9",
     "1.0.dev1",
     "1.0a1",
@@ -19,42 +19,44 @@ ORDERED = [
     "1.0.1",
     "v1.2",
     "1.10",
-    "2.0.0-0.20200101000000-abcdef",
-    "2.0.0+incompatible",
     "1!0.1",
 ]
+NPM = ["0.9.0", "1.0.0-alpha.1", "1.0.0-alpha.beta", "1.0.0-rc.1", "1.0.0", "1.9.0", "1.10.0", "2.0.0"]
+GO = ["v0.9.0", "v1.0.0-0.20200101000000-abcdef", "v1.0.0", "v1.2.0", "v1.10.0", "v2.0.0+incompatible"]
+ORDERED: list[tuple[Ecosystem, list[str]]] = [("PyPI", PYTHON), ("npm", NPM), ("crates.io", NPM), ("Go", GO)]
 
 
-@pytest.mark.parametrize(("lower", "higher"), list(itertools.pairwise(ORDERED)))
-def test_versions_are_in_order(lower: str, higher: str) -> None:
-    assert version_key(lower) < version_key(higher)
+@pytest.mark.parametrize(("ecosystem", "versions"), ORDERED)
+def test_versions_are_in_order(ecosystem: Ecosystem, versions: list[str]) -> None:
+    for lower, higher in itertools.pairwise(versions):
+        assert parse_version(ecosystem, lower) < parse_version(ecosystem, higher)
 
 
-@pytest.mark.parametrize(("one", "other"), [("1.0", "1"), ("v1.0.0", "1.0"), ("1.0rc1", "1.0c1"), ("1.0+a", "1.0+b")])
+@pytest.mark.parametrize(("one", "other"), [("1.0", "1"), ("v1.0.0", "1.0"), ("1.0rc1", "1.0c1")])
 def test_the_same_version_may_be_written_in_several_ways(one: str, other: str) -> None:
-    assert version_key(one) == version_key(other)
-
-
-def test_only_what_comes_before_a_release_is_a_prerelease() -> None:
-    assert [version for version in ORDERED if is_prerelease(version)] == [
-        "1.0.dev1",
-        "1.0a1",
-        "1.0-alpha.2",
-        "1.0b1",
-        "1.0rc1",
-        "2.0.0-0.20200101000000-abcdef",
-    ]
+    assert parse_version("PyPI", one) == parse_version("PyPI", other)
 
 
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
-    [("1.9", "2.0", "major"), ("1.2.3", "1.3", "minor"), ("1.2.3", "1.2.4", "patch"), ("1.0rc1", "1.0", "patch")],
+    [
+        ("1.9.0", "2.0.0", "major"),
+        ("1.2.3", "1.3.0", "minor"),
+        ("1.2.3", "1.2.4", "patch"),
+        ("1.0.0-rc.1", "1.0.0", "patch"),
+    ],
 )
-def test_a_step_says_how_far_behind_a_version_is(old: str, new: str, expected: str) -> None:
-    assert step(old, new) == expected
-    assert not step(new, old)
-    assert not step(old, old)
+@pytest.mark.parametrize("ecosystem", ["PyPI", "npm", "crates.io", "Go"])
+def test_a_step_says_how_far_a_version_is_from_a_newer_one(
+    ecosystem: Ecosystem, old: str, new: str, expected: str
+) -> None:
+    assert step(ecosystem, old, new) == expected
+    assert not step(ecosystem, new, old)
+    assert not step(ecosystem, old, old)
 
 
-def test_a_hostile_version_takes_no_time() -> None:
-    assert version_key("1." * 100_000 + "9" * 100_000)
+@pytest.mark.parametrize("version", ["nonsense", "", "1." * 100_000 + "9" * 100_000])
+@pytest.mark.parametrize("ecosystem", ["PyPI", "npm", "crates.io", "Go"])
+def test_what_is_no_version_can_not_be_compared(ecosystem: Ecosystem, version: str) -> None:
+    assert step(ecosystem, version, "1.0.0") in {"not comparable", ""}
+    assert step(ecosystem, version, version) == ""

@@ -48,7 +48,7 @@ class _LatestCommand:
 
 _LATEST: Final[Mapping[Ecosystem, _LatestCommand]] = {
     "PyPI": _LatestCommand(
-        "pip index versions -vv --retries 1 --disable-pip-version-check NAME",
+        "pip index versions -vv --retries 0 --disable-pip-version-check NAME",
         r"[A-Za-z0-9][\w.-]*",
         r"^\S+ \(([\w.!+-]+)\)$",
         r"(?s)\A(?!.*Could not fetch URL \S+ (?!404)).*No matching distribution",
@@ -89,13 +89,16 @@ class Clients:
         self._turn = asyncio.Semaphore(_AT_ONCE)
         self._failures: dict[Ecosystem, list[NoAnswer]] = {}
         named = {"PIP_INDEX_URL": settings.pypi, "npm_config_registry": settings.npm, "GOPROXY": settings.go}
-        self._environ = {"GOFLAGS": "-mod=mod", "GOTOOLCHAIN": "local"} | {key: at for key, at in named.items() if at}
+        self._environ = {"GOFLAGS": "-mod=mod", "GOTOOLCHAIN": "local", "CARGO_NET_RETRY": "0"}
+        self._environ |= {key: address for key, address in named.items() if address}
 
     async def default_registry(self, ecosystem: Ecosystem) -> str:
         """The host that the client asks when nobody has configured another; empty: somebody has, or it can't be told.
 
         Packages that are locked from another one are not to be named to it.
         """
+        if ecosystem == "crates.io":
+            return ecosystem  # Cargo.lock names other registries, and only those
         if ecosystem == "npm" and not self._settings.npm:
             _, output, _ = await self._run(["npm", "config", "list"])
             if not re.search(r"^registry = ", output, re.MULTILINE):
@@ -127,7 +130,7 @@ class Clients:
                 if status == 0 and (found := re.search(how.answer, f"{output}\n{errors}", re.MULTILINE)):
                     return printable(found[1])[:60]
                 if not re.search(how.unknown, f"{output}\n{errors}"):
-                    raise _failure(command[0], output, errors)
+                    raise _failure(command[0], errors, output)
             except NoAnswer as failure:
                 failures.append(failure)
                 raise
@@ -240,7 +243,7 @@ class Clients:
         """What an auditor writes; its exit status says whether it found something."""
         _, output, errors = await self._run(command, files, patience=_AUDIT)
         if not output.lstrip().startswith(("{", "[")):
-            raise _failure(command[0], output, errors)
+            raise _failure(command[0], errors, output)
         return output
 
     async def _run(
@@ -291,8 +294,9 @@ def _apart(packages: Iterable[Package]) -> list[list[Package]]:
     for package in packages:
         group = next((each for each in groups if package.name not in each), None)
         if group is None:
-            groups.append(group := {})
-        group[package.name] = package
+            groups.append({package.name: package})
+        else:
+            group[package.name] = package
     return [[*group.values()] for group in groups]
 
 
@@ -313,7 +317,9 @@ def _objects(output: str) -> Iterator[dict[str, Any]]:
 
 
 def _failure(program: str, *outputs: str) -> NoAnswer:
-    """A failure with what the program said: its line about an error, else its last one."""
+    """A failure with the line that says most about it of what the program wrote, else its last one."""
     lines = [line.strip() for each in outputs for line in each.splitlines() if line.strip()]
-    telling = [line for line in lines if re.search(r"could not|failed|error", line, re.IGNORECASE)] or lines[-1:]
-    return NoAnswer(f"{program} got no answer: {printable(telling[0])[:300] if telling else 'it said nothing'}")
+    for pattern in ("could not fetch", "failed|error: ", ""):
+        if telling := [line for line in lines if re.search(pattern, line, re.IGNORECASE)]:
+            return NoAnswer(f"{program} got no answer: {printable(telling[0 if pattern else -1])[:300]}")
+    return NoAnswer(f"{program} got no answer, and said nothing")
