@@ -101,7 +101,7 @@ VARIANTS: dict[str, tuple[str, Revise]] = {
     "list": (ORDER_ALONE, beside),
     "list, set anew": (ORDER_ALONE, set_anew),
     "list with dependencies": (FLAT, beside),
-    "… mended by hand": (FLAT, beside_and_waited_for),
+    "… fixed by hand": (FLAT, beside_and_waited_for),
     "… where one step has parts": (FLAT, as_subtasks),
     "tree": (TREE, as_subtasks),
 }

@@ -63,7 +63,7 @@ class GitError(DenizenError):
         advice = (
             "Free some space and try again; the checkpoints that were made are safe."
             if self.disk_full
-            else "Should it not go away: move that folder elsewhere, and checkpoints begin anew."
+            else "If it doesn't go away: move that folder elsewhere, and checkpoints begin anew."
         )
         super().__init__(f"git {command} failed on the checkpoints in {folder}: {said}. {advice}")
 
@@ -119,7 +119,7 @@ class Git:
         try:
             out, complaint = await process.communicate(data)
         finally:
-            if process.returncode is None:  # cancelled; told to end, git takes its lock files away
+            if process.returncode is None:  # cancelled; git removes its lock files when terminated
                 process.terminate()
                 await process.wait()
         if process.returncode and not (may_fail and process.returncode == 1):

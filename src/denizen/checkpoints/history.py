@@ -16,7 +16,7 @@ _LAST = "refs/heads/last"
 _FORMAT = "%(refname)%09%(objectname)%09%(tree)%09%(committerdate:unix)%09%(subject)"
 _KEPT_FOR = timedelta(days=30)
 _KEPT_AT_LEAST = 64
-"""However old: the oldest file of a project may be what a turn that runs began with."""
+"""However old: a running turn may have begun with the oldest of them."""
 _KEPT_AT_MOST = 1000
 _CLEANED_EVERY = 32
 """Snapshots after which the old ones go."""
@@ -84,7 +84,7 @@ def find(snapshots: Sequence[Snapshot], name: str) -> Snapshot:
     begun = {each.id: each for each in snapshots if len(name) >= _SHORTEST and each.id.startswith(name)}
     labelled = [each for each in snapshots if name and each.label == name]
     if len(begun) > 1 and not exact and not labelled:
-        raise DenizenError(f"Several checkpoints begin with {name}: give more of the one that is meant.")
+        raise DenizenError(f"Several checkpoints begin with {name}: give more of its id.")
     for found in (*exact, *labelled, *begun.values()):
         return found
     raise DenizenError(f"There is no checkpoint {name}; `denizen checkpoints list` shows those that there are.")
@@ -120,7 +120,7 @@ async def prune(git: Git, snapshot: Snapshot, clock: Clock) -> None:
             old.append(each)
         labels.add(each.label)
     await git.run("update-ref", "--stdin", data="".join(f"delete {_ref(each)}\n" for each in old).encode())
-    with contextlib.suppress(GitError):  # there may be no room for it; nothing is lost, and the next time comes
+    with contextlib.suppress(GitError):  # there may be no room for it; nothing is lost, and it is tried again later
         await git.run("gc", "--auto", "--quiet", "--prune=now")
 
 

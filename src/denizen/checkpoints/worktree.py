@@ -15,7 +15,7 @@ from denizen.checkpoints.repository import TEMPORARY
 from denizen.checkpoints.staging import stage
 
 OLDEST = timedelta(days=5)
-"""How old a copy may be to be gone on with: after some more days systems clear temporary files away, one by one."""
+"""How old a copy may be to be continued: after some more days systems delete temporary files, one by one."""
 
 _NOTE = "copy"
 """The file next to a copy that says what it is of, and which links are in it; it is written last."""
@@ -41,7 +41,7 @@ class Worktree:
 
     @property
     def linked_folders(self) -> list[Path]:
-        """The project's folders that are here as links, but for links of its own: a command may have made those."""
+        """The project's folders that are linked here, except links of the project's own: a command may have made those."""
         paths = [self.project / path for path in sorted(self.links)]
         return [path for path in paths if path.is_dir() and not path.is_symlink()]
 

@@ -54,7 +54,7 @@ def _kept(entries: Sequence[AnyEntry], label: str) -> tuple[str, Sequence[AnyEnt
             case _:
                 pass
     raise ToolRefused(
-        f"there is no checkpoint {label!r} in this session: only what checkpoint kept here can be returned to"
+        f"there is no checkpoint {label!r} in this session: rollback returns only to what checkpoint kept here"
     )
 
 

@@ -194,7 +194,7 @@ class _FileChange:
         return Changed(self._target.path, self._created)
 
     def _keep(self) -> str:
-        """The old content under another name; the file itself stays in its place where the file system can do that."""
+        """The old content under another name; the file itself stays where the file system can do that."""
         fd, name, other = self._target.fd, self._target.name, _temporary()
         if os.stat(".", dir_fd=fd).st_mode & stat.S_ISVTX:
             return self._rename(name, other)  # a second name of somebody else's file could not be removed again here

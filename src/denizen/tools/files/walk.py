@@ -19,7 +19,7 @@ from denizen.tools.files.workspace import Workspace
 MOST_NAMED = 10
 """Names in a message."""
 MOST_DEEP = 400
-"""Folders in each other that are gone into: each is held open, and a process may hold only so many."""
+"""Levels of folders that are entered: each is held open, and a process may hold only so many."""
 LARGEST_IGNORE_FILE = 1_000_000
 """Bytes of a file of patterns that are read."""
 

@@ -1,4 +1,4 @@
-"""The files that a turn may touch: paths stay in the workspace, whatever links there are and whoever swaps them."""
+"""The files that a turn may touch: paths stay in the workspace, whatever links there are, even if swapped meanwhile."""
 
 import errno
 import os
@@ -112,7 +112,7 @@ class Workspace:
         return printable(f"/{'/'.join(names)}" if inside is None else "/".join(inside) or ".")
 
     def is_private(self, names: Names) -> bool:
-        """Whether it is the private folder itself, which a search goes round."""
+        """Whether it is the private folder itself, which searches leave out."""
         return names == self._private
 
     def check_readable(self, names: Names, *, on_the_way: bool = False) -> None:
@@ -123,7 +123,7 @@ class Workspace:
             raise ToolRefused(f"{self.shown(names)} is Denizen's own, which the tools don't touch")
 
     def check_writable(self, names: Names) -> None:
-        """Raises ToolRefused for what may be read at most."""
+        """Raises ToolRefused for what may only be read."""
         inside = self.inside(names)
         only_lent = self._in_private(names) and not (self._in_private(self._top) and inside is not None)
         if (inside is None and self._restricted) or only_lent:

@@ -34,7 +34,7 @@ def main(pattern: str, flags: str, most: str, *paths: str) -> None:
             else:
                 found = [b"%d:%d" % hit for hit in islice(hits, int(most))]
         except OSError:
-            continue  # gone, or exchanged for something else: `rg` passes over it, too
+            continue  # gone, or something else by now: `rg` skips it, too
         sys.stdout.buffer.write(b"".join(b"%s\0%s\n" % (name, hit) for hit in found))
 
 
