@@ -41,7 +41,7 @@ class Worktree:
 
     @property
     def linked_folders(self) -> list[Path]:
-        """The project's folders that are linked here, except links of the project's own: a command may have made those."""
+        """The project's folders that are linked here, except its own links: a command may have made those."""
         paths = [self.project / path for path in sorted(self.links)]
         return [path for path in paths if path.is_dir() and not path.is_symlink()]
 
