@@ -19,41 +19,9 @@ _TOKEN = re.compile(
 _RESERVED = re.compile(
     r"(?:!|\[\[|case|coproc|do|done|elif|else|esac|fi|for|function|if|select|then|time|until|while)(?!\S)"
 )
-_RUNNERS = frozenset(
-    {
-        *(
-            "!",
-            "bash",
-            "builtin",
-            "busybox",
-            "chroot",
-            "command",
-            "coproc",
-            "dash",
-            "do",
-            "doas",
-            "elif",
-            "else",
-            "env",
-        ),
-        *(
-            "env",
-            "eval",
-            "exec",
-            "find",
-            "flock",
-            "if",
-            "ionice",
-            "nice",
-            "nohup",
-            "parallel",
-            "script",
-            "setsid",
-            "sh",
-        ),
-        *("stdbuf", "strace", "sudo", "su", "taskset", "then", "time", "timeout", "trap", "unshare", "until", "watch"),
-        *("while", "xargs", "zsh"),
-    }
+_RUNNERS = re.compile(
+    r"!|bash|builtin|busybox|chroot|command|coproc|dash|do|doas|elif|else|env|eval|exec|find|flock|if|ionice|nice|nohup"
+    r"|parallel|script|setsid|sh|stdbuf|strace|sudo|su|taskset|then|time|timeout|trap|unshare|until|watch|while|xargs|zsh"
 )
 """Words after which another program may come."""
 _BEFORE = re.compile(r"\w+(?:\[[^]]*\])?\+?=|[012&]*[<>]")
@@ -88,7 +56,7 @@ class Simple:
                 if has_value:
                     yield " ".join([program, *rest[2:]])
                 rest = rest[2 if has_value else 1 :]
-            if start == 0 and program not in _RUNNERS and not _BEFORE.match(words[0]):
+            if start == 0 and not _RUNNERS.fullmatch(program) and not _BEFORE.match(words[0]):
                 return
 
 

@@ -44,38 +44,14 @@ _ENVIRONMENT = {
     "GIT_NO_LAZY_FETCH": "1",
 }
 _SECONDS = 60.0
-_PLAIN_LETTERS = re.compile(r"-(?:[abcefgilmpqrstuwzDEFPRW]+|[nGLMU]|[nU]?\d+|M\d+%?)")
-_PLAIN_NAMES = frozenset(
-    {
-        *("abbrev", "abbrev-commit", "after", "all", "author", "before", "branch", "branches", "cached", "cc"),
-        *(
-            "committer",
-            "compact-summary",
-            "date",
-            "decorate",
-            "diff-filter",
-            "dirstat",
-            "end-of-options",
-            "first-parent",
-        ),
-        *("follow", "format", "graph", "grep", "histogram", "ignore-all-space", "ignore-space-change", "ignored"),
-        *("left-right", "long", "max-count", "merge-base", "merges", "minimal", "name-only", "name-status", "no-color"),
-        *("no-decorate", "no-merges", "no-notes", "no-patch", "no-renames", "numstat", "oneline", "patch", "patience"),
-        *(
-            "porcelain",
-            "pretty",
-            "raw",
-            "reverse",
-            "shortstat",
-            "short",
-            "show-stash",
-            "since",
-            "skip",
-            "staged",
-            "stat",
-        ),
-        *("summary", "tags", "text", "topo-order", "unified", "until", "untracked-files", "word-diff"),
-    }
+_PLAIN_OPTION = re.compile(
+    r"-(?:[abcefgilmpqrstuwzDEFPRW]+|[nGLMU]|[nU]?\d+|M\d+%?)|--(?:abbrev|abbrev-commit|after|all|author|before|branch"
+    r"|branches|cached|cc|committer|compact-summary|date|decorate|diff-filter|dirstat|end-of-options|first-parent|follow"
+    r"|format|graph|grep|histogram|ignore-all-space|ignore-space-change|ignored|left-right|long|max-count|merge-base"
+    r"|merges|minimal|name-only|name-status|no-color|no-decorate|no-merges|no-notes|no-patch|no-renames|numstat|oneline"
+    r"|patch|patience|porcelain|pretty|raw|reverse|shortstat|short|show-stash|since|skip|staged|stat|summary|tags|text"
+    r"|topo-order|unified|until|untracked-files|word-diff)(?:=.*)?",
+    re.DOTALL,
 )
 """Options that only read this repository, whichever of the commands they are given to."""
 _FOLLOW_RENAMES = ("--follow", "-L")
@@ -164,7 +140,7 @@ def check_plain(command: str, words: Iterable[str], workspace: Path) -> None:
     """Raises ToolRefused for options that aren't known to be harmless, and for paths outside the workspace."""
     for word in words:
         if word.startswith("-") and word not in {"-", "--"}:
-            if not _PLAIN_LETTERS.fullmatch(word) and word.partition("=")[0].removeprefix("--") not in _PLAIN_NAMES:
+            if not _PLAIN_OPTION.fullmatch(word):
                 raise ToolRefused(
                     f"git {command} {word} isn't offered here, where options only read this repository; for others use "
                     "bash; the path of a file that looks like an option begins with ./"
