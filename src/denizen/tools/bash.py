@@ -1,4 +1,4 @@
-"""`bash`: commands in the workspace, in the sandbox."""
+"""`bash`: runs commands in the workspace, in the sandbox."""
 
 import asyncio
 import dataclasses
@@ -20,9 +20,9 @@ _REFUSALS = (
     *("Permission denied", "Read-only file system", "Operation not permitted", "PermissionError", "EROFS", "EACCES"),
     *("Network is unreachable", "Could not resolve", "name resolution", "EAI_AGAIN", "ENETUNREACH"),
 )
-"""What programs say when a sandbox stops them."""
+"""What programs print when a sandbox refuses something."""
 _REFUSED = "[the sandbox may have refused something; what needs to be done outside can be `unsandboxed`]"
-_LEFT = "[what it left in the background has ended with it; with a name as `background` it goes on]"
+_LEFT = "[what it left in the background has ended with it; with a name as `background` it keeps running]"
 
 _Seconds = Annotated[float, msgspec.Meta(gt=0, le=3600)]
 
@@ -37,7 +37,7 @@ def bash_tool(
 ) -> FunctionTool:
     """The tool that runs commands in `sandbox`, there with the network or without; `most` bytes of output are kept.
 
-    Commands that go on in the background are added to `jobs`; without, there are none. A command that asks for
+    Commands that run in the background are added to `jobs`; without, there are none. A command that asks for
     `unsandboxed` runs in `outside`, where there is such: whether it may is the policy's to say.
     """
     shell = shutil.which("bash") or "sh"
@@ -54,7 +54,7 @@ def bash_tool(
             command: Without a terminal or input; what it leaves in the background ends with it.
             timeout: Seconds after which it is ended.
             unsandboxed: Ask the user to let it run outside the sandbox: only for what can't be done inside.
-            background: A name: the command goes on while you work, such as a server; see jobs.
+            background: A name: the command keeps running while you work, such as a server; see jobs.
         """
         place = outside if unsandboxed and outside else sandbox
         argv, key, folder = [shell, "-c", "--", command], turn.session_key, turn.workspace

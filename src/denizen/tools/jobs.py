@@ -1,4 +1,4 @@
-"""`jobs`: the commands that go on in the background, what they write, and their end."""
+"""`jobs`: lists, shows and stops the commands that run in the background."""
 
 from denizen.messages import Text, ToolResult
 from denizen.ports import ToolContext, Traits
@@ -18,8 +18,8 @@ def jobs_tool(running: Jobs) -> FunctionTool:
             stop: End it.
         """
         if not name:
-            there = [f"{job.name}: {job.state} · {job.command}" for job in running.of(turn.session_key)]
-            return ToolResult("", "", [Text("\n".join(there) or "Nothing runs in the background.")])
+            lines = [f"{job.name}: {job.state} · {job.command}" for job in running.of(turn.session_key)]
+            return ToolResult("", "", [Text("\n".join(lines) or "Nothing runs in the background.")])
         job = running.find(turn.session_key, name)
         if stop:
             await running.stop(job)

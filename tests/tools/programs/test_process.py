@@ -47,10 +47,12 @@ async def test_one_that_got_away_with_the_output_is_not_waited_for(tmp_path: Pat
 
 
 async def test_what_is_to_be_done_afterwards_is_done_however_often_it_is_cancelled(tmp_path: Path) -> None:
-    done, began = list[bytes](), asyncio.Event()
+    done, started = list[bytes](), asyncio.Event()
     command = Sandboxed(["sleep", "1000"], ENVIRON, afterwards=lambda: "done")
-    running = asyncio.create_task(run(command, tmp_path, seconds=None, take=done.append, began=lambda pid: began.set()))
-    await began.wait()
+    running = asyncio.create_task(
+        run(command, tmp_path, seconds=None, take=done.append, started=lambda pid: started.set())
+    )
+    await started.wait()
     for _ in range(3):
         running.cancel()
         await asyncio.sleep(0)

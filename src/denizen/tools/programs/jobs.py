@@ -1,4 +1,4 @@
-"""Commands that go on in the background while the agent works, each under a name (a dev server, a watcher)."""
+"""Named commands that run in the background while the agent works (a dev server, a watcher)."""
 
 import asyncio
 import sys
@@ -26,7 +26,7 @@ class Job:
     command: str
     pid: int = 0
     kept: Kept = field(default_factory=lambda: Kept(MOST))
-    heard: asyncio.Event = field(default_factory=asyncio.Event)
+    has_output: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[int | None] = field(init=False)
 
     @property
@@ -47,13 +47,9 @@ class Job:
         return self.kept.text("have it write to a file to see all").strip()
 
     def take(self, data: bytes) -> None:
-        """Take in more of its output."""
+        """Add to its output."""
         self.kept.add(data)
-        self.heard.set()
-
-    def began(self, pid: int) -> None:
-        """Take in its process id."""
-        self.pid = pid
+        self.has_output.set()
 
 
 class Jobs:
@@ -67,7 +63,7 @@ class Jobs:
         self._jobs: dict[tuple[str, str], Job] = {}
 
     async def start(self, session_key: str, name: str, command: str, wrapped: Sandboxed, folder: Path) -> Job:
-        """Start a command in `folder`, and wait a moment for its first words.
+        """Start a command in `folder`, and wait a moment for its first output.
 
         Raises ToolRefused when it can't be started, when one of that name is running, or too many are.
         """
@@ -77,12 +73,16 @@ class Jobs:
         if len(running) >= MOST_RUNNING:
             raise ToolRefused(f"{MOST_RUNNING} commands are running in the background; stop one first")
         job = self._jobs[session_key, name] = Job(name, command)
-        job.task = asyncio.create_task(run(wrapped, folder, seconds=None, take=job.take, began=job.began))
-        heard = asyncio.create_task(job.heard.wait())
+
+        def started(pid: int) -> None:
+            job.pid = pid
+
+        job.task = asyncio.create_task(run(wrapped, folder, seconds=None, take=job.take, started=started))
+        has_output = asyncio.create_task(job.has_output.wait())
         try:
-            await asyncio.wait([job.task, heard], timeout=self._patience, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([job.task, has_output], timeout=self._patience, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            heard.cancel()
+            has_output.cancel()
         if job.task.done() and (failure := job.task.exception()):
             del self._jobs[session_key, name]
             raise failure
@@ -97,8 +97,8 @@ class Jobs:
         """The session's command of that name. Raises ToolRefused where there is none."""
         job = self._jobs.get((session_key, name))
         if job is None:
-            there = ", ".join(job.name for job in self.of(session_key)) or "none"
-            raise ToolRefused(f"there is no background command {name!r}; there is: {there}")
+            known = ", ".join(job.name for job in self.of(session_key)) or "none"
+            raise ToolRefused(f"there is no background command {name!r}; there is: {known}")
         return job
 
     async def stop(self, job: Job) -> None:
@@ -115,24 +115,21 @@ class Jobs:
     def wrap(
         self, session_key: str, sandbox: Sandbox, argv: Sequence[str], *, workspace: Path, network: bool
     ) -> Sandboxed:
-        """The command in the sandbox; in the network of the session's running commands, where they have one apart.
+        """The command in the sandbox; where the session's running commands have a network of their own, in that.
 
         What leaves the sandbox, or may use the network, keeps the machine's.
         """
-        if network or not sandbox.confines or not (pid := self._set_apart(session_key)):
+        running = (job.pid for job in self.of(session_key) if job.running and _has_own_network(job.pid))
+        if network or not sandbox.confines or not (pid := next(running, 0)):
             return sandbox.wrap(argv, workspace=workspace, network=network)
         wrapped = sandbox.wrap(argv, workspace=workspace, network=True)  # only in the network that it joins
         joins = [str(Path(sys.executable).resolve()), "-I", "-S", join.__file__, str(pid)]
         return msgspec.structs.replace(wrapped, argv=[*joins, *wrapped.argv])
 
-    def _set_apart(self, session_key: str) -> int:
-        """The process id of a running command that has a network of its own; 0 for none."""
-        return next((job.pid for job in self.of(session_key) if job.running and _is_apart(job.pid)), 0)
 
-
-def _is_apart(pid: int) -> bool:
+def _has_own_network(pid: int) -> bool:
     try:
-        join.set_apart(str(pid))
+        join.own_network(str(pid))
     except OSError:
         return False
     return True

@@ -1,4 +1,4 @@
-"""Runs a command in the network of another one that a sandbox has set apart.
+"""Runs a command in the network that a sandbox gave to another command.
 
 A program of its own, of the standard library alone: python -I -S join.py PID COMMAND…
 
@@ -21,7 +21,7 @@ def main(outside: str, *command: str) -> None:
     """Become the command."""
     libc = ctypes.CDLL(None, use_errno=True)
     try:
-        network = os.open(f"/proc/{set_apart(outside)}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+        network = os.open(f"/proc/{own_network(outside)}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
         libc.setns(fcntl.ioctl(network, NS_GET_USERNS), CLONE_NEWUSER)  # who may join it without: root
         if libc.setns(network, CLONE_NEWNET):
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
@@ -31,15 +31,15 @@ def main(outside: str, *command: str) -> None:
         sys.exit(126)
 
 
-def set_apart(pid: str) -> str:
+def own_network(pid: str) -> str:
     """The first process below another that is in a network of its own. Raises OSError where none is."""
     outside = os.stat("/proc/self/ns/net").st_ino
     while os.stat(f"/proc/{pid}/ns/net").st_ino == outside:
-        pid = _child_of(pid)
+        pid = _first_child(pid)
     return pid
 
 
-def _child_of(pid: str) -> str:
+def _first_child(pid: str) -> str:
     """The first child of a process. Raises ProcessLookupError where it has none."""
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:

@@ -1,4 +1,4 @@
-"""Running programs: their output as it comes, bounded, and no process left behind."""
+"""Runs programs: their output as it comes, bounded, and no process left behind."""
 
 import asyncio
 import codecs
@@ -18,7 +18,7 @@ _PIECE = 16_384
 _GRACE = 5.0
 """Seconds that a supervisor has to end what it supervises."""
 _LAST_WORDS = 1.0
-"""Seconds in which output still comes after the program has ended: a process that got away may hold on to the pipe."""
+"""Seconds that output may still take after the program has ended: a process that escaped may hold the pipe open."""
 _ESCAPES = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[ -/]*[0-~])|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
 )
@@ -30,21 +30,20 @@ async def run(
     *,
     seconds: float | None,
     take: Callable[[bytes], None],
-    began: Callable[[int], None] | None = None,
+    started: Callable[[int], None] | None = None,
 ) -> int | None:
     """Run a program in `folder`; its exit status (below 0: the signal that ended it), None when its time was over.
 
-    `take` gets what it writes, to standard output and error alike, in the order written; it reads nothing. `began` gets
-    its process id once it has started; with `seconds` None it may take as long as it likes. On return,
-    also when cancelled, it is ended, and so is what it started: its process group here, and beyond that what its
-    sandbox or supervisor ends along with it; and its `afterwards` was called. Raises ToolRefused when it can't be
-    started.
+    `take` gets what it writes to standard output and error, in the order written; its input is empty. `started` gets
+    its process id; with `seconds` None it may take as long as it likes. On return, also when cancelled, the program has
+    ended with its process group and what its sandbox or supervisor ends, and its `afterwards` was called. Raises
+    ToolRefused when it can't be started.
     """
     with _Output(take) as output:
         process = await _start(command, folder, output.write_end)
         output.close_write_end()
-        if began:
-            began(process.pid)
+        if started:
+            started(process.pid)
         try:
             async with asyncio.timeout(seconds):
                 return await process.wait()
@@ -55,7 +54,7 @@ async def run(
 
 
 class Kept:
-    """What is kept of an output of any size: `most` bytes, from its beginning and its end alike."""
+    """Keeps `most` bytes of an output of any size: its beginning and its end."""
 
     def __init__(self, most: int) -> None:
         self._most = most // 2
@@ -73,7 +72,7 @@ class Kept:
             del self._tail[: -self._most]
 
     def text(self, hint: str) -> str:
-        """The text for people and models; `hint` says how to get at what is left out, if anything is."""
+        """The text for people and models; `hint` says how to get what is left out, if anything is."""
         if self.total <= 2 * self._most:
             return plain((self._head + self._tail).decode(errors="replace"))
         head, tail = _whole_lines(bytes(self._head), bytes(self._tail[-self._most :]))
@@ -83,7 +82,7 @@ class Kept:
 
 
 class Lines:
-    """Hands on an output as it comes, in whole lines where they aren't too long, until `most` characters were shown."""
+    """Shows an output as it comes, in whole lines where they aren't too long, until `most` characters were shown."""
 
     def __init__(self, show: Callable[[str], None], most: int) -> None:
         self._show = show
@@ -108,7 +107,7 @@ class Lines:
 
 
 def plain(text: str) -> str:
-    """The text without colours and other signs for a terminal; of a line that was written over, its last form."""
+    """The text without escape sequences of terminals; of a line that was overwritten, its last form."""
     lines = text.replace("\r\n", "\n").split("\n")
     return _ESCAPES.sub("", "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in lines))
 
@@ -139,7 +138,7 @@ class _Output:
             self.write_end = -1
 
     async def ended(self) -> None:
-        """Wait until nobody can write any more, or hold on to the pipe for too long."""
+        """Wait until no process can write any more, or one holds the pipe open for too long."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_LAST_WORDS):
                 await self._over.wait()
@@ -182,7 +181,7 @@ async def _conclude(
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """End the program: a supervisor or a sandbox ends its own when it is told to, whatever is left is killed."""
+    """End the program: a supervisor or sandbox gets the time to end its own, then what is left is killed."""
     if process.returncode is None:
         process.terminate()
         with contextlib.suppress(TimeoutError):
@@ -194,7 +193,7 @@ async def _end(process: asyncio.subprocess.Process) -> None:
 
 
 def _whole_lines(head: bytes, tail: bytes) -> tuple[bytes, bytes]:
-    """The two without the cut line between them, or at least without a cut sign."""
+    """The two without the cut line between them, or at least without a cut character."""
     line_end, line_start = head.rfind(b"\n"), tail.find(b"\n") + 1
     head = head[: line_end if line_end > 0 else codecs.utf_8_decode(head, "replace", False)[1]]
     return head, tail[line_start:] if line_start else tail.lstrip(bytes(range(0x80, 0xC0)))
