@@ -12,7 +12,7 @@ import pytest
 from tests.docs.pages import DOCS, EXAMPLES, ROOT, name
 
 from denizen import Agent, run_agent
-from denizen.actions.shell.usage import command_name
+from denizen.actions.shell.commands import command_name
 from denizen.cli.slash import COMMANDS
 from denizen.cli.turns import STATUS
 from denizen.entries import AnyEntry

@@ -4,7 +4,7 @@ from typing import Literal
 
 from denizen import tool
 from denizen.actions import Shell
-from denizen.actions.shell.help import Help
+from denizen.actions.shell.commands import Help
 from denizen.messages import AssistantMessage, Text
 from denizen.ports import Intent, Tool, Toolset, Traits
 

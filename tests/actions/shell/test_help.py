@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tests.actions.shell.offer import TOOLS
 
-from denizen.actions.shell.help import Help
+from denizen.actions.shell.commands import Help
 from denizen.clock import SystemClock
 from denizen.errors import ToolRefused
 from denizen.ports import Answer, ToolContext

@@ -1,19 +1,28 @@
-"""The arguments of a call, from the words of its command."""
+"""The arguments of a call, from the words of its command; and the command that asks for a call."""
 
 import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from typing import Any
 
-from denizen.actions.shell.parameters import Parameter, Parameters
-from denizen.actions.shell.prose import PROSE, plain
-from denizen.actions.shell.reply import Command
-from denizen.actions.shell.words import WHOLLY_QUOTED, Word, Words
+from denizen.actions.shell.commands import (
+    PROSE,
+    Parameter,
+    Parameters,
+    command_name,
+    parameters_of,
+    plain_text,
+)
+from denizen.actions.shell.reply import Command, plain_prose, read_reply
+from denizen.actions.shell.words import WHOLLY_QUOTED, Word, Words, quote
 from denizen.errors import ToolRefused
+from denizen.messages import ToolCall
+from denizen.ports import MISUSED, Toolset
 
 _OPTION = re.compile(r"(?<!\S)--[A-Za-z][\w-]*(?=[\s=]|\Z)")
 _MEMBER = re.compile(r"""\s*["']?(\w+)["']?\s*[=:]\s*("[^"]*"|'[^']*'|[^\s,"'{}]+)\s*(?:,|\Z)""")
-MOST_SHOWN = 60
+_SHOWN = 60
 """Characters of a wrong word that the model is shown."""
 
 
@@ -49,7 +58,7 @@ class _Arguments:
         end = self._take_table() or self._take_last_options(start)
         text = self._body[start:end].strip()
         alone = end < len(self._body) and WHOLLY_QUOTED.fullmatch(text)
-        if text := (Words(text).read(0)[0][0].text if alone else plain(text)) if rest or not taken else "":
+        if text := (Words(text).read(0)[0][0].text if alone else plain_prose(text)) if rest or not taken else "":
             self._given[self._parameters.positional[0].name] = text
 
     def _take_last_options(self, start: int) -> int:
@@ -142,7 +151,7 @@ class _Arguments:
         name, equals, text = words[at].text.partition("=")
         parameter, meant = self._find(name)
         if parameter is None:
-            raise ToolRefused(f"there is no option {name[:MOST_SHOWN]}{self._nearest(name)}")
+            raise ToolRefused(f"there is no option {name[:_SHOWN]}{self._nearest(name)}")
         after = at + 1
         if not equals:
             following = words[after] if after < len(words) else None
@@ -165,7 +174,7 @@ class _Arguments:
     def _take_positional(self, words: Sequence[Word]) -> None:
         places = [each for each in self._parameters.positional if each.name not in self._given]
         if words and not places:
-            raise ToolRefused(f"it takes no {words[0].text[:MOST_SHOWN]!r}")
+            raise ToolRefused(f"it takes no {words[0].text[:_SHOWN]!r}")
         for place, word in zip(places[:-1], words, strict=False):
             self._given[place.name] = self._value(place, word.text)
         if rest := words[len(places) - 1 :]:
@@ -186,10 +195,10 @@ class _Arguments:
         try:
             return parameter.value(text)
         except ValueError:
-            raise ToolRefused(f"{parameter.option} must be {parameter.expected}, not {text[:MOST_SHOWN]!r}") from None
+            raise ToolRefused(f"{parameter.option} must be {parameter.expected}, not {text[:_SHOWN]!r}") from None
 
     def _nearest(self, name: str) -> str:
-        near = difflib.get_close_matches(name[2 : MOST_SHOWN + 2], self._options, 1, 0.5)
+        near = difflib.get_close_matches(name[2 : _SHOWN + 2], self._options, 1, 0.5)
         return f"; did you mean --{near[0]}?" if near else ""
 
     def checked(self) -> dict[str, Any]:
@@ -203,3 +212,64 @@ class _Arguments:
 
 def _is_end(word: Word) -> bool:
     return word.option and word.text == "--"
+
+
+def show(call: ToolCall, tools: Toolset) -> str:
+    """The command in one line, without its `$( )`; read again it gives the same arguments."""
+    tool = tools.get(call.name)
+    name = (command_name(tool, tools) if tool else "") or call.name
+    if tool is None or MISUSED in call.args:
+        return name
+    parameters = parameters_of(tool.schema)
+    return _as_it_stands(name, call, parameters) or " ".join([name, *_words(name, call.args, parameters)])
+
+
+def _as_it_stands(name: str, call: ToolCall, parameters: Parameters) -> str:
+    """With its prose or command line as it is; empty where that would be read as something else."""
+    if not parameters.positional or not (parameters.command_line or name in PROSE):
+        return ""
+    text = call.args.get(parameters.positional[0].name)
+    if not isinstance(text, str) or "\n" in text:
+        return ""
+    line = " ".join([name, *_options(call.args, parameters.positional[:1], parameters), text])
+    return line if _read(line, parameters) == call.args else ""
+
+
+def _read(line: str, parameters: Parameters) -> dict[str, Any] | None:
+    found = read_reply(f"$({line})").commands
+    if len(found) != 1 or found[0].end != len(line) + 3:
+        return None
+    try:
+        return arguments_of(found[0], parameters)
+    except ToolRefused:
+        return None
+
+
+def _words(name: str, args: dict[str, Any], parameters: Parameters) -> list[str]:
+    places = [*takewhile(lambda place: place.name in args, parameters.positional)]
+    options = [*_options(args, places, parameters)]
+    values = [word for place in places for word in _values(place, args[place.name])]
+    first_options = parameters.command_line and name not in PROSE
+    return [*options, *values] if first_options else [*values, *options]
+
+
+def _options(args: dict[str, Any], places: Sequence[Parameter], parameters: Parameters) -> Iterator[str]:
+    known = {parameter.name: parameter for parameter in parameters.every}
+    by_place = {place.name for place in places}
+    for name in (name for name in args if name not in by_place):
+        option = known[name].option if name in known else name
+        if name in known and known[name].flag and isinstance(args[name], bool):
+            yield f"--{option}" if args[name] else f"--no-{option}"
+        else:
+            yield f"--{option} {quote(plain_text(args[name]))}"
+
+
+def _values(place: Parameter, value: Any) -> list[str]:
+    """A list word by word where that says the same."""
+    if isinstance(value, list) and (len(value) > 1 or (value and place.kinds == ["array"])):
+        words = [plain_text(each) for each in value]
+        if not any(
+            isinstance(each, (list, dict)) or word.startswith("[") for each, word in zip(value, words, strict=True)
+        ):
+            return [quote(word) for word in words]
+    return [quote(plain_text(value))]

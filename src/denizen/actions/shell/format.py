@@ -2,21 +2,16 @@
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import msgspec
 
 from denizen.actions.native import Native
-from denizen.actions.shell.arguments import arguments_of
-from denizen.actions.shell.grammar import MOST, grammar_of
-from denizen.actions.shell.help import Help
-from denizen.actions.shell.parameters import parameters_of
-from denizen.actions.shell.prose import plain
-from denizen.actions.shell.reply import Command, Reply, read_reply
-from denizen.actions.shell.show import show
-from denizen.actions.shell.usage import find_tool, nearest_command, usage_of
+from denizen.actions.shell.arguments import arguments_of, show
+from denizen.actions.shell.commands import MOST_COMMANDS, Help, find_tool, grammar_of, parameters_of, unknown_command
+from denizen.actions.shell.reply import Command, Reply, plain_prose, read_reply
 from denizen.errors import ToolRefused
 from denizen.messages import AssistantMessage, Message, Text, Thinking, ToolCall, ToolResult, UserMessage, UserPart
 from denizen.ports import MISUSED, NOTHING_SEEN, Intent, ModelRequest, SeenText, StreamFilter, Tool, Toolset
@@ -28,24 +23,23 @@ _OUR_ID = re.compile(r"sh[0-9a-f]{12}-(?P<number>\d+)")
 _CUT_OFF = frozenset({"length", "refusal", "error", "aborted"})
 """Ends of a reply after which its commands aren't run, so that nothing can rest on them."""
 
-CLAIMED = (
-    "What followed your commands as their output was made up, so it is cut off; commands behind it were not run. "
+_CLAIMED = (
+    "What followed your commands as their output was made up, so it is cut off; commands after it were not run. "
     "Outputs are only here."
 )
-CUT = "(Outputs that were made up, cut off.)"
-UNCLOSED = (
-    "its parenthesis, or a quote in it, is never closed, so neither it nor anything behind it was run. "
+_CUT = "(Outputs that were made up, cut off.)"
+_UNCLOSED = (
+    "its parenthesis, or a quote in it, is never closed, so neither it nor anything after it was run. "
     "Within '…' nothing can be escaped: use \"…\", or <<'END' for text of any kind"
 )
-QUOTED = "not run: it stands behind outputs (`[1] $ …`) that you wrote yourself. Send commands alone, then wait"
-BOTH = "The commands in your text were not run, as the reply had structured calls, too."
+_QUOTED = "not run: it comes after outputs (`[1] $ …`) that you wrote yourself. Send commands alone, then wait"
+_BOTH = "The commands in your text were not run, as the reply had structured calls, too."
 
 
 class Shell:
     """The model writes `$(cmd …)` into its text, for every tool there is (seed 001, "Current Format").
 
-    Calls that come in another way are heard as `Native` hears them. What streams are the words before the first
-    command, or the answer that `$(done …)` is.
+    Calls that come in another way are read as `Native` reads them.
     """
 
     name = "shell"
@@ -72,14 +66,13 @@ class Shell:
     def read(self, message: AssistantMessage, tools: Toolset, seen: SeenText = NOTHING_SEEN) -> Intent:
         """The commands in order; a reply without any, or with structured calls, means what it means natively."""
         reply = read_reply(message.text)
-        if message.tool_calls or not reply.acts:
-            intent = self._native.read(message, tools, seen)
-            return msgspec.structs.replace(intent, problems=[BOTH]) if reply.commands else intent
-        thoughts = "\n".join([part.text for part in message.content if type(part) is Thinking])
-        return _Meaning(message, reply, tools).intent(thoughts, seen)
+        if not message.tool_calls and reply.acts:
+            return _intent(message, reply, tools, seen)
+        intent = self._native.read(message, tools, seen)
+        return msgspec.structs.replace(intent, problems=[_BOTH]) if reply.commands else intent
 
     def stream_filter(self, tools: Toolset) -> StreamFilter:
-        """The words up to the first command, or the answer that the reply begins with."""
+        """Shows the words up to the first command, or the answer that the reply begins with."""
         from denizen.actions.shell.streaming import HoldCommands, openings_of
 
         if tools not in self._openings:
@@ -88,10 +81,23 @@ class Shell:
 
     def report(self, results: Sequence[ToolResult]) -> Sequence[Message]:
         """The outputs in one message, numbered as the commands were; results of structured calls as they are."""
-        ours = [result for result in results if _is_command(result.call_id)]
-        others = [result for result in results if not _is_command(result.call_id)]
-        outputs = [UserMessage(_outputs(sorted(ours, key=_number)))] if ours else []
-        return [*self._native.report(others), *outputs]
+        ours = sorted(
+            (int(own["number"]), n) for n, each in enumerate(results) if (own := _OUR_ID.fullmatch(each.call_id))
+        )
+        others = self._native.report([each for each in results if not _OUR_ID.fullmatch(each.call_id)])
+        if not ours:
+            return others
+        parts: list[UserPart] = []  # neighbouring texts of a result as one
+        for number, n in ours:
+            result = results[n]
+            above, failed = "\n\n" if parts else "", " (failed)" if result.is_error else ""
+            parts.append(Text(f"{above}[{number}] $ {result.name}{failed}\n"))
+            for part in result.content:
+                if isinstance(part, Text) and isinstance(parts[-1], Text):
+                    parts[-1] = Text(parts[-1].text + part.text)
+                else:
+                    parts.append(part)
+        return [*others, UserMessage(parts)]
 
     def show(self, call: ToolCall, tools: Toolset) -> str:
         """The command without its `$( )`."""
@@ -100,94 +106,11 @@ class Shell:
 
 def names_written(message: AssistantMessage) -> dict[str, str]:
     """What a reply's commands call their tools, which may have several names, by the ids of the calls."""
-    mark, commands = _mark(message), _calling(read_reply(message.text))
-    return {f"{mark}-{number}": command.name for number, command in enumerate(commands, 1)}
+    stem, commands = _id_stem(message), _calling(read_reply(message.text))
+    return {f"{stem}-{number}": command.name for number, command in enumerate(commands, 1)}
 
 
-def _is_command(call_id: str) -> bool:
-    """Whether the call was made by a command."""
-    return _OUR_ID.fullmatch(call_id) is not None
-
-
-class _Meaning:
-    """What the commands of one reply ask for."""
-
-    def __init__(self, message: AssistantMessage, reply: Reply, tools: Toolset) -> None:
-        self._message = message
-        self._reply = reply
-        self._tools = tools
-        self._text = message.text
-        self._mark = _mark(message)
-
-    def intent(self, thoughts: str, seen: SeenText) -> Intent:
-        reply, answers = self._reply, [each for each in self._reply.commands if each.name == "done"]
-        commands = _calling(reply)
-        calls = [*self._calls(commands[:MOST])]
-        ends = bool(answers) and not self._unheard(calls, commands[MOST:])
-        return Intent(
-            calls,
-            self._answer(answers[-1]) if answers and (ends or not calls) else reply.prose,
-            thoughts,
-            ends_turn=ends,
-            problems=[*self._problems(commands[MOST:])] if calls else [],
-            kept_text=self._text[: reply.claimed].rstrip() or CUT if reply.claimed >= 0 else None,
-            quoted=frozenset(
-                self._id(number)
-                for number, command in enumerate(commands[:MOST], 1)
-                if seen.quotes(self._text[command.start : command.end])
-            ),
-        )
-
-    def _answer(self, done: Command) -> str:
-        return plain(done.body) or self._reply.prose
-
-    def _unheard(self, calls: Sequence[ToolCall], over: Sequence[Command]) -> bool:
-        """Whether something that the answer may rest on is not run."""
-        return bool(over) or any(MISUSED in call.args for call in calls) or self._message.stop_reason in _CUT_OFF
-
-    def _calls(self, commands: Sequence[Command]) -> Iterator[ToolCall]:
-        for number, command in enumerate(commands, 1):
-            yield self._call(number, command)
-        reply, after = self._reply, len(commands) + 1
-        if reply.unclosed:
-            yield self._misused(after, reply.unclosed, UNCLOSED)
-        elif reply.quoted:
-            yield self._misused(after, reply.quoted, QUOTED)
-
-    def _call(self, number: int, command: Command) -> ToolCall:
-        tool = find_tool(command.name, self._tools)
-        if tool is None:
-            return self._misused(number, command.name, self._unknown(command.name))
-        parameters = parameters_of(tool.schema)
-        try:
-            return ToolCall(self._id(number), tool.name, arguments_of(command, parameters))
-        except ToolRefused as why:
-            usage = f"usage: $({usage_of(command.name, parameters)})"
-            return self._misused(number, tool.name, f"{command.name}: {why}\n{usage}")
-
-    def _misused(self, number: int, name: str, why: str) -> ToolCall:
-        tool = find_tool(name, self._tools)
-        return ToolCall(self._id(number), tool.name if tool else name, {MISUSED: why})
-
-    def _unknown(self, name: str) -> str:
-        near = nearest_command(name, self._tools)
-        maybe = f"; did you mean $({near})?" if near else ";"
-        return f"there is no command {name!r}{maybe} $(help) lists them. To only mention it put it in `code`."
-
-    def _problems(self, over: Sequence[Command]) -> Iterator[str]:
-        if over:
-            named = ", ".join(f"$({each.name}{_short(each.body)})" for each in over[:MOST])
-            more = f" and {len(over) - MOST} more" if len(over) > MOST else ""
-            yield f"Not run, as {MOST} commands are the most in one reply: {named}{more}."
-        if self._reply.claimed >= 0 and not self._reply.quoted:
-            yield CLAIMED
-
-    def _id(self, number: int) -> str:
-        return f"{self._mark}-{number}"
-
-
-def _mark(message: AssistantMessage) -> str:
-    """What begins the ids of a reply's calls."""
+def _id_stem(message: AssistantMessage) -> str:
     said = f"{message.text}\0{message.model}\0{message.usage}".encode(errors="surrogatepass")
     return f"sh{hashlib.sha256(said).hexdigest()[:12]}"
 
@@ -197,26 +120,57 @@ def _calling(reply: Reply) -> list[Command]:
     return [command for command in reply.commands if command.name != "done"]
 
 
+def _intent(message: AssistantMessage, reply: Reply, tools: Toolset, seen: SeenText) -> Intent:
+    """What the commands of a reply ask for."""
+    stem, commands = _id_stem(message), _calling(reply)
+    run, over = commands[:MOST_COMMANDS], commands[MOST_COMMANDS:]
+    calls = [_call(f"{stem}-{number}", command, tools) for number, command in enumerate(run, 1)]
+    if unrun := reply.unclosed or reply.quoted:
+        calls.append(_misused(f"{stem}-{len(calls) + 1}", unrun, _UNCLOSED if reply.unclosed else _QUOTED, tools))
+    answers = [command for command in reply.commands if command.name == "done"]
+    rests_on_unrun = over or any(MISUSED in call.args for call in calls) or message.stop_reason in _CUT_OFF
+    ends_turn = bool(answers) and not rests_on_unrun
+    problems: list[str] = []
+    if over:
+        shown = over[:MOST_COMMANDS]
+        named = ", ".join(f"$({each.name}{_short(each.body)})" for each in shown)
+        more = f" and {len(over) - len(shown)} more" if len(over) > len(shown) else ""
+        problems.append(f"Not run, as {MOST_COMMANDS} commands are the most in one reply: {named}{more}.")
+    if reply.claimed >= 0 and not reply.quoted:
+        problems.append(_CLAIMED)
+    return Intent(
+        calls,
+        (plain_prose(answers[-1].body) if answers and (ends_turn or not calls) else "") or reply.prose,
+        "\n".join([part.text for part in message.content if type(part) is Thinking]),
+        ends_turn=ends_turn,
+        problems=problems if calls else [],
+        kept_text=message.text[: reply.claimed].rstrip() or _CUT if reply.claimed >= 0 else None,
+        quoted=frozenset(
+            call.id
+            for call, command in zip(calls, run, strict=False)
+            if seen.quotes(message.text[command.start : command.end])
+        ),
+    )
+
+
+def _call(call_id: str, command: Command, tools: Toolset) -> ToolCall:
+    tool = find_tool(command.name, tools)
+    if tool is None:
+        unknown = f"{unknown_command(command.name, tools)}. To only mention it put it in `code`."
+        return _misused(call_id, command.name, unknown, tools)
+    parameters = parameters_of(tool.schema)
+    try:
+        return ToolCall(call_id, tool.name, arguments_of(command, parameters))
+    except ToolRefused as why:
+        usage = f"usage: $({parameters.usage(command.name)})"
+        return _misused(call_id, tool.name, f"{command.name}: {why}\n{usage}", tools)
+
+
+def _misused(call_id: str, name: str, why: str, tools: Toolset) -> ToolCall:
+    tool = find_tool(name, tools)
+    return ToolCall(call_id, tool.name if tool else name, {MISUSED: why})
+
+
 def _short(body: str) -> str:
     words = " ".join(body.split())
     return f" {words[:40]}{'…' if len(words) > 40 else ''}" if words else ""
-
-
-def _number(result: ToolResult) -> int:
-    ours = _OUR_ID.fullmatch(result.call_id)
-    return int(ours["number"]) if ours else 0
-
-
-def _outputs(results: Sequence[ToolResult]) -> list[UserPart]:
-    """All of them; the neighbouring texts of each as one."""
-    parts: list[UserPart] = []
-    for result in results:
-        above = "\n\n" if parts else ""
-        failed = " (failed)" if result.is_error else ""
-        parts.append(Text(f"{above}[{_number(result)}] $ {result.name}{failed}\n"))
-        for part in result.content:
-            if isinstance(part, Text) and isinstance(parts[-1], Text):
-                parts[-1] = Text(parts[-1].text + part.text)
-            else:
-                parts.append(part)
-    return parts

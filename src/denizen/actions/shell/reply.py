@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from denizen.actions.shell.prose import PROSE, end_of_prose
-from denizen.actions.shell.words import Word, Words
+from denizen.actions.shell.commands import PROSE
+from denizen.actions.shell.words import WHOLLY_QUOTED, Word, Words
 
 _MARK = re.compile(
     r"""
@@ -18,6 +18,18 @@ _MARK = re.compile(
     """,
     re.VERBOSE | re.MULTILINE,
 )
+_PROSE_PIECE = re.compile(
+    r"""
+      \\[()\\]
+    | "(?:\\[^\n]|[^"\\\n$]|\$(?!\())*+"
+    | `[^`\n]++`
+    | (?P<paren>[()])
+    | [^\\"`()]++
+    | .
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_QUOTED_FIRST = re.compile(rf"\s*+(?:{WHOLLY_QUOTED.pattern})\s*+(?=\)|--\w)", re.DOTALL)
 _NAME = re.compile(r"\s*+(?P<name>[a-z][a-z0-9_-]{0,63})(?=[\s)])")
 _CLAIM = re.compile(
     r"""
@@ -140,7 +152,7 @@ class _Reading:
             return None
         begin, words = name.end(), list[Word]()
         if name["name"] in PROSE:
-            end = end_of_prose(self._text, begin, self._words)
+            end = _end_of_prose(self._text, begin, self._words)
         else:
             words, end = self._words.read(begin)
         if end < 0 and name["name"] == "done":
@@ -226,3 +238,34 @@ def _without_end(text: str, begin: int, start: int) -> Command:
     """The answer that goes on to the end of the reply."""
     body = text[begin:].rstrip()
     return Command("done", body.removesuffix(")"), [], start, len(text))
+
+
+def _end_of_prose(text: str, begin: int, words: Words) -> int:
+    """Where the parenthesis stands that closes the command; -1: nowhere.
+
+    Parentheses balance, but for those in a pair of double quotes or backticks on one line, and escaped ones. Where the
+    text goes on and ends with a parenthesis too many (`$(done 1) read 2) write)`), that one closes.
+    """
+    if _QUOTED_FIRST.match(text, begin):
+        return words.read(begin)[1]
+    depth, at = 0, begin
+    while piece := _PROSE_PIECE.match(text, at):
+        if piece["paren"]:
+            depth += 1 if piece["paren"] == "(" else -1
+            if depth < 0:
+                return _runs_on(text, at)
+        at = piece.end()
+    return -1
+
+
+def _runs_on(text: str, close: int) -> int:
+    following = text.find("$(", close)
+    rest = text[close + 1 : following if following > 0 else len(text)].rstrip()
+    runs_on = rest.endswith(")") and rest.count(")") > rest.count("(")
+    return close + len(rest) if runs_on else close
+
+
+def plain_prose(prose: str) -> str:
+    """The prose as it is meant: an escaped parenthesis without its like loses the backslash."""
+    prose = prose.strip()
+    return prose if prose.count("\\(") == prose.count("\\)") else re.sub(r"\\([()])", r"\1", prose)
