@@ -1,6 +1,7 @@
 """Fail-over with real HTTP on loopback: profiles, cool-downs, retries and fall-back models."""
 
 import asyncio
+import dataclasses
 import threading
 from collections.abc import AsyncIterator
 
@@ -12,8 +13,7 @@ from denizen.errors import ErrorKind, ModelError
 from denizen.events import Failed, Finished, Retrying, StreamEvent, TextDelta
 from denizen.messages import AssistantMessage, Text, Usage, UserMessage
 from denizen.models.anthropic import AnthropicModel
-from denizen.models.attempts import LINGER, PATIENCE
-from denizen.models.failover import SESSIONS, WARM, Failover
+from denizen.models.failover import LINGER, PATIENCE, SESSIONS, WARM, Failover
 from denizen.models.http import Http
 from denizen.models.limits import ModelLimits
 from denizen.models.profiles import Candidate, Cooldown
@@ -489,6 +489,22 @@ async def test_other_work_goes_on_while_a_server_is_asked_for_its_window() -> No
     goes_on.set()
     await call
     assert limits().window == 32_000
+
+
+async def test_limits_are_those_of_the_model_that_the_session_asked_last(bench: Bench) -> None:
+    large = ModelLimits(ask=lambda: 200_000)
+    small = ModelLimits(ask=lambda: 8_000)
+    candidates = [
+        dataclasses.replace(bench.candidate("main"), limits=large),
+        dataclasses.replace(bench.candidate("other", "second"), limits=small),
+    ]
+    model = Failover(candidates, bench.clock, max_retries=0)
+    assert model.limits("fallen back").window == 200_000
+    bench.server.fail(529, "Overloaded")
+    bench.server.say("from the second")
+    await ask(model, "fallen back")
+    assert model.limits("fallen back").window == 8_000
+    assert model.limits("another").window == model.limits().window == 200_000
 
 
 async def test_answer_that_ends_without_an_end_is_a_failure() -> None:

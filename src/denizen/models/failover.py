@@ -6,23 +6,32 @@ and sessions that stay on a profile.
 """
 
 import itertools
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import AsyncGenerator, Sequence
+from typing import TypeVar
 
 import msgspec
 
 from denizen.clock import Clock
 from denizen.errors import ModelError
 from denizen.events import Failed, Finished, Retrying, StreamEvent, TextDelta
-from denizen.models.attempts import Call
+from denizen.models.advice import with_advice
 from denizen.models.profiles import Attempt, Candidate, Cooldown, Profile
 from denizen.ports import KnownModel, Limits, ModelRequest
+
+_T = TypeVar("_T")
 
 WARM = 300.0
 """Seconds that a session stays where its last call went well: as long as providers keep a prompt in their caches."""
 
 SESSIONS = 4096
 """How many sessions are remembered for that."""
+
+PATIENCE = 600.0
+"""Seconds that a call waits for a resting profile at most; one that must rest longer is passed over."""
+
+LINGER = 60.0
+"""The same while a further model may be tried sooner: no profile rests longer unless its provider asks for that."""
 
 
 class Failover:
@@ -49,11 +58,11 @@ class Failover:
         self._max_retries = max_retries
         self._clock = clock
         self._homes: OrderedDict[str, tuple[Profile, float]] = OrderedDict()
-        self._last = self._models[0][0]
+        self._asked: OrderedDict[str, Profile] = OrderedDict()
 
-    def limits(self) -> Limits:
-        """Those of the model that was asked last, at first the first."""
-        return self._last.limits()
+    def limits(self, session_key: str = "") -> Limits:
+        """Those of the model that the session asked last, else of the first."""
+        return self._asked.get(session_key, self._models[0][0]).limits()
 
     async def close(self) -> None:
         for profile in itertools.chain.from_iterable(self._models):
@@ -65,27 +74,30 @@ class Failover:
 
         Its `attempt` counts the retries of the call from 1; `profile_id` and `model` are those of the new attempt.
         """
-        call = Call(self._plan(request.session_key), self._max_retries)
-        if (first := call.profile) and first.error and first.rest():
-            yield call.waiting(first, first.error)
+        session_key = request.session_key
+        call = _Call(self._plan(session_key), self._max_retries)
+        if (first := call.profile) and first.error and first.rest():  # after an earlier call
+            yield call.announce(first, first.error)
         while profile := call.profile:
             shown: list[str] = []
             error: ModelError | None = None
-            self._last = profile
+            if session_key and not self._alone:
+                _remember(self._asked, session_key, profile)
             sent = await profile.fitted(request)
             async with await profile.attempt(sent) as attempt:
                 async for event in attempt.events:
                     if type(event) is TextDelta:  # nearly always
                         shown.append(event.delta)
                     elif type(event) is Finished:
-                        yield self._finished(event, attempt, request.session_key)
+                        yield self._finished(event, attempt, session_key)
                         return
                     elif type(event) is Failed:
                         error = event.error
                         break
                     elif type(event) is Retrying:  # a gateway's own fail-over took back what it had streamed
                         shown.clear()
-                        event = call.counted(event)
+                        call.retries += 1
+                        event = msgspec.structs.replace(event, attempt=call.retries)
                     attempt.answering()
                     yield event
                 error = error or ModelError(f"{profile.name} ended its answer without saying how.")
@@ -98,33 +110,103 @@ class Failover:
                 continue  # it asked for more than this model can answer, or than its window has left
             call.failed(profile, error)
             if call.profile:
-                yield call.retrying(call.profile, error, "".join(shown))
+                call.retries += 1
+                yield call.announce(call.profile, error, "".join(shown))
         yield Failed(call.verdict())
 
     def _plan(self, session_key: str) -> list[list[Profile]]:
         """The models and their profiles in the order of this call: where the session is at home, then who is ready."""
         if self._alone:
             return [[*self._models[0]]]
-        home = self._home(session_key)
+        home, since = self._homes.get(session_key, (None, 0.0))
+        home = home if self._clock.monotonic() < since + WARM else None
         models = sorted(self._models, key=lambda each: (home not in each, min(map(Profile.rest, each)) > 0))
         return [sorted(each, key=lambda profile: profile is not home) for each in models]
-
-    def _home(self, session_key: str) -> Profile | None:
-        profile, since = self._homes.get(session_key, (None, 0.0))
-        return profile if self._clock.monotonic() < since + WARM else None
 
     def _finished(self, event: Finished, attempt: Attempt, session_key: str) -> Finished:
         attempt.went_well()
         if session_key and not self._alone:
-            self._stay(session_key, attempt.profile)
+            _remember(self._homes, session_key, (attempt.profile, self._clock.monotonic()))
         usage, cost = event.message.usage, attempt.profile.candidate.cost
         if cost is None or usage.cost_usd is not None:  # some providers say what a call cost
             return event
         usage = msgspec.structs.replace(usage, cost_usd=cost(usage))
         return Finished(msgspec.structs.replace(event.message, usage=usage))
 
-    def _stay(self, session_key: str, profile: Profile) -> None:
-        self._homes[session_key] = (profile, self._clock.monotonic())
-        self._homes.move_to_end(session_key)
-        if len(self._homes) > SESSIONS:
-            self._homes.popitem(last=False)
+
+class _Call:
+    """Where the next attempt of a call goes (`profile`; None: nowhere), and the last word then."""
+
+    def __init__(self, models: list[list[Profile]], max_retries: int) -> None:
+        self.retries = 0
+        self._models = models
+        self._max_retries = max_retries
+        self._retries_left = 0
+        self._profiles: list[Profile] = []
+        self._refused: defaultdict[str, list[Profile]] = defaultdict(list)
+        self._ends: dict[str, tuple[Profile, ModelError]] = {}
+        self.profile = self._next_model()
+
+    def failed(self, profile: Profile, error: ModelError) -> None:
+        """Choose the profile of the next attempt."""
+        error.profile_id = profile.id
+        self._ends[profile.name] = (profile, error)
+        if error.kind == "auth":  # no more of this key in this call
+            self._profiles.remove(profile)
+            self._refused[profile.name].append(profile)
+            if not self._profiles:  # with all keys refused there is nothing to wait for, nor in the next call
+                for each in self._refused[profile.name]:
+                    each.recover()
+        self.profile = None
+        if error.retriable and not error.silent and self._retries_left:
+            self._retries_left -= 1
+            self.profile = self._readiest()
+        if not self.profile and (error.retriable or error.kind == "quota"):
+            self.profile = self._next_model()
+
+    def announce(self, profile: Profile, error: ModelError, withdrawn: str = "") -> Retrying:
+        """What announces an attempt with `profile` after `error`."""
+        text = error.message.removeprefix(f"{profile.name}: ")
+        kind, rest, name = error.kind, profile.rest(), profile.name
+        return Retrying(self.retries, kind, profile.id, rest, withdrawn, name, text, asked=profile.asked)
+
+    def verdict(self) -> ModelError:
+        """Why the call failed, and what to do: a line for every model that was tried, and of the last one's kind."""
+        lines: list[str] = []
+        for profile, error in self._ends.values():
+            refused = [each.candidate.key_from for each in self._refused[profile.name]]
+            lines.append(with_advice(error, profile, refused, alone=len(self._ends) == 1))
+        _, last = self._ends.popitem()[1]
+        return ModelError(
+            "\n".join(lines),
+            kind=last.kind,
+            status=last.status,
+            retry_after=last.retry_after,
+            provider=last.provider,
+            profile_id=last.profile_id,
+        )
+
+    def _next_model(self) -> Profile | None:
+        while self._models:
+            self._profiles = self._models.pop(0)
+            self._retries_left = self._max_retries
+            if ready := self._readiest():
+                return ready
+            resting = self._profiles[0]
+            self._ends[resting.name] = (resting, resting.error or ModelError(f"{resting.name} rests."))
+        return None
+
+    def _readiest(self) -> Profile | None:
+        """The model's profile that may be tried first; None where none may before patience is at its end."""
+        if self._profiles and not self._profiles[0].error:
+            return self._profiles[0]
+        first = min(self._profiles, key=Profile.rest, default=None)
+        elsewhere = min((profile.rest() for model in self._models for profile in model), default=PATIENCE)
+        return first if first and first.rest() <= max(LINGER, min(elsewhere, PATIENCE)) else None
+
+
+def _remember(sessions: OrderedDict[str, _T], key: str, value: _T) -> None:
+    sessions[key] = value
+    sessions.move_to_end(key)
+    if len(sessions) > SESSIONS:
+        sessions.popitem(last=False)
