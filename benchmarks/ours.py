@@ -43,7 +43,7 @@ class Scripted:
     async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
         yield Finished(next(self._lines))
 
-    def limits(self) -> Limits:
+    def limits(self, session_key: str = "") -> Limits:
         return Limits(window=10**9)
 
     async def close(self) -> None:

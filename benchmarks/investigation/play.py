@@ -80,7 +80,7 @@ class Investigator:
         self.counts = Counts()
         self.unseen: list[str] = []
 
-    def limits(self) -> Limits:
+    def limits(self, session_key: str = "") -> Limits:
         return Limits(window=1_000_000)
 
     async def close(self) -> None:

@@ -23,7 +23,7 @@ class Program:
         self.name = f"program:{command}"
         self._argv = shlex.split(command)
 
-    def limits(self) -> Limits:
+    def limits(self, session_key: str = "") -> Limits:
         """Tokens that it sees, and that it answers."""
         return Limits(window=8_000, max_output=2_000)
 

@@ -38,7 +38,7 @@ class Window:
         self.asked = 0
         self._window = window
 
-    def limits(self) -> Limits:
+    def limits(self, session_key: str = "") -> Limits:
         self.asked += 1
         return Limits(self._window)
 

@@ -68,7 +68,7 @@ class Planner:
 
     name, local = "test:planner", True
 
-    def limits(self) -> Limits:
+    def limits(self, session_key: str = "") -> Limits:
         return Limits()
 
     async def close(self) -> None:

@@ -80,7 +80,7 @@ class Investigator:
     def __init__(self, store: MortalStore) -> None:
         self._store = store
 
-    def limits(self) -> Limits:
+    def limits(self, session_key: str = "") -> Limits:
         return Limits()
 
     async def close(self) -> None:

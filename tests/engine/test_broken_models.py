@@ -21,7 +21,7 @@ class Says:
         self._events = events
         self.left = False
 
-    def limits(self) -> Limits:
+    def limits(self, session_key: str = "") -> Limits:
         return Limits()
 
     async def close(self) -> None:

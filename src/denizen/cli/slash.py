@@ -77,12 +77,13 @@ async def _sessions(chat: Conversation, name: str) -> TurnStop | None:
 
 
 async def _usage(chat: Conversation, _: str) -> None:
-    turns = [entry for entry in (await chat.session()).entries if isinstance(entry, EndEntry)]
+    session = await chat.session()
+    turns = [entry for entry in session.entries if isinstance(entry, EndEntry)]
     total = Usage()
     for entry in turns:
         total = total.plus(entry.usage)
     context = turns[-1].last_call_usage.context if turns else 0
-    window = chat.agent.model.limits().window
+    window = chat.agent.model.limits(session.key).window
     parts = [counted(len(turns), "turn"), *usage_parts(total), f"context {context:,} of {window:,} tokens"]
     _tell(" · ".join(parts))
 

@@ -20,7 +20,7 @@ class _Unknown:
     def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
         return self._model.stream(request)
 
-    def limits(self) -> Limits:
+    def limits(self, session_key: str = "") -> Limits:
         return Limits()
 
     async def close(self) -> None:

@@ -115,7 +115,7 @@ class WireModel(ABC):
         """The runs as this request sends them."""
         return encoded.texts
 
-    def limits(self) -> Limits:
+    def limits(self, session_key: str = "") -> Limits:
         """Its context window and longest answer; what was passed as `limits` is asked now, not before."""
         return self._limits()
 

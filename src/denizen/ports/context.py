@@ -45,7 +45,7 @@ class View(msgspec.Struct, frozen=True):
     @property
     def window(self) -> int:
         """Tokens that the model sees."""
-        return self.model.limits().window
+        return self.model.limits(self.session.key).window
 
     @property
     def room(self) -> int:

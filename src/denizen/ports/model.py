@@ -72,8 +72,11 @@ class KnownModel(Model, Protocol):
     name: str
     local: bool
 
-    def limits(self) -> Limits:
-        """Its context window and longest answer; may load the catalogue."""
+    def limits(self, session_key: str = "") -> Limits:
+        """Its context window and longest answer; may load the catalogue.
+
+        `session_key`: of the model that this session asked last, where several go on for each other.
+        """
         ...
 
     async def close(self) -> None:

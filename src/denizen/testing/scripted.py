@@ -39,7 +39,7 @@ class ScriptedModel:
         self._script = iter(script)
         self._limits = limits or Limits()
 
-    def limits(self) -> Limits:
+    def limits(self, session_key: str = "") -> Limits:
         """What it was given."""
         return self._limits
 

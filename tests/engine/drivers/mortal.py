@@ -65,7 +65,7 @@ class Stubborn:
 
     name, local = "test:stubborn", True
 
-    def limits(self) -> Limits:
+    def limits(self, session_key: str = "") -> Limits:
         return Limits()
 
     async def close(self) -> None:
