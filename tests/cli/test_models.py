@@ -48,7 +48,7 @@ def test_a_provider_whose_models_nobody_tells_says_so(denizen: Run, home: Path, 
     office = '[providers.office]\nbase_url = "https://models.example.com/v1"\n'
     (home / "denizen.toml").write_text(f'{office}[providers.vllm]\nbase_url = "{nobody}"\n')
     out = denizen("models", "office").out
-    assert out.startswith("Which models office has is not known here: name one as it does, office:NAME.\n")
+    assert out.startswith("Which models office has is not known here: use its own names, office:NAME.\n")
     out = denizen("models", "vllm").out
     assert out.startswith(f"Which models vllm has is not known: no server answers at {nobody}.\n")
 

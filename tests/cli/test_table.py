@@ -9,7 +9,7 @@ import click
 
 PRINTS = """
 import sys
-from denizen.cli.table import print_table
+from denizen.cli.output import print_table
 rows = [("error", "a.py:7", sys.argv[1]), ("note", "b.py", "ok")]
 print_table(("severity", "place", "finding"), rows, elastic="finding")
 """

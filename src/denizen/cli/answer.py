@@ -8,14 +8,13 @@ from typing import Literal
 import click
 import msgspec
 
-from denizen.cli.approval import described, understand
 from denizen.cli.coding import carry_out
 from denizen.cli.home import short_name, store
-from denizen.cli.json_lines import JsonLines
+from denizen.cli.host import JsonLines, describe, parse_answer
 from denizen.cli.options import MODEL, TERMINAL, WORKPLACE, TurnOptions, turn_options
 from denizen.cli.output import write
 from denizen.cli.terminal import Terminal
-from denizen.cli.turns import STATUS, as_it_began, opened, run, settled
+from denizen.cli.turns import STATUS, decide_folder, opened, options_as_begun, run
 from denizen.config.load import Loaded
 from denizen.engine import run_turn
 from denizen.engine.resume import question_of, unfinished
@@ -51,8 +50,8 @@ def answer(name: str, words: tuple[str, ...], scope: Scope | None, options: Turn
             _show(name, request, host)
             return STATUS["parked"]
         given = _answer(request, said, scope)
-        goes_on = as_it_began(options, entries)
-        return run(runner, _go_on(name, given, goes_on, settled(goes_on), host))
+        goes_on = options_as_begun(options, entries)
+        return run(runner, _go_on(name, given, goes_on, decide_folder(goes_on), host))
 
 
 async def _go_on(
@@ -89,11 +88,11 @@ def _show(name: str, request: Ask, host: Terminal | JsonLines) -> None:
         host.emit(TurnParked(session_key(name), request.call_id, request.question))
         return
     quoted = shlex.quote(short_name(name))
-    write(f"{described(request)}\n\nAnswer with: denizen answer {quoted} yes|no|TEXT [--for-session|--always]\n")
+    write(f"{describe(request)}\n\nAnswer with: denizen answer {quoted} yes|no|TEXT [--for-session|--always]\n")
 
 
 def _answer(request: Ask, words: str, scope: Scope | None) -> AnswerEntry:
-    given = understand(request, words)
+    given = parse_answer(request, words)
     if scope and not given.allow:
         raise click.UsageError("--for-session and --always go with yes.")
     if scope:

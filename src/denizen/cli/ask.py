@@ -8,10 +8,10 @@ from pathlib import Path
 import click
 
 from denizen.cli.attachments import compose, read_piped, unattached
-from denizen.cli.json_lines import JsonLines
+from denizen.cli.host import JsonLines
 from denizen.cli.options import TurnOptions, turn_options
 from denizen.cli.terminal import Terminal
-from denizen.cli.turns import STATUS, opened, run, settled
+from denizen.cli.turns import STATUS, decide_folder, opened, run
 from denizen.config.home import places
 from denizen.config.load import Loaded
 from denizen.engine import run_turn
@@ -32,22 +32,26 @@ Examples:
 @click.command(epilog=_EXAMPLES)
 @click.argument("message", nargs=-1)
 @click.option("--image", "images", multiple=True, type=_FILE, help="Show the agent a picture; may be repeated.")
-@click.option("--output-schema", type=_FILE, help="Print an answer that fulfils this JSON schema.")
+@click.option("--output-schema", type=_FILE, help="Print an answer that matches this JSON schema.")
 @turn_options()
 def ask(message: tuple[str, ...], images: tuple[Path, ...], output_schema: Path | None, options: TurnOptions) -> int:
     """Ask one question, or give one task.
 
     Piped input is added to the message; @path attaches a file. Without a message, --continue or --session goes on with
-    a turn that was left unfinished.
+    an unfinished turn.
 
     Standard output gets the reply alone (in a pipe, only once it is final), without control characters; everything else
     goes to standard error. --json prints events, exact, in place of both.
     """
     with options.host() as host, asyncio.Runner() as runner:
         output = Output(_schema(output_schema)) if output_schema else None
-        loaded = settled(options)
-        said = _message(message, images, options, loaded)
-        for text in unattached(" ".join(message)):
+        loaded = decide_folder(options)
+        piped = read_piped(sys.stdin)
+        said = None
+        if message or images or piped.strip() or not (options.continue_ or options.session):
+            _, workspace = places(loaded.config)
+            said = UserMessage(compose(" ".join(message), workspace, images, piped))
+        for text in (*unattached(" ".join(message)), *loaded.notices):
             host.emit(Notice(text, "warning"))
         return run(runner, _ask(said, options, loaded, host, output))
 
@@ -59,23 +63,11 @@ async def _ask(
     host: Terminal | JsonLines,
     output: Output | None,
 ) -> int:
-    for text in loaded.notices:
-        host.emit(Notice(text, "warning"))
-    options = await options.at_session(loaded, begun=said is None)
+    options = await options.with_session(loaded, begun=said is None)
     async with options.agent(loaded) as agent, opened(agent, options.session, host) as session:
         stream = not options.no_stream and output is None
         result = await run_turn(agent, session, said, host, stream=stream, output=output)
     return STATUS[result.stop_reason]
-
-
-def _message(
-    words: tuple[str, ...], images: tuple[Path, ...], options: TurnOptions, loaded: Loaded
-) -> UserMessage | None:
-    piped = read_piped(sys.stdin)
-    if words or images or piped.strip() or not (options.continue_ or options.session):
-        _, workspace = places(loaded.config)
-        return UserMessage(compose(" ".join(words), workspace, images, piped))
-    return None
 
 
 def _schema(path: Path) -> dict[str, object]:

@@ -4,6 +4,7 @@ import asyncio
 import os
 import stat
 import sys
+import termios
 from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,14 +13,12 @@ import click
 from denizen import __version__
 from denizen.cli.conversation import Conversation
 from denizen.cli.home import short_name
-from denizen.cli.lines import unflushed
+from denizen.cli.host import terminal_modes
 from denizen.cli.options import TurnOptions, turn_options
-from denizen.cli.output import say_error
-from denizen.cli.passing import columns
-from denizen.cli.reopening import reopen
-from denizen.cli.slash import COMMANDS, hear, is_command
-from denizen.cli.text import pieces, printable
-from denizen.cli.turns import STATUS, run, settled
+from denizen.cli.output import say, say_error
+from denizen.cli.slash import COMMANDS, is_command, respond
+from denizen.cli.text import printable
+from denizen.cli.turns import STATUS, decide_folder, run
 from denizen.clock import SystemClock
 from denizen.config.home import ensure_home
 from denizen.entries import UserEntry
@@ -28,13 +27,13 @@ from denizen.events import Notice, TurnStop
 
 if TYPE_CHECKING:
     from denizen.cli.editor import Editor
-    from denizen.cli.live import Live
+    from denizen.cli.live import LivePrompt
 
 Work = Coroutine[Any, Any, TurnStop | None]
 """It gives how the turn ended; None where there was none."""
 
 GOOD_ENDS = {"answered", "iteration_limit", None}
-"""How a turn ends, or a command that ran none, where what was entered meanwhile is gone on with."""
+"""How a turn ends, or a command that ran none, where the chat goes on with what was entered meanwhile."""
 
 
 @click.command()
@@ -42,15 +41,15 @@ GOOD_ENDS = {"answered", "iteration_limit", None}
 def chat(options: TurnOptions) -> int:
     """Talk with the agent, message after message.
 
-    /help lists the commands. What you type and enter while the agent works is said to it. Ctrl-C stops the agent, not
-    the program, and what it hadn't heard is there to be edited or sent. From a pipe every line is a message (a
-    backslash at its end joins the next one), and the exit status is the last turn's.
+    /help lists the commands. What you enter while the agent works is passed on to it. Ctrl-C stops the agent, not the
+    program, and brings back what it hadn't got, to be edited or sent. From a pipe every line is a message (a backslash
+    at its end joins the next one), and the exit status is the last turn's.
     """
-    loaded = settled(options)
+    loaded = decide_folder(options)
     at_terminal = sys.stdin.isatty()
     with asyncio.Runner() as runner:
         resumes = bool(options.session or options.continue_)
-        conversation = Conversation(run(runner, options.at_session(loaded, begun=False)), loaded, typed=at_terminal)
+        conversation = Conversation(run(runner, options.with_session(loaded, begun=False)), loaded, typed=at_terminal)
         try:
             if resumes:
                 run(runner, conversation.session())
@@ -73,7 +72,7 @@ def _talk(runner: asyncio.Runner, conversation: Conversation) -> None:
         with editor.holding():
             run(runner, _talk_live(conversation, editor))
     else:
-        with unflushed(sys.stdin):
+        with terminal_modes(sys.stdin, of=termios.NOFLSH):  # Ctrl-C throws nothing away that was typed
             _converse(runner, conversation, lambda: run(runner, _read(conversation, editor)))
 
 
@@ -92,21 +91,21 @@ async def _read(conversation: Conversation, editor: "Editor") -> str | None:
 
 
 async def _talk_live(conversation: Conversation, editor: "Editor") -> None:
-    from denizen.cli.live import Live
+    from denizen.cli.live import LivePrompt
 
-    live = conversation.live = Live(editor, SystemClock(), quiet=conversation.options.quiet)
+    live = conversation.live = LivePrompt(editor, SystemClock(), quiet=conversation.options.quiet)
     if conversation.entries:
-        await _worked(conversation, live, reopen(conversation))
+        await _worked(conversation, live, conversation.reopen())
     while not conversation.over:
         waiting = conversation.commands or live.queued
         text = waiting.pop(0) if waiting else await editor.read()
         if text is None:
             break
         if text.strip():
-            await _worked(conversation, live, hear(conversation, text), text)
+            await _worked(conversation, live, respond(conversation, text), text)
 
 
-async def _worked(conversation: Conversation, live: "Live", work: Work, text: str = "") -> None:
+async def _worked(conversation: Conversation, live: "LivePrompt", work: Work, text: str = "") -> None:
     """Do that at the prompt. Without a good end, what was said in vain is the person's again, also the `text`."""
     before = len(conversation.entries)
     if await live.run(_done(work), "cancelled") not in GOOD_ENDS:
@@ -121,11 +120,11 @@ def _unsaid(conversation: Conversation, before: int, text: str, heard: Sequence[
 
 
 def _converse(runner: asyncio.Runner, conversation: Conversation, read: Callable[[], str | None]) -> int:
-    end = _tried(runner, conversation, reopen(conversation))
+    end = _tried(runner, conversation, conversation.reopen())
     commands = conversation.commands
     while not conversation.over and (text := commands.pop(0) if commands else read()) is not None:
         if text.strip():
-            end = _tried(runner, conversation, hear(conversation, text), text) or end
+            end = _tried(runner, conversation, respond(conversation, text), text) or end
     return STATUS[end or "answered"]
 
 
@@ -170,8 +169,7 @@ def _greet(conversation: Conversation, notices: tuple[str, ...]) -> None:
             str(agent.workspace),
             f"session {short_name(conversation.name)}",
         )
-        for line in pieces(f"{printable(' · '.join(about))} · /help", columns() - 3):
-            click.secho(f"  {line}", dim=True, err=True)
+        say(f"  {printable(' · '.join(about))} · /help", dim=True)
     with options.host() as host:
         for text in notices:
             host.emit(Notice(text, "warning"))

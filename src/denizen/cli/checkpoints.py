@@ -1,4 +1,4 @@
-"""`denizen checkpoints`: what the files were, and how to get them back."""
+"""`denizen checkpoints`: list, make, compare and restore snapshots of a workspace's files."""
 
 import asyncio
 import os
@@ -8,13 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import click
-import msgspec
 
 from denizen.checkpoints import Conflict, Difference, Shadow, Snapshot, named, shadow_of
-from denizen.cli.asking import confirm, somebody_there
-from denizen.cli.home import store
-from denizen.cli.output import write
-from denizen.cli.table import print_table
+from denizen.cli.home import store, workspace_option
+from denizen.cli.output import confirm, is_interactive, print_table, write, write_json
 from denizen.cli.text import printable
 from denizen.clock import SystemClock
 from denizen.config.home import places
@@ -24,39 +21,39 @@ from denizen.errors import DenizenError
 from denizen.plural import counted
 from denizen.sessions import session_key
 
-_TITLES = ("id", "when", "label", "changed")
 _ID = 10
 """Letters of an id that are shown."""
 
-_workspace = click.option(
-    "--workspace",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="The folder that it is about. Otherwise: this git repository, else the agent's own folder.",
-)
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 @click.group()
 def checkpoints() -> None:
-    """What the files of a workspace were: kept before and after the agent changes them, or by hand.
+    """Snapshots of a workspace's files: before and after the agent changes them, or made by hand.
 
     A checkpoint is named by its id, the beginning of its id, or its label (the newest one that has it). Files that git
     ignores are neither kept nor touched.
     """
 
 
-@checkpoints.command("list", short_help="The checkpoints, the latest first.")
-@_workspace
-@click.option("--all", "everything", is_flag=True, help="More than the latest 20.")
+@checkpoints.command("list", short_help="List the checkpoints, the latest first.")
+@workspace_option
+@click.option("--all", "everything", is_flag=True, help="All of them, not the latest 20.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line, with every detail.")
 def list_checkpoints(workspace: Path | None, everything: bool, as_json: bool) -> None:
-    """The checkpoints, the latest first, and which files changed up to each."""
+    """List the checkpoints, the latest first, and which files changed up to each."""
     found = asyncio.run(_history(_shadow(workspace), None if everything else 20))
     if as_json:
-        write("".join(f"{_encoded(_details(each, changed))}\n" for each, changed in found))
+        write_json(*(_details(snapshot, changed) for snapshot, changed in found))
     elif found:
-        now = datetime.now().astimezone()
-        print_table(_TITLES, [_row(each, changed, now) for each, changed in found], elastic="changed")
+        today = datetime.now().astimezone().date()
+        rows: list[Sequence[str]] = []
+        for snapshot, changed in found:
+            at = snapshot.at.astimezone()
+            when = f"{at:%H:%M}" if at.date() == today else f"{at:%Y-%m-%d %H:%M}"
+            about = f"[only {', '.join(snapshot.paths)}] " if snapshot.paths else ""
+            rows.append((snapshot.id[:_ID], when, snapshot.label or snapshot.note, f"{about}{', '.join(changed)}"))
+        print_table(("id", "when", "label", "changed"), rows, elastic="changed")
     else:
         click.echo("There are no checkpoints of this folder yet.", err=True)
 
@@ -64,10 +61,10 @@ def list_checkpoints(workspace: Path | None, everything: bool, as_json: bool) ->
 @checkpoints.command(short_help="Keep the files as they are, under a label.")
 @click.argument("label")
 @click.argument("paths", nargs=-1, metavar="[PATH]…")
-@_workspace
+@workspace_option
 @_json
 def create(label: str, paths: tuple[str, ...], workspace: Path | None, as_json: bool) -> None:
-    """Keep the files as they are, under a label; prints the checkpoint's id.
+    """Keep the files as they are, under a label; print the checkpoint's id.
 
     With paths, restoring it touches only these.
     """
@@ -75,36 +72,38 @@ def create(label: str, paths: tuple[str, ...], workspace: Path | None, as_json: 
     made = asyncio.run(_create(shadow, label, [Path.cwd() / path for path in paths]))
     if made.left_out:
         click.echo(f"Left out, as they can't be kept: {printable(named(made.left_out))}.", err=True)
-    write(f"{_encoded(_details(made, ())) if as_json else made.id}\n")
+    if as_json:
+        write_json(_details(made, ()))
+    else:
+        write(f"{made.id}\n")
 
 
-@checkpoints.command(short_help="What changed since a checkpoint, or between two.")
+@checkpoints.command(short_help="Show what changed since a checkpoint, or between two.")
 @click.argument("checkpoint", required=False, default="")
 @click.argument("other", required=False, default="")
 @click.option("--names", is_flag=True, help="Only the paths that differ.")
-@_workspace
+@workspace_option
 @_json
 def diff(checkpoint: str, other: str, names: bool, workspace: Path | None, as_json: bool) -> None:
-    """What changed from a checkpoint (the latest) to another, or to the files as they are."""
-    shadow = _shadow(workspace)
-    found = asyncio.run(_diff(shadow, checkpoint, other))
+    """Show what changed from a checkpoint (the latest) to another, or to the files as they are."""
+    found = asyncio.run(_diff(_shadow(workspace), checkpoint, other))
     if as_json:
-        write(f"{_encoded({'paths': _texts(found.paths), 'text': found.text})}\n")
-    else:
-        write("".join(f"{printable(path)}\n" for path in found.paths) if names else printable(found.text))
-        if not found.paths:
-            click.echo("No difference.", err=True)
+        write_json({"paths": found.paths, "text": found.text})
+        return
+    write("".join(f"{printable(path)}\n" for path in found.paths) if names else printable(found.text))
+    if not found.paths:
+        click.echo("No difference.", err=True)
 
 
-@checkpoints.command(short_help="Make the files what they were.")
+@checkpoints.command(short_help="Restore the files of a checkpoint.")
 @click.argument("checkpoint")
 @click.option("--force", is_flag=True, help="Also over what was changed since the latest checkpoint.")
 @click.option("--yes", is_flag=True, help="Don't ask.")
-@click.option("--session", default="", metavar="NAME", help="Take this session, which made it, back to then, too.")
-@_workspace
+@click.option("--session", default="", metavar="NAME", help="Also take the session that made it back to then.")
+@workspace_option
 @_json
 def restore(checkpoint: str, *, force: bool, yes: bool, session: str, workspace: Path | None, as_json: bool) -> None:
-    """Make the files what they were; prints the id of what they were until now.
+    """Restore the files of a checkpoint; print the id of a new one, of the files as they were until now.
 
     Files made since are removed, deleted ones brought back; restoring the printed id undoes it. What was changed since
     the latest checkpoint, by hand, is not overwritten without --force. With --session the conversation goes back
@@ -114,12 +113,15 @@ def restore(checkpoint: str, *, force: bool, yes: bool, session: str, workspace:
     would = asyncio.run(shadow.preview(checkpoint))
     if would.since and not force:
         raise Conflict(would.since, "add --force")
-    if would.paths and not yes and somebody_there():
+    if would.paths and not yes and is_interactive():
         question = f"Change {counted(len(would.paths), 'file')} ({printable(named(would.paths))})?"
         confirm(question, abort=True)
     before = asyncio.run(_return_to(shadow, checkpoint, session) if session else shadow.restore(checkpoint))
     click.echo(f"{counted(len(would.paths), 'file')} restored.", err=True)
-    write(f"{_encoded({'before': before, 'paths': _texts(would.paths)}) if as_json else before}\n")
+    if as_json:
+        write_json({"before": before, "paths": would.paths})
+    else:
+        write(f"{before}\n")
 
 
 def _shadow(workspace: Path | None) -> Shadow:
@@ -140,7 +142,7 @@ async def _return_to(shadow: Shadow, checkpoint: str, name: str) -> str:
 
 
 async def _history(shadow: Shadow, most: int | None) -> list[tuple[Snapshot, Sequence[str]]]:
-    """The checkpoints, each with the paths that changed since the one before."""
+    """The checkpoints, each with the paths that changed since the one before it."""
     found = (await shadow.list())[: most and most + 1]
     changed = await shadow.changed(list(zip(found[1:], found, strict=False)))
     return list(zip(found, [*changed, ()], strict=True))[:most] if found else []
@@ -159,33 +161,6 @@ async def _diff(shadow: Shadow, old: str, new: str) -> Difference:
     return await shadow.diff(old, new)
 
 
-def _row(snapshot: Snapshot, changed: Sequence[str], now: datetime) -> tuple[str, ...]:
-    at = snapshot.at.astimezone()
-    when = f"{at:%H:%M}" if at.date() == now.date() else f"{at:%Y-%m-%d %H:%M}"
-    about = f"[only {', '.join(snapshot.paths)}] " if snapshot.paths else ""
-    return snapshot.id[:_ID], when, snapshot.label or snapshot.note, f"{about}{', '.join(changed)}"
-
-
 def _details(snapshot: Snapshot, changed: Sequence[str]) -> dict[str, Any]:
-    return {
-        "id": snapshot.id,
-        "at": snapshot.at,
-        "label": _text(snapshot.label),
-        "note": _text(snapshot.note),
-        "paths": _texts(snapshot.paths),
-        "left_out": _texts(snapshot.left_out),
-        "changed": _texts(changed),
-    }
-
-
-def _encoded(details: dict[str, Any]) -> str:
-    return msgspec.json.encode(details).decode()
-
-
-def _texts(paths: Sequence[str]) -> list[str]:
-    return [_text(path) for path in paths]
-
-
-def _text(name: str) -> str:
-    """A name in letters that JSON can hold."""
-    return os.fsencode(name).decode(errors="replace")
+    names = ("id", "at", "label", "note", "paths", "left_out")
+    return {name: getattr(snapshot, name) for name in names} | {"changed": changed}

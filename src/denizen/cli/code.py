@@ -8,7 +8,7 @@ import click
 
 from denizen.cli.coding import Wanted, do, list_here
 from denizen.cli.options import TurnOptions, turn_options
-from denizen.cli.turns import run, settled
+from denizen.cli.turns import decide_folder, run
 
 _EXAMPLES = """\b
 Examples:
@@ -44,7 +44,7 @@ def code(task: tuple[str, ...], list_sessions: bool, options: TurnOptions, **wan
     --continue or --session goes on with one that was left unfinished, or stopped in its copy (--shadow).
     """
     with options.host() as host, asyncio.Runner() as runner:
-        loaded = settled(options)
+        loaded = decide_folder(options)
         if list_sessions:
             return run(runner, list_here(options, loaded))
         return run(runner, do(Wanted(words=" ".join(task), **wanted), options, loaded, host))

@@ -13,7 +13,7 @@ from denizen import __version__
 from denizen.checkpoints import named
 from denizen.cli.attachments import compose, read_piped, unattached
 from denizen.cli.home import short_name
-from denizen.cli.json_lines import JsonLines
+from denizen.cli.host import JsonLines
 from denizen.cli.options import TurnOptions
 from denizen.cli.output import write_file
 from denizen.cli.sessions import print_sessions
@@ -74,7 +74,7 @@ async def do(wanted: Wanted, options: TurnOptions, loaded: Loaded, host: Host) -
     piped = read_piped(sys.stdin)
     goes_on = bool(options.continue_ or options.session) and not (wanted.words or piped.strip())
     said = None if goes_on else compose(wanted.words, places(loaded.config)[1], (), piped)
-    options = await options.at_session(loaded, begun=goes_on)
+    options = await options.with_session(loaded, begun=goes_on)
     async with options.agent(loaded) as agent, opened(agent, options.session, host) as session:
         left = last_job(session.entries) or Job()
         role = _role(wanted.role or left.role)

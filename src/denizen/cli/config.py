@@ -1,18 +1,18 @@
-"""`denizen config`: the file of settings."""
+"""`denizen config`, `denizen trust`, `denizen completion`: what is set up once."""
 
+import os
 from pathlib import Path
 
 import click
 
-from denizen.cli.chosen import chosen_by
-from denizen.cli.home import home
-from denizen.cli.output import write
+from denizen.cli.home import home, workspace_option
+from denizen.cli.output import write, write_file
 from denizen.cli.text import printable
 from denizen.config.files import write_private
-from denizen.config.home import sole_writer
+from denizen.config.home import expand, private_folder, sole_writer
 from denizen.config.load import load
 from denizen.config.reference import starter_file
-from denizen.engine import Agent
+from denizen.config.trust import trust
 from denizen.errors import ConfigError
 
 
@@ -23,39 +23,96 @@ def config() -> None:
 
 @config.command()
 def path() -> None:
-    """Where the settings are, whether the file exists or not."""
+    """Print where the settings are, whether the file exists or not."""
     write(f"{home() / 'denizen.toml'}\n")
 
 
-@config.command(short_help="Make denizen.toml, with every setting in it.")
+@config.command(short_help="Write denizen.toml, with every setting in it.")
 def init() -> None:
-    """Make denizen.toml: every setting with its meaning and its default, commented out."""
+    """Write denizen.toml: every setting with its meaning and its default, commented out."""
     file = home() / "denizen.toml"
     with sole_writer(home()):
         if file.exists():
-            raise ConfigError(f"{file} exists already. Edit it; `denizen config check` tells what is wrong in it.")
+            raise ConfigError(f"{file} exists already. Edit it; `denizen config check` says what is wrong in it.")
         write_private(file, starter_file().encode())
     write(f"{file}\n")
 
 
 @config.command(short_help="Read the settings, and say what is wrong.")
 @click.option("--config", "file", type=click.Path(path_type=Path), help="Check this file in place of the home's.")
-@click.option("--workspace", type=click.Path(exists=True, file_okay=False, path_type=Path), help="As seen from here.")
+@workspace_option
 def check(file: Path | None, workspace: Path | None) -> None:
-    """Read the settings as a turn would, and say what comes of them, or what is wrong.
+    """Read the settings as a turn would, and say what they come to, or what is wrong.
 
-    The exit status is 2 where something is.
+    The exit status is 2 if something is wrong.
     """
+    from denizen.cli.models import why_in_use
+    from denizen.engine import Agent
+
     loaded = load(file, workspace=workspace)
     agent = Agent(loaded.config, environ=loaded.environ)
-    _say("read", *map(str, loaded.sources or [f"nothing: {home() / 'denizen.toml'} isn't there, the defaults hold"]))
-    _say("model", f"{agent.model.name} ({chosen_by(loaded, agent.model.name)})")
-    _say("then", *loaded.config.fallback_models)
-    _say("workspace", str(agent.workspace))
+    missing = [f"nothing: {home() / 'denizen.toml'} doesn't exist, the defaults hold"]
+    found = {
+        "read": loaded.sources or missing,
+        "model": [f"{agent.model.name} ({why_in_use(loaded, agent.model.name)})"],
+        "then": loaded.config.fallback_models,
+        "workspace": [agent.workspace],
+    }
+    write("".join(f"{what:11}{printable(str(each))}\n" for what, values in found.items() for each in values))
     for text in loaded.notices:
         click.secho(printable(text), fg="yellow", err=True)
 
 
-def _say(what: str, *found: str) -> None:
-    """A line for each thing that was found."""
-    write("".join(f"{what:11}{printable(each)}\n" for each in found))
+@click.command("trust")
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR")
+@click.option("--no", "refused", is_flag=True, help="Don't trust it, and don't ask about it.")
+def trust_folder(folder: Path, refused: bool) -> None:
+    """Let a folder bring its own denizen.toml and skills.
+
+    They can change what the agent may do, or run; so they are read only in folders that you trust. If its denizen.toml
+    changes later, you are asked again.
+    """
+    trust(home(), folder, trusted=not refused)
+    click.echo(f"{printable(str(folder.resolve()))} is {'not ' if refused else ''}trusted.", err=True)
+
+
+_SHELLS = {
+    "bash": (
+        "~/.local/share/bash-completion/completions/denizen",
+        "It works in the next shell, where the package bash-completion is installed.",
+    ),
+    "fish": ("~/.config/fish/completions/denizen.fish", "It works in the next shell."),
+    "zsh": (
+        "~/.zfunc/_denizen",
+        "For the next shell, ~/.zshrc needs these lines:\n  fpath+=~/.zfunc\n  autoload -Uz compinit && compinit",
+    ),
+}
+"""Where each shell looks for completions, and what to do then."""
+
+
+@click.command()
+@click.argument("shell", type=click.Choice([*_SHELLS]), required=False)
+@click.option("--print", "prints", is_flag=True, help="Print the script, and install nothing.")
+def completion(shell: str | None, prints: bool) -> None:
+    """Let Tab complete commands and options in your shell: bash, fish or zsh; without a name, the one in $SHELL.
+
+    Writes a file where the shell looks for it, and says where.
+    """
+    from click.shell_completion import get_completion_class
+
+    from denizen.cli.main import cli
+
+    shell = shell or Path(os.environ.get("SHELL", "")).name
+    kind = get_completion_class(shell)
+    if kind is None or shell not in _SHELLS:
+        raise click.UsageError(f"Which shell? Name one: {', '.join(_SHELLS)}.")
+    script = kind(cli, {}, "denizen", "_DENIZEN_COMPLETE").source()
+    if prints:
+        write(script)
+        return
+    place, what_next = _SHELLS[shell]
+    file = expand(place, os.environ)
+    private_folder(file.parent)
+    write_file(file, script.encode())
+    write(f"{file}\n")
+    click.echo(what_next, err=True)

@@ -1,38 +1,42 @@
-"""What `denizen chat` holds on to between turns."""
+"""What `denizen chat` keeps between turns."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from denizen.cli.attachments import compose, unattached
-from denizen.cli.json_lines import JsonLines
-from denizen.cli.lines import terminal_lines
+from denizen.cli.host import JsonLines, terminal_lines
 from denizen.cli.options import TurnOptions
+from denizen.cli.output import error_width, say
 from denizen.cli.terminal import Terminal
+from denizen.cli.text import cut, one_line
 from denizen.cli.turns import opened
 from denizen.config.load import Loaded
 from denizen.engine import run_turn
-from denizen.engine.resume import nothing_left, unfinished
-from denizen.entries import AnyEntry
+from denizen.engine.resume import nothing_left, question_of, unfinished
+from denizen.entries import AnyEntry, AssistantEntry, UserEntry
 from denizen.errors import DenizenError
 from denizen.events import Notice, TurnStop
-from denizen.messages import UserMessage
+from denizen.messages import Text, UserMessage
 from denizen.ports import Session
 from denizen.sessions import new_name
 
 if TYPE_CHECKING:
-    from denizen.cli.live import Live
+    from denizen.cli.live import LivePrompt
+
+LONGEST = 240
+"""Cells of what was said last, as it is shown."""
 
 
 class Conversation:
     """An agent and one of its sessions, each of which can be changed for another.
 
-    A session is made with its first message. `typed`: a person types, also while the agent works; that is said to it,
-    but slash commands are kept in `commands`. Where they type then is `live` on terminals that can show it, or else
-    `lines`. `outputs` are what tools gave and was shown in part.
+    A session is made with its first message. `typed`: a person types, also while the agent works; that steers it, but
+    slash commands are kept in `commands`. They type at the `live` prompt on terminals that can show it, or else in
+    `lines`. `outputs` are those of tools that were shown in part.
     """
 
     def __init__(self, options: TurnOptions, loaded: Loaded, *, typed: bool) -> None:
@@ -42,7 +46,7 @@ class Conversation:
         self.over = False
         self.commands: list[str] = []
         self.outputs: list[str] = []
-        self.live: Live | None = None
+        self.live: LivePrompt | None = None
         self.lines = terminal_lines() if typed else None
         self._loaded = loaded
         self._typed = typed
@@ -51,11 +55,11 @@ class Conversation:
 
     @property
     def entries(self) -> Sequence[AnyEntry]:
-        """What was said; nothing in a session that isn't open yet."""
+        """The session's; none before it is open."""
         return self._session.entries if self._session else ()
 
     def host(self) -> Terminal | JsonLines:
-        """Where it is shown what goes on."""
+        """The host of the next turn."""
         return self.options.host(self.commands if self._typed else None, self.live, self.lines, self.outputs)
 
     async def say(self, text: str) -> TurnStop:
@@ -63,7 +67,7 @@ class Conversation:
         return await self._turn(UserMessage(compose(text, self.agent.workspace)), unattached(text))
 
     async def go_on(self) -> TurnStop:
-        """Go on with the turn that was left unfinished; how it ended. Raises SessionError where there is none."""
+        """Go on with the unfinished turn; how it ended. Raises SessionError where there is none."""
         session = await self.session()
         if not unfinished(session.entries):
             raise nothing_left(session)
@@ -107,6 +111,35 @@ class Conversation:
             result = await run_turn(self.agent, session, message, host, stream=not self.options.no_stream)
         return result.stop_reason
 
+    async def reopen(self) -> TurnStop | None:
+        """Show what was said last; ask the question that the session waits for. How the turn ended, if one ran."""
+        if not (self.options.quiet or self.options.json):
+            for line in _last_said(self.entries):
+                say(cut(f"  {line}", min(error_width() - 1, LONGEST)), dim=True)
+        if question_of(self.entries):
+            return await self.go_on()
+        if unfinished(self.entries):
+            with self.host() as host:
+                host.emit(Notice("The last turn was left unfinished: /continue goes on with it.", "warning"))
+        return None
+
     async def _leave(self) -> None:
         self._session = None
         await self._open.aclose()
+
+
+def _last_said(entries: Sequence[AnyEntry]) -> Iterator[str]:
+    """The user's last message and the words that answered it."""
+    last = next((i for i in reversed(range(len(entries))) if isinstance(entries[i], UserEntry)), len(entries))
+    answer = ""
+    for entry in entries[last:]:
+        match entry:
+            case UserEntry(message=message):
+                words = next((part.text for part in message.content if isinstance(part, Text)), "[image]")
+                yield f"> {one_line(words)}"
+            case AssistantEntry(message=message):
+                answer = one_line(message.text) or answer
+            case _:
+                pass
+    if answer:
+        yield answer

@@ -5,111 +5,167 @@ import platform
 import shutil
 import stat
 import subprocess
-import sys
-import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Literal, NamedTuple
 
 import click
 
-from denizen.cli.doctor_models import model_findings
-from denizen.cli.finding import Finding
 from denizen.cli.home import home
-from denizen.cli.output import write
-from denizen.cli.text import printable
+from denizen.cli.models import why_in_use
+from denizen.cli.output import output_width, write
+from denizen.cli.text import printable, wrapped
+from denizen.clock import SystemClock
 from denizen.config import Config
 from denizen.config.home import located
 from denizen.config.load import Loaded, load
 from denizen.errors import ConfigError
+from denizen.models import open_model
+from denizen.models.http import CONNECT, PATIENCE, SILENCE
+from denizen.models.local import served_models, somebody_listens
+from denizen.models.providers import PROVIDERS
+from denizen.models.reach import parse_model, reach
 from denizen.tools.sandbox import choose_sandbox
 
-_LITTLE_SPACE = 500_000_000
-_NO_SPACE = 20_000_000
+_LITTLE_SPACE, _NO_SPACE = 500_000_000, 20_000_000  # bytes
 _INDENT = 16
-_USABLE = 'Denizen can be used: denizen ask "List the files"'
-_UNUSABLE = "Denizen can't be used before what is marked ✗ is fixed."
-_UNLIMITED = 10_000
-
-
 _SIGNS = {"fine": ("✓", "green"), "improvable": ("!", "yellow"), "broken": ("✗", "red")}
+
+_LANGUAGE_MODEL = (
+    "It is rules, not a language model, and answers little. For one, set a key like ANTHROPIC_API_KEY in the "
+    "environment or in .env in the home (`denizen models` names others), or start a server like ollama here."
+)
+_TIMEOUTS = (
+    f"{CONNECT:g} s for a connection, {SILENCE:g} s for the first and every further byte of an answer "
+    f"({PATIENCE:g} s where it comes whole); a server that sends none is not asked again"
+)
+_ANY = {"llamacpp"}
+"""Servers that answer to every model's name."""
+
+
+class Check(NamedTuple):
+    """What was checked, how it is, what was found, and what to do about it."""
+
+    state: Literal["fine", "improvable", "broken"]
+    subject: str
+    found: str
+    advice: str = ""
 
 
 @click.command()
 def doctor() -> int:
-    """Look at what Denizen stands on here: what was found, and what to do about it.
+    """Check what Denizen needs here: what was found, and what to do about it.
 
     The exit status is 0 when Denizen can be used, 1 when it can't.
     """
     broken = False
-    for finding in _findings():
-        sign, colour = _SIGNS[finding.state]
-        write(click.style(f"{sign} {finding.subject:13} ", fg=colour) + _folded(finding.found))
-        if finding.advice:
-            write(f"{'':{_INDENT}}{_folded(f'→ {finding.advice}')}")
-        broken = broken or finding.state == "broken"
-    write(f"\n{_UNUSABLE if broken else _USABLE}\n")
+    for check in _checks():
+        sign, colour = _SIGNS[check.state]
+        write(click.style(f"{sign} {check.subject:13} ", fg=colour) + _indented(check.found).lstrip())
+        if check.advice:
+            write(_indented(f"→ {check.advice}"))
+        broken = broken or check.state == "broken"
+    good, bad = (
+        'Denizen can be used: denizen ask "List the files"',
+        "Denizen can't be used before what is marked ✗ is fixed.",
+    )
+    write(f"\n{bad if broken else good}\n")
     return int(broken)
 
 
-def _folded(text: str) -> str:
-    """The text under itself, as wide as the terminal."""
-    width = shutil.get_terminal_size().columns - _INDENT if sys.stdout.isatty() else _UNLIMITED
-    return f"\n{'':{_INDENT}}".join(textwrap.wrap(printable(text), max(width, _INDENT))) + "\n"
+def _indented(text: str) -> str:
+    return wrapped(f"{'':{_INDENT}}{' '.join(printable(text).split())}", output_width()) + "\n"
 
 
-def _findings() -> Iterator[Finding]:
-    yield Finding("fine", "python", f"{platform.python_version()} on {platform.system()} {platform.machine()}")
+def _checks() -> Iterator[Check]:
+    yield Check("fine", "python", f"{platform.python_version()} on {platform.system()} {platform.machine()}")
     yield from _home(home())
     try:
         loaded = load()
     except ConfigError as error:
-        yield Finding("broken", "configuration", str(error), "Fix the file; `denizen config check` reads it again.")
+        yield Check("broken", "configuration", str(error), "Fix the file; `denizen config check` reads it again.")
         loaded = Loaded(located(Config(), environ=os.environ, cwd=Path.cwd()), os.environ, {}, (), ())
     else:
-        yield from _configuration(loaded)
-    yield from model_findings(loaded)
-    yield _sandbox(loaded)
+        read = ", ".join(map(str, loaded.sources))
+        yield Check("fine", "configuration", read or "the defaults (`denizen config init` makes a file to change them)")
+        for text in loaded.notices:
+            yield Check("improvable", "configuration", text)
+        yield Check("fine", "workspace", f"{loaded.config.workspace}, where the agent works when it is started here")
+    yield from _models(loaded)
+    sandbox = choose_sandbox(loaded.config.sandbox, environ=loaded.environ, home=home())
+    state = "improvable" if sandbox.advice else "fine"
+    yield Check(state, "sandbox", f"{sandbox.name}: {sandbox.promises}", sandbox.advice)
     yield _program("git", "Install git: without it there is no history to look at.")
     yield _program("rg", "Install ripgrep: without it, searching a large folder is slower.")
 
 
-def _home(folder: Path) -> Iterator[Finding]:
+def _home(folder: Path) -> Iterator[Check]:
     there = next(place for place in (folder, *folder.parents) if place.exists())
     if not there.is_dir():
-        yield Finding(
-            "broken", "home", f"{folder} can't be made: {there} is a file.", "Set DENIZEN_HOME to another place."
-        )
+        found = f"{folder} can't be made: {there} is a file."
+        yield Check("broken", "home", found, "Set DENIZEN_HOME to another place.")
         return
     if not os.access(there, os.R_OK | os.W_OK | os.X_OK):
-        yield Finding("broken", "home", f"{there} can't be written.", "Make it yours, or set DENIZEN_HOME.")
+        yield Check("broken", "home", f"{there} can't be written.", "Make it yours, or set DENIZEN_HOME.")
     elif there != folder:
-        yield Finding("fine", "home", f"{folder}, which is made when something is to be kept")
+        yield Check("fine", "home", f"{folder}, which is made when something is to be kept")
     elif folder.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-        yield Finding("improvable", "home", f"{folder} is open to other users.", f"Close it: chmod 700 {folder}")
+        yield Check("improvable", "home", f"{folder} is open to other users.", f"Close it: chmod 700 {folder}")
     else:
-        yield Finding("fine", "home", f"{folder}, for you alone")
+        yield Check("fine", "home", f"{folder}, for you alone")
     free = shutil.disk_usage(there).free
     state = "fine" if free > _LITTLE_SPACE else "improvable" if free > _NO_SPACE else "broken"
-    yield Finding(state, "disk", f"{free / 1e9:.1f} GB free", "" if state == "fine" else "Make room: sessions grow.")
+    yield Check(state, "disk", f"{free / 1e9:.1f} GB free", "" if state == "fine" else "Make room: sessions grow.")
 
 
-def _configuration(loaded: Loaded) -> Iterator[Finding]:
-    read = ", ".join(map(str, loaded.sources))
-    yield Finding("fine", "configuration", read or "the defaults (`denizen config init` makes a file to change them)")
-    for text in loaded.notices:
-        yield Finding("improvable", "configuration", text)
-    yield Finding("fine", "workspace", f"{loaded.config.workspace}, where the agent works when it is started here")
-
-
-def _sandbox(loaded: Loaded) -> Finding:
-    sandbox = choose_sandbox(loaded.config.sandbox, environ=loaded.environ, home=home())
-    found = f"{sandbox.name}: {sandbox.promises}"
-    return Finding("improvable" if sandbox.advice else "fine", "sandbox", found, sandbox.advice)
-
-
-def _program(name: str, advice: str) -> Finding:
+def _program(name: str, advice: str) -> Check:
     try:
         ran = subprocess.run([name, "--version"], capture_output=True, text=True, timeout=10, check=True)
     except (OSError, subprocess.SubprocessError):
-        return Finding("improvable", name, "not found", advice)
-    return Finding("fine", name, ran.stdout.partition("\n")[0])
+        return Check("improvable", name, "not found", advice)
+    return Check("fine", name, ran.stdout.partition("\n")[0])
+
+
+def _models(loaded: Loaded) -> Iterator[Check]:
+    """Keys, servers on this machine, the model in use and its fall-backs."""
+    config, environ = loaded.config, loaded.environ
+    ways = [reach(name, config, environ) for name in dict.fromkeys((*config.providers, *PROVIDERS))]
+    keys = [f"{way.provider.name} ({way.keys[0].source})" for way in ways if way.keys]
+    yield Check("fine", "keys", ", ".join(keys) or "none found in denizen.toml, the environment or .env in the home")
+    here = {way.provider.name: way.base_url for way in ways if way.provider.local}
+    served = {url: served_models(url) for url in here.values()}
+    servers = [f"{name} at {url}" for name, url in here.items() if served[url]]
+    yield Check("fine", "local servers", ", ".join(servers) or f"none of {', '.join(here)} answers")
+    try:
+        name = open_model(config, environ=environ, clock=SystemClock()).name
+    except ConfigError as error:
+        yield Check("broken", "model", str(error), "Or name another one: `denizen models` shows which can be used.")
+        return
+    in_use = f"{name} ({why_in_use(loaded, name)})"
+    if name == "offline":
+        yield Check("improvable", "model", in_use, _LANGUAGE_MODEL)
+    else:
+        yield _local_trouble("model", name, loaded, served) or Check("fine", "model", in_use)
+    for other in config.fallback_models:
+        yield _local_trouble("fallback", other, loaded, served) or Check("fine", "fallback", other)
+    yield Check("fine", "time-outs", _TIMEOUTS)
+
+
+def _local_trouble(subject: str, name: str, loaded: Loaded, served: Mapping[str, Sequence[str]]) -> Check | None:
+    """Why a server on this machine can't be asked for the model; None: it can, or isn't on this machine."""
+    provider, model = parse_model(name)
+    way = reach(provider, loaded.config, loaded.environ)
+    if not way.provider.local:
+        return None
+    models = served.get(way.base_url, ())
+    if not models and somebody_listens(way.base_url):
+        found = f"{name}: the server at {way.address} doesn't say what it has."
+        return Check("improvable", subject, found, "It may want a key first: `denizen ask` shows whether it answers.")
+    if not models:
+        state = "improvable" if loaded.config.fallback_models else "broken"
+        found = f"{name}: no server answers at {way.address}."
+        return Check(state, subject, found, f"Start it, or set providers.{provider}.base_url to where it listens.")
+    if way.provider.name in _ANY or not model or {model, f"{model}:latest"} & {*models}:
+        return None
+    found = f"{name}: the server at {way.address} doesn't have it."
+    return Check("improvable", subject, found, f"Get it there, or name one that it has: {', '.join(models[:5])}.")

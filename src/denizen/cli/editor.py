@@ -17,9 +17,8 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.output import Output, create_output
 from prompt_toolkit.output.vt100 import Vt100_Output
 
-from denizen.cli.asking import screen
-from denizen.cli.passing import columns
-from denizen.cli.text import pieces
+from denizen.cli.output import error_width, question_stream
+from denizen.cli.text import wrapped
 from denizen.clock import Clock
 
 MEANT_FOR_THE_TURN = 1.0
@@ -79,8 +78,8 @@ class Editor:
                 return await self._read()
         return None
 
-    def prompt(self, pressed: KeyBindings, *, passing: bool = False) -> PromptSession[str]:
-        """A prompt with this history and these completions; of a `passing` one nothing stays on the screen."""
+    def prompt(self, pressed: KeyBindings, *, transient: bool = False) -> PromptSession[str]:
+        """A prompt with this history and these completions; of a `transient` one nothing stays on the screen."""
         pressed.add("tab", filter=_TYPING)(self._complete)
         return PromptSession(
             "> ",
@@ -90,8 +89,8 @@ class Editor:
             key_bindings=pressed,
             interrupt_exception=_Interrupted,
             enable_suspend=True,
-            erase_when_done=passing,
-            refresh_interval=1 if passing else 0,
+            erase_when_done=transient,
+            refresh_interval=1 if transient else 0,
             output=_output(),
         )
 
@@ -124,10 +123,8 @@ class Editor:
         if more := os.path.commonprefix(found)[len(typed) :]:  # noqa: RUF071 - of words, not of paths
             event.current_buffer.insert_text(more)
         elif len(found) > 1:
-            lines = pieces(" ".join(found), columns() - 2)
-            run_in_terminal(
-                lambda: click.secho("".join(f"  {line}\n" for line in lines), screen(), nl=False, fg="cyan")
-            )
+            lines = wrapped(f"  {' '.join(found)}", error_width())
+            run_in_terminal(lambda: click.secho(lines, question_stream(), fg="cyan"))
 
     def _clear_or_leave(self, event: KeyPressEvent) -> None:
         """What is cleared can be had again from the history; what has only just come back isn't."""

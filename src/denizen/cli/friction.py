@@ -3,15 +3,12 @@
 import asyncio
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any, get_args
+from typing import get_args
 
 import click
-import msgspec
 
-from denizen.cli.asking import confirm
 from denizen.cli.home import home, store
-from denizen.cli.output import write
-from denizen.cli.table import print_table
+from denizen.cli.output import confirm, print_table, write, write_json
 from denizen.cli.text import one_line
 from denizen.config.load import load
 from denizen.config.write import set_tool_default, to_toml
@@ -32,17 +29,21 @@ _MOST_EXAMPLES = 3
 @click.option("--json", "as_json", is_flag=True, help="One JSON object, with every detail.")
 @click.option("--accept", multiple=True, metavar="TOOL.ARGUMENT", help="Take this proposal; may be repeated.")
 def show_friction(names: tuple[str, ...], as_json: bool, accept: tuple[str, ...]) -> None:
-    """Where tools cost more than they should, as transcripts show it: calls that were repeated, misused, refused,
+    """Show where tools cost more than they should, as transcripts show it: calls that were repeated, misused, refused,
     corrected, cut off or worked around. Where another default would have saved calls, it is proposed: accept it, and
     it goes into denizen.toml in the home.
     """
-    tools = _tools()
-    found, proposed = _found(names, tools)
+    found, proposed = _found(names)
     if accept:
-        for proposal in [_named(name, proposed) for name in accept]:
-            _take(proposal)
+        by_name = {proposal.name: proposal for proposal in proposed}
+        unknown = next((name for name in accept if name not in by_name), None)
+        if unknown is not None:
+            raise click.UsageError(f"{unknown} is not proposed; proposed is: {', '.join(by_name) or 'nothing'}.")
+        for name in accept:
+            _take(by_name[name])
     elif as_json:
-        write(msgspec.json.encode(_detailed(found, proposed)).decode() + "\n")
+        tools = [{"tool": each.tool, "calls": each.calls, **{kind: each.of[kind] for kind in KINDS}} for each in found]
+        write_json({"tools": tools, "proposals": proposed})
     elif found:
         _report(found)
         _propose(proposed)
@@ -50,16 +51,13 @@ def show_friction(names: tuple[str, ...], as_json: bool, accept: tuple[str, ...]
         click.echo("No tool was called yet.", err=True)
 
 
-def _tools() -> Toolset:
-    """The tools of every profile, as they are configured now."""
+def _found(names: Sequence[str]) -> tuple[list[Friction], list[Proposal]]:
     loaded = load()
     agents = [Agent(loaded.config, profile=name, environ=loaded.environ) for name in PROFILES]
-    return Toolset({tool.name: tool for agent in agents for tool in agent.tools}.values())
+    tools = Toolset({tool.name: tool for agent in agents for tool in agent.tools}.values())
 
-
-def _found(names: Sequence[str], tools: Toolset) -> tuple[list[Friction], list[Proposal]]:
     def calls_of(message: AssistantMessage) -> list[ToolCall]:
-        """In every form in which they may be written: the results' ids say which was meant."""
+        """The calls in every form in which they may be written: the results' ids say which was meant."""
         return [call for form in FORMATS.values() for call in form.read(message, tools).calls]
 
     schemas = {tool.name: tool.schema for tool in tools}
@@ -79,25 +77,24 @@ def _transcripts(names: Sequence[str]) -> Iterator[Sequence[AnyEntry]]:
 
 
 def _report(found: Sequence[Friction]) -> None:
-    rows = [(each.tool, str(each.calls), *(str(each.count(kind) or "") for kind in KINDS)) for each in found]
     titles = ("calls", *(kind.replace("_", " ") for kind in KINDS))
+    rows = [(each.tool, str(each.calls), *(str(each.count(kind) or "") for kind in KINDS)) for each in found]
     print_table(("tool", *titles), rows, right=titles)
     for each in found:
-        lines = [*_examples(each)]
-        if lines:
-            write(f"\n{each.tool}\n" + "".join(f"  {one_line(line)}\n" for line in lines))
-
-
-def _examples(tool: Friction) -> Iterator[str]:
-    for kind in KINDS:
-        for what, count in tool.of[kind].most_common(_MOST_EXAMPLES):
-            yield f"{count}x {kind.replace('_', ' ')}: {what}"
+        examples = [
+            one_line(f"{count}x {kind.replace('_', ' ')}: {what}")
+            for kind in KINDS
+            for what, count in each.of[kind].most_common(_MOST_EXAMPLES)
+        ]
+        if examples:
+            write(f"\n{each.tool}\n" + "".join(f"  {line}\n" for line in examples))
 
 
 def _propose(proposed: Sequence[Proposal]) -> None:
-    if proposed:
-        write("\nproposals\n" + "".join(f"  {_line(each)}\n" for each in proposed))
-    if proposed and not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not proposed:
+        return
+    write("\nproposals\n" + "".join(f"  {one_line(f'{_setting(each)}: {each.why}')}\n" for each in proposed))
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
         write(f"\nto accept one: denizen friction --accept {proposed[0].name}\n")
         return
     for each in proposed:
@@ -105,24 +102,11 @@ def _propose(proposed: Sequence[Proposal]) -> None:
             _take(each)
 
 
-def _line(proposal: Proposal) -> str:
-    now = "" if proposal.now is None else f" in place of {to_toml(proposal.now)}"
-    return one_line(f"{proposal.name} = {to_toml(proposal.value)}{now}: {proposal.why}")
-
-
-def _named(name: str, proposed: Sequence[Proposal]) -> Proposal:
-    for proposal in proposed:
-        if proposal.name == name:
-            return proposal
-    known = ", ".join(each.name for each in proposed) or "nothing"
-    raise click.UsageError(f"{name} is not proposed; proposed is: {known}.")
-
-
 def _take(proposal: Proposal) -> None:
     set_tool_default(home(), proposal.tool, proposal.argument, proposal.value)
-    write(f"set {_line(proposal).partition(':')[0]} in {home() / 'denizen.toml'}\n")
+    write(f"set {one_line(_setting(proposal))} in {home() / 'denizen.toml'}\n")
 
 
-def _detailed(found: Sequence[Friction], proposed: Sequence[Proposal]) -> dict[str, Any]:
-    tools = [{"tool": each.tool, "calls": each.calls, **{kind: each.of[kind] for kind in KINDS}} for each in found]
-    return {"tools": tools, "proposals": proposed}
+def _setting(proposal: Proposal) -> str:
+    now = "" if proposal.now is None else f" in place of {to_toml(proposal.now)}"
+    return f"{proposal.name} = {to_toml(proposal.value)}{now}"

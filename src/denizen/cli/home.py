@@ -1,14 +1,22 @@
-"""Where the commands find what lasts, and the short names of sessions."""
+"""Where commands find the home, its sessions and their short names, and the folder to work in."""
 
 import os
 from pathlib import Path
+
+import click
 
 from denizen.clock import SystemClock
 from denizen.config.home import find_home
 from denizen.sessions import JsonlStore, SessionKey, session_key
 
 KEY_BEFORE_NAME = str(SessionKey("-")).removesuffix("-")
-"""What stands before the name in the key of a session that began at the terminal."""
+"""What comes before the name in the key of a session that began at the terminal."""
+
+workspace_option = click.option(
+    "--workspace",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="The folder to work in. Otherwise: this git repository, else the agent's own folder.",
+)
 
 
 def home() -> Path:
@@ -22,7 +30,7 @@ def store() -> JsonlStore:
 
 
 def short_name(key: str) -> str:
-    """What to call a session at the terminal: its name where it began here, else its whole key."""
+    """A session's name at the terminal: short where it began here, else its whole key."""
     parsed = SessionKey.parse(session_key(key))
     return parsed.peer if parsed == SessionKey(parsed.peer) and not parsed.peer.startswith("agent:") else key
 

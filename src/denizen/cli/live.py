@@ -2,10 +2,11 @@
 
 import asyncio
 import contextlib
+import io
 import re
 import sys
-from collections.abc import AsyncGenerator, Coroutine, Generator, Sequence
-from typing import Any, TypeVar
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Sequence
+from typing import Any, TextIO, TypeVar
 
 import click
 from prompt_toolkit.buffer import Buffer
@@ -15,10 +16,10 @@ from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, to_formatted
 from prompt_toolkit.key_binding import KeyPressEvent
 from prompt_toolkit.layout import ConditionalContainer, FormattedTextControl, HSplit, Window
 
-from denizen.cli.above import Above, Page
 from denizen.cli.editor import Editor, keys
-from denizen.cli.passing import columns, fitting, going_on
-from denizen.cli.text import cut, one_line, pieces, printable, shorten
+from denizen.cli.output import error_width
+from denizen.cli.progress import with_seconds
+from denizen.cli.text import cut, cut_before, one_line, printable, shorten, wrapped
 from denizen.clock import Clock
 
 PAUSE = 1.0
@@ -36,12 +37,31 @@ SHOWN_LINES = 12
 _Result = TypeVar("_Result")
 
 
-class Live:
-    """Lets a person type while the agent works, shows above that what is going on, and asks them.
+class _Above(io.TextIOBase):
+    """Stands in for a terminal's stream, and has what is printed to it added above the prompt."""
 
-    What is entered is `queued`, which is shown, until it is `heard` in this run; slash commands stay there until it is
-    over, and the last can be taken back. What is being typed goes over to the editor's next prompt. `quiet`: what is
-    going on is not shown.
+    def __init__(self, stream: TextIO, add: Callable[[TextIO, str], None]) -> None:
+        self._stream = stream
+        self._add = add
+
+    def fileno(self) -> int:
+        return self._stream.fileno()
+
+    def isatty(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        self._add(self._stream, text)
+        return len(text)
+
+
+class LivePrompt:
+    """A prompt where a person can type while the agent works; it shows above what is going on, and asks them.
+
+    What is entered is `queued`, which is shown, until the agent has `heard` it in this run; slash commands stay there
+    until it is over, and the last can be taken back. What is being typed goes over to the editor's next prompt.
+    `quiet`: what is going on is not shown. prompt_toolkit's patch_stdout isn't used: it writes from a thread, up to
+    0.2 s late, and nobody could wait until a question is on the screen.
     """
 
     def __init__(self, editor: Editor, clock: Clock, *, quiet: bool = False) -> None:
@@ -52,32 +72,30 @@ class Live:
         self._quiet = quiet
         self._status: tuple[str, float] | None = None
         self._preview: Sequence[str] = ()
-        self._question = self._aside = ""
+        self._question = self._draft = ""  # what is asked; what was being typed before
         self._answer: asyncio.Future[str | None] | None = None
         self._one_question = asyncio.Lock()
         self._work: asyncio.Task[Any] | None = None
         self._stopped = False
         self._pressed = 0.0
         self._drawn = asyncio.Event()
-        self._drawing: asyncio.TimerHandle | None = None
-        self._page = Page(self._changed)
-        self._make_prompt()
-
-    def _make_prompt(self) -> None:
+        self._printed: list[tuple[TextIO, str]] = []  # lines that aren't on the screen yet
+        self._unfinished = ""  # a line without an end
         pressed = keys(self._stop, self._send)
         pressed.add("<sigint>")(self._stop)
         empty = Condition(lambda: not self._buffer.text)
-        pressed.add("c-d", filter=empty)(self._leave)
+        pressed.add("c-d", filter=empty)(lambda _: self._reply(None))
         pressed.add("up", filter=empty & Condition(lambda: bool(self.queued) and not self._answer))(self._take_back)
-        self._prompt = self._editor.prompt(pressed, passing=True)
+        self._prompt = self._editor.prompt(pressed, transient=True)
         self._prompt.message = lambda: "? " if self._answer else "> "
         self._buffer = self._prompt.default_buffer
         self._buffer.accept_handler = self._queue
-        self._buffer.on_text_changed += self._note
+        self._buffer.on_text_changed += self._note_time
         above = Window(FormattedTextControl(self._rows), wrap_lines=True, dont_extend_height=True)
         shown = ConditionalContainer(above, Condition(self._has_rows))
+        self._prompt.app.min_redraw_interval = BETWEEN_DRAWINGS
         self._prompt.app.before_render += self._write
-        self._prompt.app.after_render += self._tell_drawn
+        self._prompt.app.after_render += self._note_drawn
         self._prompt.layout.container = HSplit([shown, self._prompt.layout.container])
 
     async def run(self, work: Coroutine[Any, Any, _Result], stopped: _Result) -> _Result:
@@ -111,14 +129,11 @@ class Live:
                 await asyncio.wait([typing])  # also where this is cancelled: it gives the terminal back
                 self._write()
                 self._editor.draft, self._status, self._preview = self._buffer.text, None, ()
-                self._keep_line_left_for_history()
-
-    def _keep_line_left_for_history(self) -> None:
-        """Where a line of the history is shown, have the one that it was left for there too."""
-        shown = self._buffer.working_index
-        self._buffer.history_forward(sys.maxsize)
-        if self._buffer.working_index != shown:
-            self._buffer.append_to_history()
+                # Where a line of the history is shown, have the one that it was left for there too.
+                shown = self._buffer.working_index
+                self._buffer.history_forward(sys.maxsize)
+                if self._buffer.working_index != shown:
+                    self._buffer.append_to_history()
 
     def bring_back(self, unsaid: Sequence[str]) -> None:
         """Make that, and what is queued, the beginning of the next prompt."""
@@ -128,17 +143,17 @@ class Live:
     def show(self, text: str, since: float) -> None:
         """Show what has been going on `since` a time of the clock's stopwatch."""
         self._status, self._preview = None if self._quiet else (one_line(text), since), ()
-        self._changed()
+        self._prompt.app.invalidate()
 
     def preview(self, lines: Sequence[str]) -> None:
         """Show lines that are to be replaced, none wider than the terminal."""
         self._preview = lines
-        self._changed()
+        self._prompt.app.invalidate()
 
     def clear(self) -> None:
         """Take that away."""
         self._status, self._preview = None, ()
-        self._changed()
+        self._prompt.app.invalidate()
 
     def waiting(self) -> Sequence[str]:
         """The messages that were entered meanwhile; from now on they count as said."""
@@ -151,13 +166,16 @@ class Live:
         return heard
 
     async def ask(self, question: str, prompt: str) -> str | None:
-        """What the person answers; None for Ctrl-D. What they were typing is set aside meanwhile.
+        """What the person answers; None for Ctrl-D. What they were typing is put aside meanwhile.
 
         No key that came before the question was on the screen is an answer to it.
         """
         async with self._one_question:
             await self._shown()
-            await self._pause()
+            while self._buffer.text and (left := self._pressed + PAUSE - self._clock.monotonic()) > 0:
+                self.show("a question comes when you pause", self._clock.monotonic())
+                await self._clock.sleep(left)
+            self.clear()
             click.echo(f"\n{question}", err=True)
             await self._shown()
             words = await self._answered(prompt)
@@ -167,33 +185,23 @@ class Live:
     async def _shown(self) -> None:
         """Wait until all there is to see was drawn, and take in every key that came before."""
         self._drawn.clear()
-        self._changed()
+        self._prompt.app.invalidate()
         await self._drawn.wait()
         processor = self._prompt.app.key_processor
         while pressed := self._prompt.input.read_keys():
             processor.feed_multiple(pressed)
             processor.process_keys()
 
-    def _tell_drawn(self, _: object) -> None:
-        self._drawn.set()
-
-    async def _pause(self) -> None:
-        """Wait until nobody is in the middle of a word."""
-        while self._buffer.text and (left := self._pressed + PAUSE - self._clock.monotonic()) > 0:
-            self.show("a question comes when you pause", self._clock.monotonic())
-            await self._clock.sleep(left)
-        self.clear()
-
     async def _answered(self, prompt: str) -> str | None:
-        self._question, self._aside = prompt, self._buffer.text
+        self._question, self._draft = prompt, self._buffer.text
         answer = self._answer = asyncio.get_running_loop().create_future()
         self._buffer.document = Document()
-        self._changed()
+        self._prompt.app.invalidate()
         try:
             return await answer
         finally:
             if self._answer:
-                self._go_back_to(_joined(self._aside, self._buffer.text))
+                self._go_back_to(_joined(self._draft, self._buffer.text))
 
     def _send(self, buffer: Buffer) -> None:
         """Take in what was typed; an answer doesn't go into the history."""
@@ -208,17 +216,14 @@ class Live:
         return False  # the prompt is to be emptied
 
     def _reply(self, words: str | None) -> None:
-        """Answer; what is typed right behind that belongs to the draft again."""
+        """Answer; what is typed right after that belongs to the draft again."""
         if self._answer and not self._answer.done():
             self._answer.set_result(words)
-            self._go_back_to(self._aside)
+            self._go_back_to(self._draft)
 
     def _go_back_to(self, draft: str) -> None:
-        self._question, self._aside, self._answer = "", "", None
+        self._question, self._draft, self._answer = "", "", None
         self._buffer.document = Document(draft)
-
-    def _leave(self, _: KeyPressEvent) -> None:
-        self._reply(None)
 
     def _take_back(self, _: KeyPressEvent) -> None:
         self._buffer.document = Document(self.queued.pop())
@@ -230,49 +235,53 @@ class Live:
             self._work.cancel()
             self.show("stopping …", self._clock.monotonic())
 
-    def _changed(self) -> None:
-        if self._drawing is None:
-            self._drawing = asyncio.get_running_loop().call_later(BETWEEN_DRAWINGS, self._draw)
+    def _note_drawn(self, _: object) -> None:
+        self._drawn.set()
 
-    def _draw(self) -> None:
-        self._drawing = None
-        self._prompt.app.invalidate()
-
-    def _note(self, _: object) -> None:
+    def _note_time(self, _: object) -> None:
         self._pressed = self._clock.monotonic()
 
     @contextlib.contextmanager
     def _printing_above(self) -> Generator[None]:
         """Have what is printed to the terminal, by whomever, above the prompt."""
-        out, err = (Above(stream, self._page) if stream.isatty() else stream for stream in (sys.stdout, sys.stderr))
+        out, err = (_Above(stream, self._print) if stream.isatty() else stream for stream in (sys.stdout, sys.stderr))
         try:
             with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
                 yield
         finally:
-            if self._page.unfinished:
-                self._page.add(sys.stderr, "\n")
+            if self._unfinished:
+                self._print(sys.stderr, "\n")
+
+    def _print(self, stream: TextIO, text: str) -> None:
+        lines, end, self._unfinished = (self._unfinished + text).rpartition("\n")
+        if end:
+            self._printed.append((stream, lines + end))
+        self._prompt.app.invalidate()
 
     def _write(self, _: object = None) -> None:
-        """Write what was printed; the prompt comes back below it."""
-        if self._page:
+        """Write the whole lines that were printed; the prompt comes back below them."""
+        if self._printed:
             self._prompt.app.renderer.erase()
-            self._page.write()
+            for stream, text in self._printed:
+                stream.write(text)
+                stream.flush()
+            self._printed.clear()
 
     def _has_rows(self) -> bool:
         return bool(self._preview or self.queued or self._question or self._status)
 
     def _rows(self) -> StyleAndTextTuples:
-        cells, screen = columns() - 1, self._prompt.output.get_size()
+        cells, screen = error_width() - 1, self._prompt.output.get_size()
         last = self.queued[-max(screen.rows // 4, 1) :]
         below = [f"  queued: {one_line(text[:LONGEST])}" for text in last]
         if below:
-            below[-1] = fitting(below[-1], " · ↑ takes it back", cells)
+            below[-1] = cut_before(below[-1], " · ↑ takes it back", cells)
         if self._question:
-            below += [f"  set aside: {one_line(self._aside[:LONGEST])}"] if self._aside else []
-            below += pieces(self._question, cells)[: max(screen.rows // 2, 1)]
+            below += [f"  set aside: {one_line(self._draft[:LONGEST])}"] if self._draft else []
+            below += wrapped(self._question, cells).split("\n")[: max(screen.rows // 2, 1)]
         elif self._status:
             text, since = self._status
-            below.append(going_on(text, self._clock.monotonic() - since, cells))
+            below.append(with_seconds(text, self._clock.monotonic() - since, cells))
         shown = [*to_formatted_text(ANSI("\n".join(self._preview)))]
         if self._preview and below:
             shown.append(("", "\n"))

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from denizen import __version__
-from denizen.cli.asking import somebody_there
-from denizen.cli.output import not_written, say_error
+from denizen.cli.output import is_interactive, not_written, say_error
 from denizen.errors import ConfigError, DenizenError
 
 if TYPE_CHECKING:
@@ -37,8 +36,8 @@ COMMANDS = {
     "acp": ("denizen.cli.acp:acp", "Serve the agent to an editor (Agent Client Protocol)."),
     "models": ("denizen.cli.models:models", "Show the providers and models that can be used."),
     "config": ("denizen.cli.config:config", "Make, check or find the configuration."),
-    "trust": ("denizen.cli.trust:trust_folder", "Let a folder bring its own settings and skills."),
-    "completion": ("denizen.cli.completion:completion", "Let Tab complete commands in your shell."),
+    "trust": ("denizen.cli.config:trust_folder", "Let a folder bring its own settings and skills."),
+    "completion": ("denizen.cli.config:completion", "Let Tab complete commands in your shell."),
     "doctor": ("denizen.cli.doctor:doctor", "Say what works here, and what to do about the rest."),
 }
 
@@ -117,7 +116,7 @@ def main() -> None:
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command, without one on a terminal `chat`; its exit status. What went wrong is on standard error."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    if not arguments and somebody_there():
+    if not arguments and is_interactive():
         arguments = ["chat"]
     colour = False if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" else None
     try:

@@ -1,101 +1,108 @@
-"""A conversation as Markdown, for reading."""
+"""Markdown on a terminal. Imports rich, so it is imported once there is something to render."""
 
-import json
+import functools
+import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable
+from typing import ClassVar
 
-from denizen.cli.home import short_name
-from denizen.cli.text import shorten
-from denizen.cli.usage import usage_parts
-from denizen.entries import (
-    AnswerEntry,
-    AnyEntry,
-    AssistantEntry,
-    CompactionEntry,
-    EndEntry,
-    ParkedEntry,
-    SessionEntry,
-    SystemEntry,
-    ToolEntry,
-    UserEntry,
-)
-from denizen.messages import AssistantMessage, Image, Text, Thinking, ToolCall, ToolResult, UserPart
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.markdown import CodeBlock, Heading, Markdown, MarkdownElement, TableElement
+from rich.padding import Padding
+from rich.syntax import Syntax
+from rich.table import Table
+from rich.theme import Theme
 
-_BACKTICKS = re.compile(r"`+")
+_PARSER = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"]).disable("image")
+"""HTML tags and images are shown as text: nothing of `List<str>` may vanish."""
+
+_PADDING = re.compile(r"(?: |\x1b\[[\d;]*m)+$")
 
 
-def markdown(entries: Sequence[AnyEntry], *, whole: bool) -> Iterator[str]:
-    """Paragraphs, one for everything that was said or done; long results are shortened unless the `whole` is wanted."""
-    for entry in entries:
-        match entry:
-            case SessionEntry():
-                yield f"# {short_name(entry.key)}\n\n{entry.at:%Y-%m-%d %H:%M} · {entry.workspace}"
-            case UserEntry(message=message):
-                yield f"## User\n\n{_words(message.content)}"
-            case AssistantEntry(message=message):
-                yield from _answer(message, whole=whole)
-            case ToolEntry(message=result):
-                yield _result(result, whole=whole)
-            case _:
-                yield from _event(entry)
+def split_blocks(text: str) -> tuple[str, str]:
+    """The blocks of a growing Markdown text that no further text can change, and the rest."""
+    whole, _, _ = text.rpartition("\n")  # an unfinished line may still turn out to continue the block above it
+    begins = [token.map[0] for token in _PARSER.parse(whole) if token.level == 0 and token.map]
+    finished = "".join(f"{line}\n" for line in whole.split("\n")[: max(begins, default=0)])
+    return finished, text[len(finished) :]
 
 
-def _answer(message: AssistantMessage, *, whole: bool) -> Iterator[str]:
-    yield f"## Agent{f' ({message.model})' if message.model else ''}"
-    for part in message.content:
-        match part:
-            case Text(text=text) if text.strip():
-                yield text.strip()
-            case Thinking(text=text) if whole and text.strip():
-                yield "\n".join(f"> {line}" for line in text.strip().split("\n"))
-            case ToolCall():
-                yield f"**{part.name}**\n{_fenced(_shown(_arguments(part), whole=whole))}"
-            case _:
-                pass
+def rendered(text: str, columns: int) -> list[str]:
+    """The lines that show Markdown on a terminal, at most that many cells wide; coloured unless NO_COLOR is set."""
+    console = _console()
+    console.width = columns
+    with console.capture() as capture:
+        console.print(_Rendered(text))
+    lines = [_PADDING.sub(_closing, line) for line in capture.get().split("\n")]
+    shown = [number for number, line in enumerate(lines) if _PADDING.sub("", line)]
+    return lines[shown[0] : shown[-1] + 1] if shown else []
 
 
-def _arguments(call: ToolCall) -> str:
-    """The arguments as they read best: one to a line, long texts as they are."""
-    return "\n".join(
-        f"{name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
-        for name, value in call.args.items()
+def last_lines(block: str, columns: int, rows: int) -> list[str]:
+    """The last lines of a block that isn't finished; of long code no more than these is rendered."""
+    if block.startswith(("```", "~~~")):
+        fence, *code = block.split("\n")
+        block = "\n".join([fence, *code[-rows - 1 :]])
+    return rendered(block, columns)[-rows:]
+
+
+def _closing(padding: re.Match[str]) -> str:
+    return "\x1b[m" if "\x1b" in padding[0] else ""
+
+
+class _Heading(Heading):
+    """Not centred."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield self.text
+
+
+class _Code(CodeBlock):
+    """Code in the terminal's own colours, which suit light and dark backgrounds."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        code = Syntax(str(self.text).rstrip(), self.lexer_name, theme="ansi_dark", word_wrap=True)
+        yield Padding(code, (0, 0, 0, 2))
+
+
+class _Table(TableElement):
+    """Without empty lines around it."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for table in super().__rich_console__(console, options):
+            if isinstance(table, Table):
+                table.show_edge = False
+            yield table
+
+
+class _Rendered(Markdown):
+    elements: ClassVar[dict[str, type[MarkdownElement]]] = {
+        **Markdown.elements,
+        "heading_open": _Heading,
+        "fence": _Code,
+        "code_block": _Code,
+        "table_open": _Table,
+    }
+
+    def __init__(self, text: str) -> None:
+        super().__init__("", hyperlinks=False)  # where a link leads is shown
+        self.parsed = _PARSER.parse(text)
+        _keep_line_breaks(self.parsed)
+
+
+def _keep_line_breaks(tokens: Iterable[Token]) -> None:
+    for token in tokens:
+        if token.type == "softbreak":
+            token.type = "hardbreak"
+        _keep_line_breaks(token.children or ())
+
+
+@functools.cache
+def _console() -> Console:
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    theme = Theme(
+        {"markdown.code": "cyan", "markdown.h1": "bold underline", "markdown.h2": "bold", "markdown.h3": "bold"}
     )
-
-
-def _result(result: ToolResult, *, whole: bool) -> str:
-    return f"{'error' if result.is_error else 'result'}:\n{_fenced(_shown(_words(result.content), whole=whole))}"
-
-
-def _event(entry: AnyEntry) -> Iterator[str]:
-    match entry:
-        case CompactionEntry():
-            yield f"*Context made smaller.*\n\n{entry.summary}"
-        case SystemEntry(text=text):
-            yield f"*System:* {text}"
-        case ParkedEntry(question=question):
-            yield f"*Parked:* {question}"
-        case AnswerEntry():
-            yield f"*Answer:* {'yes' if entry.allow else 'no'} {entry.text}".rstrip()
-        case EndEntry():
-            parts = [entry.stop_reason.replace("_", " "), *usage_parts(entry.usage), entry.error]
-            yield f"*{' · '.join(filter(None, parts))}*"
-        case _:
-            pass
-
-
-def _words(parts: Sequence[UserPart]) -> str:
-    shown = [
-        f"[{part.media_type}, {len(part.data):,} bytes]" if isinstance(part, Image) else part.text for part in parts
-    ]
-    return "\n\n".join(shown)
-
-
-def _shown(text: str, *, whole: bool) -> str:
-    return text if whole else shorten(text, lines=12, characters=1_000, how="--all shows them")
-
-
-def _fenced(text: str) -> str:
-    """The text between fences that are longer than any in it."""
-    longest = max(map(len, _BACKTICKS.findall(text)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return f"{fence}\n{text}\n{fence}"
+    return Console(force_terminal=True, color_system=None if plain else "auto", theme=theme, highlight=False)

@@ -1,4 +1,4 @@
-"""`denizen memory`: what is remembered."""
+"""`denizen memory`: list, search, forget or export what is remembered."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -8,9 +8,7 @@ from typing import Any
 import click
 import msgspec
 
-from denizen.cli.asking import confirm, somebody_there
-from denizen.cli.output import write, write_file
-from denizen.cli.table import print_table
+from denizen.cli.output import confirm, is_interactive, print_table, write, write_file, write_json
 from denizen.cli.text import one_line, printable
 from denizen.clock import SystemClock
 from denizen.config.load import load
@@ -19,11 +17,9 @@ from denizen.memory import LongTermMemory, open_memory
 from denizen.plural import counted
 from denizen.ports import Fact
 
-TITLES = ("id", "when", "weight", "about", "fact")
-
 
 def _scoped(command: Callable[..., Any]) -> Callable[..., Any]:
-    """With the options that choose whose facts are meant."""
+    """Add the options that choose whose facts are meant."""
     user = click.option("--user", "only", flag_value="u", help="Only what holds wherever you work.")
     project = click.option("--project", "only", flag_value="p", help="Only what holds in this workspace.")
     return project(user(command))
@@ -38,21 +34,21 @@ def memory() -> None:
 @_scoped
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line, with every detail.")
 def list_facts(only: str | None, as_json: bool) -> None:
-    """All facts, the latest first."""
+    """List all facts, the latest first."""
     facts = _memory().facts()
-    _show(_of(facts, only), none="that fits" if facts else "yet", as_json=as_json)
+    _print(_of(facts, only), none="that matches" if facts else "yet", as_json=as_json)
 
 
-@memory.command(short_help="The facts that fit best, best first.")
+@memory.command(short_help="List the facts that match best, best first.")
 @click.argument("query", nargs=-1, required=True, metavar="QUERY…")
 @_scoped
 @click.option("--limit", type=click.IntRange(1), default=10, show_default=True, help="Facts at most.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line, with every detail.")
 def search(query: tuple[str, ...], only: str | None, limit: int, as_json: bool) -> None:
-    """The facts that fit best, best first, as `recall` would find them."""
+    """List the facts that match best, best first, as `recall` would find them."""
     remembered = _memory()
     found = asyncio.run(remembered.recall(" ".join(query), len(remembered.facts()) if only else limit))
-    _show(_of(found, only)[:limit], none="that fits", as_json=as_json)
+    _print(_of(found, only)[:limit], none="that matches", as_json=as_json)
 
 
 @memory.command(short_help="Forget facts for good.")
@@ -63,9 +59,9 @@ def forget(what: tuple[str, ...], yes: bool) -> None:
     remembered = _memory()
     facts = [remembered.find(each) for each in what]
     if not yes:
-        if not somebody_there():
+        if not is_interactive():
             raise click.UsageError("Forgetting is for good: say --yes where nobody can be asked.")
-        confirm("Forget this for good?", [one_line(fact.text) for fact in facts], abort=True)
+        confirm("Forget this for good?", "\n".join(one_line(fact.text) for fact in facts), abort=True)
     for fact in facts:
         write(one_line(asyncio.run(remembered.forget(fact.text))) + "\n")
 
@@ -74,14 +70,13 @@ def forget(what: tuple[str, ...], yes: bool) -> None:
 @_scoped
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file, for you alone.")
 def export(only: str | None, output: Path | None) -> None:
-    """All facts as JSON lines, with every detail."""
+    """Print all facts as JSON lines, with every detail."""
     facts = _of(_memory().facts(), only)
-    text = _json_lines(facts)
     if output:
-        write_file(output, text.encode())
+        write_file(output, b"".join(msgspec.json.encode(fact) + b"\n" for fact in facts))
         click.echo(f"{counted(len(facts), 'fact')} written to {printable(str(output))}.", err=True)
     else:
-        write(text)
+        write_json(*facts)
 
 
 def _memory() -> LongTermMemory:
@@ -91,23 +86,24 @@ def _memory() -> LongTermMemory:
 
 
 def _of(facts: Iterable[Fact], only: str | None) -> list[Fact]:
-    """Those of the project (`p`) or of the user (`u`), whose the notes are, too."""
+    """Those of the project (`p`), or of the user (`u`) and the notes."""
     return [fact for fact in facts if only in {None, fact.id[:1] or "u"}]
 
 
-def _show(facts: list[Fact], *, none: str, as_json: bool) -> None:
+def _print(facts: list[Fact], *, none: str, as_json: bool) -> None:
     if as_json:
-        write(_json_lines(facts))
+        write_json(*facts)
     elif facts:
-        print_table(TITLES, map(_row, facts), elastic="fact", right=("weight",))
+        rows = [
+            (
+                fact.id or "note",
+                f"{fact.at.astimezone():%Y-%m-%d}" if fact.at else "",
+                f"{fact.weight:g}" if fact.id else "",
+                fact.context,
+                fact.marked,
+            )
+            for fact in facts
+        ]
+        print_table(("id", "when", "weight", "about", "fact"), rows, elastic="fact", right=("weight",))
     else:
         click.echo(f"Nothing is remembered {none}.", err=True)
-
-
-def _row(fact: Fact) -> tuple[str, ...]:
-    when = f"{fact.at.astimezone():%Y-%m-%d}" if fact.at else ""
-    return fact.id or "note", when, f"{fact.weight:g}" if fact.id else "", fact.context, fact.marked
-
-
-def _json_lines(facts: list[Fact]) -> str:
-    return "".join(msgspec.json.encode(fact).decode() + "\n" for fact in facts)

@@ -1,18 +1,17 @@
-"""`denizen models`: who can think here."""
+"""`denizen models`: the providers and models that can be used here."""
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 
 import click
 import msgspec
 
-from denizen.cli.chosen import chosen_by
-from denizen.cli.output import write
-from denizen.cli.table import print_table
+from denizen.cli.output import print_table, write, write_json
 from denizen.config.extras import how_to_install
 from denizen.config.load import Loaded, load
+from denizen.config.toml import SettingsFile
 from denizen.errors import ConfigError
 from denizen.models.catalogue import known_models
 from denizen.models.local import served_models
@@ -23,8 +22,8 @@ from denizen.models.resolve import first_there
 _AWS = ("AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_BEARER_TOKEN_BEDROCK")
 
 
-class Offered(msgspec.Struct, frozen=True):
-    """A model: tokens that it sees, US dollars per million tokens (None: not known)."""
+class ModelInfo(msgspec.Struct, frozen=True):
+    """A model: its window in tokens, US dollars per million tokens (None: not known)."""
 
     name: str
     window: int | None = None
@@ -32,52 +31,76 @@ class Offered(msgspec.Struct, frozen=True):
     output_usd: float | None = None
 
 
-class Offer(msgspec.Struct, frozen=True):
-    """A provider, whether it can be asked, and what that is known by; `models` of those that can."""
+class ProviderInfo(msgspec.Struct, frozen=True):
+    """A provider, whether it can be used, and why or why not; `models` of those that can."""
 
     provider: str
     ready: bool
     why: str
-    models: list[Offered] = []
+    models: list[ModelInfo] = []
 
 
 @click.command()
 @click.argument("provider", required=False)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line: a provider with its models.")
 def models(provider: str | None, as_json: bool) -> None:
-    """The providers, and the models of those that can be asked: a key is there, or a server on this machine answers.
+    """List the providers, and the models of those that can be used: a key is set, or a server here answers.
 
-    With PROVIDER, its models, whether it can be asked or not. Prices are US dollars per million tokens.
+    With PROVIDER, list its models, whether it can be used or not. Prices are US dollars per million tokens.
     """
     loaded = load()
-    offers = [_offer(loaded, name, listed=provider is not None) for name in _names(loaded, provider)]
+    found = [_provider(loaded, name, listed=provider is not None) for name in _names(loaded, provider)]
     if as_json:
-        write("".join(msgspec.json.encode(offer).decode() + "\n" for offer in offers))
+        write_json(*found)
         return
     if provider is None:
-        providers = [(offer.provider, "yes" if offer.ready else "no", offer.why) for offer in offers]
-        print_table(("provider", "ready", "why"), providers, elastic="why")
+        print_table(
+            ("provider", "ready", "why"),
+            [(each.provider, "yes" if each.ready else "no", each.why) for each in found],
+            elastic="why",
+        )
         write("\n")
-    rows = [_row(model) for offer in offers for model in offer.models]
+    rows = [
+        (model.name, f"{model.window:,}" if model.window else "", _price(model.input_usd), _price(model.output_usd))
+        for each in found
+        for model in each.models
+    ]
     if rows:
         print_table(("model", "window", "in $", "out $"), rows, right=("window", "in $", "out $"))
+    elif found[0].ready:
+        name = found[0].provider
+        write(f"Which models {name} has is not known here: use its own names, {name}:NAME.\n")
     else:
-        write(_unlisted(offers[0]))
+        write(f"Which models {found[0].provider} has is not known: {found[0].why}.\n")
     name = loaded.config.model or first_there(loaded.config, loaded.environ)
-    write(f"\nmodel in use: {name} ({chosen_by(loaded, name)})\n")
+    write(f"\nmodel in use: {name} ({why_in_use(loaded, name)})\n")
 
 
 def ready_models(loaded: Loaded) -> list[str]:
-    """The names of all models that can be asked, those of the configuration first."""
-    offers = [_offer(loaded, name, listed=False) for name in _names(loaded, None)]
-    return [
-        *loaded.config.fallback_models,
-        *loaded.config.models,
-        *(model.name for offer in offers for model in offer.models),
-    ]
+    """The names of all models that can be used, those of the configuration first."""
+    providers = [_provider(loaded, name, listed=False) for name in _names(loaded, None)]
+    there = (model.name for provider in providers for model in provider.models)
+    return [*loaded.config.fallback_models, *loaded.config.models, *there]
+
+
+def why_in_use(loaded: Loaded, name: str) -> str:
+    """Why the model `name` is the one in use: a line of a file, or what was found here. Raises ConfigError."""
+    if loaded.config.model:
+        for path in reversed(loaded.sources):
+            file = SettingsFile.read(path)
+            if "model" in file.data:
+                return file.locate(("model",))
+        return "the options"
+    way = reach(name.partition(":")[0], loaded.config, loaded.environ)
+    if way.keys:
+        return f"none is set; there is {way.keys[0].source}"
+    if way.provider.local:
+        return f"none is set; a server answers at {way.address}"
+    return "none is set; no key and no local server were found"
 
 
 def _names(loaded: Loaded, provider: str | None) -> list[str]:
+    """The names of all providers, or of the one that is meant."""
     plugins = entry_points(group="denizen.models").names
     names = [*dict.fromkeys((*loaded.config.providers, *PROVIDERS, "bedrock", *sorted(plugins), "offline"))]
     if provider is None:
@@ -90,49 +113,33 @@ def _names(loaded: Loaded, provider: str | None) -> list[str]:
     return [found]
 
 
-def _unlisted(offer: Offer) -> str:
-    """What is said of a provider whose models nobody tells."""
-    if offer.ready:
-        return f"Which models {offer.provider} has is not known here: name one as it does, {offer.provider}:NAME.\n"
-    return f"Which models {offer.provider} has is not known: {offer.why}.\n"
-
-
-def _offer(loaded: Loaded, name: str, *, listed: bool) -> Offer:
+def _provider(loaded: Loaded, name: str, *, listed: bool) -> ProviderInfo:
     if name == "offline":
-        return Offer(name, True, "always there: rules, not a language model", [Offered("offline")])
+        return ProviderInfo(name, True, "always there: rules, not a language model", [ModelInfo("offline")])
     way = reach(name, loaded.config, loaded.environ)
     served = served_models(way.base_url) if way.provider.local else []
-    ready, why = _readiness(name, way, served, loaded.environ)
-    return Offer(name, ready, why, [*_models(name, way, served)] if ready or listed else [])
-
-
-def _readiness(name: str, way: Reach, served: list[str], environ: Mapping[str, str]) -> tuple[bool, str]:
-    """Whether a provider can be asked, and why."""
     if way.provider.local:
-        return bool(served), f"{'a' if served else 'no'} server answers at {way.address}"
-    if name == "bedrock" and not way.keys:
-        return _bedrock(environ)
-    if missing := way.missing():
-        return False, missing
-    if not way.base_url:
-        return True, "an installed package knows it"
-    return True, f"key from {way.keys[0].source}" if way.keys else f"no key set, at {way.address}"
+        ready, why = bool(served), f"{'a' if served else 'no'} server answers at {way.address}"
+    elif name == "bedrock" and not way.keys:
+        found = next((variable for variable in _AWS if loaded.environ.get(variable)), "")
+        ready = bool(find_spec("anthropic") and found)
+        missing = f"set {_AWS[0]}, or another of AWS's variables" if find_spec("anthropic") else how_to_install(name)
+        why = f"credentials from {found}" if ready else missing
+    elif missing := way.missing():
+        ready, why = False, missing
+    elif not way.base_url:
+        ready, why = True, "provided by an installed package"
+    else:
+        ready, why = True, f"key from {way.keys[0].source}" if way.keys else f"no key set, at {way.address}"
+    return ProviderInfo(name, ready, why, [*_models(name, way, served)] if ready or listed else [])
 
 
-def _bedrock(environ: Mapping[str, str]) -> tuple[bool, str]:
-    if not find_spec("anthropic"):
-        return False, how_to_install("bedrock")
-    found = next((name for name in _AWS if environ.get(name)), "")
-    return bool(found), f"credentials from {found}" if found else f"set {_AWS[0]}, or another of AWS's variables"
-
-
-def _models(name: str, way: Reach, served: list[str]) -> Iterator[Offered]:
+def _models(name: str, way: Reach, served: list[str]) -> Iterator[ModelInfo]:
     for model in served:
-        yield Offered(f"{name}:{model}", way.settings.context_window or None, 0.0, 0.0)
+        yield ModelInfo(f"{name}:{model}", way.settings.context_window or None, 0.0, 0.0)
     for known in known_models(name):
-        yield Offered(f"{name}:{known.id}", known.window or None, known.input_price, known.output_price)
+        yield ModelInfo(f"{name}:{known.id}", known.window or None, known.input_price, known.output_price)
 
 
-def _row(model: Offered) -> tuple[str, str, str, str]:
-    prices = ["" if price is None else f"{price:.2f}" for price in (model.input_usd, model.output_usd)]
-    return (model.name, f"{model.window:,}" if model.window else "", prices[0], prices[1])
+def _price(usd: float | None) -> str:
+    return "" if usd is None else f"{usd:.2f}"

@@ -10,24 +10,21 @@ from typing import TYPE_CHECKING, Any, get_args
 import click
 from msgspec.structs import replace
 
-from denizen.cli.approval import Person
-from denizen.cli.asking import somebody_there
-from denizen.cli.home import is_ours, store
-from denizen.cli.json_lines import JsonLines
-from denizen.cli.lines import Lines, terminal_lines
+from denizen.cli.home import is_ours, store, workspace_option
+from denizen.cli.host import JsonLines, TerminalLines, terminal_lines
+from denizen.cli.output import is_interactive
 from denizen.cli.terminal import Terminal
 from denizen.clock import SystemClock
-from denizen.config import Config
 from denizen.config.home import places
 from denizen.config.load import Loaded, load
 from denizen.engine import Agent
 from denizen.engine.profiles import PROFILES
 from denizen.errors import ConfigError
-from denizen.ports import Level, Model, Reasoning, SessionInfo
+from denizen.ports import Level, Model, Reasoning
 from denizen.sessions import new_name
 
 if TYPE_CHECKING:
-    from denizen.cli.live import Live
+    from denizen.cli.live import LivePrompt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +55,7 @@ class TurnOptions:
     @property
     def interactive(self) -> bool:
         """Whether there is a person who can be asked before the turn."""
-        return not (self.json or self.yes or self.non_interactive) and somebody_there()
+        return not (self.json or self.yes or self.non_interactive) and is_interactive()
 
     def load(self) -> Loaded:
         """The configuration with these options over it. Raises ConfigError."""
@@ -76,7 +73,13 @@ class TurnOptions:
         if self.auto_approve:
             overrides["policy"] = {"auto_approve": self.auto_approve}
         loaded = load(self.config, workspace=self.workspace, overrides=overrides)
-        return loaded if self.reasoning is None else dataclasses.replace(loaded, config=_for_all(loaded.config))
+        if self.reasoning is None:
+            return loaded
+        tables = {  # what they say of one model's or provider's reasoning gives way to the option
+            name: {key: replace(each, reasoning=None) for key, each in getattr(loaded.config, name).items()}
+            for name in ("models", "providers")
+        }
+        return dataclasses.replace(loaded, config=replace(loaded.config, **tables))
 
     def agent(self, loaded: Loaded, model: Model | None = None) -> Agent:
         """The agent to run turns with; `model` stands in for the configured one. Raises ConfigError."""
@@ -86,31 +89,29 @@ class TurnOptions:
     def host(
         self,
         commands: list[str] | None = None,
-        live: "Live | None" = None,
-        lines: Lines | None = None,
+        live: "LivePrompt | None" = None,
+        lines: TerminalLines | None = None,
         outputs: list[str] | None = None,
     ) -> Terminal | JsonLines:
         """Where a turn is shown and who is asked: at the prompt that is there while the agent works, if one is.
 
-        `commands` is for those that are typed meanwhile, `outputs` for what tools gave and is shown in part.
+        `commands` is for those that are typed meanwhile, `outputs` for tool outputs that are shown in part.
         """
-        asked = live or (None if self.json else lines or terminal_lines())
-        person = Person(asked, yes=self.yes, refuse=self.non_interactive, commands=commands)
-        return (
-            JsonLines(person)
-            if self.json
-            else Terminal(
-                SystemClock(),
-                person,
-                quiet=self.quiet,
-                verbose=self.verbose,
-                status=live,
-                in_chat=commands is not None,
-                outputs=outputs,
-            )
+        if self.json:
+            return JsonLines(yes=self.yes, refuse=self.non_interactive)
+        return Terminal(
+            SystemClock(),
+            live or lines or terminal_lines(),
+            yes=self.yes,
+            refuse=self.non_interactive,
+            commands=commands,
+            quiet=self.quiet,
+            verbose=self.verbose,
+            progress=live,
+            outputs=outputs,
         )
 
-    async def at_session(self, loaded: Loaded, *, begun: bool) -> "TurnOptions":
+    async def with_session(self, loaded: Loaded, *, begun: bool) -> "TurnOptions":
         """These options with the name of the session, and the profile that it began with unless another is named.
 
         It is the session of `--session`, else the one of `--continue`, else a new one. Raises ConfigError where there
@@ -119,7 +120,10 @@ class TurnOptions:
         info = store().info(self.session) if self.session else None
         if self.continue_ and not self.session:
             _, workspace = places(loaded.config)
-            info = await _last(workspace)
+            ours = (each for each in await store().list() if each.workspace == str(workspace) and is_ours(each.key))
+            info = next(ours, None)
+            if info is None:
+                raise ConfigError(f"There is no session to continue in {workspace}. Begin one without --continue.")
         if begun and info is None:
             raise ConfigError(f"There is no session {self.session}. Give a message, and it begins.")
         name = self.session or (info.key if info else new_name(SystemClock()))
@@ -127,66 +131,46 @@ class TurnOptions:
         return dataclasses.replace(self, session=name, profile=self.profile or began)
 
 
-async def _last(workspace: Path) -> SessionInfo:
-    for info in await store().list():
-        if info.workspace == str(workspace) and is_ours(info.key):
-            return info
-    raise ConfigError(f"There is no session to continue in {workspace}. Begin one without --continue.")
+def _reasoning(_: click.Context, __: click.Parameter, value: str | None) -> Reasoning | None:
+    """How much a model thinks: a level, or a number of tokens."""
+    if value is None or value in get_args(Level):
+        return value  # pyrefly: ignore[bad-return]
+    if value.isdecimal():
+        return int(value)
+    raise click.BadParameter(f"{value!r} is neither a level nor a number of tokens.")
 
 
-Group = tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...]
-"""Options that belong together."""
+Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 
-
-class Thinking(click.ParamType[Reasoning]):
-    """How much a model thinks: a level or tokens."""
-
-    name = "LEVEL"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Reasoning:
-        """The level, or the number."""
-        if isinstance(value, str) and value.isdecimal():
-            return int(value)
-        return value if value in get_args(Level) else self.fail(f"{value!r} is neither a level nor a number of tokens.")
-
-
-def _for_all(config: Config) -> Config:
-    """The configuration without what it says of the reasoning of one model or provider: the option counts for all."""
-    tables = {
-        name: {key: replace(each, reasoning=None) for key, each in getattr(config, name).items()}
-        for name in ("models", "providers")
-    }
-    return replace(config, **tables)
-
-
-SESSION: Group = (
-    click.option("--session", default="", metavar="NAME", help="The conversation to go on with, or to begin."),
+SESSION: tuple[Option, ...] = (
+    click.option("--session", default="", metavar="NAME", help="The session to go on with, or to begin."),
     click.option(
-        "--continue", "--resume", "continue_", is_flag=True, help="Go on with the last one in this workspace."
+        "--continue", "--resume", "continue_", is_flag=True, help="Go on with the last session in this workspace."
     ),
 )
-"""Which session it is about."""
+"""Which session a turn belongs to."""
 
-MODEL: Group = (
-    click.option("--model", default="", metavar="PROVIDER:MODEL", help="Who thinks; `denizen models` lists them."),
-    click.option("--reasoning", type=Thinking(), help="How much it thinks first: none, low, medium, high, or tokens."),
+MODEL: tuple[Option, ...] = (
+    click.option("--model", default="", metavar="PROVIDER:MODEL", help="Which model; `denizen models` lists them."),
+    click.option(
+        "--reasoning",
+        metavar="LEVEL",
+        callback=_reasoning,
+        help="How much it thinks first: none, low, medium, high, or a number of tokens.",
+    ),
     click.option("--max-iterations", "--max-turns", type=click.IntRange(1), metavar="N", help="Model calls at most."),
     click.option("--max-cost", type=click.FloatRange(0), metavar="USD", help="US dollars at most."),
     click.option(
         "--auto-approve",
         type=click.Choice(["low", "medium", "high"]),
-        help="Edits and commands up to this risk run without asking (policy.auto_approve; else high: all).",
+        help="Run edits and commands up to this risk without asking (policy.auto_approve; otherwise all).",
     ),
     click.option("--read-only", is_flag=True, help="Refuse everything but reading."),
 )
-"""Who thinks, and how far that may go."""
+"""Which model, and how far it may go."""
 
-WORKPLACE: Group = (
-    click.option(
-        "--workspace",
-        type=click.Path(exists=True, file_okay=False, path_type=Path),
-        help="The folder to work in. Otherwise: this git repository, else the agent's own folder.",
-    ),
+WORKPLACE: tuple[Option, ...] = (
+    workspace_option,
     click.option(
         "--config",
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -195,24 +179,24 @@ WORKPLACE: Group = (
     click.option(
         "--actions", type=click.Choice(["native", "shell"]), help="Structured calls, or $(cmd) in text (agent.actions)."
     ),
-    click.option("--driver", default="", metavar="NAME", help="What steers: simple, planning, reflective, a file."),
+    click.option("--driver", default="", metavar="NAME", help="What steers: simple, planning, reflective, or a file."),
 )
 """Where the agent works, and how."""
 
-TERMINAL: Group = (
+TERMINAL: tuple[Option, ...] = (
     click.option("--json", is_flag=True, help="Print every event as a line of JSON; the last is `done`."),
     click.option("--no-stream", is_flag=True, help="Wait for whole answers."),
-    click.option("--yes", is_flag=True, help="Answer every question about a tool with yes, but for quotations."),
-    click.option("--non-interactive", is_flag=True, help="Ask nothing: what needs a question is refused."),
+    click.option("--yes", is_flag=True, help="Answer yes to every question about a tool, except for quotations."),
+    click.option("--non-interactive", is_flag=True, help="Ask nothing: refuse what would need a question."),
     click.option("--quiet", is_flag=True, help="Print the reply alone."),
-    click.option("--verbose", is_flag=True, help="Show all that tools give, not just the first lines."),
+    click.option("--verbose", is_flag=True, help="Show tool outputs whole, not just their first lines."),
 )
 """What is printed, and what is asked."""
 
 
 def turn_options(
-    groups: Sequence[Group] = (SESSION, MODEL, WORKPLACE, TERMINAL), *, profile: str = "assistant"
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    groups: Sequence[tuple[Option, ...]] = (SESSION, MODEL, WORKPLACE, TERMINAL), *, profile: str = "assistant"
+) -> Option:
     """Give a command the options of these groups and the profile, as one argument `options`."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -220,7 +204,10 @@ def turn_options(
         def with_options(**given: Any) -> Any:
             ours = {field.name: given.pop(field.name) for field in fields(TurnOptions) if field.name in given}
             options = TurnOptions(usual_profile=profile, **ours)
-            _check(options)
+            if options.quiet and options.verbose:
+                raise click.UsageError("--quiet and --verbose contradict each other: use one of them.")
+            if options.yes and options.non_interactive:
+                raise click.UsageError("--yes and --non-interactive contradict each other: use one of them.")
             return command(options=options, **given)
 
         what = f"What the agent sees and how it acts ({profile}, unless the session began with another)."
@@ -230,10 +217,3 @@ def turn_options(
         return with_options
 
     return decorate
-
-
-def _check(options: TurnOptions) -> None:
-    if options.quiet and options.verbose:
-        raise click.UsageError("--quiet and --verbose contradict each other: use one of them.")
-    if options.yes and options.non_interactive:
-        raise click.UsageError("--yes and --non-interactive contradict each other: use one of them.")

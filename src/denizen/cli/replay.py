@@ -10,7 +10,7 @@ from denizen.cli.home import store
 from denizen.cli.options import WORKPLACE, TurnOptions, turn_options
 from denizen.cli.output import write
 from denizen.cli.text import cut, one_line, printable
-from denizen.cli.turns import as_it_began, run, settled
+from denizen.cli.turns import decide_folder, options_as_begun, run
 from denizen.config.load import Loaded
 from denizen.engine.recorded import Recorded
 from denizen.entries import AnyEntry
@@ -34,9 +34,9 @@ def replay_session(name: str, start: str, options: TurnOptions) -> int:
     something differs.
     """
     entries = asyncio.run(store().read(name))
-    options = as_it_began(options, entries)
+    options = options_as_begun(options, entries)
     with asyncio.Runner() as runner:
-        return run(runner, _replay(entries, start, options, settled(options)))
+        return run(runner, _replay(entries, start, options, decide_folder(options)))
 
 
 async def _replay(entries: Sequence[AnyEntry], start: str, options: TurnOptions, loaded: Loaded) -> int:

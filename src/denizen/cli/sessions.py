@@ -1,10 +1,12 @@
-"""`denizen sessions`: the conversations that are kept."""
+"""`denizen sessions`: list, show, fork, remove or export them."""
 
 import asyncio
+import json
 import os
+import re
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
@@ -12,19 +14,26 @@ from typing import Literal
 import click
 import msgspec
 
-from denizen.cli.asking import confirm, somebody_there
 from denizen.cli.home import short_name, store
-from denizen.cli.markdown import markdown
-from denizen.cli.output import write, write_file, write_markdown
-from denizen.cli.table import print_table
-from denizen.cli.text import cut, printable, width
+from denizen.cli.output import confirm, is_interactive, print_table, write, write_file, write_json, write_markdown
+from denizen.cli.text import cut, printable, shorten, usage_parts, width
 from denizen.clock import SystemClock
 from denizen.config.home import user_folder
-from denizen.entries import AnyEntry
+from denizen.entries import (
+    AnswerEntry,
+    AnyEntry,
+    AssistantEntry,
+    CompactionEntry,
+    EndEntry,
+    ParkedEntry,
+    SessionEntry,
+    SystemEntry,
+    ToolEntry,
+    UserEntry,
+)
+from denizen.messages import AssistantPart, Image, Text, Thinking, ToolCall, UserPart
 from denizen.ports import SessionInfo
 from denizen.sessions import new_name
-
-TITLES = ("name", "when", "model", "tokens", "cost", "ended", "folder", "title")
 
 FOLDER = 28
 """Cells of a folder on a terminal."""
@@ -32,7 +41,7 @@ FOLDER = 28
 
 @click.group()
 def sessions() -> None:
-    """The conversations that are kept, in the home.
+    """The sessions in the home.
 
     A session has the name that --session gave it, or one made of the time; one of another channel, its whole key.
     """
@@ -41,18 +50,19 @@ def sessions() -> None:
 @sessions.command("list")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line, with every detail.")
 def list_sessions(as_json: bool) -> None:
-    """All sessions, the latest first."""
+    """List all sessions, the latest first."""
     print_sessions(asyncio.run(store().list()), as_json=as_json)
 
 
 def print_sessions(found: Sequence[SessionInfo], *, as_json: bool = False) -> None:
     """Sessions, as a table or as lines of JSON."""
     if as_json:
-        write("".join(msgspec.json.encode(info).decode() + "\n" for info in found))
+        write_json(*found)
     elif found:
+        now = datetime.now().astimezone()
         print_table(
-            TITLES,
-            [_row(info, datetime.now().astimezone()) for info in found],
+            ("name", "when", "model", "tokens", "cost", "ended", "folder", "title"),
+            [_row(info, now) for info in found],
             elastic="title",
             right=("tokens", "cost"),
             spare=("tokens", "model", "cost"),
@@ -63,10 +73,10 @@ def print_sessions(found: Sequence[SessionInfo], *, as_json: bool = False) -> No
 
 @sessions.command()
 @click.argument("name")
-@click.option("--all", "whole", is_flag=True, help="Long results too, and what the model thought.")
+@click.option("--all", "whole", is_flag=True, help="Long results too, and the model's thinking.")
 def show(name: str, whole: bool) -> None:
-    """A conversation, for reading; long results are shortened."""
-    for paragraph in markdown(_read(name), whole=whole):
+    """Show a session, for reading; long results are shortened."""
+    for paragraph in _paragraphs(_read(name), whole=whole):
         write_markdown(printable(paragraph))
         write("\n")
 
@@ -76,7 +86,7 @@ def show(name: str, whole: bool) -> None:
 @click.argument("to", required=False)
 @click.option("--at", default="", metavar="ENTRY", help="Only up to this entry (`export` shows their ids).")
 def fork(name: str, to: str | None, at: str) -> None:
-    """Begin another session with all of this one; prints its name."""
+    """Begin another session with all of this one; print its name."""
     to = to or new_name(SystemClock())
     asyncio.run(store().fork(name, to, at=at))
     write(f"{to}\n")
@@ -88,7 +98,7 @@ def fork(name: str, to: str | None, at: str) -> None:
 def rm(names: tuple[str, ...], yes: bool) -> None:
     """Delete sessions for good."""
     if not yes:
-        if not somebody_there():
+        if not is_interactive():
             raise click.UsageError("Deleting is for good: say --yes where nobody can be asked.")
         confirm(f"Delete {', '.join(names)} for good?", abort=True)
     for name in names:
@@ -100,12 +110,11 @@ def rm(names: tuple[str, ...], yes: bool) -> None:
 @click.option("--format", "kind", type=click.Choice(["jsonl", "markdown"]), default="jsonl", show_default=True)
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file, for you alone.")
 def export(name: str, kind: Literal["jsonl", "markdown"], output: Path | None) -> None:
-    """The whole conversation: its entries as JSON lines, or Markdown."""
-    entries = _read(name)
+    """Print a whole session: its entries as JSON lines, or Markdown."""
     if kind == "jsonl":
-        text = "".join(msgspec.json.encode(entry).decode() + "\n" for entry in entries)
+        text = "".join(msgspec.json.encode(entry).decode() + "\n" for entry in _read(name))
     else:
-        text = "\n\n".join(markdown(entries, whole=True)) + "\n"
+        text = "\n\n".join(_paragraphs(_read(name), whole=True)) + "\n"
     if output:
         write_file(output, text.encode())
     else:
@@ -117,9 +126,10 @@ def _read(name: str) -> Sequence[AnyEntry]:
 
 
 def _row(info: SessionInfo, now: datetime) -> tuple[str, ...]:
+    updated = datetime.fromtimestamp(info.updated).astimezone()
     return (
         _name(info.key),
-        _when(datetime.fromtimestamp(info.updated).astimezone(), now),
+        f"{updated:%H:%M}" if updated.date() == now.date() else f"{updated:%Y-%m-%d}",
         info.model,
         f"{info.tokens:,}" if info.tokens else "",
         f"${info.cost_usd:.4f}" if info.cost_usd else "",
@@ -147,6 +157,62 @@ def _folder(path: str) -> str:
     return "/".join(parts)
 
 
-def _when(then: datetime, now: datetime) -> str:
-    """A time as short as can be: of today the hour, else the day."""
-    return f"{then:%H:%M}" if then.date() == now.date() else f"{then:%Y-%m-%d}"
+def _paragraphs(entries: Sequence[AnyEntry], *, whole: bool) -> Iterator[str]:
+    """Paragraphs of Markdown for everything that was said or done; long results are shortened unless `whole`."""
+    for entry in entries:
+        match entry:
+            case SessionEntry():
+                yield f"# {short_name(entry.key)}\n\n{entry.at:%Y-%m-%d %H:%M} · {entry.workspace}"
+            case UserEntry(message=message):
+                yield f"## User\n\n{_text(message.content)}"
+            case AssistantEntry(message=message):
+                yield f"## Agent{f' ({message.model})' if message.model else ''}"
+                yield from _parts(message.content, whole=whole)
+            case ToolEntry(message=result):
+                yield f"{'error' if result.is_error else 'result'}:\n{_fenced(_text(result.content), whole=whole)}"
+            case CompactionEntry():
+                yield f"*Context made smaller.*\n\n{entry.summary}"
+            case SystemEntry(text=text):
+                yield f"*System:* {text}"
+            case ParkedEntry(question=question):
+                yield f"*Parked:* {question}"
+            case AnswerEntry():
+                yield f"*Answer:* {'yes' if entry.allow else 'no'} {entry.text}".rstrip()
+            case EndEntry():
+                ended = [entry.stop_reason.replace("_", " "), *usage_parts(entry.usage), entry.error]
+                yield f"*{' · '.join(filter(None, ended))}*"
+            case _:
+                pass
+
+
+def _parts(parts: Sequence[AssistantPart], *, whole: bool) -> Iterator[str]:
+    for part in parts:
+        match part:
+            case Text(text=text) if text.strip():
+                yield text.strip()
+            case Thinking(text=text) if whole and text.strip():
+                yield "\n".join(f"> {line}" for line in text.strip().split("\n"))
+            case ToolCall(name=name, args=args):
+                values = {
+                    key: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+                    for key, value in args.items()
+                }
+                lines = "\n".join(f"{key}: {value}" for key, value in values.items())
+                yield f"**{name}**\n{_fenced(lines, whole=whole)}"
+            case _:
+                pass
+
+
+def _text(parts: Sequence[UserPart]) -> str:
+    return "\n\n".join(
+        f"[{part.media_type}, {len(part.data):,} bytes]" if isinstance(part, Image) else part.text for part in parts
+    )
+
+
+def _fenced(text: str, *, whole: bool) -> str:
+    """The text between fences that are longer than any in it."""
+    if not whole:
+        text = shorten(text, lines=12, characters=1_000, how="--all shows them")
+    longest = max(map(len, re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}\n{text}\n{fence}"

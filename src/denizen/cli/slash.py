@@ -9,10 +9,8 @@ import click
 
 from denizen.cli.conversation import Conversation
 from denizen.cli.home import short_name
-from denizen.cli.passing import columns
-from denizen.cli.reopening import reopen
-from denizen.cli.text import one_line, printable, wrapped
-from denizen.cli.usage import usage_parts
+from denizen.cli.output import say
+from denizen.cli.text import one_line, printable, usage_parts
 from denizen.engine.compact import compact
 from denizen.engine.undo import redo, undo
 from denizen.entries import EndEntry
@@ -24,8 +22,8 @@ _COMMAND = re.compile(r"/([a-z]+)(?:[^\S\n]+(.*))?")
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
-    """A slash command: how it is written, what it does, and the function that does it with what stands behind it."""
+class SlashCommand:
+    """How it is written, what it does, and the function that does it, given the rest of the line."""
 
     usage: str
     does: str
@@ -33,12 +31,12 @@ class Command:
 
 
 def is_command(text: str) -> bool:
-    """Whether it is like a slash command, as `/etc/hosts` and several lines aren't."""
+    """Whether it looks like a slash command, as `/etc/hosts` and several lines don't."""
     return _COMMAND.fullmatch(text.strip()) is not None
 
 
-async def hear(chat: Conversation, text: str) -> TurnStop | None:
-    """Carry out what is like a slash command, and say the rest to the agent; how the turn ended, if one ran."""
+async def respond(chat: Conversation, text: str) -> TurnStop | None:
+    """Run what looks like a slash command, give the rest to the agent; how the turn ended, if one ran."""
     match = _COMMAND.fullmatch(text.strip())
     if match is None:
         return await chat.say(text)
@@ -46,22 +44,22 @@ async def hear(chat: Conversation, text: str) -> TurnStop | None:
     if name in COMMANDS:
         return await COMMANDS[name].run(chat, argument)
     near = difflib.get_close_matches(name, COMMANDS, 1)
-    _tell(f"There is no /{name}." + (f" Did you mean /{near[0]}?" if near else " /help lists what there is."))
+    _print(f"There is no /{name}." + (f" Did you mean /{near[0]}?" if near else " /help lists the commands."))
     return None
 
 
 async def _help(_: Conversation, __: str) -> None:
     for command in COMMANDS.values():
-        _tell(f"{command.usage:18} {command.does}")
-    _tell("Enter sends; Alt-Enter, or \\ at the end, begins another line; @path attaches a file.")
-    _tell("What you enter while the agent works is said to it; ↑ takes back what it hasn't heard.")
-    _tell("Ctrl-C stops it, and what it hadn't heard is at the prompt again. Ctrl-D leaves.")
+        _print(f"{command.usage:18} {command.does}")
+    _print("Enter sends; Alt-Enter, or \\ at the end, begins another line; @path attaches a file.")
+    _print("What you enter while the agent works is passed on to it; ↑ takes back what it hasn't got yet.")
+    _print("Ctrl-C stops it, and what it hadn't got is at the prompt again. Ctrl-D leaves.")
 
 
 async def _new(chat: Conversation, name: str) -> TurnStop | None:
     await chat.change_session(name)
-    _tell(f"session {short_name(chat.name)}")
-    return await reopen(chat)
+    _print(f"session {short_name(chat.name)}")
+    return await chat.reopen()
 
 
 async def _continue(chat: Conversation, _: str) -> TurnStop:
@@ -72,7 +70,7 @@ async def _sessions(chat: Conversation, name: str) -> TurnStop | None:
     if name:
         return await _new(chat, name)
     for info in (await chat.agent.store.list())[:20]:
-        _tell(f"{short_name(info.key):24} {info.title}")
+        _print(f"{short_name(info.key):24} {info.title}")
     return None
 
 
@@ -85,15 +83,15 @@ async def _usage(chat: Conversation, _: str) -> None:
     context = turns[-1].last_call_usage.context if turns else 0
     window = chat.agent.model.limits(session.key).window
     parts = [counted(len(turns), "turn"), *usage_parts(total), f"context {context:,} of {window:,} tokens"]
-    _tell(" · ".join(parts))
+    _print(" · ".join(parts))
 
 
 async def _output(chat: Conversation, number: str) -> None:
-    place = int(number) if number.isdecimal() else len(chat.outputs) if not number else 0
-    if 0 < place <= len(chat.outputs):
-        click.echo(printable(chat.outputs[place - 1]), err=True)
+    wanted = int(number) if number.isdecimal() else len(chat.outputs) if not number else 0
+    if 0 < wanted <= len(chat.outputs):
+        click.echo(printable(chat.outputs[wanted - 1]), err=True)
     else:
-        _tell("No output was shortened so far." if not chat.outputs else f"There is /output 1 to {len(chat.outputs)}.")
+        _print("No output was shortened so far." if not chat.outputs else f"There is /output 1 to {len(chat.outputs)}.")
 
 
 async def _compact(chat: Conversation, _: str) -> None:
@@ -101,43 +99,43 @@ async def _compact(chat: Conversation, _: str) -> None:
         chat.live.show("making the context smaller …", chat.agent.clock.monotonic())
     with chat.host() as host:
         if not await compact(chat.agent, await chat.session(), host):
-            _tell("There is nothing to compact.")
+            _print("There is nothing to compact.")
 
 
 async def _undo(chat: Conversation, how: str) -> None:
     said = await undo(chat.agent, await chat.session(), force=how == "force")
-    _tell(f"undone: {one_line(said)} (/redo takes that back)")
+    _print(f"undone: {one_line(said)} (/redo takes that back)")
 
 
 async def _redo(chat: Conversation, how: str) -> None:
     said = await redo(chat.agent, await chat.session(), force=how == "force")
-    _tell(f"done again: {one_line(said)}")
+    _print(f"done again: {one_line(said)}")
 
 
 async def _model(chat: Conversation, name: str) -> None:
     if name:
         await chat.change_model(name)
-    _tell(f"model {chat.agent.model.name}")
+    _print(f"model {chat.agent.model.name}")
 
 
 async def _quit(chat: Conversation, _: str) -> None:
     chat.over = True
 
 
-def _tell(text: str) -> None:
-    click.secho(wrapped(f"  {printable(text)}", columns()), fg="cyan", err=True)
+def _print(text: str) -> None:
+    say(f"  {printable(text)}", "cyan")
 
 
 COMMANDS = {
-    "help": Command("/help", "show this", _help),
-    "continue": Command("/continue", "go on with a turn that was left unfinished", _continue),
-    "new": Command("/new [NAME]", "begin a new session", _new),
-    "sessions": Command("/sessions [NAME]", "list the sessions, or go on with one", _sessions),
-    "output": Command("/output [N]", "all that a tool gave: the last one, or N", _output),
-    "usage": Command("/usage", "what this session used", _usage),
-    "compact": Command("/compact", "make the context smaller: a summary in place of what is old", _compact),
-    "undo": Command("/undo [force]", "take the last turn back, and what it did to files", _undo),
-    "redo": Command("/redo [force]", "take the last /undo back", _redo),
-    "model": Command("/model [NAME]", "show the model, or go on with another", _model),
-    "quit": Command("/quit", "leave (also: Ctrl-D)", _quit),
+    "help": SlashCommand("/help", "show this", _help),
+    "continue": SlashCommand("/continue", "go on with an unfinished turn", _continue),
+    "new": SlashCommand("/new [NAME]", "begin a new session", _new),
+    "sessions": SlashCommand("/sessions [NAME]", "list the sessions, or go on with one", _sessions),
+    "output": SlashCommand("/output [N]", "the whole output of a tool: the last one, or N", _output),
+    "usage": SlashCommand("/usage", "what this session used", _usage),
+    "compact": SlashCommand("/compact", "make the context smaller: a summary replaces what is old", _compact),
+    "undo": SlashCommand("/undo [force]", "take back the last turn, and what it did to files", _undo),
+    "redo": SlashCommand("/redo [force]", "take back the last /undo", _redo),
+    "model": SlashCommand("/model [NAME]", "show the model, or go on with another", _model),
+    "quit": SlashCommand("/quit", "leave (also: Ctrl-D)", _quit),
 }

@@ -1,8 +1,13 @@
-"""What models, tools and files say, made fit for a terminal: it can't paint there, and is no wider than it looks."""
+"""Text for a terminal: safe to print there, and no wider than it looks."""
 
 import re
-import unicodedata
-from itertools import accumulate
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from denizen.messages import Usage
+
+UNLIMITED = 100_000
+"""Cells of a line in a pipe: more than is ever needed."""
 
 _SEQUENCE = re.compile(
     r"""
@@ -16,10 +21,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
 
 
 def printable(text: str) -> str:
-    """The text without what could paint a terminal or turn text round: escape sequences, control characters.
-
-    Tabs and new lines stay.
-    """
+    """The text without escape sequences and control characters; tabs and new lines stay."""
     return _CONTROL.sub("", _SEQUENCE.sub("", text))
 
 
@@ -38,45 +40,41 @@ def visible(text: str) -> str:
 
 def width(text: str) -> int:
     """The cells of a terminal that a line takes."""
-    return sum(map(_cells, text))
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
 
 
 def cut(text: str, cells: int) -> str:
     """As much of a line as fits into that many cells of a terminal, with an ellipsis where something is missing."""
     if width(text) <= cells:
         return text
-    return text[: sum(end < cells for end in accumulate(map(_cells, text)))] + "…"
+    from rich.cells import chop_cells
+
+    return chop_cells(text, cells - 1)[0] + "…"
 
 
-def pieces(text: str, cells: int) -> list[str]:
-    """A line broken between words into lines of at most that many cells; a word that is longer is broken, too."""
-    lines = [""]
-    for word in text.split():
-        longer = f"{lines[-1]} {word}".lstrip()
-        lines[-1:] = [longer] if width(longer) <= cells else [*filter(None, lines[-1:]), *_broken(word, cells)]
-    return lines
+def cut_before(text: str, ending: str, cells: int, least: int = 30) -> str:
+    """Both in a line of at most that many cells; the text gives way, but for its first `least` cells."""
+    return cut(cut(text, max(cells - width(ending), least)) + ending, cells)
 
 
 def wrapped(text: str, cells: int) -> str:
-    """The text with its longer lines broken between words; what goes on below is as far in as the line."""
-    return "\n".join(part for line in text.split("\n") for part in _wrapped(line, cells))
+    """The text with its longer lines broken between words; continuation lines are indented like their line."""
+    lines: list[str] = []
+    for line in text.split("\n"):
+        if width(line) <= cells:
+            lines.append(line)
+            continue
+        from rich.console import Console
+        from rich.text import Text
 
-
-def _wrapped(line: str, cells: int) -> list[str]:
-    if width(line) <= cells:
-        return [line]
-    indent = line[: len(line) - len(line.lstrip())]
-    return [indent + piece for piece in pieces(line, max(cells - len(indent), 1))]
-
-
-def _broken(word: str, cells: int) -> list[str]:
-    lines = [""]
-    for character in word:
-        if width(lines[-1] + character) <= cells:
-            lines[-1] += character
-        else:
-            lines.append(character)
-    return lines
+        words = line.lstrip()
+        indent = line[: len(line) - len(words)]
+        lines += [indent + part.plain.rstrip() for part in Text(words).wrap(Console(), max(cells - len(indent), 1))]
+    return "\n".join(lines)
 
 
 def shorten(text: str, *, lines: int, characters: int, how: str) -> str:
@@ -85,7 +83,13 @@ def shorten(text: str, *, lines: int, characters: int, how: str) -> str:
     return text if len(kept) == len(text) else f"{kept}\n… {len(text) - len(kept):,} more characters: {how}"
 
 
-def _cells(character: str) -> int:
-    if unicodedata.category(character) in {"Mn", "Me", "Cf"}:
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+def usage_parts(usage: "Usage") -> list[str]:
+    """Tokens and cost, as far as they are known."""
+    parts = []
+    if usage.input is not None or usage.output is not None:
+        parts.append(f"{usage.input or 0:,} in + {usage.output or 0:,} out")
+    if usage.cache_read:
+        parts.append(f"{usage.cache_read:,} cached")
+    if usage.cost_usd:
+        parts.append(f"${usage.cost_usd:.4f}")
+    return parts

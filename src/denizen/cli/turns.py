@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 
 import click
 
-from denizen.cli.asking import confirm
-from denizen.cli.json_lines import JsonLines
+from denizen.cli.host import JsonLines
 from denizen.cli.options import TurnOptions
+from denizen.cli.output import confirm
 from denizen.cli.terminal import Terminal
 from denizen.cli.text import printable
 from denizen.config.home import places
@@ -30,32 +30,32 @@ STATUS = {"answered": 0, "iteration_limit": 3, "loop": 3, "budget": 3, "parked":
 _Result = TypeVar("_Result")
 
 
-def settled(options: TurnOptions) -> Loaded:
+def decide_folder(options: TurnOptions) -> Loaded:
     """The configuration, once the person has said whether the workspace may bring its own settings and skills.
 
     Outside of git repositories they are asked whether the agent is to work here; else it works in a folder of its own.
     Where nobody can be asked, notices say what is left out, and where it works.
     """
-    loaded = _decided(options)
+    loaded = _decide_trust(options)
     _, folder = places(loaded.config)
     here = Path.cwd()
     if options.workspace or folder != loaded.config.agent.workspace_dir or here.is_relative_to(folder):
         return loaded
     about = f"{here} is in no git repository. The agent works here if you say so, else in {folder}."
-    if options.interactive and confirm("Work in this folder?", [printable(about)]):
-        return _decided(dataclasses.replace(options, workspace=here))
+    if options.interactive and confirm("Work in this folder?", printable(about)):
+        return _decide_trust(dataclasses.replace(options, workspace=here))
     elsewhere = f"This folder is no git repository: working in {folder}. To work here: --workspace ."
     return dataclasses.replace(loaded, notices=(*loaded.notices, elsewhere))
 
 
-def _decided(options: TurnOptions) -> Loaded:
+def _decide_trust(options: TurnOptions) -> Loaded:
     loaded = options.load()
     found = awaiting_trust(loaded.config)
     if not found or not options.interactive:
         return loaded
     home, folder = places(loaded.config)
-    told = f"{folder} holds files that can change what the agent may do, or run: {', '.join(found)}."
-    trust(home, folder, trusted=confirm("Do you trust this folder?", [printable(told)]))
+    about = f"{folder} holds files that can change what the agent may do, or run: {', '.join(found)}."
+    trust(home, folder, trusted=confirm("Do you trust this folder?", printable(about)))
     return options.load()
 
 
@@ -97,8 +97,8 @@ def run(runner: asyncio.Runner, work: Coroutine[Any, Any, _Result]) -> _Result:
         raise click.Abort from None
 
 
-def as_it_began(options: TurnOptions, entries: Sequence[AnyEntry]) -> TurnOptions:
-    """The options, and where they say nothing a session's own: its folder, its profile, its last action format."""
+def options_as_begun(options: TurnOptions, entries: Sequence[AnyEntry]) -> TurnOptions:
+    """The options; where they say nothing, the session's own folder, profile and last action format."""
     began = _workspace_of(entries)
     profile = next((entry.profile for entry in entries if isinstance(entry, SessionEntry)), "")
     prompt = last_prompt(entries)
@@ -111,7 +111,7 @@ def as_it_began(options: TurnOptions, entries: Sequence[AnyEntry]) -> TurnOption
 
 
 def last_prompt(entries: Sequence[AnyEntry]) -> Prompt | None:
-    """The system prompt as it was recorded last."""
+    """The system prompt that was recorded last."""
     states = (entry for entry in reversed(entries) if isinstance(entry, StateEntry) and entry.name == PROMPT)
     return next(filter(None, (state.read(Prompt) for state in states)), None)
 

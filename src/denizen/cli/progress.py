@@ -1,4 +1,4 @@
-"""The line at the bottom of the screen that says what is going on now."""
+"""The lines at the bottom of the screen that say what is going on now."""
 
 import asyncio
 import os
@@ -6,17 +6,13 @@ import sys
 from collections.abc import Sequence
 from typing import Protocol
 
-from denizen.cli.text import cut, one_line, width
+from denizen.cli.output import error_width
+from denizen.cli.text import cut_before, one_line
 from denizen.clock import Clock
 
-UNLIMITED = 100_000
 
-SHORT = 30
-"""Cells of a call that stand before what it prints, or how it ended."""
-
-
-class Status(Protocol):
-    """Where what is going on is shown."""
+class ProgressDisplay(Protocol):
+    """Where it is shown what is going on."""
 
     def show(self, text: str, since: float) -> None:
         """Show what has been going on `since` a time of the clock's stopwatch."""
@@ -31,10 +27,10 @@ class Status(Protocol):
         ...
 
 
-class Passing:
-    """Lines on standard error that the next ones replace: what is going on, and for how long. Only on a terminal.
+class ProgressLines:
+    """Progress on standard error, where that is a terminal; where it isn't `wanted`, only previews are shown.
 
-    Where it isn't `wanted`, only previews are shown.
+    Drawn by hand: rich's Live takes a thread, and control sequences that TERM and NO_COLOR don't switch off.
     """
 
     def __init__(self, clock: Clock, *, wanted: bool) -> None:
@@ -63,7 +59,7 @@ class Passing:
             self._put(())
 
     def _draw(self, text: str, since: float) -> None:
-        line = going_on(text, self._clock.monotonic() - since, columns() - 3)  # the terminal may add ^C
+        line = with_seconds(text, self._clock.monotonic() - since, error_width() - 3)  # the terminal may add ^C
         self._put([line if os.environ.get("NO_COLOR") else f"\x1b[2m{line}\x1b[m"])
         self._timer = asyncio.get_running_loop().call_later(1, self._draw, text, since)
 
@@ -80,16 +76,6 @@ class Passing:
             self._timer = None
 
 
-def going_on(text: str, seconds: float, cells: int) -> str:
+def with_seconds(text: str, seconds: float, cells: int) -> str:
     """What has been going on for that long, in a line of at most that many cells."""
-    return fitting(text, f" · {int(seconds)} s" if seconds >= 1 else "", cells)
-
-
-def fitting(what: str, ending: str, cells: int) -> str:
-    """Both in a line of at most that many cells; the first gives way, but for its beginning."""
-    return cut(cut(what, max(cells - width(ending), SHORT)) + ending, cells)
-
-
-def columns() -> int:
-    """The cells of a line on standard error: a terminal's width; in a pipe more than is ever needed."""
-    return os.get_terminal_size(sys.stderr.fileno()).columns or 80 if sys.stderr.isatty() else UNLIMITED
+    return cut_before(text, f" · {int(seconds)} s" if seconds >= 1 else "", cells)

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 import pytest
 
-from denizen.cli.rendering import last_lines, rendered, split_blocks
+from denizen.cli.markdown import last_lines, rendered, split_blocks
 from denizen.cli.text import width
 
 REPLY = (Path(__file__).parents[1] / "data" / "markdown" / "reply.md").read_text("utf-8")
