@@ -118,7 +118,7 @@ def not_written(error: OSError) -> DenizenError:
 
 def say(text: str, colour: str | None = None, *, dim: bool = False) -> None:
     """Write lines on standard error, none wider than the terminal."""
-    click.secho(wrapped(text, error_width()), fg=colour, dim=dim, err=True)
+    click.secho(wrapped(text, error_width()), fg=colour, dim=dim or None, err=True)
 
 
 def say_error(error: DenizenError) -> None:

@@ -53,7 +53,7 @@ async def _help(_: Conversation, __: str) -> None:
         _print(f"{command.usage:18} {command.does}")
     _print("Enter sends; Alt-Enter, or \\ at the end, begins another line; @path attaches a file.")
     _print("What you enter while the agent works is passed on to it; ↑ takes back what it hasn't got yet.")
-    _print("Ctrl-C stops it, and what it hadn't got is at the prompt again. Ctrl-D leaves.")
+    _print("Ctrl-C stops it, and what it hadn't got yet is at the prompt again. Ctrl-D leaves.")
 
 
 async def _new(chat: Conversation, name: str) -> TurnStop | None:
