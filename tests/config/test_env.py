@@ -37,7 +37,7 @@ def test_comments_and_empty_lines_are_passed_over() -> None:
 @pytest.mark.parametrize(
     "line", ["canary", "A", "1A=canary", 'A="canary', "A='canary' more", "A B=canary", "A=#canary"]
 )
-def test_a_line_that_says_nothing_is_told_by_its_number_and_not_shown(line: str) -> None:
+def test_an_invalid_line_is_reported_by_its_number_and_not_shown(line: str) -> None:
     with pytest.raises(ConfigError, match=r"\.env:2: ") as caught:
         parse_dotenv(f"B=1\n{line}", ".env")
     assert "canary" not in str(caught.value)

@@ -68,9 +68,9 @@ def test_a_folder_that_exists_keeps_its_rights(tmp_path: Path) -> None:
     assert mode(tmp_path) == 0o755
 
 
-def test_a_file_in_the_homes_place_is_told(tmp_path: Path) -> None:
+def test_a_file_in_place_of_the_home_is_reported(tmp_path: Path) -> None:
     (tmp_path / "home").write_text("")
-    with pytest.raises(ConfigError, match="home can't be made"):
+    with pytest.raises(ConfigError, match="home can't be created"):
         ensure_home(tmp_path / "home")
 
 
@@ -80,7 +80,7 @@ def test_paths_of_a_bare_configuration_are_found(user: Path) -> None:
     assert located(config, environ={"HOME": "/elsewhere"}, cwd=Path("/")) == config
 
 
-def test_places_that_were_not_found_yet_are_told() -> None:
+def test_missing_places_are_reported() -> None:
     with pytest.raises(ConfigError, match="no home and no workspace"):
         places(Config())
 
@@ -134,7 +134,7 @@ def test_a_workspace_that_is_named_wins(user: Path) -> None:
     assert workspace_for(root, config_in(user), Path("../other")) == user / "other"
 
 
-def test_a_workspace_that_is_not_a_folder_is_told(user: Path) -> None:
+def test_a_workspace_that_is_not_a_folder_is_refused(user: Path) -> None:
     with pytest.raises(ConfigError, match="missing is not a folder"):
         workspace_for(user, config_in(user), Path("missing"))
 

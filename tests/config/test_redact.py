@@ -25,7 +25,7 @@ def named(secrets: list[str]) -> dict[str, str]:
 # Text
 
 
-def test_secret_is_replaced_wherever_it_stands() -> None:
+def test_a_secret_is_replaced_wherever_it_is() -> None:
     assert (
         Redactor({"KEY": KEY}).text(f"key={KEY}, again {KEY}{KEY}")
         == "key=[redacted:KEY], again [redacted:KEY][redacted:KEY]"

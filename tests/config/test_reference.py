@@ -53,7 +53,7 @@ def test_what_is_added_at_its_end_is_in_no_table(tmp_path: Path) -> None:
     assert (config.model, config.agent.max_iterations) == ("ollama:qwen3", 7)
 
 
-def test_a_default_that_is_changed_without_its_table_is_told_its_place(tmp_path: Path) -> None:
+def test_a_setting_outside_its_table_is_reported_with_its_table(tmp_path: Path) -> None:
     text = starter_file().replace("#max_iterations = 25", "max_iterations = 7")
     (tmp_path / "denizen.toml").write_text(text)
     with pytest.raises(ConfigError, match=r"Did you mean agent\.max_iterations\?"):

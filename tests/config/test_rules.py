@@ -190,7 +190,7 @@ def test_hosts_are_compared_in_small_letters() -> None:
         "https://evil.test#.python.org/",
     ],
 )
-def test_an_allowed_part_of_a_hosts_name_is_not_looked_for_behind_the_host(url: str) -> None:
+def test_an_allowed_part_of_a_hosts_name_does_not_match_after_the_host(url: str) -> None:
     rules = [rule("allow", "https://*.python.org/*", "web_fetch")]
     assert verdict(rules, "web_fetch", url="https://docs.python.org/3/") == "allow"
     assert verdict(rules, "web_fetch", url=url) == ""
@@ -217,11 +217,11 @@ def test_examples_that_hold_are_accepted() -> None:
     check_examples(rule("deny", "*.env", tool="read", examples=["a/.env"], not_examples=["a/env"]))
 
 
-def test_an_example_that_is_not_matched_is_told() -> None:
+def test_an_example_that_does_not_match_is_reported() -> None:
     with pytest.raises(ConfigError, match=r"allows bash 'git status\*' does not match its example: 'git push'"):
         check_examples(rule("allow", "git status*", examples=["git push"]))
 
 
-def test_a_counter_example_that_is_matched_is_told() -> None:
+def test_a_counter_example_that_matches_is_reported() -> None:
     with pytest.raises(ConfigError, match=r"denies bash 'git \*' matches what it must not: 'git log'"):
         check_examples(rule("deny", "git *", not_examples=["git log"]))

@@ -170,7 +170,7 @@ def test_any_value_reads_back_as_it_was(tmp_path_factory: pytest.TempPathFactory
     assert load(home=home, environ={}, cwd=home).config.tools == {"grep": {"glob": value}}
 
 
-def test_a_table_that_cannot_be_added_to_is_told_with_what_to_add(tmp_path: Path) -> None:
+def test_a_table_that_cannot_be_edited_is_reported_with_what_to_add(tmp_path: Path) -> None:
     (tmp_path / "denizen.toml").write_text("tools = { grep = { mode = 'files' } }\n")
     with pytest.raises(ConfigError, match=r"Add it yourself: \[tools\.grep\] context = 2"):
         set_tool_default(tmp_path, "grep", "context", 2)

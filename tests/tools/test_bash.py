@@ -48,7 +48,7 @@ async def bash(sandbox: Sandbox, turn: ToolContext, command: str, **args: float)
     return await bash_tool(sandbox).run({"command": command, **args}, turn)
 
 
-async def test_the_output_and_the_exit_code_are_told(sandbox: Sandbox, turn: ToolContext) -> None:
+async def test_the_model_sees_output_and_exit_code(sandbox: Sandbox, turn: ToolContext) -> None:
     result = await bash(sandbox, turn, "echo hello")
     assert (result.text, result.is_error, result.details) == ("hello\n[exit code 0]", False, {"exit_code": 0})
     assert (result.call_id, result.name) == ("call-1", "bash")
@@ -68,7 +68,7 @@ async def test_what_the_sandbox_cannot_do_is_said_before_the_first_command_of_a_
     assert shown == [notice, "hello\n", "hello\n", notice, "hello\n"]
 
 
-async def test_what_the_sandbox_takes_out_is_told(sandbox: Sandbox, turn: ToolContext, shown: list[str]) -> None:
+async def test_what_the_sandbox_disarms_is_reported(sandbox: Sandbox, turn: ToolContext, shown: list[str]) -> None:
     if not sandbox.confines:
         pytest.skip("nothing is taken out")
     result = await bash(sandbox, turn, "echo made; echo evil > .envrc")
@@ -240,7 +240,7 @@ OPENED = "until ls -l /proc/[0-9]*/fd 2>/dev/null | grep -q held; do sleep 0.01;
 
 
 @pytest.mark.parametrize("how", LEFT_BEHIND)
-async def test_nothing_is_left_behind_when_the_shell_exits(
+async def test_nothing_is_left_running_when_the_shell_exits(
     sandbox: Sandbox, turn: ToolContext, held: int, how: str
 ) -> None:
     result = await bash(sandbox, turn, f"{LEFT_BEHIND[how]}\n{OPENED}")
@@ -293,7 +293,7 @@ async def test_a_command_that_cannot_be_given_to_a_program_is_refused(
         await bash(plain, turn, command)
 
 
-async def test_a_workspace_that_is_gone_is_told(plain: Sandbox, turn: ToolContext) -> None:
+async def test_a_missing_workspace_is_reported(plain: Sandbox, turn: ToolContext) -> None:
     turn.workspace.rmdir()
     with pytest.raises(ToolRefused, match="No such file or directory"):
         await bash(plain, turn, "true")
@@ -305,7 +305,7 @@ async def test_a_time_out_must_make_sense(plain: Sandbox, turn: ToolContext, tim
         await bash(plain, turn, "true", timeout=timeout)
 
 
-async def test_the_model_is_told_what_the_sandbox_holds(sandbox: Sandbox, plain: Sandbox) -> None:
+async def test_the_description_says_what_the_sandbox_holds(sandbox: Sandbox, plain: Sandbox) -> None:
     assert (sandbox.promises in bash_tool(sandbox).schema.description) == sandbox.confines
 
 

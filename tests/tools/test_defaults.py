@@ -56,7 +56,7 @@ async def test_what_a_call_says_counts(call: Call) -> None:
     assert (await call(defaulted(context=2), pattern="x", context=None)).text == "x . 2 lines"
 
 
-def test_the_model_is_told() -> None:
+def test_the_schema_has_the_defaults() -> None:
     made = defaulted(context=2)
     assert made.schema.parameters["properties"]["context"] == {
         "type": "integer",
@@ -81,8 +81,11 @@ def test_a_tool_of_another_profile_may_have_settings() -> None:
         ({"grpe": {}}, "tools.grpe: there is no tool 'grpe'. Did you mean grep?"),
         ({"frobnicate": {"a": 1}}, "tools.frobnicate: there is no tool 'frobnicate'. There is: grep."),
         ({"grep": {"contxt": 2}}, "tools.grep.contxt is no argument of grep. Did you mean context?"),
-        ({"grep": {"pattern": "x"}}, "tools.grep.pattern can't have a default: a call must say it. Take the line out."),
-        ({"grep": {"path": "/"}}, "tools.grep.path can't have a default: a call must say it. Take the line out."),
+        (
+            {"grep": {"pattern": "x"}},
+            "tools.grep.pattern can't have a default: each call must give it. Remove the line.",
+        ),
+        ({"grep": {"path": "/"}}, "tools.grep.path can't have a default: each call must give it. Remove the line."),
         ({"grep": {"context": "two"}}, 'tools.grep.context must be integer, and is "two".'),
         ({"grep": {"mode": "all"}}, "tools.grep.mode must be one of ['files', 'lines'], and is \"all\"."),
     ],

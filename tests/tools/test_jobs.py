@@ -105,7 +105,7 @@ async def test_a_name_that_runs_is_not_taken_twice_and_an_unknown_one_is_refused
         await jobs.run({"name": "b"}, turn)
 
 
-async def test_a_command_left_behind_by_an_ampersand_is_told_how_to_go_on(
+async def test_after_an_ampersand_the_model_sees_how_to_keep_a_command_running(
     tools: tuple[Tool, Tool], turn: ToolContext
 ) -> None:
     bash, _ = tools

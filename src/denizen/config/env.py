@@ -1,4 +1,4 @@
-"""The environment that settings refer to: the process's own, `.env` in the home beneath it, and `${VAR}`."""
+"""Variables in settings: `${VAR}`, filled in from the environment and from the home's `.env`."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -49,7 +49,7 @@ def _value(match: re.Match[str]) -> str:
 
 
 def references(text: str) -> Iterator[str]:
-    """The variables that a setting's text wants; an empty name stands for a `${` that names none."""
+    """The variables that a setting's text refers to; an empty name for a `${` without one."""
     return (match[1] or "" for match in _REFERENCE.finditer(text) if match[0] != "$${")
 
 
@@ -68,5 +68,5 @@ def fill_in(value: Any, environ: Mapping[str, str]) -> Any:
 
 
 def escape(text: str) -> str:
-    """The text as a setting whose `${` mean themselves."""
+    """The text as a setting, with its `${` escaped."""
     return text.replace("${", "$${")

@@ -12,7 +12,7 @@ _MOST_BYTES = 1_000_000
 def read_file(path: Path, limit: int) -> bytes | None:
     """The first `limit` bytes of a regular file; None when there is no such file.
 
-    Anything else of that name (a folder, a pipe, a device) is not waited for. Raises OSError when it can't be read.
+    Raises OSError when it can't be read, at once for a folder, pipe or device of that name.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -34,7 +34,7 @@ def read_settings(path: Path) -> bytes | None:
     except OSError as error:
         raise ConfigError(f"{path} can't be read: {error.strerror}.") from error
     if data is not None and len(data) == _MOST_BYTES:
-        raise ConfigError(f"{path} is larger than {_MOST_BYTES:,} bytes: that can't be right.")
+        raise ConfigError(f"{path} is larger than {_MOST_BYTES:,} bytes: too large for settings.")
     return data
 
 

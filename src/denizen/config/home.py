@@ -37,7 +37,7 @@ def ensure_home(home: Path) -> None:
 
 
 def project_folder(home: Path, workspace: Path) -> Path:
-    """Where the home keeps what it knows of a project: its memory, its index. The folder need not exist."""
+    """Where the home keeps a project's memory and index. The folder need not exist."""
     import hashlib
 
     place = workspace.resolve()
@@ -46,15 +46,15 @@ def project_folder(home: Path, workspace: Path) -> Path:
 
 def private_folder(folder: Path) -> None:
     """Make a folder and those above it for the user alone (0700); one that exists stays. Raises ConfigError."""
-    if folder.is_dir():  # nearly always, and then it costs no look at each folder above
+    if folder.is_dir():  # nearly always: spares a look at each folder above
         return
     try:
         for missing in [parent for parent in (folder, *folder.parents) if not parent.exists()][::-1]:
             missing.mkdir(mode=0o700, exist_ok=True)
         if not folder.is_dir():
-            raise NotADirectoryError(0, "a file is in the way")
+            raise NotADirectoryError(0, "there is a file of that name")
     except OSError as error:
-        raise ConfigError(f"The folder {folder} can't be made: {error.strerror}.") from error
+        raise ConfigError(f"The folder {folder} can't be created: {error.strerror}.") from error
 
 
 def located(
@@ -114,7 +114,7 @@ def _repository(folder: Path, borders: set[Path | None]) -> Path | None:
 
 @contextlib.contextmanager
 def sole_writer(home: Path) -> Generator[None]:
-    """Keep other processes from changing the home's settings while a file is read, changed and written."""
+    """Lock the home's settings against other processes while a file is read, changed and written."""
     ensure_home(home)
     try:
         descriptor = os.open(home / ".lock", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -1,4 +1,4 @@
-"""What every setting means: for `denizen config init` and the reference in the documentation."""
+"""Documents every setting: for `denizen config init` and the reference in the documentation."""
 
 import ast
 import functools
@@ -15,9 +15,9 @@ from denizen.config.check import describe, fields, is_table
 from denizen.config.toml import to_toml
 
 _HEAD = """\
-# Denizen's settings. Lines without a space after the # show the defaults. To change one, take its # away, and the # of
-# the [table] that it stands below. `denizen config check` says what was understood.
-# `${NAME}` stands for a variable of the environment, or of the file .env beside this one: the place for keys.
+# Denizen's settings. Lines without a space after the # show the defaults. To change one, remove its # and the # of the
+# [table] above it. `denizen config check` shows what is in effect.
+# `${NAME}` is a variable of the environment, or of the file .env next to this one: the place for keys.
 
 """
 
@@ -46,7 +46,7 @@ def all_settings() -> Iterator[Setting]:
 def starter_file() -> str:
     """A first `denizen.toml`: every setting and table with its meaning and default, commented out.
 
-    So what somebody adds at its end is not in the last table.
+    So a line that is added at its end is in no table.
     """
     return _HEAD + "".join(_lines(setting) for setting in all_settings() if "[]" not in setting.name)
 
@@ -74,15 +74,15 @@ def _doc(table: type[msgspec.Struct], name: str) -> str:
 
 @functools.cache
 def _docs() -> dict[tuple[str, str], str]:
-    """The words under each setting in `settings.py`, by class and name; those of the class under the name ""."""
+    """The docstring of each setting in `settings.py`, by class and name; that of the class under the name ""."""
     docs: dict[tuple[str, str], str] = {}
     for table in ast.parse(Path(settings.__file__).read_text("utf-8")).body:
         if isinstance(table, ast.ClassDef):
             docs[table.name, ""] = ast.get_docstring(table) or ""
-            for field, words in zip(table.body, table.body[1:], strict=False):
-                match field, words:
-                    case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
-                        docs[table.name, name] = " ".join(text.split())
+            for field, text in zip(table.body, table.body[1:], strict=False):
+                match field, text:
+                    case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(doc))):
+                        docs[table.name, name] = " ".join(doc.split())
     return docs
 
 

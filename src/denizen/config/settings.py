@@ -22,22 +22,22 @@ Reasoning = Literal["none", "low", "medium", "high"] | _CountOrNone
 
 
 class CallOptions(_Table, frozen=True, kw_only=True):
-    """What goes along with each request; what isn't set is left to the provider."""
+    """Options of each request; those that aren't set are left to the provider."""
 
     reasoning: Reasoning | None = None
-    """How much the model thinks first, or the tokens that it may take for that; sent as each provider wants it."""
+    """How much the model thinks before it answers, or the most tokens for that; sent in each provider's form."""
     temperature: float | None = None
     """Sent to the provider as it is, like the next six; not sent unless set."""
     top_p: float | None = None
-    """Probability mass that tokens are drawn from."""
+    """Probability mass that tokens are sampled from."""
     top_k: int | None = None
-    """How many of the likeliest tokens are drawn from."""
+    """How many of the likeliest tokens are sampled from."""
     frequency_penalty: float | None = None
-    """Against tokens that were used often."""
+    """Penalty for tokens that were used often."""
     presence_penalty: float | None = None
-    """Against tokens that were used at all."""
+    """Penalty for tokens that were used at all."""
     seed: int | None = None
-    """For answers that can be repeated, where the provider offers it."""
+    """Makes answers repeatable, where the provider offers that."""
     stop: list[str] | None = None
     """Texts that end an answer."""
     extra_body: dict[str, Any] = {}
@@ -45,7 +45,7 @@ class CallOptions(_Table, frozen=True, kw_only=True):
 
     @property
     def options(self) -> dict[str, Any]:
-        """Those that go to the provider as they are, where they are set."""
+        """The options that are sent to the provider as they are, where set."""
         names = CallOptions.__struct_fields__[1:]  # all but `reasoning`
         return {name: value for name in names if (value := getattr(self, name)) not in (None, {})}
 
@@ -58,26 +58,26 @@ class Prices(_Table, frozen=True, kw_only=True):
     output: _Amount | None = None
     """Tokens of the answer."""
     cache_read: _Amount | None = None
-    """Tokens read from the provider's cache; not set: as those that are sent."""
+    """Tokens read from the provider's cache; not set: the price of `input`."""
     cache_write: _Amount | None = None
-    """Tokens written to it; not set: as those that are sent."""
+    """Tokens written to the cache; not set: the price of `input`."""
 
 
 class ModelSettings(CallOptions, frozen=True, kw_only=True):
-    """What holds for one model, over its provider's settings and `[agent]`: `[models."provider:model"]`."""
+    """Settings of one model, which override its provider's and `[agent]`: `[models."provider:model"]`."""
 
     context_window: _CountOrNone = 0
-    """Tokens that it sees at most; 0: as its server or the catalogue says, else 200,000."""
+    """The most tokens that it takes; 0: what its server or the catalogue says, else 200,000."""
     max_tokens: _CountOrNone = 0
     """Tokens of one answer; 0: `agent.max_tokens`."""
     prices: Prices = Prices()
 
 
 class AuthProfile(_Table, frozen=True, kw_only=True):
-    """A key to a provider; several are tried in turn."""
+    """A provider's key; several are tried in turn."""
 
     id: str
-    """How events and the usage line name it."""
+    """Its name in events and the usage line."""
     api_key: str = ""
     """The key, best as a reference: `"${ANTHROPIC_API_KEY}"`."""
 
@@ -86,7 +86,7 @@ class ProviderSettings(ModelSettings, frozen=True, kw_only=True):
     """How to reach a provider: `[providers.NAME]`."""
 
     base_url: str = ""
-    """Where it listens; empty: the provider's own address."""
+    """Its address; empty: the provider's own."""
     api: Literal["", "anthropic", "openai"] = ""
     """The wire format; empty: `anthropic` for the provider of that name, `openai` for every other."""
     auth_profiles: list[AuthProfile] = []
@@ -105,9 +105,9 @@ class AgentSettings(CallOptions, frozen=True, kw_only=True):
     actions: Literal["", "native", "shell"] = ""
     """How the model acts: `native` calls, or `shell` commands in its text; empty: as the profile says."""
     driver: str = ""
-    """What steers a turn: `simple`, `planning`, `reflective`, a package's, or a file; empty: as the profile says."""
+    """The driver of a turn: `simple`, `planning`, `reflective`, a package's, or a file; empty: as the profile says."""
     when_busy: Literal["wait", "fail"] = "wait"
-    """What a message does whose session this process is still working in."""
+    """What happens to a message whose session is busy in this process."""
     max_iterations: _Count = 25
     """Model calls in one turn."""
     max_tokens: _Count = 8192
@@ -115,13 +115,13 @@ class AgentSettings(CallOptions, frozen=True, kw_only=True):
     max_retries: _CountOrNone = 3
     """Retries of one model call, over all auth profiles."""
     max_tool_result_chars: _Count = 50_000
-    """Characters of a tool's result that the model gets."""
+    """Characters of a tool's result that the model sees."""
     max_cost_usd: _Amount = 5.0
     """US dollars of one turn."""
 
 
 class BudgetSettings(_Table, frozen=True, kw_only=True):
-    """What may be spent, over all processes of the home: `[budget]`."""
+    """The most that may be spent, over all processes of the home: `[budget]`."""
 
     session_usd: _Amount = 20.0
     """US dollars of one session."""
@@ -137,11 +137,11 @@ class Rule(_Table, frozen=True, kw_only=True):
     match: str = "*"
     """A shell pattern over the call's main argument (the command, the path, the address)."""
     decide: Literal["allow", "ask", "deny"]
-    """What happens."""
+    """Whether the call runs, asks a person, or is refused."""
     examples: list[str] = []
     """Arguments that must match; checked when the file is read."""
     not_examples: list[str] = []
-    """Arguments that must not."""
+    """Arguments that must not match."""
 
 
 class PolicySettings(_Table, frozen=True, kw_only=True):
@@ -153,7 +153,7 @@ class PolicySettings(_Table, frozen=True, kw_only=True):
     """The risk of an edit or command up to which nobody is asked: deleting, configuration, entry points and public API
     are high; comments, docstrings, prose and commands known to read only are low."""
     park_hours: _Amount = 24.0
-    """How long a parked turn waits for an answer before it goes on without."""
+    """Hours that a parked turn waits for an answer before it continues without."""
 
 
 _TOOLCHAINS = (
@@ -186,7 +186,7 @@ class SandboxSettings(_Table, frozen=True, kw_only=True):
     withhold: list[str] = []
     """Further environment variables that commands don't see: names, or shell patterns (`INTERNAL_*`)."""
     memory_mb: Annotated[int, msgspec.Meta(ge=0)] = 0
-    """Megabytes that one process of a command may take; 0: as much as the machine has. AddressSanitizer: 30000000."""
+    """Megabytes of memory for one process of a command; 0: as much as the machine has. AddressSanitizer: 30000000."""
     processes: _Count = 4096
     """Processes and threads that a command may have at a time; root isn't limited."""
 
@@ -203,10 +203,10 @@ class WebSettings(_Table, frozen=True, kw_only=True):
 
 
 class EmbeddingSettings(_Table, frozen=True, kw_only=True):
-    """A server that tells how alike texts are: `[memory.embeddings]`."""
+    """A server for embeddings, which find facts by meaning: `[memory.embeddings]`."""
 
     base_url: str = ""
-    """Where it listens, in the form of OpenAI's API: `http://localhost:11434/v1`; empty: facts are found by words."""
+    """Its address, with OpenAI's API: `http://localhost:11434/v1`; empty: facts are found by words."""
     model: str = ""
     """The model's name there."""
     api_key: str = ""
@@ -214,7 +214,7 @@ class EmbeddingSettings(_Table, frozen=True, kw_only=True):
 
 
 class MemorySettings(_Table, frozen=True, kw_only=True):
-    """How what was remembered is found: `[memory]`."""
+    """How facts in the memory are found: `[memory]`."""
 
     embeddings: EmbeddingSettings = EmbeddingSettings()
 
@@ -246,18 +246,18 @@ class Config(_Table, frozen=True, kw_only=True):
     """
 
     model: str = ""
-    """Who thinks: `provider:model`; empty: a key in the environment, else a local server, else `offline`."""
+    """The model: `provider:model`; empty: by a key in the environment, else a local server, else `offline`."""
     fallback_models: list[str] = []
-    """Who thinks when that one can't."""
+    """Models that take over when it fails."""
     proxy: str = ""
     """The proxy that leads to model servers, but not to this machine: `"http://proxy.example:3128"`; empty: that of the
     environment (`HTTPS_PROXY`, `NO_PROXY`)."""
     tools: dict[str, dict[str, Any]] = {}
     """Arguments that a tool gets when the model doesn't give them, a table for each: `[tools.grep] context = 2`."""
     providers: dict[str, ProviderSettings] = {}
-    """How to reach them."""
+    """The providers, by name."""
     models: dict[str, ModelSettings] = {}
-    """What holds for one model alone, by its name `provider:model`."""
+    """Settings of single models, by name: `provider:model`."""
     agent: AgentSettings = AgentSettings()
     budget: BudgetSettings = BudgetSettings()
     policy: PolicySettings = PolicySettings()

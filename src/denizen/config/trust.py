@@ -14,7 +14,7 @@ SKILL_FOLDERS = (".denizen/skills", ".claude/skills", "skills")
 
 
 class _Decision(msgspec.Struct, frozen=True):
-    """What the user said of a folder, and the SHA-256 of the `denizen.toml` it then had ("": none)."""
+    """The user's decision about a folder, and the SHA-256 of the `denizen.toml` it then had ("": none)."""
 
     trusted: bool
     settings: str = ""
@@ -23,13 +23,13 @@ class _Decision(msgspec.Struct, frozen=True):
 def is_trusted(home: Path, folder: Path) -> bool:
     """Whether the user trusts this very folder, not those above or in it, with the `denizen.toml` it has now.
 
-    A file that came or changed since needs the user's word again. Raises ConfigError when the record can't be read.
+    A file that was added or changed since must be trusted again. Raises ConfigError when the record can't be read.
     """
     return decided(home, folder, project_settings(folder)) == "trusted"
 
 
 def decided(home: Path, folder: Path, settings: bytes | None) -> Literal["trusted", "refused", ""]:
-    """What the user said of a folder with those bytes as its `denizen.toml`; empty: nothing yet."""
+    """The user's decision about a folder with those bytes as its `denizen.toml`; empty: none yet."""
     decision = _decisions(home).get(str(folder.resolve()))
     if decision is None or decision.settings != _digest(settings):
         return ""
@@ -48,7 +48,7 @@ def trust(home: Path, folder: Path, *, trusted: bool = True) -> None:
 
 
 def awaiting_trust(config: Config) -> list[str]:
-    """What the workspace holds that is read only once the user trusts it, while the user hasn't said yet."""
+    """What in the workspace is read only once the user trusts it; nothing once the user has decided."""
     home, folder = places(config)
     settings = project_settings(folder)
     found = [] if settings is None else ["denizen.toml"]

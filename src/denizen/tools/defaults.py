@@ -1,4 +1,4 @@
-"""Arguments that the user chose for calls that don't give them: `[tools.grep] context = 2`."""
+"""Default arguments that the user set for tools: `[tools.grep] context = 2`."""
 
 import difflib
 from collections.abc import Collection, Mapping, Sequence
@@ -14,7 +14,7 @@ from denizen.ports import CheckedTool, PlanningTool, Schema, Tool, ToolContext, 
 from denizen.tool_aliases import resolve_alias
 
 JUDGED = frozenset({"command", "path", "paths", "patch", "url", "unsandboxed"})
-"""Arguments that the policy judges a call by: they must stand in the call."""
+"""Arguments that the policy decides by: the call itself must give them."""
 ELSEWHERE = frozenset(
     {
         *("read", "write", "edit", "apply_patch", "ls", "find", "grep", "bash", "git", "web_fetch", "web_search"),
@@ -23,12 +23,12 @@ ELSEWHERE = frozenset(
         *("keep", "note", "notes"),
     }
 )
-"""Tools that one profile has and another hasn't: the settings hold for all."""
+"""Tools that not every profile has: the settings are for all profiles."""
 
 
 @dataclass(slots=True)
 class Defaulted:
-    """A tool whose calls get `defaults` where they say nothing; its schema tells the model."""
+    """A tool whose calls get `defaults` for arguments they don't give; its schema tells the model."""
 
     tool: Tool
     defaults: Mapping[str, Any]
@@ -58,8 +58,7 @@ class Defaulted:
 def with_defaults(tools: Sequence[Tool], settings: Mapping[str, Mapping[str, Any]]) -> list[Tool]:
     """The tools, with the defaults of the settings `tools`.
 
-    Raises ConfigError for a tool or an argument that there isn't, an argument that a call must give or the policy
-    judges by, and a value that doesn't fit.
+    Raises ConfigError for unknown tools and arguments, arguments that a call must give, and values that don't fit.
     """
     names = [tool.name for tool in tools]
     for name in settings:
@@ -69,9 +68,9 @@ def with_defaults(tools: Sequence[Tool], settings: Mapping[str, Mapping[str, Any
 
 
 def check_rules(rules: Sequence[Rule], tools: Toolset) -> None:
-    """Raise ConfigError for a rule about a tool that there isn't: it would protect nothing.
+    """Raise ConfigError for a rule about an unknown tool: it would protect nothing.
 
-    The tools of an installed extension are known by its name before theirs, `notion_search`, where it isn't loaded.
+    Tools of an installed extension that isn't loaded are known by its prefix: `notion_search`.
     """
     known = {"*", *ELSEWHERE, *(tool.name for tool in tools)}
     for number, rule in enumerate(rules):
@@ -101,11 +100,11 @@ def _with(tool: Tool, defaults: Mapping[str, Any]) -> Tool:
         if name in arguments:
             _check(where, value, arguments[name])
         elif name in schema.parameters["properties"]:
-            raise ConfigError(f"{where} can't have a default: a call must say it. Take the line out.")
+            raise ConfigError(f"{where} can't have a default: each call must give it. Remove the line.")
         else:
             raise ConfigError(f"{where} is no argument of {tool.name}. {_nearest(name, arguments)}")
-    told = {name: {**kind, "default": defaults[name]} for name, kind in arguments.items() if name in defaults}
-    parameters = {**schema.parameters, "properties": {**schema.parameters["properties"], **told}}
+    documented = {name: {**kind, "default": defaults[name]} for name, kind in arguments.items() if name in defaults}
+    parameters = {**schema.parameters, "properties": {**schema.parameters["properties"], **documented}}
     schema = msgspec.structs.replace(schema, parameters=parameters)
     return Defaulted(tool, defaults, tool.name, tool.shell_names, tool.traits, schema)
 

@@ -1,4 +1,4 @@
-"""The tools that every agent has, those for work in a project, and those that other packages add."""
+"""The tools of every agent, those for projects, and those of other packages."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,7 +19,7 @@ def default_tools(
 ) -> list[Tool]:
     """All of them, ready for an agent; what is installed (`rg`) is looked for on the PATH of `environ`.
 
-    With `jobs` commands may go on in the background; who owns them ends them.
+    With `jobs` commands may run in the background; whoever owns the jobs ends them.
     """
     from denizen.config.redact import secrets_of
     from denizen.tools.bash import bash_tool
@@ -37,7 +37,9 @@ def default_tools(
     from denizen.tools.write import write
 
     outside = Unconfined(config.sandbox, environ, secrets_of(config, {}))
-    most = min(40_000, max(config.agent.max_tool_result_chars - 500, 500))  # cut by those who know how to get the rest
+    most = min(
+        40_000, max(config.agent.max_tool_result_chars - 500, 500)
+    )  # the tools themselves know how to get the rest
     files: list[Tool] = [read, write, edit, apply_patch, ls, find, grep_tool(environ)]
     network = config.sandbox.network
     programs: list[Tool] = [

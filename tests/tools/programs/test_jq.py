@@ -45,7 +45,7 @@ async def test_it_may_look_at_more_than_the_details() -> None:
         ('error("no such luck")', "no such luck"),
     ],
 )
-async def test_a_wrong_filter_is_told_in_jqs_words(jq: str, why: str) -> None:
+async def test_a_wrong_filter_is_reported_in_jqs_words(jq: str, why: str) -> None:
     with pytest.raises(ToolRefused, match=f"the jq filter .*{why}"):
         await filtered(ANSWER, jq)
 

@@ -64,7 +64,7 @@ async def test_its_time_is_limited(tmp_path: Path) -> None:
     assert await sh("echo x; exec sleep 1000", tmp_path, 0.3) == (None, b"x\n")
 
 
-async def test_a_program_that_is_missing_is_told(tmp_path: Path) -> None:
+async def test_a_missing_program_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ToolRefused, match=f"nothing can't be started in {tmp_path}: No such file"):
         await run(Sandboxed(["nothing"], ENVIRON), tmp_path, seconds=1, take=print)
 

@@ -1,4 +1,4 @@
-"""The environment of commands: the user's without secrets, and what keeps programs from waiting for a person."""
+"""The environment of commands: the user's without secrets, and with settings that keep programs from asking."""
 
 import re
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ _LEADS_OUT = re.compile(
     r"|LD_PRELOAD|LD_AUDIT|ENV|BASH_ENV|BASH_FUNC_.*|BASHOPTS|SHELLOPTS|PROMPT_COMMAND"
     r"|GIT_(?!AUTHOR_|COMMITTER_).*"
 )
-"""Services of the user's session, and what makes each shell, program or git do something else than it says."""
+"""Services of the user's session, and what changes the behaviour of every shell, program or git."""
 _FIXED = {
     "TERM": "dumb",
     "NO_COLOR": "1",
@@ -30,9 +30,9 @@ _FIXED = {
 
 
 class CommandEnvironment:
-    """What commands get of `environ`: all but what leads out and secrets, those in `secrets` (by their places) too.
+    """The variables of `environ` that commands get: all but secrets, those in `secrets` too, and what leads out.
 
-    `notice` names what was left out. What `settings` names as `environment` is passed on whatever it is.
+    `notice` names what was left out. What `settings` names as `environment` is passed in any case.
     """
 
     def __init__(self, settings: SandboxSettings, environ: Mapping[str, str], secrets: Mapping[str, str]) -> None:

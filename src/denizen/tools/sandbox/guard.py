@@ -1,4 +1,4 @@
-"""Keeps what would run by itself outside the sandbox as it is, and disarms what a command made of it."""
+"""Protects what runs by itself outside the sandbox, and disarms what a command made of that kind."""
 
 import os
 import re
@@ -23,15 +23,15 @@ _HARMLESS = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-"""Git's settings that name no program; of all others somebody would have to know that they don't."""
+"""Git's settings that are known to name no program."""
 _PATIENCE = 10.0
 
 
 class Guard:
-    """What is there in `workspace` before a command, and what of it has to be `protected`.
+    """Notes what runs by itself in `workspace` before a command; what of it must be read-only is `protected`.
 
-    `made` are the repositories that commands of this process made: they may go on changing them, and are looked at each
-    time. `environ` is that for running git.
+    `made` are the repositories that commands of this process made: later commands may change them, and they are checked
+    each time. git runs with the PATH of `environ`.
     """
 
     def __init__(self, workspace: Path, made: set[Identity], environ: Mapping[str, str]) -> None:
@@ -42,13 +42,15 @@ class Guard:
         self._known = {inode for _, inode in found}
         hooks = {folder for path, _ in found if path.name == ".git" and (folder := hooks_of(path))}
         self._absent = [folder for folder in hooks if workspace in folder.parents and not os.path.lexists(folder)]
-        places = {*hooks, *(place for path, _ in found for place in self._what_to_seal(path))}
+        places = {*hooks, *(place for path, _ in found for place in self._to_protect(path))}
         self.protected = tuple(sorted(place for place in places if workspace in place.parents and place.exists()))
 
     def disarm(self) -> str:
-        """Take out what a command made that would run by itself outside; what it was, for the user and the model."""
-        taken = [words for path, inode in self._new() for words in self._disarmed(path, inode)]
-        taken += [self._set_aside(folder) for folder in self._absent if os.path.lexists(folder)]
+        """Disarm what a command made that would run by itself outside; what that was, for the user and the model."""
+        made = find_autorun(self._workspace, lambda inode: inode not in self._known)
+        new = [(path, inode) for path, inode in made if inode not in self._known]
+        taken = [text for path, inode in new for text in self._disarmed(path, inode)]
+        taken += [self._disable(folder) for folder in self._absent if os.path.lexists(folder)]
         if not taken:
             return ""
         return (
@@ -56,7 +58,7 @@ class Guard:
             "Ask the user if it is needed.]"
         )
 
-    def _what_to_seal(self, path: Path) -> Iterator[Path]:
+    def _to_protect(self, path: Path) -> Iterator[Path]:
         real = path.resolve()
         if path == self._workspace:  # a bare repository: the rest stays writable
             yield from (path / name for name in ("HEAD", "config", "config.worktree", "hooks", "commondir"))
@@ -67,34 +69,30 @@ class Guard:
             if path.name == ".git" and (data := git_folder(path.parent)):
                 yield data
 
-    def _new(self) -> Iterator[tuple[Path, Identity]]:
-        found = find_autorun(self._workspace, lambda inode: inode not in self._known)
-        return ((path, inode) for path, inode in found if inode not in self._known)
-
     def _disarmed(self, path: Path, inode: Identity) -> Iterator[str]:
         self._made.add(inode)
         if _kind(path) == stat.S_IFDIR and (path.name == ".git" or _is_repository(path)):
             yield from self._without_programs(path)
-        elif path.name != ".git":  # a file or link of that name leads to data that are looked at themselves
-            yield self._set_aside(path)
+        elif path.name != ".git":  # a file or link of that name leads to data that are checked themselves
+            yield self._disable(path)
 
     def _without_programs(self, repository: Path) -> Iterator[str]:
         hooks = repository / "hooks"
         if _kind(hooks) not in {None, stat.S_IFDIR}:
-            yield self._set_aside(hooks)
+            yield self._disable(hooks)
         elif _kind(hooks):
             entries = (entry for entry in list_entries(str(hooks)) if "." not in entry.name)
-            yield from (self._set_aside(Path(entry.path)) for entry in entries)
+            yield from (self._disable(Path(entry.path)) for entry in entries)
         for settings in (repository / "config", repository / "config.worktree"):
             if _kind(settings) == stat.S_IFREG:
                 yield from self._without_keys(settings)
             elif _kind(settings):
-                yield self._set_aside(settings)
+                yield self._disable(settings)
         if _kind(repository / "commondir") and not self._shares_known(repository):
-            yield self._set_aside(repository / "commondir")
+            yield self._disable(repository / "commondir")
 
     def _shares_known(self, repository: Path) -> bool:
-        """Whether the data that it shares are looked at, or protected, themselves."""
+        """Whether the data that it shares are checked, or protected, themselves."""
         try:
             shared = (repository / (repository / "commondir").read_text().strip()).resolve()
             return _is_repository(shared) and not _kind(shared / "commondir")
@@ -104,13 +102,13 @@ class Guard:
     def _without_keys(self, settings: Path) -> Iterator[str]:
         listed = self._git(settings, "--null", "--name-only", "--list")
         if listed is None:
-            yield self._set_aside(settings)
+            yield self._disable(settings)
             return
         for key in dict.fromkeys(listed.split("\0")[:-1]):
             if _HARMLESS.fullmatch(key):
                 continue
             if self._git(settings, "--unset-all", key) is None:
-                yield self._set_aside(settings)
+                yield self._disable(settings)
                 return
             yield f"{printable(key)} in {self._shown(settings)}"
 
@@ -125,7 +123,7 @@ class Guard:
             return None
         return ran.stdout.decode(errors="surrogateescape")
 
-    def _set_aside(self, path: Path) -> str:
+    def _disable(self, path: Path) -> str:
         names = (f"{path.name}.disabled{number or ''}" for number in count())
         free = next(name for name in names if not os.path.lexists(path.with_name(name)))
         try:

@@ -1,12 +1,12 @@
-"""Runs a command and ends all that it started when it is over; with grants, confined by Landlock and seccomp.
+"""Runs a command, and when it ends, ends all that it started; with grants, confined by Landlock and seccomp.
 
 A program of its own, of the standard library alone so that it starts quickly:
 
     python -I -S launch.py [--read PATH | --write PATH [--except PATH…]]… [--link NAME TARGET]… [--network]
                            [--namespaces] [--protect PATH]… [--filter] -- COMMAND…
 
-With grants, the command gets a home and a folder for temporary files of its own; links in that home stand for what of
-the real one it may read. With `--namespaces`, it has mounts and System V memory of its own, and what is protected is
+With grants, the command gets a home and a folder for temporary files of its own; links in that home lead to what it may
+read of the real one. With `--namespaces`, it has mounts and System V memory of its own, and what is protected is
 read-only in whatever it may write; without, System V memory is refused to a confined command. With `--filter`, the
 command is a bwrap, which gets the filter of system calls as its `--seccomp`.
 
@@ -56,7 +56,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Grant(NamedTuple):
-    """All beneath `path`, but for what of it is in `without`."""
+    """Everything in `path` but what is in `without`."""
 
     access: str
     path: str
@@ -135,7 +135,7 @@ def _exit_status(command: int) -> int:
 
 
 def _end_all() -> None:
-    """Kill all children until there are none; those of a killed one become ours and come next."""
+    """Kill all children until there are none; those of a killed one become ours and are next."""
     with contextlib.suppress(ChildProcessError):
         while True:
             os.waitpid(-1, os.WNOHANG)
@@ -203,7 +203,7 @@ def _enter_namespaces() -> None:
 
 
 def _make_read_only(path: str) -> None:
-    """By a mount over itself, which also can't be renamed or removed."""
+    """Mount it over itself; so it can't be renamed or removed either."""
     _mount(path, path, MS_BIND | MS_REC)
     attributes = struct.pack("QQQQ", MOUNT_ATTR_RDONLY, 0, 0, 0)
     place, flags = os.fsencode(path), ctypes.c_uint(AT_RECURSIVE)
@@ -237,7 +237,7 @@ def _confine(options: Options, scratch: str) -> None:
 
 
 def _beneath(path: str, without: Sequence[str]) -> Iterator[str]:
-    """`path`, or the places in it that together are all of it but those of `without` (a grant takes in all beneath)."""
+    """`path`, or the places in it that together are all of it without `without` (a grant covers everything beneath)."""
     inside = [other for other in without if f"{other}/".startswith(f"{path.rstrip('/')}/")]
     if not inside:
         yield path
