@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from denizen.messages import AssistantMessage, Text
-from denizen.testing.wire_openai import OPENAI
+from denizen.testing.wire import OPENAI
 
 REFUSAL = (
     "This model's maximum context length is {window} tokens. However, you requested {asked} tokens ({prompt} in the "

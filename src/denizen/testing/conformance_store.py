@@ -77,6 +77,17 @@ def said(text: str) -> UserEntry:
     return UserEntry(message=UserMessage([Text(text)]))
 
 
+async def say(session: Session, *texts: str) -> list[str]:
+    """Append messages of the user; returns their ids."""
+    return [await session.append(said(text)) for text in texts]
+
+
+async def saved(store: SessionStore, *texts: str, key: str = "work") -> list[str]:
+    """Append messages of the user to a session that is opened for it, and closed again."""
+    async with opened(store, key) as session:
+        return await say(session, *texts)
+
+
 def content(entries: Sequence[AnyEntry]) -> list[AnyEntry]:
     """The entries without the header, and without what the session gave them."""
     plain = [msgspec.structs.replace(entry, id="", parent="", at=None) for entry in entries]
@@ -110,7 +121,7 @@ class SessionStoreConformance:
     async def test_append_makes_the_entry_the_head(self, store: SessionStore) -> None:
         async with opened(store) as session:
             before = session.head
-            written = await session.append(said("Hi"))
+            [written] = await say(session, "Hi")
             assert session.head == written != before
             assert session.entries[-1].id == written
             assert session.entries[-1].parent == before
@@ -137,18 +148,34 @@ class SessionStoreConformance:
 
     async def test_ids_are_unique_also_after_reopening(self, store: SessionStore) -> None:
         async with opened(store) as session:
-            first = [await session.append(said(str(number))) for number in range(20)]
+            first = await say(session, *map(str, range(20)))
             await session.move_head(first[3])
-        async with opened(store) as session:
-            second = [await session.append(said(str(number))) for number in range(20)]
-        assert len({*first, *second}) == 40
+        assert len({*first, *await saved(store, *map(str, range(20)))}) == 40
+
+    async def test_what_is_new_follows_the_head_that_was_read(self, new_store: Callable[[], SessionStore]) -> None:
+        """A reader keeps how many entries it has read, and the head: one look says whether the rest follows it."""
+        async with opened(new_store()) as session:
+            await say(session, "1")
+            count, head = len(session.entries), session.head
+            await say(session, "2")
+            assert session.entries[count - 1].id == head
+        for store in (new_store(), new_store()):
+            async with opened(store) as session:
+                assert session.entries[count - 1].id == head
+                new = len(session.entries) - count
+                assert content(session.entries[count:]) == [said(str(number)) for number in range(2, 2 + new)]
+                await say(session, str(2 + new))
+        async with opened(new_store()) as session:
+            await session.move_head(session.entries[0].id)
+            await say(session, "other")
+            assert session.entries[count - 1].id != head
 
     async def test_others_read_while_it_is_open(self, new_store: Callable[[], SessionStore]) -> None:
         async with opened(new_store()) as session:
-            await session.append(said("Hi"))
+            await say(session, "Hi")
             assert [*await new_store().read("work")] == [*session.entries]
 
-    async def test_appends_at_the_same_time_are_all_kept_one_behind_the_other(self, store: SessionStore) -> None:
+    async def test_appends_at_the_same_time_are_all_kept_one_after_the_other(self, store: SessionStore) -> None:
         async with opened(store) as session:
             await asyncio.gather(*(session.append(said(str(number))) for number in range(30)))
             await session.sync()
@@ -158,8 +185,7 @@ class SessionStoreConformance:
 
     async def test_half_a_character_is_no_obstacle(self, store: SessionStore) -> None:
         async with opened(store) as session:
-            await session.append(said("a name that isn't UTF-8: \udcff"))
-            await session.append(said("and on"))
+            await say(session, "a name that isn't UTF-8: \udcff", "and on")
         first, second = content(await store.read("work"))
         assert isinstance(first, UserEntry)
         assert first.message.text.startswith("a name that isn't UTF-8: ")
@@ -175,27 +201,25 @@ class SessionStoreConformance:
 
     async def test_moving_the_head_leaves_the_path_to_it(self, store: SessionStore) -> None:
         async with opened(store) as session:
-            first = await session.append(said("1"))
-            await session.append(said("2"))
+            first, _ = await say(session, "1", "2")
             await session.move_head(first)
             assert session.head == first
             assert content(session.entries) == [said("1")]
-            await session.append(said("3"))
+            await say(session, "3")
             assert content(session.entries) == [said("1"), said("3")]
             assert session.entries[-1].parent == first
 
     async def test_moving_the_head_deletes_nothing(self, store: SessionStore) -> None:
         async with opened(store) as session:
-            first, second = await session.append(said("1")), await session.append(said("2"))
+            first, second = await say(session, "1", "2")
             await session.move_head(first)
-            await session.append(said("3"))
+            await say(session, "3")
             await session.move_head(second)
             assert content(session.entries) == [said("1"), said("2")]
 
     async def test_head_lasts(self, store: SessionStore) -> None:
         async with opened(store) as session:
-            first = await session.append(said("1"))
-            await session.append(said("2"))
+            first, _ = await say(session, "1", "2")
             await session.move_head(first)
         assert content(await store.read("work")) == [said("1")]
         async with opened(store) as session:
@@ -204,14 +228,13 @@ class SessionStoreConformance:
 
     async def test_appended_head_entry_moves_the_head(self, store: SessionStore) -> None:
         async with opened(store) as session:
-            first = await session.append(said("1"))
-            await session.append(said("2"))
+            first, _ = await say(session, "1", "2")
             await session.append(HeadEntry(to=first))
             assert session.head == first
 
     async def test_head_is_not_moved_to_what_is_not_there(self, store: SessionStore) -> None:
         async with opened(store) as session:
-            head = await session.append(said("1"))
+            [head] = await say(session, "1")
             with pytest.raises(SessionError, match="nowhere"):
                 await session.move_head("nowhere")
             assert session.head == head
@@ -219,7 +242,7 @@ class SessionStoreConformance:
 
     async def test_append_is_refused_when_the_head_is_not_the_expected_one(self, store: SessionStore) -> None:
         async with opened(store) as session:
-            first = await session.append(said("1"))
+            [first] = await say(session, "1")
             await session.append(said("2"), expect_head=first)
             with pytest.raises(SessionError):
                 await session.append(said("3"), expect_head=first)
@@ -245,10 +268,10 @@ class SessionStoreConformance:
 
     async def test_closed_session_is_not_written(self, store: SessionStore) -> None:
         async with opened(store) as session:
-            await session.append(said("1"))
+            await say(session, "1")
         await session.close()  # again
         with pytest.raises(SessionError):
-            await session.append(said("2"))
+            await say(session, "2")
         assert content(await store.read("work")) == [said("1")]
 
     # Keys
@@ -256,34 +279,20 @@ class SessionStoreConformance:
     async def test_session_is_the_same_however_its_key_is_written(self, store: SessionStore) -> None:
         async with opened(store, "Work") as session:
             assert session.key == WORK
-            await session.append(said("1"))
+            await say(session, "1")
         for name in ("work", WORK, WORK.upper()):
             assert content(await store.read(name)) == [said("1")], name
 
     async def test_any_name_is_a_session_of_its_own(self, store: SessionStore) -> None:
         long = "x" * 1000
-        names = [
-            "..",
-            "../work",
-            "/etc/passwd",
-            "a:b",
-            "a+b",
-            "a%3ab",
-            "ä",
-            "a b",
-            "a\nb",
-            "\x00",
-            "=",
-            long,
-            f"{long}y",
-        ]
+        names = ["..", "../work", "/etc/passwd", "a:b", "a+b", "a%3ab", "ä", "a b", "a\nb", "\x00", "="]
+        names += [long, f"{long}y"]
         for name in names:
-            async with opened(store, name) as session:
-                await session.append(said(name))
+            await saved(store, name, key=name)
         assert [content(await store.read(name)) for name in names] == [[said(name)] for name in names]
         assert len(await store.list()) == len(names)
 
-    async def test_unknown_session_is_told(self, store: SessionStore) -> None:
+    async def test_unknown_session_is_an_error(self, store: SessionStore) -> None:
         for attempt in (store.read("work"), store.remove("work"), store.fork("work", "other")):
             with pytest.raises(SessionError, match="work"):
                 await attempt
@@ -293,8 +302,7 @@ class SessionStoreConformance:
 
     async def test_fork_begins_with_all_of_its_source_and_goes_its_own_way(self, store: SessionStore) -> None:
         async with opened(store) as session:
-            await session.append(said("1"))
-            await session.append(said("2"))
+            await say(session, "1", "2")
             await store.fork("work", "other")
         async with opened(store, "other") as fork:
             assert content(fork.entries) == [said("1"), said("2")]
@@ -303,8 +311,7 @@ class SessionStoreConformance:
         assert content(await store.read("other")) == [said("1"), said("2"), said("3")]
 
     async def test_fork_says_what_it_was_forked_from_and_works_in_the_same_place(self, store: SessionStore) -> None:
-        async with opened(store) as session:
-            await session.append(said("1"))
+        await saved(store, "1")
         await store.fork("work", "other")
         header = (await store.read("other"))[0]
         assert isinstance(header, SessionEntry)
@@ -313,9 +320,9 @@ class SessionStoreConformance:
 
     async def test_fork_may_begin_at_any_entry_also_on_a_branch_that_was_left(self, store: SessionStore) -> None:
         async with opened(store) as session:
-            first, left = await session.append(said("1")), await session.append(said("2"))
+            first, left = await say(session, "1", "2")
             await session.move_head(first)
-            await session.append(said("3"))
+            await say(session, "3")
         await store.fork("work", "early", at=first)
         await store.fork("work", "left", at=left)
         assert content(await store.read("early")) == [said("1")]
@@ -323,20 +330,18 @@ class SessionStoreConformance:
 
     async def test_fork_keeps_the_ids_of_entries_and_gives_none_twice(self, store: SessionStore) -> None:
         async with opened(store) as session:
-            first = await session.append(said("1"))
-            await session.append(said("2"))
+            first, _ = await say(session, "1", "2")
             await session.move_head(first)
-            third = await session.append(said("3"))
+            [third] = await say(session, "3")
         await store.fork("work", "other")
         async with opened(store, "other") as fork:
             assert [entry.id for entry in fork.entries[1:]] == [first, third]
-            later = [await fork.append(said(str(number))) for number in range(10)]
+            later = await say(fork, *map(str, range(10)))
         assert len({first, third, *later}) == 12
 
     async def test_fork_replaces_no_session_and_needs_an_entry(self, store: SessionStore) -> None:
         for name in ("work", "other"):
-            async with opened(store, name) as session:
-                await session.append(said(name))
+            await saved(store, name, key=name)
         with pytest.raises(SessionError, match="other"):
             await store.fork("work", "other")
         with pytest.raises(SessionError, match="nowhere"):
@@ -348,8 +353,7 @@ class SessionStoreConformance:
 
     async def test_index_shows_how_each_session_began_and_ended(self, store: SessionStore) -> None:
         async with opened(store) as session:
-            await session.append(said("  What is\nthis?  "))
-            await session.append(said("And that?"))
+            await say(session, "  What is\nthis?  ", "And that?")
             await session.append(EndEntry(stop_reason="loop", model="old"))
             last = Usage(10, 20, 30, None, None)
             await session.append(
@@ -363,8 +367,7 @@ class SessionStoreConformance:
 
     async def test_index_begins_with_the_latest(self, store: SessionStore) -> None:
         for name in ("a", "b", "c", "a"):
-            async with opened(store, name) as session:
-                await session.append(said("Hi"))
+            await saved(store, "Hi", key=name)
         assert [info.key[-1] for info in await store.list()] == ["a", "c", "b"]
 
     async def test_session_without_a_turn_is_in_the_index_too(self, store: SessionStore) -> None:
@@ -373,8 +376,7 @@ class SessionStoreConformance:
         assert (info.key, info.title, info.stop_reason) == (WORK, "", "")
 
     async def test_removed_session_is_gone_and_its_name_free(self, store: SessionStore) -> None:
-        async with opened(store) as session:
-            await session.append(said("1"))
+        await saved(store, "1")
         await store.remove("work")
         assert not await store.list()
         with pytest.raises(SessionError):
@@ -387,5 +389,5 @@ class SessionStoreConformance:
         async with opened(store) as session:
             with pytest.raises(SessionError, match="work"):
                 await new_store().remove("work")
-            await session.append(said("1"))
+            await say(session, "1")
         assert content(await store.read("work")) == [said("1")]

@@ -10,15 +10,13 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import msgspec
 from aiohttp import hdrs, web
 
 from denizen.messages import AssistantMessage, Text
-from denizen.testing.wire import Wire
-from denizen.testing.wire_anthropic import ANTHROPIC
-from denizen.testing.wire_openai import OPENAI
+from denizen.testing.wire import ANTHROPIC, OPENAI, Wire
 
 EVENT_STREAM = "text/event-stream; charset=utf-8"
 JSON = "application/json"
@@ -62,7 +60,7 @@ class LoopbackServer:
     """A model server; use it as a context manager.
 
     `requests` are those that came, oldest first; `gone` is set when a client leaves before its reply is over.
-    `facts` are what it says of itself, by the path at which it is asked: `{"/v1/models": {"data": […]}}`. What else a
+    `facts` are what it reports about itself, by path: `{"/v1/models": {"data": […]}}`. What else a
     client asks with GET is answered by a reply that is no stream, or else not found.
     """
 
@@ -110,7 +108,13 @@ class LoopbackServer:
 
     def release(self) -> None:
         """Let every reply go on whose request came, past its next `HOLD`: it doesn't matter whether it is there yet."""
-        self._loop.call_soon_threadsafe(self._release)
+
+        def release() -> None:
+            self._releases += 1
+            self._released.set()
+            self._released = asyncio.Event()
+
+        self._loop.call_soon_threadsafe(release)
 
     # The server
 
@@ -151,9 +155,14 @@ class LoopbackServer:
         releases = self._releases
         self.requests.append(received)
         self._clients.add(request.transport and request.transport.get_extra_info("peername"))
-        reply = self._replies.popleft() if self._replies else self._unexpected()
-        if isinstance(reply, AssistantMessage):
-            reply = self._said(reply, received)
+        reply = self._replies.popleft() if self._replies else None
+        if reply is None:
+            body = msgspec.json.encode(self.wire.error(500, "the loopback server has no reply left"))
+            reply = Reply([body], 500, {hdrs.CONTENT_TYPE: JSON})
+        elif isinstance(reply, AssistantMessage) and received.json.get("stream"):
+            reply = Reply(self.wire.streamed(reply), 200, {hdrs.CONTENT_TYPE: EVENT_STREAM})
+        elif isinstance(reply, AssistantMessage):
+            reply = Reply([self.wire.whole(reply)], 200, {hdrs.CONTENT_TYPE: JSON})
         try:
             return await self._send(reply, request, releases)
         except (asyncio.CancelledError, ConnectionError):
@@ -170,40 +179,18 @@ class LoopbackServer:
         for step in reply.steps:
             if step is Step.HOLD:
                 releases += 1
-                await self._released_often(releases)
-            elif isinstance(step, Step):
-                await self._take(step, request)
+                while self._releases < releases:
+                    await self._released.wait()
+            elif step is Step.STALL:
+                await self._over.wait()
+            elif step is Step.HANG_UP:
+                if request.transport:
+                    request.transport.close()
             else:
                 await response.prepare(request)
                 await response.write(step)
                 await asyncio.sleep(0)
         return response
-
-    def _said(self, message: AssistantMessage, request: Request) -> Reply:
-        if request.json.get("stream"):
-            return Reply(self.wire.streamed(message), 200, {hdrs.CONTENT_TYPE: EVENT_STREAM})
-        return Reply([self.wire.whole(message)], 200, {hdrs.CONTENT_TYPE: JSON})
-
-    def _unexpected(self) -> Reply:
-        told = self.wire.error(500, "the loopback server has no reply left")
-        return Reply([msgspec.json.encode(told)], 500, {hdrs.CONTENT_TYPE: JSON})
-
-    async def _released_often(self, times: int) -> None:
-        while self._releases < times:
-            await self._released.wait()
-
-    def _release(self) -> None:
-        self._releases += 1
-        self._released.set()
-        self._released = asyncio.Event()
-
-    async def _take(self, step: Literal[Step.STALL, Step.HANG_UP], request: web.BaseRequest) -> None:
-        match step:
-            case Step.STALL:
-                await self._over.wait()
-            case Step.HANG_UP:
-                if request.transport:
-                    request.transport.close()
 
 
 class LoopbackAnthropic(LoopbackServer):

@@ -1,6 +1,7 @@
 """A model that plays a script."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 
 import msgspec
@@ -20,8 +21,10 @@ from denizen.events import (
 from denizen.messages import AssistantMessage, Text, Thinking, ToolCall
 from denizen.ports import Limits, ModelRequest
 
-Reply = AssistantMessage | ModelError | str
-Line = Reply | Callable[[ModelRequest], Reply | Awaitable[Reply]]
+_WORD = re.compile("[^ ]* |[^ ]+")
+
+Scripted = AssistantMessage | ModelError | str
+Line = Scripted | Callable[[ModelRequest], Scripted | Awaitable[Scripted]]
 
 
 class ScriptedModel:
@@ -57,7 +60,7 @@ class ScriptedModel:
             reply = AssistantMessage([Text(reply)], self.name)
         if isinstance(reply, AssistantMessage):
             if request.stream:
-                for event in pieces(reply):
+                for event in stream_of(reply):
                     yield event
                     await asyncio.sleep(0)
             yield Finished(reply)
@@ -65,22 +68,18 @@ class ScriptedModel:
             yield Failed(reply or ModelError(f"the script of {self.name} is over after {len(self.requests) - 1} calls"))
 
 
-def pieces(message: AssistantMessage) -> Iterable[StreamEvent]:
-    """A message as it would stream, word by word."""
+def stream_of(message: AssistantMessage) -> Iterable[StreamEvent]:
+    """The events of a message that streams word by word."""
     for part in message.content:
         match part:
             case Text(text):
-                yield from (TextDelta(word) for word in _words(text))
+                yield from (TextDelta(word) for word in _WORD.findall(text))
                 yield TextEnd(text)
             case Thinking(text=text):
-                yield from (ThinkingDelta(word) for word in _words(text))
+                yield from (ThinkingDelta(word) for word in _WORD.findall(text))
                 yield ThinkingEnd(text)
             case ToolCall(id=id_, name=name, args=args):
                 yield ToolCallDelta(id_, name, msgspec.json.encode(args).decode())
                 yield ToolCallEnd(part)
             case _:
                 pass
-
-
-def _words(text: str) -> list[str]:
-    return [word for word in text.replace(" ", " \0").split("\0") if word]
