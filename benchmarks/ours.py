@@ -17,8 +17,8 @@ from benchmarks.driver import Command, Figures, Stage, Turn, main
 from benchmarks.scene import ANSWER, CHUNKS, CITY, KEY, MODEL, PER_TURN, QUESTION, TOOL_NAME
 from denizen import Agent, Config, run_agent, tool
 from denizen.config.settings import AuthProfile, ProviderSettings
-from denizen.engine.loop import run_turn
-from denizen.engine.run import Listener
+from denizen.engine import TurnOptions, run_turn
+from denizen.engine.listener import Listener
 from denizen.events import Finished, RunEvent, StreamEvent
 from denizen.messages import AssistantMessage, Text, ToolCall, UserMessage
 from denizen.ports import Limits, Model, ModelRequest, Session, Traits
@@ -187,7 +187,7 @@ class Denizen:
         gc.collect()
         cpu, (memory, _) = time.process_time(), tracemalloc.get_traced_memory()
         session = await self._agent_of("scripted").open(f"long-{messages}")
-        self._agent_of("scripted").feed(session)
+        self._agent_of("scripted").record.states.of(session)
         cpu_ms = (time.process_time() - cpu) * 1e3
         held = tracemalloc.get_traced_memory()[0] - memory
         await session.close()
@@ -195,7 +195,7 @@ class Denizen:
 
 
 def _unsynced_store(agent: Agent) -> JsonlStore:
-    return JsonlStore(agent.home / "sessions", clock=agent.clock, redactor=agent.redactor, sync=False)
+    return JsonlStore(agent.home / "sessions", clock=agent.clock, redactor=agent.record.redactor, sync=False)
 
 
 def _called(agent: Agent, key: str) -> Turn:
@@ -206,10 +206,10 @@ def _called(agent: Agent, key: str) -> Turn:
 
 
 def _hosted(agent: Agent, session: Session) -> Turn:
-    host = Listener()
+    host, options = Listener(), TurnOptions(stream=False)
 
     async def turn(text: str) -> str:
-        return (await run_turn(agent, session, UserMessage([Text(text)]), host, stream=False)).reply
+        return (await run_turn(agent.record, session, UserMessage([Text(text)]), host, options)).reply
 
     return turn
 

@@ -20,11 +20,11 @@ from denizen import Agent, Config, run_agent, tool
 from denizen.actions import Native
 from denizen.config.settings import AgentSettings
 from denizen.context import Transcript, WorkingMemory
-from denizen.engine.profiles import Profile
 from denizen.messages import AssistantMessage, ToolCall
 from denizen.ports import ModelRequest, Traits
 from denizen.testing import FakeClock, ScriptedModel
 from denizen.tools.task import task
+from denizen.worlds.world import Profile
 
 FLAT = """\
 Read the command line's code

@@ -17,13 +17,14 @@ from denizen import Agent, Config, run_agent
 from denizen.actions import Shell
 from denizen.config.settings import AgentSettings
 from denizen.context import WorkingMemory
-from denizen.engine.context import Part, parts_of
-from denizen.engine.profiles import PROFILES, coding_tools
+from denizen.engine.next_request import Part, parts_of
 from denizen.estimate import estimate_message
 from denizen.events import Finished, StreamEvent
 from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult
 from denizen.ports import ActionFormat, ContextPolicy, Limits, ModelRequest, Tool, Toolset
 from denizen.tools.keep import keep, note, notes
+from denizen.worlds.code import WORLD, coding_tools
+from denizen.worlds.world import ToolParts
 
 WRITTEN_FOR = "3.14.5"
 """The version of aiohttp that the replies are about."""
@@ -129,7 +130,7 @@ async def _play(actions: ActionFormat, context: Context, place: Path) -> Counts:
     model = Investigator(actions)
     repository = _copied(place)
     config = Config(home=place / "home", workspace=repository, agent=AgentSettings(max_iterations=100))
-    profile = dataclasses.replace(PROFILES["coder"], actions=actions, context=context, tools=_tools(context))
+    profile = dataclasses.replace(WORLD.profile, actions=actions, context=context, tools=_tools(context))
     async with Agent(config, profile=profile, model=model, environ={}) as agent:
         model.tools = agent.tools
         result = await run_agent(QUESTION, agent=agent)
@@ -143,10 +144,10 @@ async def _play(actions: ActionFormat, context: Context, place: Path) -> Counts:
     return model.counts
 
 
-def _tools(context: Context) -> Callable[[Agent], list[Tool]]:
+def _tools(context: Context) -> Callable[[ToolParts], list[Tool]]:
     """A coder's, without those for a memory that the context hasn't."""
     left_out = () if context is WorkingMemory else [tool.name for tool in MEMORY]
-    return lambda agent: [tool for tool in coding_tools(agent) if tool.name not in left_out]
+    return lambda parts: [tool for tool in coding_tools(parts) if tool.name not in left_out]
 
 
 def _copied(place: Path) -> Path:

@@ -9,10 +9,10 @@ import msgspec
 
 from denizen import Agent, run_agent_sync, tool
 from denizen.context import Transcript
-from denizen.engine.profiles import Profile
 from denizen.messages import AssistantMessage, Message, Text, ToolCall, ToolResult, UserMessage
 from denizen.ports import MISUSED, NOTHING_SEEN, Intent, ModelRequest, SeenText, StreamFilter, Tool, Toolset
 from denizen.testing import ScriptedModel
+from denizen.worlds.world import Profile
 
 CALL = re.compile(r"^~~~call (\w+)\n(.*?)\n~~~$", re.MULTILINE | re.DOTALL)
 

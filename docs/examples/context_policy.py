@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from denizen import Agent, run_agent_sync
 from denizen.actions import Native
-from denizen.engine.profiles import Profile
 from denizen.entries import AnyEntry, AssistantEntry, CompactionEntry, ToolEntry, UserEntry
 from denizen.messages import Message
 from denizen.ports import ActionFormat, AskModel, View, WorldLine
 from denizen.testing import ScriptedModel
+from denizen.worlds.world import Profile
 
 
 class LastTurns:

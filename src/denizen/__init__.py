@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from denizen.config import Config, load_config
-    from denizen.engine import Agent, run_agent, run_agent_sync, stream_agent
     from denizen.events import RunResult
     from denizen.tools import tool
+    from denizen.worlds.assemble import Agent
+    from denizen.worlds.run import run_agent, run_agent_sync, stream_agent
 
 __version__ = "0.1.0"
 __all__ = [
@@ -22,13 +23,13 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Agent": "denizen.engine",
+    "Agent": "denizen.worlds.assemble",
     "Config": "denizen.config",
     "RunResult": "denizen.events",
     "load_config": "denizen.config",
-    "run_agent": "denizen.engine",
-    "run_agent_sync": "denizen.engine",
-    "stream_agent": "denizen.engine",
+    "run_agent": "denizen.worlds.run",
+    "run_agent_sync": "denizen.worlds.run",
+    "stream_agent": "denizen.worlds.run",
     "tool": "denizen.tools",
 }
 

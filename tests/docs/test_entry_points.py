@@ -49,6 +49,6 @@ def test_tools_are_found(project: Path, installed: dict[str, str]) -> None:
 @pytest.mark.parametrize("name", ["careful", f"{ROOT}/docs/examples/driver.py"])
 def test_drivers_are_found(project: Path, installed: dict[str, str], name: str) -> None:
     assert run("-m", "denizen", "ask", "--quiet", "--driver", name, "hello", environ=installed, folder=project)
-    options = {"agent": {"driver": name}}
-    program = f"from denizen import Agent, load_config; print(Agent(load_config(overrides={options})).driver().name)"
+    find = f"find_driver({name!r}, home=Path.home(), environ={{}})"
+    program = f"from pathlib import Path; from denizen.worlds.drivers import find_driver; print({find}.new.__name__)"
     assert run("-c", program, environ=installed, folder=project) == "Careful\n"

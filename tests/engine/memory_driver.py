@@ -19,7 +19,6 @@ import msgspec
 from denizen import Agent, Config, run_agent, tool
 from denizen.actions import Native
 from denizen.context import WorkingMemory
-from denizen.engine.profiles import Profile
 from denizen.entries import AnyEntry, AssistantEntry
 from denizen.events import Finished, StreamEvent
 from denizen.messages import AssistantMessage, Text, ToolCall, UserMessage
@@ -27,6 +26,7 @@ from denizen.ports import Limits, ModelRequest, Session, Traits
 from denizen.sessions import JsonlStore
 from denizen.testing import FakeClock
 from denizen.tools.keep import keep, note
+from denizen.worlds.world import Profile
 
 FOLDER, STEP = Path(sys.argv[1]), int(sys.argv[2])
 

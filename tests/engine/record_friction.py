@@ -15,10 +15,11 @@ from tests.engine.scene import Host, call, say
 from denizen import Agent, Config, run_agent
 from denizen.config.settings import PolicySettings, Rule
 from denizen.context import Transcript
-from denizen.engine.profiles import FORMATS, Profile, find_profile
 from denizen.messages import AssistantMessage
 from denizen.ports import Answer
 from denizen.testing import FakeClock, ScriptedModel
+from denizen.worlds.assemble import FORMATS
+from denizen.worlds.world import Profile, find_world
 
 FOLDER = Path(__file__).parent.parent / "data" / "friction"
 
@@ -87,7 +88,7 @@ async def record(folder: Path, *, workspace: Path) -> None:
     (workspace / "shop.py").write_text(SHOP)
     (workspace / "long.txt").write_text("".join(f"line {number}\n" for number in range(1, 2502)))
     for name, turns in SESSIONS.items():
-        (folder / f"{name}.jsonl").write_text(await _played(name, turns, workspace, find_profile("assistant")))
+        (folder / f"{name}.jsonl").write_text(await _played(name, turns, workspace, find_world("assistant").profile))
     in_text = Profile("assistant", FORMATS["shell"], Transcript)
     (folder / "commands.jsonl").write_text(await _played("commands", COMMANDS, workspace, in_text))
 

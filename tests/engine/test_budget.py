@@ -156,13 +156,13 @@ async def test_a_turn_makes_no_further_call_while_the_last_one_cannot_be_counted
     agent = agent_of(say("a", cost_usd=0.5), dear(0.5), dear(0.5), say("b", cost_usd=0.5), tools=[look])
     await run_agent("before", agent=agent)
     with contextlib.closing(sqlite3.connect(agent.home / "spend.db", isolation_level=None)) as other:
-        agent.budget.close()
+        agent.record.budget.close()
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(DenizenError, match="can't count what calls cost: database is locked"):
             await run_agent("go", agent=agent, io=host)
         assert len(requests_of(agent)) == 2
         other.execute("ROLLBACK")
     assert (await run_agent("again", agent=agent)).stop_reason == "answered"
-    agent.budget.close()
+    agent.record.budget.close()
     with contextlib.closing(sqlite3.connect(agent.home / "spend.db")) as db:
         assert dict(db.execute("SELECT name, usd FROM spend"))[DEFAULT] == pytest.approx(2.0)

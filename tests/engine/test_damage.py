@@ -62,7 +62,7 @@ async def lived(agent: Agent, tmp_path: Path) -> tuple[Path, list[str]]:
     await session.close()
     await run_agent("third", agent=agent)
     session = await agent.open("default")
-    await undo(agent, session)
+    await undo(agent.record, session)
     await session.append(SystemEntry(text="The light is on."))
     await session.close()
     await run_agent("fourth", agent=agent)
@@ -140,7 +140,7 @@ async def test_state_that_makes_no_sense_is_passed_over(make: Make, name: str) -
         await session.append(StateEntry(name=name, value=value))
         assert unfinished_job(session.entries) is last_job(session.entries) is None
         with pytest.raises(DenizenError, match="nothing to redo"):
-            await redo(agent, session)
+            await redo(agent.record, session)
         await session.close()
         assert (await run_agent("Hi", agent=agent)).reply == "Hello."
 

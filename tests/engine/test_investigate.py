@@ -18,7 +18,7 @@ async def test_every_command_of_it_is_understood(agent_of: MakeAgent) -> None:
     assert len(commands) > 10
     wrong = []
     for command in commands:
-        intent = agent.actions.read(AssistantMessage([Text(command)]), agent.tools)
+        intent = agent.record.actions.read(AssistantMessage([Text(command)]), agent.tools)
         said = [*intent.calls, *intent.directives]
         wrong += [command] if not said or any(MISUSED in each.args for each in intent.calls) else []
     assert wrong == []

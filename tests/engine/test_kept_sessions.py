@@ -14,7 +14,7 @@ import pytest
 from tests.engine.twins import Twins, twins
 
 from denizen.engine.compact import compact
-from denizen.engine.run import Listener
+from denizen.engine.listener import Listener
 from denizen.engine.undo import redo, undo
 from denizen.entries import EndEntry, SystemEntry, UserEntry
 from denizen.messages import Text, UserMessage
@@ -39,14 +39,14 @@ async def another_turn(pair: Twins) -> None:
 
 async def undone(pair: Twins) -> None:
     session = await pair.other.open("work")
-    await undo(pair.other, session)
+    await undo(pair.other.record, session)
     await session.close()
 
 
 async def undone_and_redone(pair: Twins) -> None:
     await undone(pair)
     session = await pair.other.open("work")
-    await redo(pair.other, session)
+    await redo(pair.other.record, session)
     await session.close()
 
 
@@ -66,7 +66,7 @@ async def compacted(pair: Twins) -> None:
         await pair.turn(pair.kept, word, f"said {word}")
     pair.server.say("In short: it was counted.")
     session = await pair.other.open("work")
-    assert await compact(pair.other, session, Listener())
+    assert await compact(pair.other.record, session, Listener())
     await session.close()
 
 

@@ -159,7 +159,7 @@ async def test_after_a_compaction_the_prompt_is_made_anew(agent_of: MakeAgent, h
     (agent.config.agent.workspace_dir / "MEMORY.md").write_text("- the user likes Rome\n")
     if by_hand:
         session = await agent.open("default")
-        assert await compact(agent, session, host)
+        assert await compact(agent.record, session, host)
         await session.close()
     await run_agent("question 8", agent=agent)
     prompts = [request.system for request in requests_of(agent) if request.session_key == DEFAULT]

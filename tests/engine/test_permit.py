@@ -9,7 +9,7 @@ from tests.engine.scene import Host, call, kinds, requests_of, results, run_agen
 from denizen import Agent, Config, tool
 from denizen.config import load_config
 from denizen.config.settings import AgentSettings, PolicySettings, Rule, WebSettings
-from denizen.engine import run_turn
+from denizen.engine import Resume, run_turn
 from denizen.entries import AnswerEntry, AnyEntry, AssistantEntry, ParkedEntry, ToolEntry, UserEntry
 from denizen.events import Notice, TurnParked
 from denizen.messages import Text, ToolResult
@@ -72,7 +72,7 @@ async def test_where_nobody_answers_the_turn_is_parked(agent_of: MakeAgent, host
 async def _answered(agent: Agent, host: Host, answer: AnswerEntry) -> str:
     session = await agent.open("default")
     await session.append(answer)
-    result = await run_turn(agent, session, None, host)
+    result = await run_turn(agent.record, session, Resume(), host)
     await session.close()
     assert result.stop_reason == "answered"
     return results(result)[0].text
@@ -184,7 +184,7 @@ async def test_a_parked_turn_keeps_its_limits(agent_of: MakeAgent, host: Host) -
     stops = []
     for _ in range(2):
         await session.append(AnswerEntry(call_id="c1", allow=True))
-        result = await run_turn(agent, session, None, host)
+        result = await run_turn(agent.record, session, Resume(), host)
         stops.append(result.stop_reason)
     await session.close()
     assert stops == ["parked", "iteration_limit"]
@@ -200,7 +200,7 @@ async def test_the_rule_of_two_holds_after_a_crash(agent_of: MakeAgent, host: Ho
     await session.append(AssistantEntry(message=asked))
     for each in asked.tool_calls:
         await session.append(ToolEntry(message=ToolResult(each.id, each.name, [Text("seen")])))
-    result = await run_turn(agent, session, None, host)
+    result = await run_turn(agent.record, session, Resume(), host)
     await session.close()
     assert result.stop_reason == "parked"
 
@@ -247,10 +247,10 @@ async def test_calls_beside_a_parked_one_wait_with_it(agent_of: MakeAgent, host:
     await run_agent("go", agent=agent, io=host)
     session = await agent.open("default")
     await session.append(AnswerEntry(call_id="c1", allow=True))
-    parked = await run_turn(agent, session, None, host)
+    parked = await run_turn(agent.record, session, Resume(), host)
     assert parked.stop_reason == "parked"
     await session.append(AnswerEntry(call_id="c2", allow=True))
-    result = await run_turn(agent, session, None, host)
+    result = await run_turn(agent.record, session, Resume(), host)
     await session.close()
     assert result.reply == "both"
     sent = [m.text for m in requests_of(agent)[-1].messages if getattr(m, "name", "") == "send"]

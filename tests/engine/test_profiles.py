@@ -6,13 +6,13 @@ from tests.engine.scene import call, results, say
 
 from denizen import Config, run_agent
 from denizen.config.settings import AgentSettings
-from denizen.engine.profiles import find_profile
 from denizen.errors import ConfigError
+from denizen.worlds.world import find_world
 
 
 def test_an_unknown_profile_is_refused_with_those_there_are() -> None:
     with pytest.raises(ConfigError, match=r"^There is no profile 'wizard'; there is: .*coder.*\.$"):
-        find_profile("wizard")
+        find_world("wizard")
 
 
 @pytest.mark.parametrize(

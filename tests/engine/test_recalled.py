@@ -6,8 +6,8 @@ from typing import Any
 from tests.engine.conftest import MakeAgent
 from tests.engine.scene import DEFAULT, Host, call, run_agent, say
 
-from denizen.engine.recalled import recalled, remind
-from denizen.engine.turn import Turn
+from denizen.engine.inject_memories import inject_memories, recalled
+from denizen.engine.turn import Turn, TurnOptions
 from denizen.events import Notice
 from denizen.ports import Traits
 
@@ -15,7 +15,7 @@ from denizen.ports import Traits
 async def turn_of(agent_of: MakeAgent, host: Host, **options: Any) -> Turn:
     agent = agent_of(**options)
     session = await agent.open("later")
-    return Turn(agent, session, host, stream=False, feed=agent.feed(session))
+    return Turn(agent.record, session, host, TurnOptions(stream=False))
 
 
 async def test_a_fact_comes_with_its_day_and_its_session(agent_of: MakeAgent, host: Host) -> None:
@@ -52,11 +52,11 @@ async def test_a_damaged_memory_is_told_and_stops_nothing(agent_of: MakeAgent, h
 async def test_a_coder_is_reminded_and_has_then_seen_private_data(agent_of: MakeAgent, host: Host) -> None:
     turn = await turn_of(agent_of, host, profile="coder")
     await turn.agent.memory.remember("The auth module keeps JWTs in cookies")
-    await remind(turn, "Write the docs")
-    assert Traits.PRIVATE not in turn.feed.in_sight
-    await remind(turn, "Refactor the auth module")
-    assert Traits.PRIVATE in turn.feed.in_sight
-    assert "JWTs in cookies" in turn.feed.context.assemble(turn.view())[0].text
+    await inject_memories(turn, "Write the docs")
+    assert Traits.PRIVATE not in turn.state.in_sight
+    await inject_memories(turn, "Refactor the auth module")
+    assert Traits.PRIVATE in turn.state.in_sight
+    assert "JWTs in cookies" in turn.context.assemble(turn.view())[0].text
     await turn.session.close()
 
 

@@ -11,7 +11,6 @@ from tests.engine.scene import kinds, requests_of, results, run_agent, say
 from denizen import Agent, tool
 from denizen.actions import Native
 from denizen.context import WorkingMemory
-from denizen.engine.profiles import Profile
 from denizen.entries import AnyEntry
 from denizen.messages import Text, ToolResult, UserMessage
 from denizen.models.anthropic import AnthropicModel
@@ -19,6 +18,7 @@ from denizen.models.openai import OpenAIModel
 from denizen.ports import Model, Traits
 from denizen.testing import LoopbackAnthropic, LoopbackOpenAI
 from denizen.testing.loopback import LoopbackServer
+from denizen.worlds.world import Profile
 
 Entries = Callable[[Agent], Awaitable[list[AnyEntry]]]
 

@@ -150,7 +150,7 @@ async def test_after_a_crash_what_never_started_is_run_and_the_rest_is_told(
 ) -> None:
     reply = say("$(mark a)\n$(mark b)")
     first = agent_of(config=SHELL, tools=TOOLS)
-    ids = [call.id for call in first.calls_of(reply)]
+    ids = [call.id for call in first.record.calls_of(reply)]
     session = await first.open("default")
     for entry in (
         UserEntry(message=UserMessage([Text("go")])),

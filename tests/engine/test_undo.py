@@ -71,10 +71,10 @@ async def test_undo_takes_back_what_was_said_and_what_was_written(agent_of: Make
     agent = agent_of(*writes("a.txt", "one"), *writes("a.txt", "two"))
     session = await talk(agent, "first", "second")
     assert (project / "a.txt").read_text() == "two"
-    assert await undo(agent, session) == "second"
+    assert await undo(agent.record, session) == "second"
     assert said(session) == ["first"]
     assert (project / "a.txt").read_text() == "one"
-    assert await undo(agent, session) == "first"
+    assert await undo(agent.record, session) == "first"
     assert said(session) == []
     assert [path.name for path in project.iterdir() if path.name != ".git"] == ["kept.txt"]
     await session.close()
@@ -83,15 +83,15 @@ async def test_undo_takes_back_what_was_said_and_what_was_written(agent_of: Make
 async def test_redo_takes_undos_back_one_by_one(agent_of: MakeAgent, project: Path) -> None:
     agent = agent_of(*writes("a.txt", "one"), *writes("a.txt", "two"))
     session = await talk(agent, "first", "second")
-    await undo(agent, session)
-    await undo(agent, session)
-    assert await redo(agent, session) == "first"
+    await undo(agent.record, session)
+    await undo(agent.record, session)
+    assert await redo(agent.record, session) == "first"
     assert (project / "a.txt").read_text() == "one"
-    assert await redo(agent, session) == "second"
+    assert await redo(agent.record, session) == "second"
     assert (project / "a.txt").read_text() == "two"
     assert said(session) == ["first", "second"]
     with pytest.raises(DenizenError, match="nothing to redo"):
-        await redo(agent, session)
+        await redo(agent.record, session)
     await session.close()
 
 
@@ -99,7 +99,7 @@ async def test_a_turn_that_changed_no_file_is_undone_alone(agent_of: MakeAgent, 
     agent = agent_of("hello")
     session = await talk(agent, "hi")
     (project / "kept.txt").write_text("changed meanwhile")
-    await undo(agent, session)
+    await undo(agent.record, session)
     assert said(session) == []
     assert (project / "kept.txt").read_text() == "changed meanwhile"
     await session.close()
@@ -112,12 +112,12 @@ async def test_what_the_user_changed_since_is_not_overwritten_unless_told_to(
     session = await talk(agent, "first")
     (project / "a.txt").write_text("mine now")
     with pytest.raises(Conflict, match=r"a\.txt\. Keep a copy of what matters, or force it \(in a chat: /undo force"):
-        await undo(agent, session)
+        await undo(agent.record, session)
     assert said(session) == ["first"]
     assert (project / "a.txt").read_text() == "mine now"
-    await undo(agent, session, force=True)
+    await undo(agent.record, session, force=True)
     assert not (project / "a.txt").exists()
-    await redo(agent, session)
+    await redo(agent.record, session)
     assert (project / "a.txt").read_text() == "mine now"
     await session.close()
 
@@ -126,7 +126,7 @@ async def test_nothing_is_undone_where_nothing_was_said(agent_of: MakeAgent, pro
     agent = agent_of()
     session = await agent.open("default")
     with pytest.raises(DenizenError, match="nothing to undo"):
-        await undo(agent, session)
+        await undo(agent.record, session)
     await session.close()
 
 
@@ -150,10 +150,10 @@ async def test_what_the_user_changed_between_the_steps_of_a_turn_stays(agent_of:
     (first, _), (second, answer) = writes("a.txt", "one"), writes("b.txt", "two")
     agent = agent_of(first, edits(project / "kept.txt", "mine now", second), answer)
     session = await talk(agent, "write both")
-    await undo(agent, session)
+    await undo(agent.record, session)
     assert files(project) == {"kept.txt": "mine now"}
     (project / "kept.txt").write_text("mine again")
-    await redo(agent, session)
+    await redo(agent.record, session)
     assert files(project) == {"a.txt": "one", "b.txt": "two", "kept.txt": "mine again"}
     await session.close()
 
@@ -165,9 +165,9 @@ async def test_a_file_that_both_changed_is_a_conflict_and_nothing_is_touched(
     agent = agent_of(first, edits(project / "a.txt", "mine", second), answer)
     session = await talk(agent, "write it twice")
     with pytest.raises(Conflict, match=r"a\.txt"):
-        await undo(agent, session)
+        await undo(agent.record, session)
     assert files(project) == {"a.txt": "two", "kept.txt": "the user's"}
-    await undo(agent, session, force=True)
+    await undo(agent.record, session, force=True)
     assert files(project) == {"kept.txt": "the user's"}
     await session.close()
 
@@ -178,9 +178,9 @@ async def test_a_turn_that_a_crash_cut_off_is_undone_with_what_it_did_last(agent
     await session.close()
     await cut(agent, session, lambda entry: isinstance(entry, CheckpointEntry) and entry.label == "after")
     session = await agent.open("default")
-    assert await undo(agent, session) == "first"
+    assert await undo(agent.record, session) == "first"
     assert files(project) == {"kept.txt": "the user's"}
-    await redo(agent, session)
+    await redo(agent.record, session)
     assert (project / "a.txt").read_text() == "one"
     await session.close()
 
@@ -208,11 +208,11 @@ async def test_an_undo_that_can_no_longer_be_finished_is_given_up_and_the_sessio
 async def test_an_undo_that_was_finished_after_a_crash_can_be_taken_back(agent_of: MakeAgent, project: Path) -> None:
     agent = agent_of(*writes("a.txt", "one"))
     session = await talk(agent, "first")
-    await undo(agent, session)
+    await undo(agent.record, session)
     await session.close()
     await cut(agent, session, lambda entry: isinstance(entry, StateEntry) and entry.name == INTENDED, keep=True)
     session = await agent.open("default")
-    assert await redo(agent, session) == "first"
+    assert await redo(agent.record, session) == "first"
     assert (project / "a.txt").read_text() == "one"
     await session.close()
 
@@ -226,7 +226,7 @@ async def test_files_and_conversation_return_to_a_checkpoint_together(agent_of: 
     await return_to(agent.checkpoints, session, after)
     assert files(project) == {"a.txt": "one", "kept.txt": "the user's"}
     assert said(session) == ["first"]
-    assert await redo(agent, session) == "second"
+    assert await redo(agent.record, session) == "second"
     assert files(project) == {"a.txt": "two", "kept.txt": "changed"}
     assert said(session) == ["first", "second"]
     with pytest.raises(DenizenError, match="made no checkpoint"):
@@ -237,7 +237,7 @@ async def test_files_and_conversation_return_to_a_checkpoint_together(agent_of: 
 async def test_a_message_after_an_undo_goes_on_from_there(agent_of: MakeAgent, project: Path, host: Host) -> None:
     agent = agent_of(*writes("a.txt", "one"), "again")
     session = await talk(agent, "first")
-    await undo(agent, session)
+    await undo(agent.record, session)
     await session.close()
     result = await run_agent("second", agent=agent, session_key="default")
     assert result.reply == "again"

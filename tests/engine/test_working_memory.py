@@ -15,8 +15,7 @@ from denizen.actions.shell import Shell
 from denizen.config.settings import PolicySettings, Rule
 from denizen.context import WorkingMemory
 from denizen.engine.compact import compact
-from denizen.engine.context import next_request
-from denizen.engine.profiles import Profile
+from denizen.engine.next_request import next_request
 from denizen.entries import AnyEntry, AssistantEntry
 from denizen.messages import AssistantMessage, Message, ToolCall, ToolResult
 from denizen.models.anthropic import AnthropicModel
@@ -25,6 +24,7 @@ from denizen.ports import ActionFormat, Answer, Model, Toolset, Traits
 from denizen.testing import LoopbackAnthropic, LoopbackOpenAI
 from denizen.testing.loopback import LoopbackServer
 from denizen.tools.keep import keep, note, notes
+from denizen.worlds.world import Profile
 
 Entries = Callable[[Agent], Awaitable[list[AnyEntry]]]
 
@@ -139,7 +139,7 @@ async def test_what_a_session_would_ask_next_is_what_it_asks(coder: MakeAgent, e
     entries = await entries_of(agent)
     replies = [place for place, entry in enumerate(entries) if isinstance(entry, AssistantEntry)]
     for place, request in zip(replies, requests_of(agent), strict=True):
-        wanted = next_request(agent, entries[:place])
+        wanted = next_request(agent.record, entries[:place])
         assert (wanted.messages, wanted.system, wanted.tools) == (request.messages, request.system, request.tools)
 
 
@@ -235,7 +235,7 @@ async def test_there_is_nothing_to_compact(coder: MakeAgent) -> None:
     agent = coder(*INVESTIGATION)
     await run_agent("which is it?", agent=agent)
     session = await agent.open("default")
-    assert not await compact(agent, session, Host())
+    assert not await compact(agent.record, session, Host())
     await session.close()
 
 

@@ -9,13 +9,13 @@ import pytest
 
 from denizen import Agent, Config
 from denizen.config.settings import Rule
-from denizen.engine.profiles import PROFILES
 from denizen.errors import ConfigError
 from denizen.messages import ToolResult
 from denizen.ports import Tool, ToolContext, Toolset, Traits
 from denizen.testing import ToolConformance
 from denizen.tools import tool
 from denizen.tools.defaults import check_rules, may_default, with_defaults
+from denizen.worlds.world import worlds
 
 Call = Callable[..., Awaitable[ToolResult]]
 
@@ -110,10 +110,10 @@ def test_nothing_that_the_policy_judges_by_can_have_a_default() -> None:
 # Rules
 
 
-@pytest.mark.parametrize("profile", [*PROFILES])
+@pytest.mark.parametrize("profile", [world.profile.name for world in worlds()])
 def test_rules_for_the_tools_of_another_profile_are_fine(profile: str, tmp_path: Path) -> None:
     config = Config(home=tmp_path / "home", workspace=tmp_path)
-    names = {"*", *Agent(config, profile=profile, model="offline", environ={}).tool_names} - {"help"}
+    names = {"*", *(tool.name for tool in Agent(config, profile=profile, model="offline", environ={}).tools)} - {"help"}
     check_rules([Rule(tool=name, decide="deny") for name in names], Toolset([grep]))
 
 

@@ -12,9 +12,9 @@ from denizen.cli.options import MODEL, WORKPLACE, TurnOptions, turn_options
 from denizen.cli.turns import run
 from denizen.clock import SystemClock
 from denizen.config.extras import how_to_install
-from denizen.engine import Agent
 from denizen.errors import DenizenError
 from denizen.sessions import new_name
+from denizen.worlds.assemble import Agent
 
 
 @click.command("acp")

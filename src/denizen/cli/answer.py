@@ -8,22 +8,21 @@ from typing import Literal
 import click
 import msgspec
 
-from denizen.cli.coding import carry_out
-from denizen.cli.home import short_name, store
+from denizen.cli.home import store
 from denizen.cli.host import JsonLines, describe, parse_answer
 from denizen.cli.options import MODEL, TERMINAL, WORKPLACE, TurnOptions, turn_options
 from denizen.cli.output import write
 from denizen.cli.terminal import Terminal
 from denizen.cli.turns import STATUS, decide_folder, opened, options_as_begun, run
 from denizen.config.load import Loaded
-from denizen.engine import run_turn
+from denizen.engine import Resume, run_turn
 from denizen.engine.resume import question_of, unfinished
 from denizen.entries import AnswerEntry, AnyEntry
 from denizen.errors import SessionError
 from denizen.events import Notice, TurnParked
 from denizen.ports import Ask
-from denizen.sessions import session_key
-from denizen.worlds.code.work import unfinished_job
+from denizen.sessions import session_key, short_name
+from denizen.worlds.world import Conclusion
 
 Scope = Literal["once", "session", "always"]
 
@@ -65,10 +64,11 @@ async def _go_on(
                 f"Session {name} waits for another answer by now. Look again: denizen answer {shlex.quote(name)}"
             )
         await session.append(given)
-        if job := unfinished_job(session.entries):
-            return await carry_out(agent, session, None, job=job, host=host, options=options, loaded=loaded)
-        result = await run_turn(agent, session, None, host, stream=not options.no_stream)
-    return STATUS[result.stop_reason]
+        turn, go_on = options.turn(agent), agent.world.go_on
+        concluded = await go_on(agent, session, host, turn) if go_on else None
+        if concluded is None:
+            concluded = Conclusion(await run_turn(agent.record, session, Resume(), host, turn))
+    return STATUS["error"] if concluded.failed else STATUS[concluded.result.stop_reason]
 
 
 def _question(name: str, entries: Sequence[AnyEntry]) -> Ask:

@@ -14,7 +14,7 @@ from denizen.cli.terminal import Terminal
 from denizen.cli.turns import STATUS, decide_folder, opened, run
 from denizen.config.home import places
 from denizen.config.load import Loaded
-from denizen.engine import run_turn
+from denizen.engine import Resume, run_turn
 from denizen.engine.output import Output
 from denizen.errors import ConfigError
 from denizen.events import Notice
@@ -65,8 +65,7 @@ async def _ask(
 ) -> int:
     options = await options.with_session(loaded, begun=said is None)
     async with options.agent(loaded) as agent, opened(agent, options.session, host) as session:
-        stream = not options.no_stream and output is None
-        result = await run_turn(agent, session, said, host, stream=stream, output=output)
+        result = await run_turn(agent.record, session, said or Resume(), host, options.turn(agent, output))
     return STATUS[result.stop_reason]
 
 

@@ -12,7 +12,6 @@ import click
 
 from denizen import __version__
 from denizen.cli.conversation import Conversation
-from denizen.cli.home import short_name
 from denizen.cli.host import terminal_modes
 from denizen.cli.options import TurnOptions, turn_options
 from denizen.cli.output import say, say_error
@@ -24,6 +23,7 @@ from denizen.config.home import ensure_home
 from denizen.entries import UserEntry
 from denizen.errors import DenizenError
 from denizen.events import Notice, TurnStop
+from denizen.sessions import short_name
 
 if TYPE_CHECKING:
     from denizen.cli.editor import Editor

@@ -1,8 +1,5 @@
 """Doing a task in a project for the command line, and what becomes of its changes."""
 
-import dataclasses
-import functools
-import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,40 +7,30 @@ from pathlib import Path
 import msgspec
 
 from denizen import __version__
-from denizen.checkpoints import named
 from denizen.cli.attachments import compose, read_piped, unattached
-from denizen.cli.home import short_name
 from denizen.cli.host import JsonLines
 from denizen.cli.options import TurnOptions
 from denizen.cli.output import write_file
 from denizen.cli.sessions import print_sessions
 from denizen.cli.terminal import Terminal
 from denizen.cli.turns import STATUS, opened
-from denizen.config import Config
 from denizen.config.home import places
 from denizen.config.load import Loaded
-from denizen.engine import Agent
-from denizen.errors import ConfigError, DenizenError
-from denizen.events import Notice, RunResult
+from denizen.errors import ConfigError
+from denizen.events import Notice
 from denizen.messages import Text, UserMessage, UserPart
-from denizen.plural import counted
-from denizen.ports import Session
+from denizen.worlds.assemble import Agent
 from denizen.worlds.code import steps
-from denizen.worlds.code.aside import work_aside
+from denizen.worlds.code.carry_out import carry_out
 from denizen.worlds.code.commit import REQUEST as COMMIT
 from denizen.worlds.code.commit import (
-    by_products,
-    commit,
-    in_other_repositories,
-    message_of,
     repository_of,
-    without_message,
 )
 from denizen.worlds.code.difference import difference_to
-from denizen.worlds.code.findings import findings_of, sarif_of, table_of
+from denizen.worlds.code.findings import findings_of, sarif_of
 from denizen.worlds.code.roles import AUDITOR, Role, find_role
 from denizen.worlds.code.validators import validators_of
-from denizen.worlds.code.work import Job, Outcome, edited, last_job, words_of, work
+from denizen.worlds.code.work import Job, last_job
 
 AUTO = "auto"
 """The check that stands for those of the project."""
@@ -81,45 +68,15 @@ async def do(wanted: Wanted, options: TurnOptions, loaded: Loaded, host: Host) -
         _check(wanted, agent, role)
         message = await _message(wanted, agent, role, said) if said else None
         job = _job(wanted, agent, role, host, left if message is None else Job())
-        return await carry_out(
-            agent,
-            session,
-            message,
-            job=job,
-            host=host,
-            options=options,
-            loaded=loaded,
-            explain=wanted.explain,
-            sarif=wanted.sarif,
+        conclusion = await carry_out(
+            agent, session, message, host, job=job, options=options.turn(agent), explain=wanted.explain
         )
-
-
-async def carry_out(
-    agent: Agent,
-    session: Session,
-    message: UserMessage | None,
-    *,
-    job: Job,
-    host: Host,
-    options: TurnOptions,
-    loaded: Loaded,
-    explain: bool = False,
-    sarif: Path | None = None,
-) -> int:
-    """Do the task, or go on with it (`message` None), and what is to become of its changes; the exit status."""
-    role = _role(job.role)
-    agent.read_only = agent.read_only or bool(role and role.reads_only)
-    if isinstance(host, Terminal) and (role is AUDITOR or explain or job.commits):
-        host.render = functools.partial(_rendered, agent, job, explain)
-    if job.shadow:
-        beside = functools.partial(_beside, options, loaded)
-        again = f"denizen code --session {shlex.quote(short_name(session.key))}"
-        outcome = await work_aside(agent, session, message, host, job, beside=beside, again=again)
-    else:
-        outcome = await work(agent, session, message, host, job, stream=not options.no_stream)
-    if sarif and outcome.result.stop_reason == "answered":
-        _write_sarif(sarif, outcome.result.reply, agent.workspace)
-    return await _conclude(agent, session, job, host, outcome)
+    result = conclusion.result
+    if wanted.sarif and result.stop_reason == "answered":
+        found, _ = findings_of(result.reply)
+        written = msgspec.json.encode(sarif_of(found, __version__, agent.workspace))
+        write_file(wanted.sarif, msgspec.json.format(written) + b"\n")
+    return STATUS["error"] if conclusion.failed else STATUS[result.stop_reason]
 
 
 async def list_here(options: TurnOptions, loaded: Loaded) -> int:
@@ -170,58 +127,3 @@ def _job(wanted: Wanted, agent: Agent, role: Role | None, host: Host, left: Job)
         commits=commits,
         repository=left.repository or (str(repository_of(agent.workspace)) if commits else ""),
     )
-
-
-def _rendered(agent: Agent, job: Job, explain: bool, result: RunResult) -> str:
-    """The answer as the person reads it, in Markdown."""
-    if _role(job.role) is AUDITOR:
-        findings, others = findings_of(result.reply)
-        return "\n\n".join(filter(None, ["\n".join(others), table_of(findings)]))
-    reply = without_message(result.reply) if job.commits else result.reply
-    taken = steps.explained(agent, result.reply, result.messages) if explain else ""
-    return "\n\n".join(filter(None, [reply, taken]))
-
-
-def _beside(options: TurnOptions, loaded: Loaded, config: Config) -> Agent:
-    """The same agent with another configuration."""
-    return options.agent(dataclasses.replace(loaded, config=config))
-
-
-def _write_sarif(path: Path, reply: str, workspace: Path) -> None:
-    found, _ = findings_of(reply)
-    write_file(path, msgspec.json.format(msgspec.json.encode(sarif_of(found, __version__, workspace))) + b"\n")
-
-
-async def _conclude(agent: Agent, session: Session, job: Job, host: Host, outcome: Outcome) -> int:
-    if outcome.failed:
-        host.emit(Notice(f"Not done, as {outcome.failed.command} fails:\n{outcome.failed.shown}", "error"))
-        return STATUS["error"]
-    if job.commits and outcome.done:
-        return await _commit(agent, session, host, outcome, Path(job.repository))
-    return STATUS[outcome.result.stop_reason]
-
-
-async def _commit(agent: Agent, session: Session, host: Host, outcome: Outcome, repository: Path) -> int:
-    message = message_of(words_of(session.entries), outcome.result.reply)
-    others = in_other_repositories(agent.workspace, outcome.changed)
-    if others:
-        host.emit(Notice(f"In repositories of their own, and so not committed: {named(others)}.", "warning"))
-    ours = [path for path in outcome.changed if path not in others]
-    try:
-        left = await by_products(agent.workspace, ours, edited(session.entries), agent.environ)
-        if left:
-            host.emit(Notice(f"Made by commands, not by edits, and so not committed: {named(left)}.", "warning"))
-        ours = [path for path in ours if path not in left]
-        if not ours:
-            host.emit(Notice("Nothing of the project was changed, so nothing is committed."))
-            return 0
-        made = await commit(agent.workspace, ours, message, agent.environ, repository=repository)
-    except DenizenError as why:
-        host.emit(Notice(f"Not committed. {why}\nIts message was to be:\n{message}", "error"))
-        return STATUS["error"]
-    if not made:
-        host.emit(Notice("What was changed is committed already."))
-        return 0
-    subject, _, _ = message.partition("\n")
-    host.emit(Notice(f"committed {made}: {subject} ({counted(len(ours), 'file')})"))
-    return 0

@@ -14,6 +14,7 @@ from denizen.config.load import load
 from denizen.config.reference import starter_file
 from denizen.config.trust import trust
 from denizen.errors import ConfigError
+from denizen.worlds.assemble import Agent
 
 
 @click.group()
@@ -47,7 +48,6 @@ def check(file: Path | None, workspace: Path | None) -> None:
     The exit status is 2 if something is wrong.
     """
     from denizen.cli.models import why_in_use
-    from denizen.engine import Agent
 
     loaded = load(file, workspace=workspace)
     agent = Agent(loaded.config, environ=loaded.environ)

@@ -11,10 +11,10 @@ from denizen.cli.output import print_table, write, write_json
 from denizen.cli.text import printable
 from denizen.cli.turns import last_prompt
 from denizen.config.load import load
-from denizen.engine import Agent
-from denizen.engine.context import Part, next_request, parts_of
+from denizen.engine.next_request import Part, next_request, parts_of
 from denizen.engine.resume import question_of
 from denizen.entries import AnyEntry, SessionEntry
+from denizen.worlds.assemble import Agent
 
 
 @click.command()
@@ -58,4 +58,4 @@ async def _parts(entries: Sequence[AnyEntry], config: Path | None) -> list[Part]
     loaded = load(config, workspace=header.workspace if Path(header.workspace).is_dir() else None)
     async with Agent(loaded.config, environ=loaded.environ, profile=header.profile or "assistant") as agent:
         prompt = last_prompt(entries)
-        return [*parts_of(next_request(agent, entries), prompt.text if prompt else "")]
+        return [*parts_of(next_request(agent.record, entries), prompt.text if prompt else "")]

@@ -15,7 +15,7 @@ from denizen.cli.terminal import Terminal
 from denizen.cli.text import cut, one_line
 from denizen.cli.turns import opened
 from denizen.config.load import Loaded
-from denizen.engine import run_turn
+from denizen.engine import Resume, run_turn
 from denizen.engine.resume import nothing_left, question_of, unfinished
 from denizen.entries import AnyEntry, AssistantEntry, UserEntry
 from denizen.errors import DenizenError
@@ -108,7 +108,8 @@ class Conversation:
         with self.host() as host:
             for text in notices:
                 host.emit(Notice(text, "warning"))
-            result = await run_turn(self.agent, session, message, host, stream=not self.options.no_stream)
+            turn = self.options.turn(self.agent)
+            result = await run_turn(self.agent.record, session, message or Resume(), host, turn)
         return result.stop_reason
 
     async def reopen(self) -> TurnStop | None:

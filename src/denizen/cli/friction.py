@@ -12,13 +12,13 @@ from denizen.cli.output import confirm, print_table, write, write_json
 from denizen.cli.text import one_line
 from denizen.config.load import load
 from denizen.config.write import set_tool_default, to_toml
-from denizen.engine import Agent
-from denizen.engine.profiles import FORMATS, PROFILES
 from denizen.entries import AnyEntry
 from denizen.errors import SessionError
 from denizen.messages import AssistantMessage, ToolCall
 from denizen.ports import Toolset
 from denizen.tools.friction import Friction, Kind, Proposal, friction, proposals
+from denizen.worlds.assemble import FORMATS, Agent
+from denizen.worlds.world import worlds
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 _MOST_EXAMPLES = 3
@@ -53,7 +53,7 @@ def show_friction(names: tuple[str, ...], as_json: bool, accept: tuple[str, ...]
 
 def _found(names: Sequence[str]) -> tuple[list[Friction], list[Proposal]]:
     loaded = load()
-    agents = [Agent(loaded.config, profile=name, environ=loaded.environ) for name in PROFILES]
+    agents = [Agent(loaded.config, profile=world.profile, environ=loaded.environ) for world in worlds()]
     tools = Toolset({tool.name: tool for agent in agents for tool in agent.tools}.values())
 
     def calls_of(message: AssistantMessage) -> list[ToolCall]:

@@ -7,7 +7,7 @@ import click
 
 from denizen.clock import SystemClock
 from denizen.config.home import find_home
-from denizen.sessions import JsonlStore, SessionKey, session_key
+from denizen.sessions import JsonlStore, SessionKey
 
 KEY_BEFORE_NAME = str(SessionKey("-")).removesuffix("-")
 """What comes before the name in the key of a session that began at the terminal."""
@@ -27,12 +27,6 @@ def home() -> Path:
 def store() -> JsonlStore:
     """The sessions of the home."""
     return JsonlStore(home() / "sessions", clock=SystemClock())
-
-
-def short_name(key: str) -> str:
-    """A session's name at the terminal: short where it began here, else its whole key."""
-    parsed = SessionKey.parse(session_key(key))
-    return parsed.peer if parsed == SessionKey(parsed.peer) and not parsed.peer.startswith("agent:") else key
 
 
 def is_ours(key: str) -> bool:

@@ -17,11 +17,13 @@ from denizen.cli.terminal import Terminal
 from denizen.clock import SystemClock
 from denizen.config.home import places
 from denizen.config.load import Loaded, load
-from denizen.engine import Agent
-from denizen.engine.profiles import PROFILES
+from denizen.engine import TurnOptions as EngineOptions
+from denizen.engine.output import Output
 from denizen.errors import ConfigError
 from denizen.ports import Level, Model, Reasoning
 from denizen.sessions import new_name
+from denizen.worlds.assemble import Agent
+from denizen.worlds.world import worlds
 
 if TYPE_CHECKING:
     from denizen.cli.live import LivePrompt
@@ -86,6 +88,11 @@ class TurnOptions:
         profile = self.profile or self.usual_profile
         return Agent(loaded.config, environ=loaded.environ, profile=profile, model=model, read_only=self.read_only)
 
+    def turn(self, agent: Agent, output: Output | None = None) -> EngineOptions:
+        """What holds for one turn of the agent."""
+        stream = not self.no_stream and output is None
+        return EngineOptions(stream=stream, output=output, read_only=agent.read_only)
+
     def host(
         self,
         commands: list[str] | None = None,
@@ -127,7 +134,8 @@ class TurnOptions:
         if begun and info is None:
             raise ConfigError(f"There is no session {self.session}. Give a message, and it begins.")
         name = self.session or (info.key if info else new_name(SystemClock()))
-        began = info.profile if info and info.profile in PROFILES else None
+        known = info and any(world.profile.name == info.profile for world in worlds())
+        began = info.profile if info and known else None
         return dataclasses.replace(self, session=name, profile=self.profile or began)
 
 

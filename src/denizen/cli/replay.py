@@ -12,9 +12,8 @@ from denizen.cli.output import write
 from denizen.cli.text import cut, one_line, printable
 from denizen.cli.turns import decide_folder, options_as_begun, run
 from denizen.config.load import Loaded
-from denizen.engine.recorded import Recorded
 from denizen.entries import AnyEntry
-from denizen.worlds.code.replay import Step, replay
+from denizen.worlds.code.replay import RecordedModel, Step, replay
 
 SHOWN = 100
 """Characters of a call."""
@@ -41,7 +40,7 @@ def replay_session(name: str, start: str, options: TurnOptions) -> int:
 
 async def _replay(entries: Sequence[AnyEntry], start: str, options: TurnOptions, loaded: Loaded) -> int:
     same = differing = 0
-    nobody = Recorded("recorded", lambda: None)  # so that no key is needed: `replay` has the replies
+    nobody = RecordedModel("recorded", lambda: None)  # so that no key is needed: `replay` has the replies
     async with options.agent(loaded, model=nobody) as agent:
         async for step in replay(agent, entries, start=start):
             (_print_json if options.json else _show)(step)

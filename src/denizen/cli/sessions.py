@@ -14,7 +14,7 @@ from typing import Literal
 import click
 import msgspec
 
-from denizen.cli.home import short_name, store
+from denizen.cli.home import store
 from denizen.cli.output import confirm, is_interactive, print_table, write, write_file, write_json, write_markdown
 from denizen.cli.text import cut, printable, shorten, usage_parts, width
 from denizen.clock import SystemClock
@@ -33,7 +33,7 @@ from denizen.entries import (
 )
 from denizen.messages import AssistantPart, Image, Text, Thinking, ToolCall, UserPart
 from denizen.ports import SessionInfo
-from denizen.sessions import new_name
+from denizen.sessions import new_name, short_name
 
 FOLDER = 28
 """Cells of a folder on a terminal."""

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import click
 
 from denizen.cli.conversation import Conversation
-from denizen.cli.home import short_name
 from denizen.cli.output import say
 from denizen.cli.text import one_line, printable, usage_parts
 from denizen.engine.compact import compact
@@ -17,6 +16,7 @@ from denizen.entries import EndEntry
 from denizen.events import TurnStop
 from denizen.messages import Usage
 from denizen.plural import counted
+from denizen.sessions import short_name
 
 _COMMAND = re.compile(r"/([a-z]+)(?:[^\S\n]+(.*))?")
 
@@ -98,17 +98,17 @@ async def _compact(chat: Conversation, _: str) -> None:
     if chat.live:
         chat.live.show("making the context smaller …", chat.agent.clock.monotonic())
     with chat.host() as host:
-        if not await compact(chat.agent, await chat.session(), host):
+        if not await compact(chat.agent.record, await chat.session(), host):
             _print("There is nothing to compact.")
 
 
 async def _undo(chat: Conversation, how: str) -> None:
-    said = await undo(chat.agent, await chat.session(), force=how == "force")
+    said = await undo(chat.agent.record, await chat.session(), force=how == "force")
     _print(f"undone: {one_line(said)} (/redo takes that back)")
 
 
 async def _redo(chat: Conversation, how: str) -> None:
-    said = await redo(chat.agent, await chat.session(), force=how == "force")
+    said = await redo(chat.agent.record, await chat.session(), force=how == "force")
     _print(f"done again: {one_line(said)}")
 
 

@@ -14,7 +14,6 @@ import msgspec
 
 from denizen.actions.shell.format import names_written
 from denizen.actions.shell.reply import read_reply
-from denizen.cli.home import short_name
 from denizen.cli.host import Asker, Host, coloured_diff
 from denizen.cli.output import error_width, say, write, write_markdown
 from denizen.cli.progress import ProgressDisplay, ProgressLines
@@ -40,6 +39,7 @@ from denizen.events import (
 from denizen.messages import ToolResult
 from denizen.plural import counted
 from denizen.ports import Answer, Ask, Parked
+from denizen.sessions import short_name
 
 MOST_SHOWN, MOST_FAILED, MOST_CHANGED = 3, 10, 20
 """Lines that are shown: the first of a tool's output, the last of a failure's, those of a diff."""

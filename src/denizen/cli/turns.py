@@ -18,11 +18,11 @@ from denizen.cli.text import printable
 from denizen.config.home import places
 from denizen.config.load import Loaded
 from denizen.config.trust import awaiting_trust, trust
-from denizen.engine import Agent
-from denizen.engine.feed import PROMPT, Prompt
+from denizen.engine.session_state import PROMPT, Prompt
 from denizen.entries import AnyEntry, SessionEntry, StateEntry
 from denizen.events import Notice
 from denizen.ports import Session
+from denizen.worlds.assemble import Agent
 
 STATUS = {"answered": 0, "iteration_limit": 3, "loop": 3, "budget": 3, "parked": 4, "cancelled": 130, "error": 1}
 """The exit status for each way a turn can end."""

@@ -1,7 +1,8 @@
 """The one loop, and what it is run with."""
 
-from denizen.engine.agent import Agent
 from denizen.engine.loop import run_turn
-from denizen.engine.run import run_agent, run_agent_sync, stream_agent
+from denizen.engine.record import AgentRecord, TurnLimits
+from denizen.engine.session_state import SessionStates
+from denizen.engine.turn import Cycle, Resume, TurnOptions
 
-__all__ = ["Agent", "run_agent", "run_agent_sync", "run_turn", "stream_agent"]
+__all__ = ["AgentRecord", "Cycle", "Resume", "SessionStates", "TurnLimits", "TurnOptions", "run_turn"]

@@ -6,22 +6,17 @@ from typing import Any
 
 import msgspec
 
-from denizen.engine.prompting import prompt_for
+from denizen.engine.prompting import renew_prompt
 from denizen.engine.showing import Showing
 from denizen.engine.tracing import UNTRACED, call_span, record_answer
 from denizen.engine.turn import Turn, TurnOver
 from denizen.entries import AssistantEntry, CompactionEntry
 from denizen.errors import ModelError
 from denizen.estimate import estimate_message, estimate_text
-from denizen.events import Compacted, Failed, Finished, LlmEnd, LlmStart, Retrying, TextDelta
+from denizen.events import Compacted, Failed, Finished, LlmStart, Retrying, TextDelta
 from denizen.messages import AssistantMessage, AssistantPart, Message, Text, ToolCall, Usage
 from denizen.ports import SURELY_HELD, ModelRequest
 
-WORTH_A_NOTICE = {
-    "length": "The answer was cut off by the length limit (agent.max_tokens).",
-    "refusal": "The model refused to answer.",
-}
-"""What the user should know of an answer's end."""
 LISTEN_EVERY = 0.1
 """Seconds between two looks, while a model answers, at whether the person stopped the turn."""
 
@@ -29,7 +24,7 @@ Outcome = AssistantMessage | ModelError
 
 
 async def ask_model(turn: Turn) -> AssistantMessage:
-    """The model's answer to the context as it stands, written to the transcript.
+    """The model's answer to the context as it is now; the caller appends it to the session.
 
     A context that won't fit is relieved before the call, one that the provider refuses after it (seed 003, "3-level
     context overflow recovery"); the levels begin anew with each iteration. Raises ModelError when nothing helped.
@@ -37,7 +32,7 @@ async def ask_model(turn: Turn) -> AssistantMessage:
     levels = [1, 2, 3]
     await _relieve_early(turn, levels)
     while True:
-        turn.check_budget()
+        turn.check_budgets()
         turn.emit(LlmStart(turn.account.iterations + 1, turn.agent.model.name))
         outcome = await _call(turn, request_of(turn), keep=True)
         if isinstance(outcome, AssistantMessage):
@@ -46,9 +41,7 @@ async def ask_model(turn: Turn) -> AssistantMessage:
             raise outcome
     outcome = _with_own_ids(outcome)
     turn.last_usage = outcome.usage
-    await turn.append(AssistantEntry(message=outcome))
     turn.charge(outcome)
-    turn.emit(LlmEnd(outcome))
     return outcome
 
 
@@ -58,14 +51,14 @@ async def summary_entry(turn: Turn, level: int) -> CompactionEntry | None:
 
     async def aside(messages: Sequence[Message], system: str) -> AssistantMessage:
         nonlocal spent
-        turn.check_budget()
+        turn.check_budgets()
         agent = turn.agent
         request = ModelRequest(
             messages,
             system,
-            max_tokens=agent.config.agent.max_tokens,
+            max_tokens=agent.limits.answer_tokens,
             options=agent.options,
-            reasoning=agent.config.agent.reasoning,
+            reasoning=agent.reasoning,
             session_key=f"{turn.session.key}#aside",
             tokens=estimate_text(system) + sum(map(estimate_message, messages)),
         )
@@ -76,7 +69,7 @@ async def summary_entry(turn: Turn, level: int) -> CompactionEntry | None:
         spent = outcome.usage
         return outcome
 
-    entry = await turn.feed.context.relieve(turn.view(), level, aside)
+    entry = await turn.context.relieve(turn.view(), level, aside)
     return entry and msgspec.structs.replace(entry, usage=spent)
 
 
@@ -84,15 +77,15 @@ def request_of(turn: Turn) -> ModelRequest:
     """What the model is asked next: the context as it stands, in the agent's action format."""
     agent = turn.agent
     request = ModelRequest(
-        turn.feed.context.assemble(turn.view()),
-        turn.feed.prompt,
-        max_tokens=agent.config.agent.max_tokens,
+        turn.context.assemble(turn.view()),
+        turn.state.prompt,
+        max_tokens=agent.limits.answer_tokens,
         options=agent.options,
-        reasoning=agent.config.agent.reasoning,
-        stream=turn.stream,
+        reasoning=agent.reasoning,
+        stream=turn.options.stream,
         session_key=turn.session.key,
-        output_schema=turn.output.enforced if turn.output else None,
-        tokens=turn.feed.context.tokens(turn.view()),
+        output_schema=turn.options.output.enforced if turn.options.output else None,
+        tokens=turn.context.tokens(turn.view()),
         answers_now=turn.tries > 0,
     )
     request = agent.actions.prepare(request, agent.tools)
@@ -103,8 +96,8 @@ def request_of(turn: Turn) -> ModelRequest:
 
 async def _relieve_early(turn: Turn, levels: list[int]) -> None:
     """Make a context smaller that won't fit, as far as can be told; nothing is cut without a summary for that."""
-    if turn.agent.model.local or turn.feed.context.tokens(turn.view()) > SURELY_HELD:
-        await turn.agent.know_limits()
+    if turn.agent.model.local or turn.context.tokens(turn.view()) > SURELY_HELD:
+        await turn.state.know_limits(turn.agent.model, turn.session.key)
     while levels and not _fits(turn):
         entry = await summary_entry(turn, levels[0])
         if entry and entry.unsummarised:
@@ -116,7 +109,7 @@ async def _relieve_early(turn: Turn, levels: list[int]) -> None:
 
 def _fits(turn: Turn) -> bool:
     view = turn.view()
-    return view.holds(turn.feed.context.tokens(view))
+    return view.holds(turn.context.tokens(view))
 
 
 async def _relieve(turn: Turn, levels: list[int]) -> bool:
@@ -134,7 +127,7 @@ async def _shrink(turn: Turn, entry: CompactionEntry) -> None:
     turn.emit(Compacted(entry.old_count, entry.new_count))
     if entry.unsummarised:
         turn.notice("The earlier conversation was cut off: no summary of it could be made.", warning=True)
-    await prompt_for(turn)
+    await renew_prompt(turn)
 
 
 async def _call(turn: Turn, request: ModelRequest, *, keep: bool = False) -> Outcome:

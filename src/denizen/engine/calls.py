@@ -10,7 +10,7 @@ import msgspec
 
 from denizen.engine.permit import answer_to, permit
 from denizen.engine.progress import Progress
-from denizen.engine.snapshots import keep_after, keep_before
+from denizen.engine.snapshots import snapshot_after, snapshot_before
 from denizen.engine.tracing import UNTRACED, record_result, tool_span
 from denizen.engine.turn import Turn, TurnOver
 from denizen.entries import StartedEntry, ToolEntry
@@ -33,7 +33,7 @@ async def run_calls(turn: Turn, reply: AssistantMessage, calls: Sequence[ToolCal
             results += [await record(turn, refused(call, why)) for call in batch]
         else:
             results += await _run_batch(turn, batch)
-    await keep_after(turn)
+    await snapshot_after(turn)
     return results
 
 
@@ -113,12 +113,12 @@ def summary(result: ToolResult) -> str:
 
 
 async def _execute(turn: Turn, call: ToolCall, tool: Tool) -> ToolResult:
-    await keep_before(turn, tool)
+    await snapshot_before(turn, tool)
     if Traits.REPEATABLE not in tool.traits:
         await turn.append(StartedEntry(call_id=call.id, name=call.name))
     progress = Progress(turn, call)
     try:
-        args = _own(turn.agent.policy.arguments(call, tool, approved=turn.feed.approved))
+        args = _own(turn.agent.policy.arguments(call, tool, approved=turn.state.approved))
         result = _fit(turn, call, await tool.run(args, _context(turn, call, tool, progress)))
     except TurnOver:  # it asked the person, and nobody is there
         raise
@@ -166,12 +166,12 @@ def _context(turn: Turn, call: ToolCall, tool: Tool, progress: Progress) -> Tool
         clock=agent.clock,
         emit=progress.emit,
         ask=ask,
-        restricted=agent.config.agent.restrict_to_workspace,
-        readable=[skill.path.parent for skill in agent.skills],
+        restricted=agent.restricted,
+        readable=agent.readable,
         private=agent.home,
         entries=turn.session.entries,
         commands=lambda reply: {call.id: agent.shown(call) for call in agent.calls_of(reply)},
-        in_sight=turn.feed.in_sight,
+        in_sight=turn.state.in_sight,
         denied=agent.policy.denied_paths(tool),
     )
 
@@ -181,7 +181,7 @@ def _fit(turn: Turn, call: ToolCall, result: ToolResult) -> ToolResult:
     if not isinstance(result, ToolResult) or not all(isinstance(part, UserPart) for part in result.content):
         raise TypeError("its result is not a ToolResult of texts and images")
     result = msgspec.structs.replace(result, call_id=call.id, name=call.name)
-    limit, total = turn.agent.config.agent.max_tool_result_chars, len(result.text)
+    limit, total = turn.agent.limits.result_chars, len(result.text)
     if total <= limit:
         return result
     parts: list[UserPart] = []

@@ -2,17 +2,17 @@
 
 import msgspec
 
-from denizen.engine.agent import Agent
 from denizen.engine.ask import summary_entry
+from denizen.engine.record import AgentRecord
 from denizen.engine.resume import unfinished
-from denizen.engine.turn import Turn, TurnOver
+from denizen.engine.turn import Turn, TurnOptions, TurnOver
 from denizen.errors import DenizenError
 from denizen.events import Compacted
 from denizen.messages import Usage
 from denizen.ports import Session, TurnIO
 
 
-async def compact(agent: Agent, session: Session, io: TurnIO) -> bool:
+async def compact(agent: AgentRecord, session: Session, io: TurnIO) -> bool:
     """Put a summary in place of all but the last messages (seed 003, "Level 1"); False where there is too little.
 
     Raises DenizenError when a turn is under way, the model can't summarise, or its budget is spent; the context then
@@ -20,7 +20,7 @@ async def compact(agent: Agent, session: Session, io: TurnIO) -> bool:
     """
     if unfinished(session.entries):
         raise DenizenError("The session's last turn isn't over: it waits for an answer, or was interrupted.")
-    turn = Turn(agent, session, io, stream=False, feed=agent.feed(session))
+    turn = Turn(agent, session, io, TurnOptions(stream=False))
     try:
         entry = await summary_entry(turn, 1)
     except TurnOver as over:

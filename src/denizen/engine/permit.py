@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from denizen.engine.feed import APPROVED
+from denizen.engine.session_state import APPROVED
 from denizen.engine.turn import Turn, TurnOver
 from denizen.entries import AnswerEntry, ParkedEntry, StateEntry
 from denizen.errors import ConfigError, ToolRefused
@@ -30,14 +30,14 @@ async def permit(turn: Turn, call: ToolCall) -> str:
         return f"there is no tool {call.name!r}" + (f"; did you mean {nearest!r}?" if nearest else "")
     if INVALID_JSON in call.args:
         return f"not run: the arguments of {call.name} are not a JSON object; make the call again with one"
-    in_sight = Traits.NONE if turn.feed.said.covers(call) else turn.feed.in_sight
-    decision = agent.policy.decide(call, tool, in_sight, approved=turn.feed.approved, read_only=agent.read_only)
+    in_sight = Traits.NONE if turn.state.user_words.covers(call) else turn.state.in_sight
+    decision = agent.policy.decide(call, tool, in_sight, approved=turn.state.approved, read_only=turn.options.read_only)
     if decision.verdict == "deny":
         return f"not run: {decision.reason}"
-    quotation = call.id in turn.feed.intent.quoted and not only_reads(tool)
+    quotation = call.id in turn.state.intent.quoted and not only_reads(tool)
     asks = decision.verdict == "ask" or quotation
     try:
-        args = agent.policy.arguments(call, tool, approved=turn.feed.approved)
+        args = agent.policy.arguments(call, tool, approved=turn.state.approved)
         if asks and isinstance(tool, CheckedTool):
             tool.check(call.args)
     except ToolRefused as why:
@@ -66,7 +66,7 @@ async def _preview(turn: Turn, tool: Tool, args: dict[str, Any]) -> str:
         clock=agent.clock,
         emit=lambda _: None,
         ask=nobody,
-        restricted=agent.config.agent.restrict_to_workspace,
+        restricted=agent.restricted,
         private=agent.home,
         denied=agent.policy.denied_paths(tool),
     )
@@ -75,9 +75,9 @@ async def _preview(turn: Turn, tool: Tool, args: dict[str, Any]) -> str:
 
 async def answer_to(turn: Turn, request: Ask) -> AnswerEntry:
     """What the person answers, or has answered; ends the turn as parked when nobody is there."""
-    if given := turn.feed.answers.get(request.call_id):
+    if given := turn.state.answers.get(request.call_id):
         return given
-    parked = turn.feed.parked.get(request.call_id)
+    parked = turn.state.parked.get(request.call_id)
     if parked and parked.until and turn.agent.clock.now() >= parked.until:
         return AnswerEntry(call_id=request.call_id, allow=False, text="nobody answered in time", unasked=True)
     answer = await turn.io.ask(request)

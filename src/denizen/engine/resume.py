@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from denizen.engine.calls import record, refused, run_calls
-from denizen.engine.snapshots import BEFORE
+from denizen.engine.record import AgentRecord
 from denizen.engine.turn import Turn
 from denizen.entries import (
     AnswerEntry,
@@ -24,15 +24,13 @@ from denizen.events import RunResult
 from denizen.messages import AssistantMessage, Message, ToolCall, ToolResult
 from denizen.not_run import CANCELLED, ELSEWHERE, MISSING, STOPPED_WHILE_RUNNING
 from denizen.ports import Session, Traits
-
-if TYPE_CHECKING:
-    from denizen.engine.agent import Agent
+from denizen.stretch import BEFORE
 
 UNDONE = "undone"
 """The state entry, behind a head that was moved, that says how to take an undo back."""
 
 
-async def settle(turn: Turn) -> tuple[AssistantMessage, list[ToolResult]] | None:
+async def settle_calls(turn: Turn) -> tuple[AssistantMessage, list[ToolResult]] | None:
     """Give every call of the last reply its result: run what never started or may run again, report the others.
 
     Returns that reply with all its results, when nothing was said after it in an unfinished turn.
@@ -141,7 +139,7 @@ def nothing_left(session: Session) -> SessionError:
     return SessionError(f"Session {session.key} has nothing left to do; give it a message.")
 
 
-def recorded(turn: Turn, message_id: str = "") -> RunResult | None:
+def recorded_result(turn: Turn, message_id: str = "") -> RunResult | None:
     """The result of the turn that the message `message_id` began, else of the last; None where it failed."""
     entries = turn.session.entries
     if message_id:
@@ -166,7 +164,7 @@ def recorded(turn: Turn, message_id: str = "") -> RunResult | None:
 def result_of(turn: Turn, end: EndEntry, messages: Sequence[Message]) -> RunResult:
     """The turn's result, from the entry that ended it and its messages."""
     return RunResult(
-        reply=answer_in(turn, messages),
+        reply=answer_text(turn, messages),
         output=turn.value,
         iterations=end.iterations,
         usage=end.usage,
@@ -179,14 +177,14 @@ def result_of(turn: Turn, end: EndEntry, messages: Sequence[Message]) -> RunResu
     )
 
 
-def answer_in(turn: Turn, messages: Sequence[Message]) -> str:
+def answer_text(turn: Turn, messages: Sequence[Message]) -> str:
     """The words of the last reply, after those of the one that it continues."""
     last = next((i for i in reversed(range(len(messages))) if isinstance(messages[i], AssistantMessage)), -1)
     parts = [messages[last]] if last >= 0 else []
     if last > 0 and is_cut(messages[last - 1]):
         parts.insert(0, messages[last - 1])
-    read = turn.agent.actions.read
-    return "".join(read(part, turn.agent.tools, turn.feed.seen).reply for part in cast("list[AssistantMessage]", parts))
+    read, tools, seen = turn.state.actions.read_own, turn.agent.tools, turn.state.seen
+    return "".join(read(part, tools, seen).reply for part in cast("list[AssistantMessage]", parts))
 
 
 def is_cut(message: Message) -> bool:
@@ -194,7 +192,7 @@ def is_cut(message: Message) -> bool:
     return isinstance(message, AssistantMessage) and message.stop_reason == "length"
 
 
-def _in_call_order(agent: "Agent", messages: Sequence[Message]) -> Iterator[Message]:
+def _in_call_order(agent: AgentRecord, messages: Sequence[Message]) -> Iterator[Message]:
     """The messages, with the results of each reply in the order of its calls."""
     reply = AssistantMessage([])
     for kind, group in groupby(messages, type):

@@ -61,7 +61,7 @@ class Showing:
 
     def end(self, message: AssistantMessage) -> None:
         """Pass on what was held back of the reply's words, once it is all there."""
-        if not self._turn.stream:
+        if not self._turn.options.stream:
             return
         self._pass(ThinkingDelta(""), self._stream(ThinkingDelta("")).flush())
         if self._heard:

@@ -1,7 +1,6 @@
 """A checkpoint before an iteration's first call that could change files, and after its last."""
 
-from typing import TYPE_CHECKING
-
+from denizen.engine.record import AgentRecord
 from denizen.engine.turn import Turn
 from denizen.entries import CheckpointEntry
 from denizen.errors import DenizenError
@@ -9,27 +8,24 @@ from denizen.events import Notice
 from denizen.ports import Session, Tool, Traits, TurnIO
 from denizen.stretch import AFTER, BEFORE
 
-if TYPE_CHECKING:
-    from denizen.engine.agent import Agent
-
 CHANGES = Traits.WRITES | Traits.EXECUTES
 
 
-async def keep_before(turn: Turn, tool: Tool) -> None:
+async def snapshot_before(turn: Turn, tool: Tool) -> None:
     """Keep what the workspace is, once in an iteration, before `tool` could change it."""
     if turn.agent.checkpoints and not turn.kept and tool.traits & CHANGES:
         turn.kept = True
-        await _keep(turn, BEFORE)
+        await _snapshot(turn, BEFORE)
 
 
-async def keep_after(turn: Turn) -> None:
+async def snapshot_after(turn: Turn) -> None:
     """Keep what the calls made of the workspace, where there was one that could change it."""
     if turn.kept:
         turn.kept = False
-        await _keep(turn, AFTER)
+        await _snapshot(turn, AFTER)
 
 
-async def keep(agent: "Agent", session: Session, io: TurnIO, label: str) -> None:
+async def take_snapshot(agent: AgentRecord, session: Session, io: TurnIO, label: str) -> None:
     """Keep what the workspace is; where that isn't possible, the user is told, and work goes on."""
     if agent.checkpoints is None:
         return
@@ -41,6 +37,6 @@ async def keep(agent: "Agent", session: Session, io: TurnIO, label: str) -> None
     await session.append(CheckpointEntry(snapshot=snapshot, label=label))
 
 
-async def _keep(turn: Turn, label: str) -> None:
-    await keep(turn.agent, turn.session, turn.io, label)
-    turn.feed.read_on(turn.session.entries)
+async def _snapshot(turn: Turn, label: str) -> None:
+    await take_snapshot(turn.agent, turn.session, turn.io, label)
+    turn.read_on()

@@ -1,23 +1,68 @@
-"""One turn while it runs: its session, its host, and what the person said meanwhile."""
+"""One turn while it runs: what began it, what belongs to it alone, and what the person said meanwhile."""
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
-import msgspec
-
-from denizen.engine.feed import Account, Feed
 from denizen.engine.output import Output
+from denizen.engine.record import AgentRecord
+from denizen.engine.session_state import Account
+from denizen.engine.tracing import traced
 from denizen.entries import AnswerEntry, AnyEntry, StateEntry, UserEntry
 from denizen.events import Done, Notice, RunEvent, RunResult, TurnStop
 from denizen.messages import AssistantMessage, Text, Usage, UserMessage
-from denizen.ports import Answer, Directive, FollowUp, Interrupt, Session, Steer, Stop, TurnIO, View
+from denizen.ports import (
+    Answer,
+    Budget,
+    ContextPolicy,
+    Directive,
+    FollowUp,
+    Interrupt,
+    Session,
+    Steer,
+    Stop,
+    TurnIO,
+    View,
+)
 
-if TYPE_CHECKING:
-    from denizen.engine.agent import Agent
+AcceptReply = Callable[[str], Awaitable[str]]
+"""Whether a reply may end the turn: given it, what is wrong, for the model; empty: nothing is."""
 
 
-Accept = Callable[[str], Awaitable[str]]
-"""Whether a reply may end the turn: given it, what is wrong, told to the model; empty: nothing is."""
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """Go on with a turn that a crash or a question left unfinished."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cycle:
+    """A turn that nobody's message begins: a world's tick, a heartbeat. `text` is what the model is to go by."""
+
+    text: str = ""
+
+
+Start = UserMessage | Resume | Cycle
+"""What a turn begins with."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnOptions:
+    """What belongs to one turn and to no other.
+
+    `stream` asks for deltas; `output` is what the final answer must be; `accept` is asked of each reply that would end
+    the turn, and the model gets what it finds wrong. `read_only` refuses everything but reads. `channel` and `chat` say
+    where the message came from. `budget` is the parent's, of a turn that another one began, and `depth` how many such
+    turns are around it. Without `history` the model sees nothing of the session's earlier turns.
+    """
+
+    stream: bool = True
+    output: Output | None = None
+    accept: AcceptReply | None = None
+    read_only: bool = False
+    channel: str = ""
+    chat: str = ""
+    budget: Budget | None = None
+    depth: int = 0
+    history: bool = True
 
 
 class TurnOver(Exception):
@@ -29,45 +74,51 @@ class TurnOver(Exception):
         self.note = note
 
 
-class Turn(msgspec.Struct, eq=False):
+class Turn:
     """What the parts of the loop share.
 
-    `moved` is as the session was when it began; `tries` counts typed answers; `kept`: the files were
-    snapshotted before this iteration's first call that could change them; `told`: the host knows the result.
+    `moved` is as the session was when it began; `tries` counts typed answers, `value` is the one that was given;
+    `kept`: the files were snapshotted before this iteration's first call that could change them; `ended`: the host
+    knows the result.
     """
 
-    agent: "Agent"
-    session: Session
-    io: TurnIO
-    stream: bool
-    feed: Feed
-    moved: bool = False
-    traced: bool = False
-    output: Output | None = None
-    value: object = None
-    tries: int = 0
-    retries: int = 0
-    last_usage: Usage | None = None
-    steers: list[str] = []
-    follow_ups: list[str] = []
-    interrupts: list[str] = []
-    answers: list[Answer] = []
-    accept: Accept | None = None
-    kept: bool = False
-    told: bool = False
+    def __init__(self, agent: AgentRecord, session: Session, io: TurnIO, options: TurnOptions) -> None:
+        self.agent = agent
+        self.session = session
+        self.io = io
+        self.options = options
+        self.state = agent.states.of(session)
+        self._own_context = None if options.history else agent.states.new_context()
+        self.moved = session.moved
+        self.traced = traced()
+        self.value: object = None
+        self.tries = 0
+        self.retries = 0
+        self.last_usage: Usage | None = None
+        self.steers: list[str] = []
+        self.follow_ups: list[str] = []
+        self.interrupts: list[str] = []
+        self.answers: list[Answer] = []
+        self.kept = False
+        self.ended = False
+
+    @property
+    def context(self) -> ContextPolicy:
+        """What the model sees."""
+        return self._own_context or self.state.context
 
     @property
     def account(self) -> Account:
         """What the turn has said and used so far."""
-        return self.feed.account
+        return self.state.account
 
     def emit(self, event: RunEvent) -> None:
         """Tell the host."""
         self.io.emit(event)
 
-    def tell(self, result: RunResult) -> None:
+    def finish(self, result: RunResult) -> None:
         """Tell the host how it ended: the last event."""
-        self.told = True
+        self.ended = True
         self.emit(Done(result))
 
     def notice(self, text: str, *, warning: bool = False) -> None:
@@ -77,7 +128,15 @@ class Turn(msgspec.Struct, eq=False):
     async def append(self, entry: AnyEntry) -> None:
         """Write it, before anything depends on it."""
         await self.session.append(entry)
-        self.feed.read_on(self.session.entries)
+        self.read_on()
+
+    def read_on(self) -> None:
+        """Take in what was written to the session."""
+        already = self.state.entries_read
+        self.state.read_on(self.session.entries)
+        if self._own_context:
+            for entry in self.session.entries[already:]:
+                self._own_context.observe(entry)
 
     async def say(self, message: UserMessage) -> None:
         """Take in what the user said."""
@@ -89,11 +148,13 @@ class Turn(msgspec.Struct, eq=False):
         """Keep what the model said about itself."""
         await self.append(StateEntry(name=directive.name, value=directive.value))
 
-    def check_budget(self) -> None:
+    def check_budgets(self) -> None:
         """End the turn where it can't pay for another call; local models cost nothing."""
-        if not self.agent.model.local:
-            spent = self.account.usage.cost_usd or 0.0
-            if why := self.agent.budget.check(self.session.key, spent):
+        if self.agent.model.local:
+            return
+        spent = self.account.usage.cost_usd or 0.0
+        for budget in filter(None, (self.agent.budget, self.options.budget)):
+            if why := budget.check(self.session.key, spent):
                 raise TurnOver("budget", why)
 
     def charge(self, answer: AssistantMessage) -> None:
@@ -101,14 +162,16 @@ class Turn(msgspec.Struct, eq=False):
         cost, model = answer.usage.cost_usd, self.agent.model
         if cost is None and model.local:
             return
-        if problem := self.agent.budget.charge(self.session.key, cost, answer.model or model.name):
-            self.notice(problem, warning=True)
+        for budget in filter(None, (self.agent.budget, self.options.budget)):
+            if problem := budget.charge(self.session.key, cost, answer.model or model.name):
+                self.notice(problem, warning=True)
 
     def view(self) -> View:
         """What the context policy may look at."""
-        agent = self.agent
-        prompt = self.feed.prompt_tokens + agent.tool_tokens
-        return View(self.session, agent.model, agent.config.agent.max_tokens, prompt, self.feed.last_usage, agent.clock)
+        agent, state = self.agent, self.state
+        usage = state.last_usage if self.options.history or self.last_usage else None
+        prompt = state.prompt_tokens + agent.tools.tokens
+        return View(self.session, agent.model, agent.limits.answer_tokens, prompt, usage, agent.clock)
 
     def answered(self, answer: Answer) -> AnswerEntry:
         """What a person answered, as it is kept."""

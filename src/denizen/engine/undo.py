@@ -3,11 +3,10 @@
 import asyncio
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
 
 import msgspec
 
-from denizen.checkpoints import Conflict, Shadow
+from denizen.engine.record import AgentRecord
 from denizen.engine.resume import UNDONE, unfinished
 from denizen.entries import (
     AnyEntry,
@@ -21,11 +20,8 @@ from denizen.entries import (
 )
 from denizen.errors import DenizenError, SessionError
 from denizen.messages import ToolResult
-from denizen.ports import Session
+from denizen.ports import Checkpoints, Conflict, Session
 from denizen.stretch import AFTER, BEFORE, Pair, Stretch, stretch_of
-
-if TYPE_CHECKING:
-    from denizen.engine.agent import Agent
 
 INTENDED = "undo"
 """The state entry that says what an undo, or a redo, is about to do: a crash then doesn't leave it half done."""
@@ -46,7 +42,7 @@ class Way(msgspec.Struct, frozen=True, omit_defaults=True):
     back: "Way | None" = None
 
 
-async def undo(agent: "Agent", session: Session, *, force: bool = False) -> str:
+async def undo(agent: AgentRecord, session: Session, *, force: bool = False) -> str:
     """Take the last turn back, also one that isn't over; returns what the user had said in it.
 
     The files that it changed become what they were before. Raises DenizenError where there is nothing to undo, or the
@@ -61,7 +57,7 @@ async def undo(agent: "Agent", session: Session, *, force: bool = False) -> str:
     return said
 
 
-async def redo(agent: "Agent", session: Session, *, force: bool = False) -> str:
+async def redo(agent: AgentRecord, session: Session, *, force: bool = False) -> str:
     """Take the last undo back; returns what the user had said. Raises DenizenError as `undo` does."""
     last = session.entries[-1] if session.entries else None
     way = last.read(Way) if isinstance(last, StateEntry) and last.name == UNDONE else None
@@ -74,7 +70,7 @@ async def redo(agent: "Agent", session: Session, *, force: bool = False) -> str:
 
 
 async def take_back(
-    checkpoints: Shadow | None, session: Session, done: Stretch, *, to: str, told: str = "", force: bool = False
+    checkpoints: Checkpoints | None, session: Session, done: Stretch, *, to: str, told: str = "", force: bool = False
 ) -> None:
     """Undo what was done to files, move the head to the entry `to`, and tell the model where there is something to be
     `told`; `redo` takes it back. Raises DenizenError as `undo` does.
@@ -91,7 +87,7 @@ async def take_back(
         await _go(checkpoints, session, way, force=force)
 
 
-async def return_to(checkpoints: Shadow, session: Session, snapshot: str) -> str:
+async def return_to(checkpoints: Checkpoints, session: Session, snapshot: str) -> str:
     """Make the files those of a snapshot, and the conversation what it was then; `redo` takes it back.
 
     Returns the snapshot of what the files were until now. Raises DenizenError where the session made no such
@@ -105,7 +101,7 @@ async def return_to(checkpoints: Shadow, session: Session, snapshot: str) -> str
     return before
 
 
-async def finish_undo(checkpoints: Shadow | None, session: Session) -> None:
+async def finish_undo(checkpoints: Checkpoints | None, session: Session) -> None:
     """Finish what a crash left half done. What the user has changed since is not overwritten: then it is given up.
 
     Raises DenizenError, once, where it is given up: the conversation stays, and opening the session again succeeds.
@@ -137,7 +133,7 @@ def _told_how() -> Generator[None]:
         raise Conflict(why.paths, "force it (in a chat: /undo force, /redo force)") from why
 
 
-async def _go(checkpoints: Shadow | None, session: Session, way: Way, *, force: bool) -> None:
+async def _go(checkpoints: Checkpoints | None, session: Session, way: Way, *, force: bool) -> None:
     if way.snapshot:
         _needed(checkpoints)
     stays = session.head
@@ -155,7 +151,7 @@ async def _go(checkpoints: Shadow | None, session: Session, way: Way, *, force: 
         raise
 
 
-async def _arrive(checkpoints: Shadow | None, session: Session, way: Way) -> None:
+async def _arrive(checkpoints: Checkpoints | None, session: Session, way: Way) -> None:
     if way.snapshot:
         kept = _needed(checkpoints)
         await kept.restore(way.snapshot, expect=way.expect, only=await kept.touched(way.ours))
@@ -166,18 +162,18 @@ async def _arrive(checkpoints: Shadow | None, session: Session, way: Way) -> Non
         await session.append(StateEntry(name=UNDONE, value=msgspec.to_builtins(way.back)))
 
 
-async def _keep_open(checkpoints: Shadow | None, session: Session) -> None:
+async def _keep_open(checkpoints: Checkpoints | None, session: Session) -> None:
     """Keep what a turn that isn't over has done since its last checkpoint, to tell it from what others do."""
     if unfinished(session.entries) and stretch_of(session.entries).open:
         await _keep_now(checkpoints, session)
 
 
-async def _keep_now(checkpoints: Shadow | None, session: Session) -> None:
+async def _keep_now(checkpoints: Checkpoints | None, session: Session) -> None:
     if checkpoints:
         await session.append(CheckpointEntry(snapshot=await checkpoints.snapshot(), label=AFTER))
 
 
-def _needed(checkpoints: Shadow | None) -> Shadow:
+def _needed(checkpoints: Checkpoints | None) -> Checkpoints:
     if checkpoints is None:
         raise DenizenError("This agent keeps no checkpoints, so the files of that turn can't be brought back.")
     return checkpoints

@@ -20,6 +20,7 @@ from denizen.ports.model import (
     Schema,
 )
 from denizen.ports.policy import Decision, Policy, Verdict
+from denizen.ports.prompt import PromptBuilder, SystemPrompt
 from denizen.ports.queue import InboundMessage, OutboundMessage, QueuedTurn, TurnHandler, TurnQueue
 from denizen.ports.sandbox import Sandbox, Sandboxed
 from denizen.ports.session import Session, SessionInfo, SessionStore
@@ -69,6 +70,7 @@ __all__ = [
     "PlanningTool",
     "Policy",
     "Proceed",
+    "PromptBuilder",
     "QueuedTurn",
     "Reasoning",
     "Sandbox",
@@ -83,6 +85,7 @@ __all__ = [
     "Steer",
     "Stop",
     "StreamFilter",
+    "SystemPrompt",
     "Tool",
     "ToolContext",
     "Toolset",

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from denizen.errors import DenizenError
-from denizen.stretch import Stretch
+from denizen.stretch import Pair, Stretch
 
 _NAMED = 10
 """Paths that a message names."""
@@ -37,6 +37,10 @@ class Checkpoints(Protocol):
 
     async def snapshot(self, label: str = "") -> str:
         """Keep the files as they are; the same files give the same id. Raises DenizenError."""
+        ...
+
+    async def touched(self, pairs: Sequence[Pair]) -> Collection[str]:
+        """The paths that changed between the snapshots of any of these pairs."""
         ...
 
     async def ours_alone(self, done: Stretch) -> Collection[str]:

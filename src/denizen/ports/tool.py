@@ -4,12 +4,16 @@ import difflib
 import enum
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
+
+import msgspec
 
 from denizen.clock import Clock
 from denizen.config.rules import DeniedPaths
 from denizen.entries import AnyEntry
+from denizen.estimate import estimate_text
 from denizen.messages import AssistantMessage, ToolResult
 from denizen.ports.host import Answer
 from denizen.ports.model import Schema
@@ -50,6 +54,7 @@ class ToolContext:
     ask: Callable[[str], Awaitable[Answer]]
     channel: str = ""
     chat: str = ""
+    depth: int = 0
     restricted: bool = True
     readable: Sequence[Path] = ()
     private: Path | None = None
@@ -110,6 +115,11 @@ class Toolset:
         self._tools = {tool.name: tool for tool in tools}
         self._by_shell_name = {name: tool for tool in self._tools.values() for name in tool.shell_names}
         self.schemas: tuple[Schema, ...] = tuple(tool.schema for tool in self._tools.values())
+
+    @cached_property
+    def tokens(self) -> int:
+        """How large the tools are in a request, in tokens, estimated."""
+        return estimate_text(msgspec.json.encode(self.schemas).decode())
 
     def __iter__(self) -> Iterator[Tool]:
         return iter(self._tools.values())

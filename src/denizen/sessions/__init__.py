@@ -2,7 +2,7 @@
 
 from denizen.sessions.codec import encode
 from denizen.sessions.jsonl import JsonlStore
-from denizen.sessions.key import SessionKey, new_name, session_key
+from denizen.sessions.key import SessionKey, new_name, session_key, short_name
 from denizen.sessions.tree import EntryTree
 
-__all__ = ["EntryTree", "JsonlStore", "SessionKey", "encode", "new_name", "session_key"]
+__all__ = ["EntryTree", "JsonlStore", "SessionKey", "encode", "new_name", "session_key", "short_name"]

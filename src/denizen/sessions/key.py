@@ -106,3 +106,9 @@ def _quoted(part: str) -> str:
 def _bounded(name: str) -> str:
     digest = hashlib.sha256(name.encode()).hexdigest()
     return name if len(name) <= _LONGEST else f"{name[:80]}={digest}"
+
+
+def short_name(key: str) -> str:
+    """What to call a session at the terminal: its name where it began here, else its whole key."""
+    parsed = SessionKey.parse(session_key(key))
+    return parsed.peer if parsed == SessionKey(parsed.peer) and not parsed.peer.startswith("agent:") else key

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from denizen.engine.drivers import DRIVERS, NewDriver, find_driver
 from denizen.errors import ConfigError
+from denizen.worlds.drivers import DRIVERS, NewDriver, find_driver
 
 GOOD = """
 from denizen.ports import Action, Driver, Iteration, Proceed, View
@@ -22,12 +22,12 @@ class Mine:
 
 
 def find(name: str, home: Path) -> NewDriver:
-    return find_driver(name, home=home, environ={"HOME": str(home / "user")})
+    return find_driver(name, home=home, environ={"HOME": str(home / "user")}).new
 
 
 @pytest.mark.parametrize("name", DRIVERS)
 def test_ours_by_their_names(tmp_path: Path, name: str) -> None:
-    assert find(name, tmp_path) is DRIVERS[name]
+    assert find(name, tmp_path) is DRIVERS[name].new
 
 
 @pytest.mark.parametrize("name", ["mine.py", "./mine.py", "~/mine.py", "drivers/mine.py"])

@@ -9,11 +9,11 @@ from denizen import Agent, Config, tool
 from denizen.actions import Shell
 from denizen.config.settings import AgentSettings
 from denizen.context import WorkingMemory
-from denizen.engine.profiles import Profile
 from denizen.messages import ToolResult, UserMessage
 from denizen.ports import Traits
 from denizen.tools.keep import keep
 from denizen.tools.task import task
+from denizen.worlds.world import Profile
 
 CONFIG = Config(agent=AgentSettings(driver="planning"))
 

@@ -10,8 +10,8 @@ from tests.models.offline.workshop import WORKSHOP, Ask
 from denizen import RunResult, run_agent
 from denizen.config import Config
 from denizen.config.settings import AgentSettings
-from denizen.engine.agent import Agent
 from denizen.messages import ToolResult
+from denizen.worlds.assemble import Agent
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from tests.engine.scene import Host
 
 from denizen import Agent, Config
 from denizen.checkpoints import Conflict
+from denizen.engine import TurnOptions
 from denizen.engine.undo import redo, undo
 from denizen.events import Notice
 from denizen.messages import Text, UserMessage
@@ -50,8 +51,8 @@ async def do(agent: Agent, host: Host, coder: Make) -> Outcome:
             session,
             said,
             host,
-            job,
-            beside=lambda config: coder(config.workspace or Path()),
+            job=job,
+            options=TurnOptions(),
             again="denizen code",
         )
     finally:
@@ -77,7 +78,7 @@ async def test_what_is_being_applied_when_it_is_stopped_is_applied_and_can_be_un
         assert applied == "The changes are applied: made.txt, old.txt."
         assert "uncommitted" in uncommitted
         session = await agent.open("s")
-        assert await undo(agent, session) == "Make a file"
+        assert await undo(agent.record, session) == "Make a file"
         await session.close()
     assert not (project / "made.txt").exists()
 
@@ -93,10 +94,10 @@ async def test_killed_while_its_changes_were_applied_it_can_be_undone(
         if half:
             (project / "old.txt").write_text("old")
         session = await agent.open("s")
-        assert await undo(agent, session) == "Make a file"
+        assert await undo(agent.record, session) == "Make a file"
         assert (project / "old.txt").read_text() == "old"
         assert not (project / "made.txt").exists()
-        assert await redo(agent, session) == "Make a file"
+        assert await redo(agent.record, session) == "Make a file"
         assert (project / "made.txt").exists()
         await session.close()
 
@@ -109,7 +110,7 @@ async def test_killed_while_its_changes_were_applied_what_the_user_changes_later
         killed_while_applying(tmp_path)
         session = await agent.open("s")
         (project / "mine.txt").write_text("mine")
-        assert await undo(agent, session) == "Make a file"
+        assert await undo(agent.record, session) == "Make a file"
         await session.close()
     assert (project / "mine.txt").exists()
 
@@ -127,7 +128,7 @@ async def test_a_change_that_is_in_the_way_leaves_nothing_to_undo(coder: Make, p
             await do(agent, Typing(), coder)
         (project / "later.txt").write_text("mine, too")
         session = await agent.open("s")
-        await undo(agent, session)
+        await undo(agent.record, session)
         await session.close()
     assert (project / "old.txt").read_text() == "mine"
     assert (project / "later.txt").exists()

@@ -12,6 +12,7 @@ from tests.engine.scene import Host
 
 from denizen import Agent, Config
 from denizen.config.settings import AgentSettings
+from denizen.engine import TurnOptions
 from denizen.engine.undo import redo, undo
 from denizen.messages import AssistantMessage, AssistantPart, Text, ToolCall, UserMessage
 from denizen.testing import FakeClock, ScriptedModel
@@ -95,7 +96,9 @@ async def repair(agent: Agent, host: Host, message: str | None = TASK, **how: An
     job = Job(validators=[CHECK], **how)
     session = await agent.open("repair")
     try:
-        return await work(agent, session, UserMessage([Text(message)]) if message else None, host, job)
+        return await work(
+            agent, session, UserMessage([Text(message)]) if message else None, host, job=job, options=TurnOptions()
+        )
     finally:
         await session.close()
 
@@ -132,9 +135,9 @@ async def test_the_repair_is_undone_and_done_again(
         await repair(agent, host)
         mended = (project / "src/iniconfig/_parse.py").read_text()
         session = await agent.open("repair")
-        assert await undo(agent, session) == TASK
+        assert await undo(agent.record, session) == TASK
         assert git(project, "status", "--porcelain") == ""
-        await redo(agent, session)
+        await redo(agent.record, session)
         assert (project / "src/iniconfig/_parse.py").read_text() == mended
         await session.close()
 

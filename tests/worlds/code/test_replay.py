@@ -12,6 +12,7 @@ from tests.engine.scene import Host, run_agent
 
 from denizen import Agent, Config
 from denizen.config.settings import AgentSettings, PolicySettings
+from denizen.engine import TurnOptions
 from denizen.engine.undo import undo
 from denizen.entries import EndEntry
 from denizen.errors import SessionError
@@ -54,7 +55,7 @@ async def test_what_a_check_said_is_said_again_and_the_turn_goes_on(coder: Calla
     ) as agent:
         session = await agent.open("default")
         job = Job(validators=["grep -q 2 a.txt"])
-        assert (await work(agent, session, UserMessage([Text("Write it")]), host, job)).done
+        assert (await work(agent, session, UserMessage([Text("Write it")]), host, job=job, options=TurnOptions())).done
         await session.close()
         await run_agent("And the other?", agent=agent)
         steps = await replayed(agent)
@@ -88,7 +89,7 @@ async def test_a_parked_turn_and_an_undone_one_are_no_trouble(coder: Callable[..
         await run_agent("What is here?", agent=agent)
         await run_agent("Write b", agent=agent)
         session = await agent.open("default")
-        await undo(agent, session)
+        await undo(agent.record, session)
         await session.close()
         assert (await run_agent("Choose", agent=agent)).stop_reason == "parked"
         steps = await replayed(agent)

@@ -1,10 +1,7 @@
 """The `planning` driver: a plan first, revised on the way (seed 001, "Planning vs Reactive": plan loosely)."""
 
-from collections.abc import Sequence
-
-from denizen.ports import Action, Iteration, Proceed, Tool, View
+from denizen.ports import Action, Iteration, Proceed, View
 from denizen.tasks import Plan, current_plan, plan_in
-from denizen.tools.task import task
 
 STALE = 5
 """Iterations without a call of `task`, after which the plan is brought to mind."""
@@ -23,12 +20,7 @@ _ALL_DONE = (
 
 
 class Planning:
-    """Asks for a plan, reminds of it when it lies untouched, and says when all of it is done.
-
-    `tools` are those that it brings along, where the agent hasn't got them.
-    """
-
-    tools: Sequence[Tool] = (task,)
+    """Asks for a plan with the tool `task`, reminds of it when it lies untouched, and says when all of it is done."""
 
     def __init__(self) -> None:
         self._iterations = 0

@@ -1,1 +1,35 @@
 """The code world: an agent in a project, which keeps what matters and can undo what it did."""
+
+from denizen.actions import Shell
+from denizen.context import WorkingMemory
+from denizen.engine.turn import TurnOptions
+from denizen.ports import Session, Tool, TurnIO
+from denizen.prompt.texts import CODER
+from denizen.tools import code_tools
+from denizen.worlds.world import AgentHandle, Conclusion, Profile, ToolParts, World
+
+
+def coding_tools(parts: ToolParts) -> list[Tool]:
+    """Those for work in a project, which answer in place of dumping."""
+    return code_tools(
+        parts.config,
+        sandbox=parts.sandbox,
+        memory=parts.memory,
+        environ=parts.environ,
+        home=parts.home,
+        checkpoints=parts.checkpoints,
+        jobs=parts.jobs,
+    )
+
+
+async def _go_on(agent: AgentHandle, session: Session, io: TurnIO, options: TurnOptions) -> Conclusion | None:
+    from denizen.worlds.code.carry_out import go_on
+
+    return await go_on(agent, session, io, options)
+
+
+WORLD = World(
+    "code",
+    Profile("coder", Shell(), WorkingMemory, coding_tools, CODER, checkpoints=True, recalls=True),
+    go_on=_go_on,
+)

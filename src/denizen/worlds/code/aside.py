@@ -1,7 +1,7 @@
 """A task done in a copy of the project, which sees nothing of it until its changes pass."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,16 +10,16 @@ import msgspec
 
 from denizen.cancellation import run_to_completion
 from denizen.checkpoints import Shadow, Worktree
-from denizen.config import Config
-from denizen.engine import Agent
+from denizen.engine import TurnOptions
 from denizen.engine.resume import nothing_left, question_of, unfinished
-from denizen.engine.snapshots import AFTER, BEFORE, keep
+from denizen.engine.snapshots import AFTER, BEFORE, take_snapshot
 from denizen.entries import CheckpointEntry, StateEntry, SystemEntry, UserEntry
 from denizen.errors import DenizenError
 from denizen.events import Notice
 from denizen.messages import Text, UserMessage
 from denizen.ports import Session, TurnIO
 from denizen.worlds.code.work import TAKEN_BACK, Job, Outcome, allowed, attempt, begin, changed, message_of_task
+from denizen.worlds.world import AgentHandle
 
 COPY = "copy"
 """The state entry that names the copy that a session's task is done in."""
@@ -35,21 +35,20 @@ NOTHING = "The project is as it was: nothing was changed in its copy, which is g
 
 
 async def work_aside(
-    agent: Agent,
+    agent: AgentHandle,
     session: Session,
     message: UserMessage | None,
     io: TurnIO,
-    job: Job,
     *,
-    beside: Callable[[Config], Agent],
+    job: Job,
+    options: TurnOptions,
     again: str,
 ) -> Outcome:
     """Do the task in a copy of the project, and bring its changes into the project only if they pass.
 
-    `beside` makes the agent that works in the copy, of its configuration; what git ignores is there as links. The copy
-    goes once its changes are applied, or have failed their checks; whatever else ends the task, it stays, and the user
-    is told where it is, and that `again` goes on with the task. That is done in the copy that was left, also by a new
-    message; where it is gone, in a new one, and the agent is told.
+    What git ignores is in the copy as links. It goes once its changes are applied, or have failed their checks;
+    whatever else ends the task, it stays, and the user reads where it is, and that `again` goes on with the task. That
+    is done in the copy that was left, also by a new message; where it is gone, in a new one, and the agent is told.
 
     Raises what `work` raises, SessionError where there is nothing to go on with, and DenizenError where the user has
     changed the same files meanwhile: then nothing is touched.
@@ -61,21 +60,13 @@ async def work_aside(
     if message and not question_of(session.entries):
         await begin(agent, session, io, job)
     async with _held(agent.checkpoints, session, io, again) as held:
-        async with beside(in_copy(agent.config, held.copy)) as other:
-            other.read_only, other.checkpoints = agent.read_only, None  # what the copy was is of no use to the project
-            outcome = await attempt(other, session, message, io, job)
+        async with agent.elsewhere(held.copy.path, held.copy.linked_folders, checkpoints=False) as other:
+            outcome = await attempt(other, session, message, io, job=job, options=options)
         if outcome.done:
             return replace(outcome, changed=await _apply(agent, session, io, held, job))
         held.waits = outcome.result.stop_reason == "parked"
         held.failed = outcome.result.stop_reason == "answered"
         return outcome
-
-
-def in_copy(config: Config, copy: Worktree) -> Config:
-    """The configuration for work in the copy: commands can read the project's folders that are linked there."""
-    shown = [*config.sandbox.toolchains, *map(str, copy.linked_folders)]
-    sandbox = msgspec.structs.replace(config.sandbox, toolchains=shown)
-    return msgspec.structs.replace(config, workspace=copy.path, sandbox=sandbox)
 
 
 @dataclass(slots=True)
@@ -180,7 +171,7 @@ async def _note(session: Session, folder: str) -> None:
     await session.append(StateEntry(name=COPY, value=msgspec.to_builtins(_Note(session.key, folder))))
 
 
-async def _apply(agent: Agent, session: Session, io: TurnIO, held: _Held, job: Job) -> Sequence[str]:
+async def _apply(agent: AgentHandle, session: Session, io: TurnIO, held: _Held, job: Job) -> Sequence[str]:
     """Bring what was done into the project, all of it when cancelled, too; returns the paths."""
     try:
         return await run_to_completion(_bring_in(agent, session, io, held))
@@ -190,14 +181,14 @@ async def _apply(agent: Agent, session: Session, io: TurnIO, held: _Held, job: J
         raise
 
 
-async def _bring_in(agent: Agent, session: Session, io: TurnIO, held: _Held) -> Sequence[str]:
+async def _bring_in(agent: AgentHandle, session: Session, io: TurnIO, held: _Held) -> Sequence[str]:
     """Bring it in, and keep what undoing it needs: first what the files are, as the process may be killed amid it."""
     await session.append(CheckpointEntry(snapshot=await held.checkpoints.snapshot(), label=BEFORE))
     try:
         await held.checkpoints.apply(held.copy)
         held.applied = True
     finally:
-        await keep(agent, session, io, AFTER)
+        await take_snapshot(agent.record, session, io, AFTER)
     ours = await changed(held.checkpoints, session)
     io.emit(Notice(f"The changes are applied: {', '.join(ours) or 'none'}."))
     return ours

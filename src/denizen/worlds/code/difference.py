@@ -2,17 +2,17 @@
 
 import shlex
 
-from denizen.engine import Agent
 from denizen.errors import ConfigError, ToolRefused
 from denizen.messages import Text
 from denizen.ports import Answer, ToolContext
 from denizen.tools.git import git_tool
+from denizen.worlds.world import AgentHandle
 
 MOST = 200_000
 """Bytes of a difference that go with a task."""
 
 
-async def difference_to(base: str, agent: Agent) -> Text:
+async def difference_to(base: str, agent: AgentHandle) -> Text:
     """What differs from the commit `base`, what isn't committed included; new files that git doesn't know by name.
 
     Nothing that the repository brings along is run for it. Raises ConfigError where git knows no such commit.
@@ -21,11 +21,11 @@ async def difference_to(base: str, agent: Agent) -> Text:
         session_key="",
         call_id="diff",
         workspace=agent.workspace,
-        clock=agent.clock,
+        clock=agent.record.clock,
         emit=lambda _: None,
         ask=_nobody,
     )
-    git = git_tool(agent.environ, most=MOST)
+    git = git_tool(agent.record.environ, most=MOST)
     try:
         answer = await git.run({"args": f"diff --end-of-options {shlex.quote(base)} --"}, turn)
         status = await git.run({"args": "status --porcelain --untracked-files=all"}, turn)

@@ -4,24 +4,35 @@ import difflib
 import re
 import tempfile
 from collections import deque
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from denizen.config.redact import map_text
-from denizen.engine import Agent, run_turn
-from denizen.engine.recorded import Recorded
-from denizen.engine.run import Listener
+from denizen.engine import TurnOptions, run_turn
+from denizen.engine.listener import Listener
 from denizen.entries import AnyEntry, AssistantEntry, CheckpointEntry, EndEntry, ToolEntry, UserEntry
 from denizen.errors import DenizenError, ModelError, SessionError, ToolRefused
+from denizen.events import Failed, Finished, StreamEvent
 from denizen.messages import AssistantMessage, ToolCall, ToolResult, UserMessage
 from denizen.not_run import MISSING, STOPPED_WHILE_RUNNING
-from denizen.ports import Answer, Ask, Control, Schema, Session, Steer, Tool, ToolContext, Toolset, Traits
-from denizen.worlds.code.aside import in_copy
+from denizen.ports import (
+    Answer,
+    Ask,
+    Control,
+    Limits,
+    ModelRequest,
+    Schema,
+    Session,
+    Steer,
+    Tool,
+    ToolContext,
+    Toolset,
+    Traits,
+)
+from denizen.worlds.world import AgentHandle
 
 REACHES_OUT = Traits.NETWORK | Traits.SENDS | Traits.PRIVATE
 """Traits of tools that aren't run again: they say what is recorded."""
@@ -112,13 +123,35 @@ class _Person(Listener):
         return Answer(request.call_id, allow=was is not None and _was_run(was))
 
 
+class RecordedModel:
+    """A model that gives each `reply` again, until that is None; it costs nothing and sees everything."""
+
+    local = True
+
+    def __init__(self, name: str, reply: Callable[[], AssistantMessage | None]) -> None:
+        self.name = name
+        self._reply = reply
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
+        """The next reply; a failure where there are no more."""
+        reply = self._reply()
+        yield Finished(reply) if reply else Failed(ModelError("the recorded turn has no further reply", kind="unknown"))
+
+    def limits(self, session_key: str = "") -> Limits:
+        """No context is too long."""
+        return Limits(window=10**9)
+
+    async def close(self) -> None:
+        """There is nothing to give back."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Replay:
     """An agent of the same kind in a copy of the files, whose model is the transcript; `runs` names the tools that run
     again.
     """
 
-    agent: Agent
+    agent: AgentHandle
     project: Path
     person: _Person
     recorded: Mapping[str, ToolResult]
@@ -129,7 +162,7 @@ class _Replay:
         first = len(session.entries)
         with suppress(ModelError):  # the recorded turn had no further reply
             self.person.begin(entries)
-            await run_turn(self.agent, session, message, self.person, stream=False)
+            await run_turn(self.agent.record, session, message, self.person, TurnOptions(stream=False))
         now = {
             entry.message.call_id: entry.message for entry in session.entries[first:] if isinstance(entry, ToolEntry)
         }
@@ -137,12 +170,12 @@ class _Replay:
         return [
             self._step(reply.id, call, now.get(call.id))
             for reply in replies
-            for call in self.agent.calls_of(reply.message)
+            for call in self.agent.record.calls_of(reply.message)
             if call.id in self.recorded
         ]
 
     def _step(self, entry: str, call: ToolCall, now: ToolResult | None) -> Step:
-        shown = self.agent.actions.show(call, self.agent.tools)
+        shown = self.agent.record.actions.show(call, self.agent.record.tools)
         was = self.recorded[call.id]
         return Step(
             entry, shown, was, self._as_there(now) if now and call.name in self.runs and _was_run(was) else None
@@ -154,7 +187,7 @@ class _Replay:
         return map_text(result, lambda text: text.replace(here, there))
 
 
-async def replay(agent: Agent, entries: Sequence[AnyEntry], *, start: str = "") -> AsyncGenerator[Step]:
+async def replay(agent: AgentHandle, entries: Sequence[AnyEntry], *, start: str = "") -> AsyncGenerator[Step]:
     """Every call of the session in order, from the turn that holds entry `start` on.
 
     `agent` names the project: nothing of it, or of the home, is changed. Tools that reach out, and what a person or a
@@ -177,7 +210,7 @@ async def replay(agent: Agent, entries: Sequence[AnyEntry], *, start: str = "") 
 
 
 @asynccontextmanager
-async def _replaying(agent: Agent, entries: Sequence[AnyEntry]) -> AsyncGenerator[_Replay]:
+async def _replaying(agent: AgentHandle, entries: Sequence[AnyEntry]) -> AsyncGenerator[_Replay]:
     if agent.checkpoints is None:
         raise DenizenError(
             f"No checkpoints are kept in {agent.workspace}, so there is no copy of its files to replay in. "
@@ -189,14 +222,18 @@ async def _replaying(agent: Agent, entries: Sequence[AnyEntry]) -> AsyncGenerato
     async with AsyncExitStack() as stack:
         home = stack.enter_context(tempfile.TemporaryDirectory(prefix="denizen-replay-"))
         copy = await stack.enter_async_context(agent.checkpoints.worktree(kept or await agent.checkpoints.snapshot()))
-        limits = msgspec.structs.replace(agent.config.agent, max_iterations=len(entries))  # no turn had more
-        config = msgspec.structs.replace(in_copy(agent.config, copy), home=Path(home), agent=limits)
-        model = Recorded(agent.model.name, person.reply)
+        model = RecordedModel(agent.record.model.name, person.reply)
         again = await stack.enter_async_context(
-            Agent(config, profile=agent.profile, model=model, environ=agent.environ)
+            agent.elsewhere(copy.path, copy.linked_folders, home=Path(home), model=model)
         )
-        runs = frozenset(tool.name for tool in again.tools if _runs(tool, again))
-        again.tools = Toolset(_Replayed(tool, recorded, runs=tool.name in runs) for tool in again.tools)
+        runs = frozenset(tool.name for tool in again.record.tools if _runs(tool, again))
+        tools = Toolset(_Replayed(tool, recorded, runs=tool.name in runs) for tool in again.record.tools)
+        again.record = replace(
+            again.record,
+            tools=tools,
+            states=again.record.states.with_tools(tools),
+            limits=replace(again.record.limits, iterations=len(entries)),  # no turn had more
+        )
         yield _Replay(again, agent.workspace, person, recorded, runs)
 
 
@@ -205,10 +242,10 @@ def _was_run(result: ToolResult) -> bool:
     return not result.text.startswith(("not run", STOPPED_WHILE_RUNNING, MISSING))
 
 
-def _runs(tool: Tool, agent: Agent) -> bool:
+def _runs(tool: Tool, agent: AgentHandle) -> bool:
     if tool.traits & REACHES_OUT or tool.name in ELSEWHERE:
         return False
-    return Traits.EXECUTES not in tool.traits or agent.sandbox.confines
+    return Traits.EXECUTES not in tool.traits or agent.record.sandbox.confines
 
 
 def _turns(entries: Sequence[AnyEntry]) -> list[tuple[UserMessage, list[AnyEntry]]]:

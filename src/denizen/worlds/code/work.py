@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 import msgspec
 
 from denizen.checkpoints import Shadow
-from denizen.engine import Agent, run_turn
+from denizen.engine import Resume, TurnOptions, run_turn
 from denizen.engine.resume import question_of, unfinished
-from denizen.engine.snapshots import keep
+from denizen.engine.snapshots import take_snapshot
 from denizen.engine.undo import take_back
 from denizen.entries import AnyEntry, EndEntry, StateEntry, SystemEntry, ToolEntry, UserEntry
 from denizen.errors import DenizenError
@@ -17,6 +17,7 @@ from denizen.messages import UserMessage
 from denizen.ports import Answer, Ask, Session, TurnIO
 from denizen.stretch import AFTER, BEFORE, Stretch, stretch_of
 from denizen.worlds.code.validators import Verdict, validate
+from denizen.worlds.world import AgentHandle
 
 TASK = "task"
 """The state entry that holds what the files were when a task began, and how it is to be done."""
@@ -74,7 +75,7 @@ class Checks:
     still do; then that fails nothing.
     """
 
-    agent: Agent
+    agent: AgentHandle
     session: Session
     io: TurnIO
     commands: Sequence[str]
@@ -86,9 +87,9 @@ class Checks:
     async def __call__(self, reply: str) -> str:
         """What failed, for the model; empty: nothing did, or it has tried often enough."""
         self.tries -= 1
-        await keep(self.agent, self.session, self.io, BEFORE)
+        await take_snapshot(self.agent.record, self.session, self.io, BEFORE)
         self.failed = await self._failure()
-        await keep(self.agent, self.session, self.io, AFTER)
+        await take_snapshot(self.agent.record, self.session, self.io, AFTER)
         if self.failed is None:
             self.io.emit(Notice("no other check fails" if self.excused else "the checks pass"))
         if self.failed is None or self.tries <= 0:
@@ -117,16 +118,16 @@ class Checks:
         return verdict.command in self.before and verdict.repeats(self.before[verdict.command])
 
 
-async def check(agent: Agent, io: TurnIO, command: str) -> Verdict:
+async def check(agent: AgentHandle, io: TurnIO, command: str) -> Verdict:
     """Run one check of the project; what it wrote is without secrets."""
     io.emit(Notice(f"checking: {command}"))
     network = agent.config.sandbox.network
-    verdict = await validate(command, sandbox=agent.sandbox, workspace=agent.workspace, network=network)
-    return replace(verdict, output=agent.redact(verdict.output))
+    verdict = await validate(command, sandbox=agent.record.sandbox, workspace=agent.workspace, network=network)
+    return replace(verdict, output=agent.record.redact(verdict.output))
 
 
 async def work(
-    agent: Agent, session: Session, message: UserMessage | None, io: TurnIO, job: Job, *, stream: bool = True
+    agent: AgentHandle, session: Session, message: UserMessage | None, io: TurnIO, *, job: Job, options: TurnOptions
 ) -> Outcome:
     """Do the task, or go on with one that was left unfinished (`message` None).
 
@@ -138,7 +139,7 @@ async def work(
         await begin(agent, session, io, job)
     stays = False
     try:
-        outcome = await attempt(agent, session, message, io, job, stream=stream)
+        outcome = await attempt(agent, session, message, io, job=job, options=options)
         stays = outcome.done or outcome.result.stop_reason == "parked"
     finally:
         rolled_back = not stays and job.rollback and await _roll_back(agent, session, io)
@@ -183,20 +184,21 @@ def words_of(entries: Sequence[AnyEntry]) -> str:
 
 
 async def attempt(
-    agent: Agent, session: Session, message: UserMessage | None, io: TurnIO, job: Job, *, stream: bool = True
+    agent: AgentHandle, session: Session, message: UserMessage | None, io: TurnIO, *, job: Job, options: TurnOptions
 ) -> Outcome:
     """Run the turn with its checks. Raises what `run_turn` raises."""
     if message and job.own and not question_of(session.entries):
         await _look_before(agent, session, io, job.own)
     checks = Checks(agent, session, io, job.validators, job.tries, _failed_before(session.entries))
     over = message is None and not unfinished(session.entries)
-    result = await run_turn(agent, session, message, io, stream=stream, accept=checks if job.validators else None)
+    options = replace(options, accept=checks if job.validators else None)
+    result = await run_turn(agent.record, session, message or Resume(), io, options)
     if over and job.validators:  # what they said then was lost with the process
         await checks(result.reply)
     return Outcome(result=result, failed=checks.failed)
 
 
-async def begin(agent: Agent, session: Session, io: TurnIO, job: Job) -> None:
+async def begin(agent: AgentHandle, session: Session, io: TurnIO, job: Job) -> None:
     """Keep how the task is to be done, and where the job rests on that, what the files are: otherwise nothing is kept
     of them before the first call that may change some. Raises DenizenError where that isn't possible.
     """
@@ -205,11 +207,11 @@ async def begin(agent: Agent, session: Session, io: TurnIO, job: Job) -> None:
     await session.append(StateEntry(name=TASK, value=msgspec.to_builtins(_Task(began, job))))
 
 
-async def _look_before(agent: Agent, session: Session, io: TurnIO, commands: Sequence[str]) -> None:
+async def _look_before(agent: AgentHandle, session: Session, io: TurnIO, commands: Sequence[str]) -> None:
     """Keep which checks fail already, and tell the model."""
-    await keep(agent, session, io, BEFORE)
+    await take_snapshot(agent.record, session, io, BEFORE)
     verdicts = [await check(agent, io, command) for command in commands]
-    await keep(agent, session, io, AFTER)
+    await take_snapshot(agent.record, session, io, AFTER)
     failed = [verdict for verdict in verdicts if not verdict.passed]
     await session.append(StateEntry(name=FAILED_BEFORE, value={each.command: each.output for each in failed}))
     for verdict in failed:
@@ -260,9 +262,9 @@ def edited(entries: Sequence[AnyEntry]) -> set[str]:
     return {file["path"] for entry in since if isinstance(entry, ToolEntry) for file in entry.message.edits}
 
 
-async def allowed(agent: Agent, io: TurnIO, commands: Sequence[str]) -> None:
+async def allowed(agent: AgentHandle, io: TurnIO, commands: Sequence[str]) -> None:
     """Ask whether the commands may run, where there is no sandbox. Raises DenizenError where they may not."""
-    if agent.sandbox.confines or not commands:
+    if agent.record.sandbox.confines or not commands:
         return
     asked = Ask("", f"There is no sandbox here: may {', '.join(commands)} run with all your rights to check the work?")
     answer = await io.ask(asked)
@@ -270,7 +272,7 @@ async def allowed(agent: Agent, io: TurnIO, commands: Sequence[str]) -> None:
         raise DenizenError("The checks may not run without a sandbox, so the work can't be checked. --yes allows them.")
 
 
-async def _roll_back(agent: Agent, session: Session, io: TurnIO) -> bool:
+async def _roll_back(agent: AgentHandle, session: Session, io: TurnIO) -> bool:
     done = _done(session)
     if not done.ours:
         return False

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from acp.schema import AvailableCommand
 
-from denizen.engine import run_turn
+from denizen.engine import Resume, run_turn
 from denizen.engine.compact import compact
 from denizen.engine.resume import nothing_left, unfinished
 from denizen.engine.undo import redo, undo
@@ -40,21 +40,21 @@ def available() -> list[AvailableCommand]:
 async def _continue(here: Conversation, io: TurnIO, _: str) -> RunResult:
     if not unfinished(here.session.entries):
         raise nothing_left(here.session)
-    return await run_turn(here.agent, here.session, None, io)
+    return await run_turn(here.record, here.session, Resume(), io)
 
 
 async def _compact(here: Conversation, io: TurnIO, _: str) -> RunResult:
-    done = await compact(here.agent, here.session, io)
+    done = await compact(here.record, here.session, io)
     return _say(io, "A summary replaces the older messages." if done else "There is nothing to compact.")
 
 
 async def _undo(here: Conversation, io: TurnIO, how: str) -> RunResult:
-    said = await undo(here.agent, here.session, force=how == "force")
+    said = await undo(here.record, here.session, force=how == "force")
     return _say(io, f"Undone, with its changes to files: {said}\n\n/redo takes that back.")
 
 
 async def _redo(here: Conversation, io: TurnIO, how: str) -> RunResult:
-    return _say(io, f"Done again: {await redo(here.agent, here.session, force=how == 'force')}")
+    return _say(io, f"Done again: {await redo(here.record, here.session, force=how == 'force')}")
 
 
 def _say(io: TurnIO, text: str) -> RunResult:

@@ -2,13 +2,16 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from acp.schema import SessionConfigOptionSelect, SessionConfigSelectOption, SessionMode, SessionModeState
 
-from denizen.engine import Agent
+from denizen.config.settings import Rule
+from denizen.engine import AgentRecord
 from denizen.events import RunResult
-from denizen.ports import Session
+from denizen.messages import ToolCall
+from denizen.ports import Decision, Policy, Session, Tool, Traits
+from denizen.worlds.world import AgentHandle
 
 READ_ONLY = "read-only"
 ASK = "ask"
@@ -23,6 +26,26 @@ _MODES = {
 }
 
 
+class ModePolicy:
+    """A policy that refuses everything but reads while the conversation's mode is read-only, at once."""
+
+    def __init__(self, policy: Policy, conversation: "Conversation") -> None:
+        self._policy = policy
+        self._conversation = conversation
+        self.arguments = policy.arguments
+        self.preview = policy.preview
+        self.denied_paths = policy.denied_paths
+        self.rule_for = policy.rule_for
+        self.keep = policy.keep
+
+    def decide(
+        self, call: ToolCall, tool: Tool, in_sight: Traits, *, approved: Sequence[Rule] = (), read_only: bool = False
+    ) -> Decision:
+        """Whether the call may run."""
+        read_only = read_only or self._conversation.mode == READ_ONLY
+        return self._policy.decide(call, tool, in_sight, approved=approved, read_only=read_only)
+
+
 @dataclass(slots=True, eq=False)
 class Conversation:
     """An open session with the agent that answers next, the turn that runs, and `notices` that are still to be shown.
@@ -30,18 +53,20 @@ class Conversation:
     `models` are those to choose from. An agent that was begun as read-only has no other mode.
     """
 
-    agent: Agent
+    agent: AgentHandle
     session: Session
     notices: list[str]
     models: Sequence[str]
     turn: asyncio.Task[RunResult] | None = None
     _modes: dict[str, SessionMode] = field(init=False)
     _mode: str = field(init=False)
-    _former: list[Agent] = field(default_factory=list)
+    record: AgentRecord = field(init=False)
+    _former: list[AgentHandle] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._modes = {READ_ONLY: _MODES[READ_ONLY]} if self.agent.read_only else _MODES
         self._mode = next(iter(self._modes))
+        self._take(self.agent)
 
     @property
     def mode(self) -> str:
@@ -53,14 +78,16 @@ class Conversation:
         if mode not in self._modes:
             raise ValueError(f"there is no mode {mode!r} here; there is: {', '.join(self._modes)}")
         self._mode = mode
-        for agent in (*self._former, self.agent):  # a turn that runs may have a former one
-            agent.read_only = mode == READ_ONLY
 
-    def set_agent(self, agent: Agent) -> None:
+    def set_agent(self, agent: AgentHandle) -> None:
         """Let another agent run the next turn; a turn that runs keeps the one it has."""
         self._former.append(self.agent)
+        self._take(agent)
+
+    def _take(self, agent: AgentHandle) -> None:
+        """Run turns with this agent, under the mode as it is whenever a call is decided about."""
         self.agent = agent
-        agent.read_only = self._mode == READ_ONLY
+        self.record = replace(agent.record, policy=ModePolicy(agent.record.policy, self))
 
     def modes(self) -> SessionModeState:
         """The modes, for editors that know no options yet."""
@@ -72,7 +99,7 @@ class Conversation:
             SessionConfigSelectOption(value=mode.id, name=mode.name, description=mode.description)
             for mode in self._modes.values()
         ]
-        name = self.agent.model.name
+        name = self.agent.record.model.name
         models = [SessionConfigSelectOption(value=each, name=each) for each in dict.fromkeys([name, *self.models])]
         return [
             SessionConfigOptionSelect(

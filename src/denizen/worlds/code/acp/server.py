@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
 
@@ -34,8 +35,7 @@ from acp.schema import (
     StopReason,
 )
 
-from denizen import __version__
-from denizen.engine import Agent, run_turn
+from denizen.engine import Resume, run_turn
 from denizen.engine.calls import tool_end
 from denizen.engine.resume import question_of
 from denizen.entries import AnswerEntry, AssistantEntry, ToolEntry, UserEntry
@@ -49,6 +49,7 @@ from denizen.worlds.code.acp.conversation import Conversation
 from denizen.worlds.code.acp.host import Editor
 from denizen.worlds.code.acp.prompts import parts_of
 from denizen.worlds.code.acp.updates import Updates
+from denizen.worlds.world import AgentHandle
 
 _KEY = AuthMethodAgent(
     id="key",
@@ -73,7 +74,7 @@ class Editors:
 
     def __init__(
         self,
-        agent_in: Callable[[Path, str], tuple[Agent, Sequence[str]]],
+        agent_in: Callable[[Path, str], tuple[AgentHandle, Sequence[str]]],
         models_in: Callable[[Path], Sequence[str]],
         new_name: Callable[[], str],
     ) -> None:
@@ -105,7 +106,7 @@ class Editors:
                 ),
             ),
             auth_methods=[_KEY],
-            agent_info=Implementation(name="denizen", title="Denizen", version=__version__),
+            agent_info=Implementation(name="denizen", title="Denizen", version=version("denizen")),
         )
 
     async def authenticate(self, method_id: str, **_: Any) -> AuthenticateResponse:
@@ -144,7 +145,9 @@ class Editors:
     async def list_sessions(self, cwd: str | None = None, **_: Any) -> ListSessionsResponse:
         """The sessions there are, of one folder or of all."""
         async with self._agent_in(Path(cwd or ".").resolve(), "")[0] as agent:
-            found = [info for info in await agent.store.list() if cwd is None or info.workspace == str(agent.workspace)]
+            found = [
+                info for info in await agent.record.store.list() if not cwd or info.workspace == str(agent.workspace)
+            ]
         return ListSessionsResponse(sessions=[*map(_session_info, found)])
 
     async def close_session(self, session_id: str, **_: Any) -> CloseSessionResponse:
@@ -225,7 +228,7 @@ class Editors:
             agent, notices = self._agent_in(folder, "")
             try:
                 if known:
-                    await agent.store.read(session_key(name))
+                    await agent.record.store.read(session_key(name))
                 models = await asyncio.to_thread(self._models_in, folder)
                 session = await agent.open(name)
             except BaseException:
@@ -287,13 +290,15 @@ async def _turn(conversation: Conversation, parts: list[UserPart], editor: Edito
     if found := command_in(parts):
         command, argument = found
         return await command.run(conversation, editor, argument)
-    await agent.know_limits()  # updates say how full the context is
+    await agent.record.states.of(session).know_limits(
+        agent.record.model, session.key
+    )  # updates say how full the context is
     waiting = question_of(session.entries)
     if waiting is None or waiting.name:  # whether a call may run is asked again, with its buttons
-        return await run_turn(agent, session, UserMessage(parts), editor)
+        return await run_turn(conversation.record, session, UserMessage(parts), editor)
     text = "".join(part.text for part in parts if isinstance(part, Text))
-    await session.append(AnswerEntry(call_id=waiting.call_id, allow=True, text=agent.redact(text)))
-    return await run_turn(agent, session, None, editor)
+    await session.append(AnswerEntry(call_id=waiting.call_id, allow=True, text=agent.record.redact(text)))
+    return await run_turn(conversation.record, session, Resume(), editor)
 
 
 def _history(conversation: Conversation) -> Iterator[Any]:
@@ -305,7 +310,7 @@ def _history(conversation: Conversation) -> Iterator[Any]:
             case UserEntry(message=message):
                 yield acp.update_user_message_text(message.text)
             case AssistantEntry(message=message):
-                intent = agent.actions.read(message, agent.tools)
+                intent = agent.record.actions.read(message, agent.record.tools)
                 if intent.reply:
                     yield acp.update_agent_message_text(intent.reply)
                 yield from map(updates.started, intent.calls)

@@ -21,7 +21,6 @@ from acp.schema import (
     UsageUpdate,
 )
 
-from denizen.engine import Agent
 from denizen.entries import AnyEntry, EndEntry
 from denizen.events import (
     Compacted,
@@ -40,6 +39,7 @@ from denizen.events import (
 from denizen.messages import ToolCall, ToolResult, Usage
 from denizen.ports import Ask, Traits
 from denizen.tools.risk import file_of
+from denizen.worlds.world import AgentHandle
 
 Update = AgentMessageChunk | AgentThoughtChunk | AgentPlanUpdate | ToolCallStart | ToolCallProgress | UsageUpdate
 
@@ -68,7 +68,7 @@ class Updates:
     It remembers what the calls that still run have shown, as an update of a call replaces what the call showed before.
     """
 
-    def __init__(self, agent: Agent, entries: Sequence[AnyEntry]) -> None:
+    def __init__(self, agent: AgentHandle, entries: Sequence[AnyEntry]) -> None:
         self._agent = agent
         self._spent = _spent(entries)
         self._announced: set[str] = set()
@@ -142,7 +142,7 @@ class Updates:
         return [ToolCallLocation(path=str(workspace / file_of(target, workspace)))]
 
     def _kind(self, name: str) -> ToolKind:
-        tool = self._agent.tools.get(name)
+        tool = self._agent.record.tools.get(name)
         if name in _KINDS or tool is None:
             return _KINDS.get(name, "other")
         kinds: dict[Traits, ToolKind] = {Traits.EXECUTES: "execute", Traits.WRITES: "edit", Traits.READS: "read"}
@@ -175,7 +175,7 @@ class Updates:
             self._spent = (self._spent or 0.0) + usage.cost_usd
         if usage.context:
             cost = None if self._spent is None else Cost(amount=self._spent, currency="USD")
-            size = self._agent.model.limits().window
+            size = self._agent.record.model.limits().window
             yield UsageUpdate(session_update="usage_update", used=usage.context, size=size, cost=cost)
 
 

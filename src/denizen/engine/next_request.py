@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from denizen.engine.agent import Agent
 from denizen.engine.ask import request_of
-from denizen.engine.run import Listener
-from denizen.engine.turn import Turn
+from denizen.engine.listener import Listener
+from denizen.engine.record import AgentRecord
+from denizen.engine.turn import Turn, TurnOptions
 from denizen.entries import AnyEntry, SessionEntry
 from denizen.errors import SessionError
 from denizen.estimate import IMAGE_TOKENS, estimate_text
@@ -30,7 +30,7 @@ class Part(msgspec.Struct, frozen=True):
     text: str
 
 
-class Recorded:
+class ReadSession:
     """A session as it was read: nothing can be added to it."""
 
     moved = False
@@ -57,10 +57,10 @@ class Recorded:
         """Nothing is held."""
 
 
-def next_request(agent: Agent, entries: Sequence[AnyEntry]) -> ModelRequest:
+def next_request(agent: AgentRecord, entries: Sequence[AnyEntry]) -> ModelRequest:
     """What the model would be asked next in the session of these entries, but for what the user says then."""
-    session = Recorded(entries)
-    return request_of(Turn(agent, session, Listener(), stream=True, feed=agent.feed(session)))
+    session = ReadSession(entries)
+    return request_of(Turn(agent, session, Listener(), TurnOptions()))
 
 
 def parts_of(request: ModelRequest, prompt: str) -> Iterator[Part]:

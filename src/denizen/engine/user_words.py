@@ -8,7 +8,7 @@ _URL = re.compile(r"https?://[^\s<>\"'`]+")
 _WORD = re.compile(r"\w+")
 
 
-class Said:
+class UserWords:
     """The addresses and the words that calls may use though private data and others' text are in sight."""
 
     def __init__(self) -> None:

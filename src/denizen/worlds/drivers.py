@@ -4,36 +4,51 @@ import importlib.util
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
 from denizen.config.home import expand
-from denizen.engine.drivers.planning import Planning
-from denizen.engine.drivers.reflective import Reflective
-from denizen.engine.drivers.simple import Simple
+from denizen.engine.drivers import Planning, Reflective, Simple
 from denizen.errors import ConfigError
 from denizen.ports import Driver, Tool
-
-DRIVERS: Mapping[str, Callable[[], Driver]] = {"simple": Simple, "planning": Planning, "reflective": Reflective}
+from denizen.tools.task import task
 
 NewDriver = Callable[[], Driver]
 """Makes the driver of a turn."""
 
 
-def find_driver(name: str, *, home: Path, environ: Mapping[str, str]) -> NewDriver:
-    """What makes the driver of that name; `my_driver.py`, or whatever has a slash in it, is a file, relative to `home`.
+@dataclass(frozen=True, slots=True)
+class FoundDriver:
+    """What makes a turn's driver, and the tools that it brings along."""
 
-    Raises ConfigError that says what there is, or what is wrong with the file or the package.
+    new: NewDriver
+    tools: Sequence[Tool] = ()
+
+    def with_tools(self, tools: Sequence[Tool]) -> list[Tool]:
+        """The tools, and those of the driver that aren't among them."""
+        names = {tool.name for tool in tools}
+        return [*tools, *(tool for tool in self.tools if tool.name not in names)]
+
+
+DRIVERS: Mapping[str, FoundDriver] = {
+    "simple": FoundDriver(Simple),
+    "planning": FoundDriver(Planning, (task,)),
+    "reflective": FoundDriver(Reflective),
+}
+
+
+def find_driver(name: str, *, home: Path, environ: Mapping[str, str]) -> FoundDriver:
+    """The driver of that name; `my_driver.py`, or whatever has a slash in it, is a file, relative to `home`.
+
+    A driver's class may bring tools along, as its attribute `tools`. Raises ConfigError that says what there is, or
+    what is wrong with the file or the package.
     """
-    if name.endswith(".py") or os.sep in name:
-        return _in_file(home / expand(name, environ))
-    return DRIVERS.get(name) or _of_package(name)
-
-
-def with_tools_of(driver: NewDriver, tools: Sequence[Tool]) -> list[Tool]:
-    """The tools, and those that the driver's class brings along as `tools`, where they aren't among them."""
-    names = {tool.name for tool in tools}
-    return [*tools, *(tool for tool in getattr(driver, "tools", ()) if tool.name not in names)]
+    if name in DRIVERS:
+        return DRIVERS[name]
+    is_file = name.endswith(".py") or os.sep in name
+    driver = _in_file(home / expand(name, environ)) if is_file else _of_package(name)
+    return FoundDriver(driver, getattr(driver, "tools", ()))
 
 
 def _of_package(name: str) -> NewDriver:

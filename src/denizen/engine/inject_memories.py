@@ -1,6 +1,6 @@
 """What was kept in earlier sessions, for the task that begins."""
 
-from denizen.engine.feed import RECALLED
+from denizen.engine.session_state import RECALLED
 from denizen.engine.turn import Turn
 from denizen.entries import StateEntry
 from denizen.errors import DenizenError
@@ -25,8 +25,8 @@ def _line(fact: Fact) -> str:
     return f"{fact.marked} ({', '.join(filter(None, [fact.context, day, session and f'from {session}', fact.id]))})"
 
 
-async def remind(turn: Turn, task: str) -> None:
+async def inject_memories(turn: Turn, task: str) -> None:
     """Give the model what earlier sessions left that fits the task, where its profile wants that."""
-    facts = await recalled(turn, task) if turn.agent.profile.recalls else []
+    facts = await recalled(turn, task) if turn.agent.recalls else []
     if facts:
         await turn.append(StateEntry(name=RECALLED, value=facts))

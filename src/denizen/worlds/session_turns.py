@@ -1,4 +1,4 @@
-"""The turns of a session, one after the other, however many a program asks for at once."""
+"""The turns of a session in this process, one after the other, however many a program asks for at once."""
 
 import asyncio
 import threading
@@ -10,11 +10,11 @@ from pathlib import Path
 
 from denizen.errors import SessionError
 
-_Place = tuple[Path, str]
+_Line = tuple[Path, str]
 
 
 class _Waiting:
-    """A turn in the line: event loops in several threads may stand in one."""
+    """A turn that waits for those before it: event loops of several threads may wait for one session."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -26,13 +26,13 @@ class _Waiting:
 
 
 _lock = threading.Lock()
-_lines: dict[_Place, deque[_Waiting]] = {}
+_lines: dict[_Line, deque[_Waiting]] = {}
 _running: ContextVar[frozenset[_Waiting]] = ContextVar("running", default=frozenset())
 
 
 @asynccontextmanager
-async def in_line(home: Path, key: str, *, wait: bool) -> AsyncGenerator[None]:
-    """Hold the turn of session `key`, after those that asked for it before in this process.
+async def session_turn(home: Path, key: str, *, wait: bool) -> AsyncGenerator[None]:
+    """Hold session `key` for one turn, after those that asked for it before in this process.
 
     Raises SessionError where there are some and it may not `wait`, or would wait for the turn that it is part of.
     """

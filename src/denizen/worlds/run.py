@@ -1,22 +1,16 @@
 """The library: one call, one finished turn."""
 
 import asyncio
-import inspect
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Coroutine, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
-from typing import Any, TypedDict, Unpack, cast, overload
+from typing import Any, TypedDict, Unpack, overload
 
 from denizen.config import Config
-from denizen.engine.agent import Agent, OnEvent, OnEventAsync
-from denizen.engine.line import in_line
-from denizen.engine.loop import run_turn
-from denizen.engine.output import Output
-from denizen.errors import DenizenError, SessionError
-from denizen.events import Done, Out, RunEvent, RunResult
-from denizen.messages import Text, UserMessage
-from denizen.ports import Answer, Ask, Control, Model, Parked, Tool, TurnIO
-from denizen.sessions import new_name
-from denizen.sessions import session_key as full_key
+from denizen.errors import DenizenError
+from denizen.events import Out, RunEvent, RunResult
+from denizen.messages import UserMessage
+from denizen.ports import Model, Tool, TurnIO
+from denizen.worlds.assemble import Agent, OnEvent, OnEventAsync, streamed
 
 
 class StreamOptions(TypedDict, total=False):
@@ -35,30 +29,6 @@ class Options(StreamOptions, total=False):
     """What `run_agent_sync` takes, too."""
 
     on_event: OnEvent | OnEventAsync | None
-
-
-class Listener:
-    """The host of a program: events go to a function, too. Where there is no other, a turn that must ask is parked."""
-
-    def __init__(self, on_event: OnEvent | None = None, host: TurnIO | None = None) -> None:
-        self._on_event = on_event
-        self._host = host
-
-    def emit(self, event: RunEvent) -> None:
-        """Pass the event on."""
-        if self._host is not None:
-            self._host.emit(event)
-        if self._on_event is not None and inspect.iscoroutine(left := self._on_event(event)):
-            left.close()
-            raise TypeError(f"on_event gave a coroutine: make it an `async def` function; it is {self._on_event!r}")
-
-    def controls(self) -> Sequence[Control]:
-        """What came in at the host."""
-        return self._host.controls() if self._host else ()
-
-    async def ask(self, request: Ask) -> Answer | Parked:
-        """What the host is answered; else nobody answers."""
-        return await self._host.ask(request) if self._host else Parked()
 
 
 @overload
@@ -92,7 +62,7 @@ async def run_agent(
     second message to a session waits until this process is done with the first (`agent.when_busy`). With `on_event`, or
     a host's `io`, tokens stream; without, the answer comes whole; message and usage are the same. `on_event` may be
     async: then each event waits for the one before. What it raises ends the turn. `tools` are used in place of the
-    standard ones (beside them: `[*Agent(config).tools, mine]`), `model` (one, or a name such as `"openai:gpt-5-mini"`)
+    standard ones (to add some: `[*Agent(config).tools, mine]`), `model` (one, or a name such as `"openai:gpt-5-mini"`)
     in place of the configured one; `instructions` say who the agent is and what it is for, in place of the profile's
     own words; `agent` in place of one made for this call: it has its own instructions, tools and model, and goes by its
     own `config`. `output` is a type (whatever msgspec or pydantic reads) or a JSON schema that the final answer
@@ -102,31 +72,8 @@ async def run_agent(
     Raises ConfigError, SessionError, ModelError or OutputError; the session goes on with the next message.
     Cancelling stops the model call and the tools, and leaves a transcript that continues.
     """
-    if inspect.iscoroutinefunction(on_event):
-        options = StreamOptions(
-            session_key=session_key,
-            config=config,
-            instructions=instructions,
-            tools=tools,
-            agent=agent,
-            model=model,
-            io=io,
-        )
-        return await _tell(on_event, stream_agent(message, output=output, **options))
-    listen = cast("OnEvent | None", on_event)
-    wanted = None if output is None else Output(output)
-    said = _said(message)
-    if said is None and not session_key:
-        raise SessionError("Only a session can be gone on with: name it (session_key=…), or give a message.")
     async with _borrowed(agent, config, instructions, tools, model) as used:
-        key = full_key(session_key or new_name(used.clock))
-        async with in_line(used.home, key, wait=used.config.agent.when_busy == "wait"):
-            session = await used.open(key)
-            try:
-                host = Listener(listen, io) if listen or not io else io
-                return await run_turn(used, session, said, host, stream=bool(listen or io), output=wanted)
-            finally:
-                await used.leave(session)
+        return await used.run(message, session_key=session_key, on_event=on_event, io=io, output=output)
 
 
 async def stream_agent(
@@ -135,19 +82,15 @@ async def stream_agent(
     """The events of one turn as they happen, `done` last; takes what `run_agent` takes, but for `on_event`.
 
     Closing it cancels the turn: `async with contextlib.aclosing(stream_agent(…)) as events` does so at once when the
-    loop is left early; otherwise Python closes it some time later. Raises what `run_agent` raises, behind `done`.
+    loop is left early; otherwise Python closes it some time later. Raises what `run_agent` raises, after `done`.
     """
-    events: asyncio.Queue[RunEvent | None] = asyncio.Queue()
-    turn = asyncio.create_task(run_agent(message, on_event=events.put_nowait, output=output, **options))
-    turn.add_done_callback(lambda _: events.put_nowait(None))
-    try:
-        while (event := await events.get()) is not None:
+
+    def run(on_event: OnEvent) -> Coroutine[Any, Any, RunResult]:
+        return run_agent(message, on_event=on_event, output=output, **options)
+
+    async with aclosing(streamed(run)) as events:
+        async for event in events:
             yield event
-        await turn
-    finally:
-        if turn.cancel():
-            with suppress(asyncio.CancelledError):
-                await turn
 
 
 @overload
@@ -168,19 +111,6 @@ def run_agent_sync(message: str | UserMessage | None, *, output: Any = None, **o
         asyncio.get_running_loop()
         raise DenizenError("an event loop is running here: use `await run_agent(…)` in place of run_agent_sync")
     return asyncio.run(run_agent(message, output=output, **options))
-
-
-async def _tell(on_event: OnEventAsync, events: AsyncGenerator[RunEvent]) -> RunResult:
-    async with aclosing(events):
-        async for event in events:
-            await on_event(event)
-    return cast("Done", event).result  # it comes last, or the turn has raised
-
-
-def _said(message: str | UserMessage | None) -> UserMessage | None:
-    if not isinstance(message, str | UserMessage | None):
-        raise TypeError(f"a message is a str, a UserMessage or None, not {type(message).__name__}")
-    return UserMessage([Text(message)]) if isinstance(message, str) else message
 
 
 @asynccontextmanager

@@ -16,17 +16,17 @@ NO_ADVICE = frozenset({"", "y", "yes"})
 """What is no answer to what should be done, as `--yes` gives it."""
 
 
-async def guide(turn: Turn) -> None:
+async def follow_driver(turn: Turn) -> None:
     """Do what the driver says: tell the model something, return to a checkpoint, ask the person, or end the turn.
 
     A crash in the middle is no matter: what was done since the model's last reply is in the transcript, and isn't done
     again.
     """
-    match turn.feed.driver.decide(turn.view()):
+    match turn.state.driver.decide(turn.view()):
         case Proceed(""):
             pass
         case Proceed(text):
-            driver = turn.feed.driver
+            driver = turn.state.driver
             if await _tell(turn, text) and isinstance(driver, Watched) and driver.stuck:
                 turn.notice("The agent seems to be stuck; it is asked to reflect.")
         case Backtrack() as action:

@@ -1,0 +1,31 @@
+"""The host of a program: events go to a function."""
+
+import inspect
+from collections.abc import Callable, Sequence
+
+from denizen.events import RunEvent
+from denizen.ports import Answer, Ask, Control, Parked, TurnIO
+
+
+class Listener:
+    """Passes events on to `on_event` and to another `host`; without one, a turn that must ask is parked."""
+
+    def __init__(self, on_event: Callable[[RunEvent], object] | None = None, host: TurnIO | None = None) -> None:
+        self._on_event = on_event
+        self._host = host
+
+    def emit(self, event: RunEvent) -> None:
+        """Pass the event on. Raises TypeError for an `on_event` that is async."""
+        if self._host is not None:
+            self._host.emit(event)
+        if self._on_event is not None and inspect.iscoroutine(left := self._on_event(event)):
+            left.close()
+            raise TypeError(f"on_event gave a coroutine: make it an `async def` function; it is {self._on_event!r}")
+
+    def controls(self) -> Sequence[Control]:
+        """What came in at the host."""
+        return self._host.controls() if self._host else ()
+
+    async def ask(self, request: Ask) -> Answer | Parked:
+        """The host's answer; else nobody answers."""
+        return await self._host.ask(request) if self._host else Parked()

@@ -1,0 +1,84 @@
+"""An agent as the engine takes it: a record of what its turns share."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from denizen.clock import Clock
+from denizen.config.redact import Redactor
+from denizen.engine.session_state import SessionStates
+from denizen.messages import AssistantMessage, ToolCall
+from denizen.ports import (
+    NOTHING_SEEN,
+    ActionFormat,
+    Budget,
+    Checkpoints,
+    KnownModel,
+    Memory,
+    Policy,
+    PromptBuilder,
+    Reasoning,
+    Sandbox,
+    SessionStore,
+    Toolset,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TurnLimits:
+    """How far a turn may go: model calls, tokens of an answer, characters of a tool's result."""
+
+    iterations: int
+    answer_tokens: int
+    result_chars: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentRecord:
+    """What the turns of an agent share; nothing in it changes from turn to turn, and it serves many sessions at once.
+
+    `name` is its profile's. `states` holds what is known of its sessions, and makes their contexts and drivers.
+    `environ` is that of the programs it starts. `home` is a folder that no tool touches; `restricted`: paths outside
+    the workspace are refused, but reading in the folders `readable` is not. `options` and `reasoning` go with each
+    model call. A question to a person lasts for `park_time`. `recalls`: a task begins with what earlier sessions left
+    that fits it.
+    """
+
+    name: str
+    model: KnownModel
+    tools: Toolset
+    actions: ActionFormat
+    states: SessionStates
+    policy: Policy
+    store: SessionStore
+    memory: Memory
+    checkpoints: Checkpoints | None
+    sandbox: Sandbox
+    prompt: PromptBuilder
+    budget: Budget
+    redactor: Redactor
+    clock: Clock
+    limits: TurnLimits
+    environ: Mapping[str, str]
+    home: Path
+    workspace: Path
+    restricted: bool = True
+    readable: Sequence[Path] = ()
+    options: Mapping[str, Any]
+    reasoning: Reasoning | None = None
+    park_time: timedelta
+    recalls: bool = False
+
+    def calls_of(self, reply: AssistantMessage) -> Sequence[ToolCall]:
+        """What a reply asks for, in this agent's action format."""
+        return self.actions.read(reply, self.tools, NOTHING_SEEN).calls
+
+    def shown(self, call: ToolCall) -> str:
+        """The call in a line, as the model would write it."""
+        return self.actions.show(call, self.tools)
+
+    def redact(self, text: str) -> str:
+        """The text without the secrets that the configuration and the environment hold."""
+        return self.redactor.text(text)

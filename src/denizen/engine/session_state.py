@@ -1,0 +1,351 @@
+"""What the engine knows of a session, kept in step with its entries."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from denizen.config.settings import Rule
+from denizen.engine.drivers import Watched
+from denizen.engine.loops import Loops, changing_tools
+from denizen.engine.user_words import UserWords
+from denizen.entries import (
+    AnswerEntry,
+    AnyEntry,
+    AssistantEntry,
+    CheckpointEntry,
+    CompactionEntry,
+    EndEntry,
+    ParkedEntry,
+    StateEntry,
+    SystemEntry,
+    ToolEntry,
+    UserEntry,
+)
+from denizen.estimate import estimate_text
+from denizen.messages import ATTACHED, AssistantMessage, Message, Text, ToolCall, ToolResult, Usage, UserMessage
+from denizen.ports import (
+    NOTHING_SEEN,
+    ActionFormat,
+    ContextPolicy,
+    Driver,
+    Intent,
+    Iteration,
+    KnownModel,
+    SeenText,
+    Session,
+    Toolset,
+    TraitedContext,
+    Traits,
+    WorldLine,
+    traits_of_facts,
+)
+
+NewContext = Callable[[ActionFormat, Toolset], ContextPolicy]
+"""Makes a context policy."""
+
+_MOST_STATES = 512
+"""Sessions whose state is kept in memory for their next turn."""
+_MOST_ENTRIES = 50_000
+"""The entries that these had together when they were used last."""
+
+PROMPT = "prompt"
+"""The state entry that holds the system prompt of a session."""
+
+APPROVED = "approved"
+"""The state entry that holds a rule which the user approved for the session."""
+
+RECALLED = "recalled"
+"""The state entry that holds what earlier sessions left for a task, as lines: the user's private data."""
+
+
+class Prompt(msgspec.Struct, frozen=True):
+    """The value of a `prompt`: its text, what it was made for, and the action format it was made with.
+
+    `private`: it holds the user's own words; `untrusted`: and what was remembered of others'.
+    """
+
+    text: str
+    made_for: list[Any] = msgspec.field(name="for")
+    actions: str = ""
+    private: bool = False
+    untrusted: bool = False
+
+
+class Account(msgspec.Struct, eq=False):
+    """A turn so far, whatever processes it has run in: what was said and used."""
+
+    messages: list[Message] = []
+    usage: Usage = Usage()
+    iterations: int = 0
+
+
+class SessionActions:
+    """Reads a session's replies in the action format that each was written in, and the last one only once.
+
+    `other` is the format of the replies that follow, where it isn't the agent's own. Of a reply in another format that
+    ends a turn the answer counts, and not the command that gave it.
+    """
+
+    def __init__(self, actions: ActionFormat, formats: Mapping[str, ActionFormat]) -> None:
+        self._actions = actions
+        self._formats = formats
+        self._last: tuple[AssistantMessage, SeenText, Intent] | None = None
+        self.other: ActionFormat | None = None
+        self.name = actions.name
+        self.lists_tools = actions.lists_tools
+        self.extra_tools = actions.extra_tools
+        self.prepare = actions.prepare
+        self.stream_filter = actions.stream_filter
+
+    def follow(self, name: str) -> None:
+        """From here on replies are in the format of that name."""
+        other = self._formats.get(name)
+        self.other = None if name == self._actions.name else other
+
+    def read(self, message: AssistantMessage, tools: Toolset, seen: SeenText = NOTHING_SEEN) -> Intent:
+        """What the reply asks for, as it was written."""
+        if self.other is not None:
+            intent = self.other.read(message, tools, seen)
+            return msgspec.structs.replace(intent, kept_text=intent.reply) if intent.ends_turn else intent
+        return self.read_own(message, tools, seen)
+
+    def read_own(self, message: AssistantMessage, tools: Toolset, seen: SeenText) -> Intent:
+        """What a reply in the agent's own format asks for."""
+        last = self._last
+        if last is None or last[0] is not message or last[1] is not seen:
+            self._last = last = (message, seen, self._actions.read(message, tools, seen))
+        return last[2]
+
+    def report(self, results: Sequence[ToolResult]) -> Sequence[Message]:
+        """The results as the model got them."""
+        return (self.other or self._actions).report(results)
+
+    def show(self, call: ToolCall, tools: Toolset) -> str:
+        """The call as it was written."""
+        return (self.other or self._actions).show(call, tools)
+
+
+class SessionState:
+    """What the engine knows of a session up to `head`, the id of the last entry that it has read.
+
+    It reads on where it stopped, so that a turn costs what was added; where the session's head was moved, all is read
+    anew. `account` is that of the turn since the last `end`; `answers` and `parked` concern the calls of the last
+    reply, by their ids; `prompt` was made for `prompt_for` (None: it must be made anew); `snapshot` is the last
+    checkpoint; `acted_by` names the action format of the last replies; `seen` is what the model had read before the
+    last of them.
+    """
+
+    def __init__(
+        self,
+        actions: ActionFormat,
+        formats: Mapping[str, ActionFormat],
+        tools: Toolset,
+        new_context: NewContext,
+        new_driver: Callable[[], Driver],
+    ) -> None:
+        self._agents_actions = actions
+        self._formats = formats
+        self._tools = tools
+        self._new_context = new_context
+        self._new_driver = new_driver
+        self._limits_known = False
+        self._restart()
+
+    def _restart(self) -> None:
+        self.head, self.entries_read = "", 0
+        self._entries: Sequence[AnyEntry] = ()
+        self.seen = SeenText()
+        self._unseen: list[str] = []
+        self._last_reply: AssistantMessage | None = None
+        self.actions = SessionActions(self._agents_actions, self._formats)
+        self.context = self._new_context(self.actions, self._tools)
+        self._begin_turn()
+        self.user_ids: set[str] = set()
+        self.approved: list[Rule] = []
+        self.answers: dict[str, AnswerEntry] = {}
+        self.parked: dict[str, ParkedEntry] = {}
+        self.prompt = ""
+        self.prompt_for: Any = None
+        self._prompt_traits = self._seen_traits = Traits.NONE
+        self.user_words = UserWords()
+        self.acted_by = ""
+        self.prompt_tokens = 0
+        self.last_usage: Usage | None = None
+        self.snapshot = ""
+
+    def _begin_turn(self) -> None:
+        self.account = Account()
+        self._driver: Watched | None = None
+        self._unshown: list[tuple[AssistantMessage, dict[str, ToolResult]]] = []
+
+    @property
+    def driver(self) -> Watched:
+        """The turn's, which has seen its iterations: they are shown to it when it is asked for."""
+        if self._driver is None:
+            loops = Loops(changing_tools(self._tools), lambda call: self.actions.show(call, self._tools))
+            self._driver = Watched(self._new_driver(), loops)
+        while self._unshown:
+            reply, results = self._unshown.pop(0)
+            intent = self.actions.read_own(reply, self._tools, self.seen)
+            if len(results) == len(intent.calls):
+                done = [results[call.id] for call in intent.calls if call.id in results]
+                self._driver.observe(Iteration(intent.reply, intent.calls, done))
+        return self._driver
+
+    @property
+    def in_sight(self) -> Traits:
+        """What the next call's context holds: results, recalled facts, and the prompt with the user's own files."""
+        shown = self.context.traits if isinstance(self.context, TraitedContext) else self._seen_traits
+        return shown | self._prompt_traits
+
+    @property
+    def intent(self) -> Intent:
+        """What the last reply asks for."""
+        return self.actions.read_own(self._last_reply, self._tools, self.seen) if self._last_reply else Intent()
+
+    def read_on(self, entries: Sequence[AnyEntry]) -> None:
+        """Take in the session's entries up to its head."""
+        if entries is not self._entries and not self._goes_on_with(entries):
+            self._restart()
+        for entry in entries[self.entries_read :]:
+            self._observe(entry)
+            self.entries_read += 1
+            self.head = entry.id
+        self._entries = entries
+
+    def _goes_on_with(self, entries: Sequence[AnyEntry]) -> bool:
+        """Whether the entries that were read come first: the head among them, and nothing edited meanwhile."""
+        read = self.entries_read
+        return not read or (
+            len(entries) >= read and entries[read - 1].id == self.head and entries[:read] == self._entries[:read]
+        )
+
+    async def know_limits(self, model: KnownModel, session_key: str) -> None:
+        """Look up what the model takes, once: while its server is asked, or the catalogue read, other turns go on."""
+        if not self._limits_known:
+            await asyncio.to_thread(model.limits, session_key)
+            self._limits_known = True
+
+    def observe(self, line: WorldLine) -> None:
+        """Take in a line of the world, which is seen but not kept in the session."""
+        self.context.observe(line)
+        self._unseen.append(line.text)
+
+    def _observe(self, entry: AnyEntry) -> None:
+        self.context.observe(entry)
+        match entry:
+            case AssistantEntry(message=reply):
+                self._answered(reply)
+            case ToolEntry(message=result):
+                self._done(result)
+            case UserEntry(message=message):
+                self._asked(message)
+            case StateEntry() | SystemEntry():
+                self._remember(entry)
+            case EndEntry():
+                self._begin_turn()
+            case CheckpointEntry(snapshot=snapshot):
+                self.snapshot = snapshot
+            case CompactionEntry(usage=usage):
+                self.prompt_for = self.last_usage = None
+                self.account.usage = self.account.usage.plus(usage)
+            case ParkedEntry(call_id=call_id):
+                self.parked[call_id] = entry
+            case AnswerEntry(call_id=call_id):
+                self.answers[call_id] = entry
+                self.seen.observe(entry.text, typed=True)
+            case _:
+                pass
+
+    def _asked(self, message: UserMessage) -> None:
+        self.account.messages.append(message)
+        self.user_words.hear(message)
+        for part in message.content:
+            if isinstance(part, Text):
+                self.seen.observe(part.text, typed=not part.text.startswith(ATTACHED))
+        if message.id:
+            self.user_ids.add(message.id)
+
+    def _answered(self, reply: AssistantMessage) -> None:
+        account = self.account
+        for text in self._unseen:
+            self.seen.observe(text)
+        self._unseen.clear()
+        self._last_reply = reply
+        account.messages.append(reply)
+        account.usage = account.usage.plus(reply.usage)
+        account.iterations += 1
+        self._unshown.append((reply, {}))
+        self.answers.clear()
+        self.parked.clear()
+        if reply.usage.context:
+            self.last_usage = reply.usage
+
+    def _done(self, result: ToolResult) -> None:
+        account = self.account
+        account.messages.append(result)
+        self._unseen += [part.text for part in result.content if isinstance(part, Text)]
+        if self._unshown:
+            self._unshown[-1][1][result.call_id] = result
+        self.user_words.find(result)
+        traits = self._tools.traits_of(result)
+        if traits not in self._seen_traits:
+            self._seen_traits |= traits
+
+    def _remember(self, entry: StateEntry | SystemEntry) -> None:
+        if isinstance(entry, SystemEntry):
+            self._unseen.append(entry.text)
+        elif entry.name == PROMPT and (prompt := entry.read(Prompt)):
+            self.prompt, self.prompt_for, self.acted_by = prompt.text, prompt.made_for, prompt.actions
+            self.actions.follow(prompt.actions)
+            self.prompt_tokens = estimate_text(self.prompt)
+            self._prompt_traits = Traits.PRIVATE if prompt.private else Traits.NONE
+            self._prompt_traits |= Traits.UNTRUSTED if prompt.untrusted else Traits.NONE
+        elif entry.name == APPROVED and (rule := entry.read(Rule)):
+            self.approved.append(rule)
+        elif entry.name == RECALLED:
+            self._seen_traits |= traits_of_facts(entry.value)
+            self._unseen += entry.read(list[str]) or []
+
+
+class SessionStates:
+    """The states of an agent's sessions: those of the sessions that were used last are kept in memory, by their keys.
+
+    `formats` are the action formats that earlier replies may be in, by name.
+    """
+
+    def __init__(
+        self,
+        actions: ActionFormat,
+        formats: Mapping[str, ActionFormat],
+        tools: Toolset,
+        new_context: NewContext,
+        new_driver: Callable[[], Driver],
+    ) -> None:
+        self._parts = actions, formats, tools, new_context, new_driver
+        self._states: OrderedDict[str, tuple[SessionState, int]] = OrderedDict()
+        self._entries = 0
+
+    def of(self, session: Session) -> SessionState:
+        """What is known of a session, up to its head."""
+        state, size = self._states.pop(session.key, None) or (SessionState(*self._parts), 0)
+        state.read_on(session.entries)
+        self._states[session.key] = state, len(session.entries)
+        self._entries += len(session.entries) - size
+        while len(self._states) > 1 and (len(self._states) > _MOST_STATES or self._entries > _MOST_ENTRIES):
+            _, (_, size) = self._states.popitem(last=False)
+            self._entries -= size
+        return state
+
+    def new_context(self) -> ContextPolicy:
+        """A context policy that has seen nothing, for a turn without history."""
+        actions, _, tools, new_context, _ = self._parts
+        return new_context(actions, tools)
+
+    def with_tools(self, tools: Toolset) -> "SessionStates":
+        """Empty states for an agent that is the same but for its tools."""
+        actions, formats, _, new_context, new_driver = self._parts
+        return SessionStates(actions, formats, tools, new_context, new_driver)

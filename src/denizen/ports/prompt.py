@@ -1,0 +1,32 @@
+"""The prompt builder: who the agent is, in words for the model."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Protocol
+
+import msgspec
+
+
+class SystemPrompt(msgspec.Struct, frozen=True):
+    """A session's system prompt. `private`: it holds the user's own words; `untrusted`: and text that others wrote.
+
+    `notices` are for the user: what couldn't be read, or left no room.
+    """
+
+    text: str
+    private: bool = False
+    untrusted: bool = False
+    notices: Sequence[str] = ()
+
+
+class PromptBuilder(Protocol):
+    """Makes the system prompt of a session, once: it stays the same byte by byte, so that providers can cache it."""
+
+    @property
+    def made_for(self) -> Sequence[Any]:
+        """What the prompt depends on besides the day, as JSON values: when that changes, the prompt is renewed."""
+        ...
+
+    def build(self, began: datetime) -> SystemPrompt:
+        """The prompt of a session that `began` then. Raises ConfigError."""
+        ...

@@ -1,0 +1,59 @@
+"""The prompt of an agent that works in a workspace: what it is made of, and how it is put together."""
+
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from denizen.ports import UNTRUSTED, SystemPrompt
+from denizen.prompt.bootstrap import read_bootstrap, scaffold
+from denizen.prompt.build import build_prompt
+from denizen.prompt.skills import Skill
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkspacePrompt:
+    """Builds the system prompt from the user's files in `own_folder` and the project's in `workspace`.
+
+    `identity` says who the agent is, unless `instructions` do; `lists_tools` is False where the action format does.
+    """
+
+    own_folder: Path
+    workspace: Path
+    model: str
+    tools: Sequence[str]
+    skills: Sequence[Skill] = ()
+    skill_notices: Sequence[str] = ()
+    identity: str
+    instructions: str = ""
+    lists_tools: bool = True
+
+    @property
+    def made_for(self) -> Sequence[Any]:
+        """The workspace, the model, the tools and the instructions."""
+        return [str(self.workspace), self.model, list(self.tools), *([self.instructions] if self.instructions else [])]
+
+    def build(self, began: datetime) -> SystemPrompt:
+        """The prompt; writes a starter AGENTS.md into the user's own folder where there is none. Raises ConfigError."""
+        scaffold(self.own_folder)
+        files, unread = read_bootstrap(self.own_folder, self.workspace)
+        text = build_prompt(
+            files=files,
+            skills=self.skills,
+            tools=self.tools,
+            started=began,
+            platform=f"{platform.system().lower()} {platform.machine()}",
+            workspace=self.workspace,
+            model=self.model,
+            identity=self.identity,
+            instructions=self.instructions,
+            listed=self.lists_tools,
+        )
+        return SystemPrompt(
+            text,
+            private=any(file.is_users for file in files),
+            untrusted=any(UNTRUSTED in file.text for file in files if file.path == "MEMORY.md"),
+            notices=[*unread, *self.skill_notices],
+        )

@@ -1,0 +1,386 @@
+"""Making an agent out of a configuration and a world."""
+
+import asyncio
+import functools
+import inspect
+import os
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, TypedDict, Unpack, cast, overload
+
+import msgspec
+
+from denizen.actions import Native, Shell
+from denizen.checkpoints import Shadow, shadow_of
+from denizen.clock import Clock, SystemClock
+from denizen.config import Config, load_config
+from denizen.config.env import read_dotenv
+from denizen.config.home import ensure_home, located, places
+from denizen.config.redact import Redactor, secrets_of
+from denizen.config.trust import is_trusted
+from denizen.context import Transcript
+from denizen.engine.listener import Listener
+from denizen.engine.loop import run_turn
+from denizen.engine.opening import leave_session, open_session
+from denizen.engine.output import Output
+from denizen.engine.record import AgentRecord, TurnLimits
+from denizen.engine.session_state import SessionStates
+from denizen.engine.turn import Resume, TurnOptions
+from denizen.errors import DenizenError, SessionError
+from denizen.events import Done, Out, RunEvent, RunResult, StreamEvent
+from denizen.memory import open_memory
+from denizen.messages import Text, UserMessage
+from denizen.models import open_model
+from denizen.ports import (
+    ActionFormat,
+    KnownModel,
+    Limits,
+    Model,
+    ModelRequest,
+    Session,
+    SessionStore,
+    Tool,
+    Toolset,
+    TurnIO,
+)
+from denizen.prompt import Skill, find_skills
+from denizen.prompt.workspace import WorkspacePrompt
+from denizen.sessions import JsonlStore, new_name
+from denizen.sessions import session_key as full_key
+from denizen.sessions.spend import Spend
+from denizen.tools.defaults import check_rules, with_defaults
+from denizen.tools.policy import RulePolicy
+from denizen.tools.programs.jobs import Jobs
+from denizen.tools.sandbox import choose_sandbox
+from denizen.worlds.drivers import FoundDriver, NewDriver, find_driver
+from denizen.worlds.session_turns import session_turn
+from denizen.worlds.world import Profile, ToolParts, World, find_world
+
+FORMATS: dict[str, ActionFormat] = {each.name: each for each in (Native(), Shell())}
+"""The action formats, by their names in the configuration."""
+
+OFFLINE = "offline"
+"""The name of the embedded model: it finds its way by all that it looked up, and knows native calls only."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assembly:
+    """An agent's record, and what of its making hosts need beyond it."""
+
+    record: AgentRecord
+    config: Config
+    skills: Sequence[Skill]
+    checkpoints: Shadow | None
+    jobs: Jobs
+
+
+def assemble(
+    config: Config,
+    world: World,
+    *,
+    instructions: str = "",
+    model: Model | None = None,
+    tools: Sequence[Tool] | None = None,
+    driver: NewDriver | None = None,
+    store: SessionStore | None = None,
+    clock: Clock | None = None,
+    environ: Mapping[str, str],
+) -> Assembly:
+    """The agent of a located configuration in a world. What is given stands in for what the configuration names.
+
+    `environ` is the process's; the home's `.env` adds to it. Raises ConfigError.
+    """
+    profile, clock = world.profile, clock or SystemClock()
+    home, workspace = places(config)
+    dotenv = read_dotenv(home)
+    environ = {**dotenv, **environ}
+    secrets = secrets_of(config, dotenv)
+    redactor = Redactor.from_environ(environ, secrets)
+    found = FoundDriver(driver, getattr(driver, "tools", ())) if driver else None
+    found = found or find_driver(config.agent.driver or profile.driver, home=home, environ=environ)
+
+    thinks = with_default_limits(model or open_model(config, environ=environ, clock=clock))
+    offline = thinks.name == OFFLINE
+    actions = FORMATS["native"] if offline else FORMATS.get(config.agent.actions, profile.actions)
+    is_project = profile.checkpoints or (workspace / ".git").exists()
+    checkpoints = shadow_of(workspace, home, clock=clock, environ=environ) if is_project else None
+    sandbox = choose_sandbox(config.sandbox, environ, home, secrets)
+    memory = open_memory(config, clock=clock, redact=redactor.text, with_notes=profile.notes)
+    jobs = Jobs()
+
+    if tools is None:
+        parts = ToolParts(
+            config=config,
+            home=home,
+            workspace=workspace,
+            environ=environ,
+            sandbox=sandbox,
+            memory=memory,
+            checkpoints=checkpoints,
+            jobs=jobs,
+        )
+        tools = with_defaults(found.with_tools(profile.tools(parts)), config.tools)
+    for each in tools:
+        if not hasattr(each, "schema"):
+            raise TypeError(f"{each!r} is no tool: put @tool above the function")
+    toolset = Toolset([*actions.extra_tools(tools), *tools])
+    check_rules(config.policy.rules, toolset)
+
+    own_folder = config.agent.workspace_dir
+    skills, skill_notices = find_skills(
+        own_folder, workspace, trusted=is_trusted(home, workspace), profile=profile.name
+    )
+    record = AgentRecord(
+        name=profile.name,
+        model=thinks,
+        tools=toolset,
+        actions=actions,
+        states=SessionStates(actions, FORMATS, toolset, Transcript if offline else profile.context, found.new),
+        policy=RulePolicy(
+            config.policy,
+            confined=sandbox.confines,
+            network=config.sandbox.network,
+            workspace=workspace,
+            restricted=config.agent.restrict_to_workspace,
+            home=home,
+            redactor=redactor,
+        ),
+        store=store or JsonlStore(home / "sessions", clock=clock, redactor=redactor),
+        memory=memory,
+        checkpoints=checkpoints,
+        sandbox=sandbox,
+        prompt=WorkspacePrompt(
+            own_folder=own_folder,
+            workspace=workspace,
+            model=thinks.name,
+            tools=[tool.name for tool in toolset],
+            skills=skills,
+            skill_notices=skill_notices,
+            identity=profile.identity,
+            instructions=instructions,
+            lists_tools=not actions.lists_tools,
+        ),
+        budget=Spend(config, home, clock),
+        redactor=redactor,
+        clock=clock,
+        limits=TurnLimits(config.agent.max_iterations, config.agent.max_tokens, config.agent.max_tool_result_chars),
+        environ=environ,
+        home=home,
+        workspace=workspace,
+        restricted=config.agent.restrict_to_workspace,
+        readable=[skill.path.parent for skill in skills],
+        options=config.agent.options,
+        reasoning=config.agent.reasoning,
+        park_time=timedelta(hours=config.policy.park_hours),
+        recalls=profile.recalls,
+    )
+    return Assembly(record=record, config=config, skills=skills, checkpoints=checkpoints, jobs=jobs)
+
+
+def with_default_limits(model: Model) -> KnownModel:
+    """The model itself where it tells its name and limits, else with those of an unknown one."""
+    return model if isinstance(model, KnownModel) else _UnknownModel(model)
+
+
+class _UnknownModel:
+    local = False
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self.name = type(model).__name__
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
+        return self._model.stream(request)
+
+    def limits(self, session_key: str = "") -> Limits:
+        return Limits()
+
+    async def close(self) -> None:
+        pass
+
+
+OnEvent = Callable[[RunEvent], object]
+OnEventAsync = Callable[[RunEvent], Awaitable[None]]
+
+
+class RunOptions(TypedDict, total=False):
+    """What `Agent.run` takes with the message: as `run_agent`, which says what each is for."""
+
+    session_key: str
+    on_event: OnEvent | OnEventAsync | None
+    io: TurnIO | None
+
+
+class Agent:
+    """A model, tools, a policy and a store to run turns with: `async with Agent("openai:gpt-5-mini") as agent`.
+
+    It is made of a configuration, or of a model's name and the user's own configuration, or of that alone.
+    `instructions` say who it is and what it is for, in place of the profile's own words. `model` (one, or the name of
+    one), `tools`, `driver` and `store` stand in for what the configuration names; with `tools=()` there are none. It
+    serves one event loop at a time. `profile` is the name of a world's, or one of your own.
+    `environ` holds the keys (default: the process's, with the home's `.env`). `read_only` refuses everything but reads.
+
+    `record` is the agent as the engine takes it.
+    """
+
+    _loop: asyncio.AbstractEventLoop | None = None
+
+    def __init__(
+        self,
+        config: Config | str | None = None,
+        *,
+        instructions: str = "",
+        profile: str | Profile = "assistant",
+        model: Model | str | None = None,
+        tools: Sequence[Tool] | None = None,
+        driver: NewDriver | None = None,
+        store: SessionStore | None = None,
+        clock: Clock | None = None,
+        environ: Mapping[str, str] | None = None,
+        read_only: bool = False,
+    ) -> None:
+        environ = os.environ if environ is None else environ
+        self._again = functools.partial(
+            Agent, instructions=instructions, profile=profile, driver=driver, clock=clock, read_only=read_only
+        )
+        self._model = model
+        settings = located(_settings(config, model, environ), environ=environ, cwd=Path.cwd())
+        self.world = find_world(profile)
+        self.read_only = read_only
+        made = assemble(
+            settings,
+            self.world,
+            instructions=instructions,
+            model=None if isinstance(model, str) else model,
+            tools=tools,
+            driver=driver,
+            store=store,
+            clock=clock,
+            environ=environ,
+        )
+        self.record = record = made.record
+        self.config, self.skills, self.checkpoints, self.jobs = made.config, made.skills, made.checkpoints, made.jobs
+        self.home, self.workspace, self.environ = record.home, record.workspace, record.environ
+        self.model, self.tools, self.store = record.model, record.tools, record.store
+        self.memory, self.sandbox, self.clock = record.memory, record.sandbox, record.clock
+
+    async def __aenter__(self) -> "Agent":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    @overload
+    async def run(
+        self, message: str | UserMessage | None, *, output: type[Out], **options: Unpack[RunOptions]
+    ) -> RunResult[Out]: ...
+
+    @overload
+    async def run(
+        self, message: str | UserMessage | None, *, output: Any = None, **options: Unpack[RunOptions]
+    ) -> RunResult: ...
+
+    async def run(self, message: str | UserMessage | None, *, output: Any = None, **options: Any) -> RunResult:
+        """Answer one message, as `run_agent` does with this agent."""
+        on_event: OnEvent | OnEventAsync | None = options.pop("on_event", None)
+        if not inspect.iscoroutinefunction(on_event):
+            return await self._run(message, cast("OnEvent | None", on_event), output, **options)
+        async with aclosing(streamed(lambda on_event: self._run(message, on_event, output, **options))) as events:
+            async for event in events:
+                await on_event(event)
+        return cast("Done", event).result  # it comes last, or the turn has raised
+
+    async def _run(
+        self,
+        message: str | UserMessage | None,
+        on_event: OnEvent | None,
+        output: Any,
+        *,
+        session_key: str = "",
+        io: TurnIO | None = None,
+    ) -> RunResult:
+        if not isinstance(message, str | UserMessage | None):
+            raise TypeError(f"a message is a str, a UserMessage or None, not {type(message).__name__}")
+        if message is None and not session_key:
+            raise SessionError("Only a session can be gone on with: name it (session_key=…), or give a message.")
+        said = UserMessage([Text(message)]) if isinstance(message, str) else message
+        options = TurnOptions(
+            stream=bool(on_event or io), output=None if output is None else Output(output), read_only=self.read_only
+        )
+        key = full_key(session_key or new_name(self.clock))
+        async with session_turn(self.home, key, wait=self.config.agent.when_busy == "wait"):
+            session = await self.open(key)
+            try:
+                host = Listener(on_event, io) if on_event or not io else io
+                return await run_turn(self.record, session, said or Resume(), host, options)
+            finally:
+                await self.leave(session)
+
+    async def open(self, key: str) -> Session:
+        """The session of that key or short name, open for writing.
+
+        Raises SessionError when another process has it, DenizenError while another event loop has the agent.
+        """
+        here = asyncio.get_running_loop()  # connections, and what waits for the disk, are an event loop's
+        if self._loop and self._loop is not here and self._loop.is_running():
+            raise DenizenError("This agent works in another thread's event loop. Make one for each thread.")
+        self._loop = here
+        ensure_home(self.home)
+        return await open_session(self.record, full_key(key))
+
+    def elsewhere(
+        self,
+        folder: Path,
+        shown: Sequence[Path] = (),
+        *,
+        home: Path | None = None,
+        model: Model | None = None,
+        checkpoints: bool = True,
+    ) -> "Agent":
+        """An agent like this one that works in another folder; commands may read the folders `shown`, too."""
+        sandbox = self.config.sandbox
+        sandbox = msgspec.structs.replace(sandbox, toolchains=[*sandbox.toolchains, *map(str, shown)])
+        config = msgspec.structs.replace(self.config, home=home or self.home, workspace=folder, sandbox=sandbox)
+        agent = self._again(config, model=model or self._model, environ=self.environ)
+        if not checkpoints:
+            agent.record, agent.checkpoints = replace(agent.record, checkpoints=None), None
+        return agent
+
+    async def leave(self, session: Session) -> None:
+        """Close a session that was opened here; one that has nothing but its header isn't kept."""
+        await leave_session(self.record, session)
+
+    async def close(self) -> None:
+        """Give back connections and files, and end what runs in the background."""
+        await self.jobs.end()
+        self.record.budget.close()
+        await self.model.close()
+
+
+def _settings(config: Config | str | None, model: Model | str | None, environ: Mapping[str, str]) -> Config:
+    """The configuration, by default the user's own, with the model that is named. Raises ConfigError."""
+    if isinstance(config, str) and model is not None:
+        raise TypeError(f"two models are given: {config!r}, and model={model!r}")
+    if not isinstance(config, Config | str | None):
+        raise TypeError(f"an agent is made of a Config (see load_config) or a model's name, not of {config!r}")
+    settings = config if isinstance(config, Config) else load_config(environ=environ)
+    name = config if isinstance(config, str) else model
+    return msgspec.structs.replace(settings, model=name) if isinstance(name, str) else settings
+
+
+async def streamed(run: Callable[[OnEvent], Coroutine[Any, Any, RunResult]]) -> AsyncGenerator[RunEvent]:
+    """The events of the turn that `run` runs with a listener, as they happen; closing it cancels the turn."""
+    events: asyncio.Queue[RunEvent | None] = asyncio.Queue()
+    turn = asyncio.create_task(run(events.put_nowait))
+    turn.add_done_callback(lambda _: events.put_nowait(None))
+    try:
+        while (event := await events.get()) is not None:
+            yield event
+        await turn
+    finally:
+        if turn.cancel():
+            with suppress(asyncio.CancelledError):
+                await turn

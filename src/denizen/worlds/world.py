@@ -1,0 +1,166 @@
+"""Worlds: the places an agent can live in, and where they are found."""
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+import msgspec
+
+from denizen.checkpoints import Shadow
+from denizen.config import Config
+from denizen.engine.record import AgentRecord
+from denizen.engine.session_state import NewContext
+from denizen.engine.turn import TurnOptions
+from denizen.errors import ConfigError
+from denizen.events import RunResult
+from denizen.ports import ActionFormat, Checkpoints, Memory, Model, Sandbox, Session, Tool, TurnIO
+from denizen.prompt.texts import IDENTITY
+from denizen.tools import default_tools
+from denizen.tools.programs.jobs import Jobs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolParts:
+    """What a world's tools are made of; `environ` is that of the programs they start, `jobs` run in the background."""
+
+    config: Config
+    home: Path
+    workspace: Path
+    environ: Mapping[str, str]
+    sandbox: Sandbox
+    memory: Memory
+    checkpoints: Checkpoints | None
+    jobs: Jobs
+
+
+def standard_tools(parts: ToolParts) -> list[Tool]:
+    """Those that every agent has."""
+    return default_tools(parts.config, sandbox=parts.sandbox, memory=parts.memory, environ=parts.environ)
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A name for one choice of the two: `context` makes the policy, given the action format and the tools.
+
+    `tools` are the agent's unless it is given others; `identity` says in the prompt who it is. `checkpoints` keeps
+    them in any workspace, else in projects (git repositories) alone. `driver` steers its turns where the configuration
+    names none. `recalls`: a task begins with what earlier sessions left that fits it. `notes`: what it remembers goes
+    into MEMORY.md, too.
+    """
+
+    name: str
+    actions: ActionFormat
+    context: NewContext
+    tools: Callable[[ToolParts], list[Tool]] = standard_tools
+    identity: str = IDENTITY
+    checkpoints: bool = False
+    driver: str = "simple"
+    recalls: bool = False
+    notes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """How a turn that was gone on with ended; `failed`: it was answered, yet what it was for isn't done."""
+
+    result: RunResult
+    failed: bool = False
+
+
+class AgentHandle(Protocol):
+    """An agent as hosts hold it: `denizen.Agent`."""
+
+    record: AgentRecord
+    config: Config
+    checkpoints: Shadow | None
+    workspace: Path
+    read_only: bool
+
+    async def open(self, key: str) -> Session:
+        """The session of that key or short name, open for writing. Raises SessionError."""
+        ...
+
+    async def leave(self, session: Session) -> None:
+        """Close a session; one that has nothing but its header isn't kept."""
+        ...
+
+    async def close(self) -> None:
+        """Give back connections and files."""
+        ...
+
+    async def __aenter__(self) -> "AgentHandle": ...
+
+    async def __aexit__(self, *error: object) -> None: ...
+
+    def elsewhere(
+        self,
+        folder: Path,
+        shown: Sequence[Path] = (),
+        *,
+        home: Path | None = None,
+        model: Model | None = None,
+        checkpoints: bool = True,
+    ) -> "AgentHandle":
+        """An agent like this one that works in another folder; commands may read the folders `shown`, too."""
+        ...
+
+
+@runtime_checkable
+class RenderingHost(Protocol):
+    """A host that shows an answer as `render` words it."""
+
+    render: Callable[[RunResult], str]
+
+
+GoOn = Callable[[AgentHandle, Session, TurnIO, TurnOptions], Awaitable[Conclusion | None]]
+"""Goes on with a session whose turn is unfinished; None: it is none of the world's own, but an ordinary turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """A place that an agent can live in. Its entry point in the group `denizen.worlds` has the same name.
+
+    `settings` is the struct that its table of the configuration, `[name]`, is read into, strictly. `go_on` is how a
+    session of its kind goes on after a question was answered. `commands` are its hosts on the command line: the name
+    of each, and the `module:attribute` of its click command.
+    """
+
+    name: str
+    profile: Profile
+    settings: type[msgspec.Struct] | None = None
+    go_on: GoOn | None = None
+    commands: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+def worlds() -> Iterator[World]:
+    """The worlds that are installed, ours first. Raises ConfigError for one that can't be loaded."""
+    found = entry_points(group="denizen.worlds")
+    for entry in sorted(found, key=lambda each: (not each.value.startswith("denizen."), each.name)):
+        yield _load(entry)
+
+
+def find_world(profile: str | Profile) -> World:
+    """The world of that profile; one of your own profiles makes a world of its own. Raises ConfigError."""
+    if isinstance(profile, Profile):
+        return World(profile.name, profile)
+    names: list[str] = []
+    for world in worlds():
+        if world.profile.name == profile:
+            return world
+        names.append(world.profile.name)
+    raise ConfigError(f"There is no profile {profile!r}; there is: {', '.join(names)}.")
+
+
+def _load(entry: EntryPoint) -> World:
+    package = entry.dist.name if entry.dist else entry.value
+    try:
+        world = entry.load()
+    except Exception as broken:  # the boundary to other packages: whatever they raise, the user must act
+        raise ConfigError(
+            f"The world {entry.name!r} of {package} can't be loaded: {broken}. Update or remove it."
+        ) from broken
+    if not isinstance(world, World):
+        raise ConfigError(f"{entry.name!r} of {package} is no world. Update or remove it.")
+    return world
