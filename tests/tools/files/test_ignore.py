@@ -71,6 +71,9 @@ def gits(root: Path, paths: Sequence[str]) -> set[str]:
 )
 @example(top=["*", "!*/", "!*.py"], nested=["/b"], exclude=[], paths={"a/b", "a/a.py", "b.txt", "a/ab/a.py"})
 @example(top=["!b.txt"], nested=[], exclude=["*b*", "a/**"], paths={"a/b", "ab", "b.txt"})
+@example(top=["a\\/a"], nested=[], exclude=[], paths={"a/a"})
+@example(top=["*[/-/[a-]"], nested=[], exclude=[], paths={"-", "a/-"})
+@example(top=["**/a", "b/**/a.py", "ab/**"], nested=[], exclude=[], paths={"b/a/a.py", "b/a.py", "ab/b", "x!/a"})
 def test_the_same_is_ignored_as_by_git(top: list[str], nested: list[str], exclude: list[str], paths: set[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)

@@ -28,15 +28,16 @@ _CLASSES = {
     "upper": string.ascii_uppercase,
     "xdigit": string.hexdigits,
 }
-_IN_SET = r"(?:\\.|[^\]\\])(?:-(?:\\.|[^\]\\]))?"
+_IN_SET = r"(?:\\.|[^\]\\])"
 _TOKEN = re.compile(
-    rf"""(?P<star>\*) | (?P<any>\?) | \\(?P<escaped>.)
-    | \[(?P<negated>[!^]?)(?P<set>(?>(?:\](?:-(?:\\.|[^\]\\]))?)?(?:\[:\w+:\]|{_IN_SET})*))\]
-    | (?P<broken>\[.*|\\) | (?P<plain>[^*?\\[]+)""",
+    rf"""(?P<slash>\\?/) | (?P<star>\*) | (?P<any>\?) | \\(?P<escaped>.)
+    | \[(?P<negated>[!^]?)(?P<set>(?>(?:\](?:-{_IN_SET})?)?(?:\[:\w+:\]|{_IN_SET}(?:-{_IN_SET})?)*))\]
+    | (?P<broken>\[.*|\\) | (?P<plain>[^/*?\\[]+)""",
     re.DOTALL | re.VERBOSE,
 )
 _SET_ITEM = re.compile(r"\[:(?P<class>\w+):\]|(?P<low>\\?.)(?:-(?P<high>\\?.))?", re.DOTALL)
 _NEVER = "(?!)"
+_ANY_PARTS = ["", "", ""]  # `**`
 
 
 class Glob:
@@ -45,22 +46,21 @@ class Glob:
     def __init__(self, pattern: str) -> None:
         self._folders_only = pattern.endswith("/")
         pattern = pattern.removesuffix("/")
-        self._name = None if "/" in pattern else re.compile(_regex(pattern), re.DOTALL)
-        parts = pattern.removeprefix("/").split("/") if "/" in pattern else []
-        parts += ["*"] if parts[-1:] == ["**"] else []
-        self._parts = [None if part == "**" else re.compile(_regex(part), re.DOTALL) for part in parts]
+        self._anywhere = "/" not in pattern
+        self._parts = _compile(pattern.removeprefix("/"))
 
     def matches(self, names: Sequence[str], *, is_folder: bool) -> bool:
         """Whether it is the entry of these names, not one of those above it."""
         if self._folders_only and not is_folder:
             return False
-        if self._name:
-            return self._name.fullmatch(names[-1]) is not None
+        parts = self._parts
+        if self._anywhere:
+            return parts[0] is None or parts[0].fullmatch(names[-1]) is not None
         part = name = 0
         again: tuple[int, int] | None = None  # where to go on when the last `**` takes one name more
         while name < len(names):
-            wanted = self._parts[part] if part < len(self._parts) else None
-            if part < len(self._parts) and wanted is None:
+            wanted = parts[part] if part < len(parts) else None
+            if part < len(parts) and wanted is None:
                 again, part = (part + 1, name), part + 1
             elif wanted and wanted.fullmatch(names[name]):
                 part, name = part + 1, name + 1
@@ -69,7 +69,7 @@ class Glob:
                 part, name = again
             else:
                 return False
-        return all(wanted is None for wanted in self._parts[part:])
+        return all(wanted is None for wanted in parts[part:])
 
 
 def any_glob(pattern: str) -> list[Glob]:
@@ -88,26 +88,31 @@ def any_glob(pattern: str) -> list[Glob]:
     return done
 
 
-def _regex(pattern: str) -> str:
-    """The regular expression of a pattern without slashes; a broken one matches nothing, as in git."""
-    pieces = [""]
+def _compile(pattern: str) -> Sequence[re.Pattern[str] | None]:
+    """What each part of a name must be; None for any number of parts. A broken part matches nothing, as in git."""
+    parts = [[""]]  # of each the regular expressions between its stars
     for token in _TOKEN.finditer(pattern):
         match token.lastgroup:
+            case "slash":
+                parts.append([""])
             case "star":
-                pieces.append("")
+                parts[-1].append("")
             case "any":
-                pieces[-1] += "."
+                parts[-1][-1] += "."
             case "set":
-                pieces[-1] += _set_regex(token["set"], negated=bool(token["negated"]))
+                parts[-1][-1] += _set_regex(token["set"], negated=bool(token["negated"]))
             case "broken":
-                pieces[-1] += _NEVER
+                parts[-1][-1] += _NEVER
             case _:
-                pieces[-1] += re.escape(token["escaped"] or token["plain"])
-    if len(pieces) == 1:
-        return pieces[0]
-    first, *middle, last = pieces
-    inner = "".join(f"(?>.*?{piece})" for piece in middle if piece)  # atomic: what it matched first is never given back
-    return f"{first}{inner}.*{last}"
+                parts[-1][-1] += re.escape(token["escaped"] or token["plain"])
+    parts += [["", ""]] if parts[-1] == _ANY_PARTS else []  # `a/**` isn't `a` itself
+    compiled: list[re.Pattern[str] | None] = []
+    for first, *others in parts:
+        regex = first
+        if others:  # atomic groups: what they matched first is never given back
+            regex += "".join(f"(?>.*?{piece})" for piece in others[:-1] if piece) + f".*{others[-1]}"
+        compiled.append(None if [first, *others] == _ANY_PARTS else re.compile(regex, re.DOTALL))
+    return compiled
 
 
 def _set_regex(items: str, *, negated: bool) -> str:
