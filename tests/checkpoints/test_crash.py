@@ -1,4 +1,4 @@
-"""Whoever is killed while it restores leaves nothing that can't be completed, and nothing that stops others."""
+"""A restore that was killed can be completed, and blocks nobody."""
 
 import asyncio
 import os
@@ -60,9 +60,7 @@ async def test_what_a_killed_restore_left_behind_is_not_kept(shadow: Shadow, wor
 @pytest.mark.parametrize(
     "name", ["index.lock", "HEAD.lock", "refs/heads/last.lock", "refs/checkpoints/0000000002.lock"]
 )
-async def test_locks_that_a_killed_git_left_are_no_obstacle(
-    shadow: Shadow, workspace: Path, home: Path, name: str
-) -> None:
+async def test_lock_files_of_a_killed_git_are_removed(shadow: Shadow, workspace: Path, home: Path, name: str) -> None:
     (workspace / "a").write_text("1")
     await shadow.snapshot()
     (folder,) = (home / "checkpoints").iterdir()
@@ -82,7 +80,7 @@ async def test_a_repository_that_was_half_made_is_made_again(shadow: Shadow, wor
     assert len(await shadow.list()) == 2
 
 
-async def test_those_who_come_at_once_wait_for_each_other(workspace: Path, home: Path) -> None:
+async def test_concurrent_snapshots_wait_for_each_other(workspace: Path, home: Path) -> None:
     shadows = [shadow_of(workspace, home, clock=SystemClock(), environ=os.environ) for _ in range(4)]
     (workspace / "a").write_text("1")
     same = await asyncio.gather(*(shadow.snapshot() for shadow in shadows))
@@ -91,7 +89,7 @@ async def test_those_who_come_at_once_wait_for_each_other(workspace: Path, home:
     assert sorted(each.label for each in await shadows[0].list()) == ["", *(f"label {number}" for number in range(4))]
 
 
-async def test_one_who_never_lets_go_is_told_of(shadow: Shadow, workspace: Path, home: Path) -> None:
+async def test_lock_that_is_never_released_is_reported(shadow: Shadow, workspace: Path, home: Path) -> None:
     other = shadow_of(workspace, home, clock=FakeClock(), environ=os.environ)
     async with shadow.opened():
         with pytest.raises(DenizenError, match=r"Another process has held .* for 60 s"):

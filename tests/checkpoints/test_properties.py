@@ -74,7 +74,7 @@ def test_undoing_a_restore_brings_everything_back_whatever_is_ignored(
 @given(operations, operations, operations)
 @example([("write", "a", "1")], [("write", "a", "2\n")], [("write", "b", "1")])
 @example([("link", "a", "a"), ("link", "d", "a")], [("write", "a/x.log/y", "")], [("rename", "d/x.log", "a")])
-def test_taking_back_what_was_done_leaves_the_rest_or_touches_nothing(
+def test_undo_leaves_other_changes_or_touches_nothing(
     first: Sequence[Operation], agents: Sequence[Operation], users: Sequence[Operation]
 ) -> None:
     async def check(shadow: Shadow, folder: Path) -> None:

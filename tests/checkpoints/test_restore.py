@@ -23,7 +23,7 @@ async def test_a_restore_can_be_undone(shadow: Shadow, workspace: Path) -> None:
     assert tree(workspace) == was
 
 
-async def test_what_a_turn_did_is_taken_back_and_done_again(shadow: Shadow, workspace: Path) -> None:
+async def test_turn_can_be_undone_and_redone(shadow: Shadow, workspace: Path) -> None:
     (workspace / "a").write_text("1")
     before = await shadow.snapshot()
     (workspace / "a").write_text("2")
@@ -35,7 +35,7 @@ async def test_what_a_turn_did_is_taken_back_and_done_again(shadow: Shadow, work
     assert [each.note for each in await shadow.list()] == [f"restored {after[:10]}", f"restored {before[:10]}", "", ""]
 
 
-async def test_a_restore_of_what_is_there_changes_nothing(shadow: Shadow, workspace: Path) -> None:
+async def test_restoring_the_current_state_changes_nothing(shadow: Shadow, workspace: Path) -> None:
     (workspace / "a").write_text("1")
     before = await shadow.snapshot()
     found = (workspace / "a").stat()
@@ -98,7 +98,7 @@ async def test_a_folder_that_the_user_has_files_in_does_not_become_a_file_again(
     assert tree(workspace) == was
 
 
-async def test_the_user_who_did_the_same_is_in_nobodys_way(shadow: Shadow, workspace: Path) -> None:
+async def test_the_same_change_by_the_user_is_no_conflict(shadow: Shadow, workspace: Path) -> None:
     (workspace / "a").write_text("1")
     before = await shadow.snapshot()
     (workspace / "a").write_text("2")
@@ -108,7 +108,7 @@ async def test_the_user_who_did_the_same_is_in_nobodys_way(shadow: Shadow, works
     assert (workspace / "a").read_text() == "1"
 
 
-async def test_files_folders_and_links_change_places(shadow: Shadow, workspace: Path, tmp_path: Path) -> None:
+async def test_files_folders_and_links_replace_each_other(shadow: Shadow, workspace: Path, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "f").write_text("untouched")
@@ -160,7 +160,7 @@ async def test_nothing_leads_a_restore_out_of_the_workspace(shadow: Shadow, work
     assert tree(outside) == {"d/keys": ("file", b"mine")}
 
 
-async def test_an_ignored_file_in_the_place_of_a_kept_one_can_be_had_back(shadow: Shadow, workspace: Path) -> None:
+async def test_ignored_file_in_the_way_is_kept_in_a_snapshot(shadow: Shadow, workspace: Path) -> None:
     (workspace / "out").write_text("kept")
     before = await shadow.snapshot()
     (workspace / "out").unlink()
@@ -175,9 +175,7 @@ async def test_an_ignored_file_in_the_place_of_a_kept_one_can_be_had_back(shadow
     assert (workspace / "out").read_text() == "ignored"
 
 
-async def test_what_was_brought_back_is_removed_again_though_it_is_ignored_by_now(
-    shadow: Shadow, workspace: Path
-) -> None:
+async def test_restored_file_that_is_ignored_by_now_is_removed_again(shadow: Shadow, workspace: Path) -> None:
     (workspace / "a").write_text("1")
     before = await shadow.snapshot()
     (workspace / "a").unlink()
@@ -188,7 +186,7 @@ async def test_what_was_brought_back_is_removed_again_though_it_is_ignored_by_no
     assert tree(workspace) == {".gitignore": ("file", b"*\n")}
 
 
-async def test_an_ignored_file_is_not_overwritten_when_a_turn_is_taken_back(shadow: Shadow, workspace: Path) -> None:
+async def test_undoing_a_turn_overwrites_no_ignored_file(shadow: Shadow, workspace: Path) -> None:
     (workspace / "out").write_text("kept")
     before = await shadow.snapshot()
     (workspace / "out").unlink()
@@ -227,7 +225,7 @@ async def test_what_no_snapshot_can_hold_is_not_moved(shadow: Shadow, workspace:
     assert (workspace / "new").exists()
 
 
-async def test_an_empty_folder_gives_way(shadow: Shadow, workspace: Path) -> None:
+async def test_empty_folder_is_replaced_by_a_file(shadow: Shadow, workspace: Path) -> None:
     (workspace / "a").write_text("1")
     before = await shadow.snapshot()
     (workspace / "a").unlink()
@@ -236,7 +234,7 @@ async def test_an_empty_folder_gives_way(shadow: Shadow, workspace: Path) -> Non
     assert (workspace / "a").read_text() == "1"
 
 
-async def test_permissions_of_a_file_that_is_there_stay(shadow: Shadow, workspace: Path) -> None:
+async def test_existing_files_keep_their_permissions(shadow: Shadow, workspace: Path) -> None:
     (workspace / "key").write_text("1")
     (workspace / "key").chmod(0o600)
     before = await shadow.snapshot()
@@ -261,7 +259,7 @@ async def test_a_snapshot_of_paths_restores_these_alone(shadow: Shadow, workspac
     }
 
 
-async def test_what_some_steps_touched_is_taken_back_alone(shadow: Shadow, workspace: Path) -> None:
+async def test_only_what_some_steps_touched_is_undone(shadow: Shadow, workspace: Path) -> None:
     ids: list[str] = []
     for number, name in enumerate(("a", "mine", "made/b", "a")):
         (workspace / name).parent.mkdir(exist_ok=True)

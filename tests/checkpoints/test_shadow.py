@@ -130,7 +130,7 @@ async def test_by_products_are_neither_kept_nor_touched(shadow: Shadow, workspac
 
 
 @pytest.mark.parametrize("file", [".git/index", ".git"])
-async def test_a_broken_repository_of_the_project_is_no_obstacle(shadow: Shadow, workspace: Path, file: str) -> None:
+async def test_broken_project_repository_does_no_harm(shadow: Shadow, workspace: Path, file: str) -> None:
     (workspace / file).parent.mkdir(exist_ok=True)
     (workspace / file).write_bytes(b"gitdir: \0nonsense")
     (workspace / "a").write_text("1")
@@ -281,7 +281,7 @@ async def test_a_repository_cloned_since_loses_its_files_but_not_its_data(shadow
     assert (await shadow.diff(before)).paths == []
 
 
-async def test_files_that_cannot_be_kept_are_left_out_and_said(shadow: Shadow, workspace: Path) -> None:
+async def test_files_that_cannot_be_kept_are_left_out_and_named(shadow: Shadow, workspace: Path) -> None:
     with (workspace / "huge").open("wb") as file:
         file.truncate(100_000_001)
     os.mkfifo(workspace / "pipe")
@@ -429,14 +429,16 @@ async def test_a_difference_is_paths_and_a_patch(shadow: Shadow, workspace: Path
     assert (await shadow.diff(after, before)).text != now.text
 
 
-async def test_a_missing_git_is_told(workspace: Path, home: Path, tmp_path: Path) -> None:
+async def test_missing_git_is_reported(workspace: Path, home: Path, tmp_path: Path) -> None:
     shadow = shadow_of(workspace, home, clock=FakeClock(), environ={"PATH": str(tmp_path / "empty")})
     with pytest.raises(DenizenError, match=r"need git.*Install it"):
         await shadow.snapshot()
 
 
 @pytest.mark.parametrize("sign", ["No space left on device", "write error. Out of diskspace"])
-async def test_a_full_disk_is_told_and_leaves_no_waste(workspace: Path, home: Path, tmp_path: Path, sign: str) -> None:
+async def test_full_disk_is_reported_and_leaves_no_waste(
+    workspace: Path, home: Path, tmp_path: Path, sign: str
+) -> None:
     (workspace / "a").write_text("1")
     full = tmp_path / "bin"
     full.mkdir()
@@ -459,14 +461,14 @@ exec git "$@"
     assert list(home.rglob("tmp_pack_*")) == []
 
 
-async def test_a_missing_workspace_is_told(shadow: Shadow, workspace: Path) -> None:
+async def test_missing_workspace_is_reported(shadow: Shadow, workspace: Path) -> None:
     await shadow.snapshot()
     workspace.rmdir()
     with pytest.raises(DenizenError, match="isn't there any more"):
         await shadow.snapshot()
 
 
-async def test_a_broken_repository_is_told_and_what_to_do(shadow: Shadow, workspace: Path, home: Path) -> None:
+async def test_broken_repository_is_reported_with_advice(shadow: Shadow, workspace: Path, home: Path) -> None:
     (workspace / "a").write_text("1")
     await shadow.snapshot()
     (folder,) = (home / "checkpoints").iterdir()
@@ -475,7 +477,7 @@ async def test_a_broken_repository_is_told_and_what_to_do(shadow: Shadow, worksp
         await shadow.snapshot()
 
 
-async def test_old_snapshots_go_but_for_labels_and_the_newest(
+async def test_old_snapshots_are_deleted_except_labels_and_the_newest(
     shadow: Shadow, workspace: Path, clock: FakeClock
 ) -> None:
     (workspace / "a").write_text("first")
@@ -498,6 +500,6 @@ async def test_old_snapshots_go_but_for_labels_and_the_newest(
     assert (workspace / "a").read_text() == "first"
 
 
-def test_it_is_what_the_engine_asks_for(shadow: Shadow) -> None:
+def test_shadow_is_a_checkpoints_port(shadow: Shadow) -> None:
     checkpoints: Checkpoints = shadow
     assert checkpoints

@@ -112,9 +112,7 @@ async def test_a_copy_that_a_process_left_is_found_again(
 
 
 @pytest.mark.parametrize("within", [".", "src"])
-async def test_it_can_be_told_whether_a_copy_was_worked_in(
-    workspace: Path, home: Path, project: Tree, within: str
-) -> None:
+async def test_copy_knows_whether_it_was_worked_in(workspace: Path, home: Path, project: Tree, within: str) -> None:
     with (workspace / "src" / "huge").open("wb") as file:
         file.truncate(100_000_001)
     shadow = shadow_of(workspace / within, home, clock=FakeClock(), environ=os.environ)
@@ -124,9 +122,7 @@ async def test_it_can_be_told_whether_a_copy_was_worked_in(
         assert await shadow.worked_in(copy)
 
 
-async def test_an_old_copy_is_none_as_parts_of_it_may_have_been_cleared_away(
-    shadow: Shadow, clock: FakeClock, project: Tree
-) -> None:
+async def test_old_copy_is_not_reopened(shadow: Shadow, clock: FakeClock, project: Tree) -> None:
     left = await shadow.copy(await shadow.snapshot())
     os.utime(left.folder / "copy", (clock.now().timestamp(), clock.now().timestamp()))
     await clock.sleep(4 * 86_400)
@@ -136,7 +132,7 @@ async def test_an_old_copy_is_none_as_parts_of_it_may_have_been_cleared_away(
     await left.discard()
 
 
-async def test_where_no_whole_copy_is_none_is_found(shadow: Shadow, tmp_path: Path) -> None:
+async def test_incomplete_copy_is_not_reopened(shadow: Shadow, tmp_path: Path) -> None:
     assert await shadow.copy_in(tmp_path / "nowhere") is None
     assert await shadow.copy_in(tmp_path) is None
 

@@ -21,7 +21,7 @@ def tools(tmp_path: Path, workspace: Path) -> list[Tool]:
     return checkpoint_tools(shadow_of(workspace, tmp_path / "home", clock=FakeClock(), environ=os.environ))
 
 
-async def test_a_label_that_there_is_not_is_refused(tools: list[Tool], call: Call) -> None:
+async def test_unknown_label_is_refused(tools: list[Tool], call: Call) -> None:
     with pytest.raises(ToolRefused, match="there is no checkpoint 'red'"):
         await call(tools[1], label="red")
 

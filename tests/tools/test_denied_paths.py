@@ -117,6 +117,6 @@ async def test_a_later_rule_that_allows_a_path_lets_it_be_found(ask: Ask) -> Non
     assert "x = 1" in await ask("read", (DENY, public), path="secrets/public.py")
 
 
-async def test_a_rule_for_one_tool_says_nothing_of_another(ask: Ask) -> None:
+async def test_rule_for_one_tool_does_not_apply_to_another(ask: Ask) -> None:
     rule = Rule(tool="read", match="secrets/*", decide="deny")
     assert SECRET in await ask("grep", (rule,), pattern="canary")

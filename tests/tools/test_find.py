@@ -86,7 +86,7 @@ async def test_links_are_found_but_not_followed(workspace: Path, call: Call) -> 
     assert (await call(find, pattern="**")).text == "sub/\nsub/loop"
 
 
-async def test_a_deep_tree_is_walked_to_its_end(workspace: Path, call: Call) -> None:
+async def test_deep_tree_is_walked_completely(workspace: Path, call: Call) -> None:
     deep = workspace.joinpath(*["d"] * 300)
     deep.mkdir(parents=True)
     (deep / "end").touch()
@@ -105,7 +105,7 @@ async def test_a_pattern_for_too_many_names_is_refused(call: Call) -> None:
         await call(find, pattern="{a,b}" * 20)
 
 
-async def test_a_hostile_pattern_comes_to_an_end(workspace: Path, call: Call) -> None:
+async def test_hostile_pattern_ends_soon(workspace: Path, call: Call) -> None:
     (workspace / ("a" * 250)).touch()
     assert (await call(find, pattern="*a" * 100 + "b")).text.startswith("[nothing matches")
 

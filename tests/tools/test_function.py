@@ -112,7 +112,7 @@ async def test_what_loses_nothing_is_converted(args: dict[str, Any], said: str, 
     assert (await call(plan_trip, **args)).text == said
 
 
-async def test_every_wrong_argument_is_told_by_name_with_what_is_right(call: Call) -> None:
+async def test_every_wrong_argument_is_named_with_what_is_expected(call: Call) -> None:
     wrong = {"too": "Ulm", "people": 0, "by": "plane", "stops": [{"title": "A", "minutes": "x"}], "budget": "much"}
     with pytest.raises(ToolRefused) as refused:
         await call(plan_trip, **wrong)
@@ -168,7 +168,7 @@ async def test_an_answer_becomes_a_result(answer: Any, content: list[Any], call:
     assert (result.call_id, result.name) == ("call-1", "answers")
 
 
-async def test_a_plain_function_runs_beside_the_event_loop(call: Call) -> None:
+async def test_plain_function_runs_in_a_thread(call: Call) -> None:
     @tool
     def where() -> bool:
         """Say whether this is the main thread."""
@@ -177,7 +177,7 @@ async def test_a_plain_function_runs_beside_the_event_loop(call: Call) -> None:
     assert (await call(where)).text == "false"
 
 
-async def test_a_plain_function_does_not_hold_up_others(call: Call) -> None:
+async def test_plain_function_does_not_block_others(call: Call) -> None:
     barrier = threading.Barrier(2)
 
     @tool
@@ -257,7 +257,7 @@ async def test_what_pydantic_says_of_a_parameter_holds(call: Call) -> None:
         await call(wait, minutes=0)
 
 
-async def test_a_parameter_may_be_a_path_and_described_where_it_stands(call: Call) -> None:
+async def test_parameter_may_be_a_path_described_in_its_annotation(call: Call) -> None:
     @tool
     async def show(file: Annotated[Path, "Where it is"]) -> str:
         """Show it."""
@@ -282,7 +282,7 @@ async def test_a_bound_method_is_a_function_as_well(call: Call) -> None:
         tool(functools.partial(Shop.left, Shop()))
 
 
-async def test_a_plain_function_may_stand_around_an_async_one(call: Call) -> None:
+async def test_plain_function_may_wrap_an_async_one(call: Call) -> None:
     async def left() -> int:
         """How many are left."""
         return 7
@@ -305,7 +305,7 @@ async def test_a_plain_function_that_ends_strangely_only_fails(left: BaseExcepti
         await asyncio.wait_for(call(strange), 30)
 
 
-async def test_an_answer_without_a_json_form_is_told_by_its_type(call: Call) -> None:
+async def test_answer_without_a_json_form_is_reported_by_type(call: Call) -> None:
     @tool
     def numbers() -> Any:
         """Count."""

@@ -97,7 +97,7 @@ async def test_a_pattern_that_no_program_can_be_given_is_refused(pattern: str, g
         await call(grep, pattern=pattern)
 
 
-async def test_separate_places_are_kept_apart(grep: Tool, workspace: Path, call: Call) -> None:
+async def test_separate_matches_are_divided(grep: Tool, workspace: Path, call: Call) -> None:
     (workspace / "a.txt").write_text("".join(f"{n}\n" for n in range(1, 10)))
     assert (await call(grep, pattern="2|8", context=1)).text == "a.txt\n1-1\n2:2\n3-3\n--\n7-7\n8:8\n9-9"
 
@@ -194,7 +194,7 @@ def command(path: Path) -> bytes:
         return b""
 
 
-async def test_what_cannot_be_searched_is_told(grep: Tool, workspace: Path, call: Call) -> None:
+async def test_files_that_cannot_be_searched_are_reported(grep: Tool, workspace: Path, call: Call) -> None:
     with (workspace / "huge.log").open("wb") as file:
         file.truncate(LARGEST + 1)
     (workspace / "a.txt").write_text("needle\n")

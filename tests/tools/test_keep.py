@@ -62,7 +62,7 @@ async def test_the_outputs_of_an_earlier_turn_are_not_shown_any_more(turn: ToolC
         await kept(turn, [*SHOWN[:-1], EndEntry(stop_reason="cancelled"), SHOWN[0], reply("keep")])
 
 
-async def test_the_outputs_beside_it_do_not_count(turn: ToolContext) -> None:
+async def test_outputs_of_the_same_reply_do_not_count(turn: ToolContext) -> None:
     assert (await kept(turn, [*SHOWN, gave(5), gave(6), gave(7)])).details == {"keep": [1, 2]}
 
 

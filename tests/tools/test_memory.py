@@ -48,9 +48,7 @@ async def test_an_empty_fact_is_refused(tools: list[Tool], call: Call) -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"weight": 2}, {"scope": "world"}])
-async def test_a_weight_or_a_scope_that_there_is_not_is_refused(
-    tools: list[Tool], call: Call, wrong: dict[str, object]
-) -> None:
+async def test_invalid_weight_or_scope_is_refused(tools: list[Tool], call: Call, wrong: dict[str, object]) -> None:
     with pytest.raises(ToolRefused, match=f"`{next(iter(wrong))}` must be"):
         await call(tools[0], text="Ada likes tea", **wrong)
 

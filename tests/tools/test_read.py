@@ -74,7 +74,7 @@ async def test_what_it_shows_stays_below_the_engines_limit(workspace: Path, call
     assert f"read wide.txt start={shown + 1}]" in result.text
 
 
-async def test_a_very_long_line_is_cut_and_how_to_get_the_rest_is_told(workspace: Path, call: Call) -> None:
+async def test_very_long_line_is_cut_and_says_how_to_get_the_rest(workspace: Path, call: Call) -> None:
     (workspace / "a b.js").write_text("first\n" + "x" * 2000 + "y" * 5_000_000 + "\nnext\n")
     shown, _, note = (await call(read, path="a b.js")).text.rpartition("\n")
     assert shown == f"1\tfirst\n2\t{'x' * 2000}… [the line goes on]\n3\tnext"
@@ -110,7 +110,7 @@ async def test_text_in_other_encodings(data: bytes, text: str | None, workspace:
         assert (await call(read, path="a.txt")).text == text
 
 
-async def test_invalid_utf8_is_shown_with_replacements_and_said(workspace: Path, call: Call) -> None:
+async def test_invalid_utf8_is_shown_with_replacements_and_reported(workspace: Path, call: Call) -> None:
     (workspace / "a.txt").write_bytes(b"caf\xe9\n\xff\xfeok\n")
     result = await call(read, path="a.txt")
     assert result.text == "1\tcaf\ufffd\n2\t\ufffd\ufffdok\n[not valid UTF-8; unreadable bytes, shown as \ufffd: 3]"
@@ -151,7 +151,7 @@ async def test_an_image_that_no_provider_takes_is_refused(workspace: Path, call:
         (b"text\0text", "binary data"),
     ],
 )
-async def test_binary_files_are_told_by_kind_and_size(data: bytes, what: str, workspace: Path, call: Call) -> None:
+async def test_binary_files_are_refused_with_kind_and_size(data: bytes, what: str, workspace: Path, call: Call) -> None:
     (workspace / "a.bin").write_bytes(data)
     with pytest.raises(ToolRefused, match=rf"a.bin is {what}.*{len(data)} bytes"):
         await call(read, path="a.bin")

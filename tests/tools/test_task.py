@@ -117,7 +117,7 @@ async def test_tasks_are_added_one_by_one(use: Use, after: After) -> None:
     assert await after("add", "Test it", after=["2"]) == PLAN
 
 
-async def test_a_task_goes_its_way(use: Use, after: After) -> None:
+async def test_task_changes_its_state(use: Use, after: After) -> None:
     await use("plan", "Read\nWrite (after 1)\nTest\nPublish")
     assert (await after("start", "1")).splitlines()[:2] == ["Plan: 0 of 4 done; ready: 3, 4", "1 [>] Read"]
     assert (await after("done", "1")).splitlines()[:2] == ["Plan: 1 of 4 done; ready: 2, 3, 4", "1 [x] Read"]
@@ -158,7 +158,7 @@ async def test_a_subtask_waits_for_what_the_whole_waits_for(use: Use, after: Aft
     assert "ready: 2.1\n" in (await after("done", "1"))
 
 
-async def test_a_step_that_is_begun_too_early_is_asked_about(use: Use) -> None:
+async def test_starting_a_step_too_early_is_questioned(use: Use) -> None:
     await use("plan", PLAN)
     assert (await use("start", "3")).text.endswith("(3 should have waited for what is still open: is that right?)")
     assert "should" not in (await use("done", "1")).text
@@ -200,7 +200,7 @@ async def test_a_goal_and_what_it_waits_for_can_be_changed(use: Use, after: Afte
         ("plan", {"tasks": [{"goal": "Read", "id": "no id"}]}, "'no id' can't be an id"),
     ],
 )
-async def test_what_makes_no_plan_is_refused_and_changes_nothing(
+async def test_invalid_plan_is_refused_and_changes_nothing(
     use: Use, entries: list[AnyEntry], action: str, args: dict[str, Any], why: str
 ) -> None:
     await use("plan", PLAN)
@@ -227,7 +227,7 @@ async def test_the_person_sees_the_plan_when_it_changes(use: Use) -> None:
     assert (await use("list")).for_user is None
 
 
-async def test_a_change_is_answered_by_what_is_other_now(use: Use) -> None:
+async def test_change_is_answered_with_the_changed_lines(use: Use) -> None:
     await use("plan", PLAN)
     assert (await use("done", "1")).text == "Plan: 1 of 4 done; ready: 2.1\n1 [x] Read the spec"
     assert (await use("done", "2.1")).text.splitlines() == [

@@ -81,10 +81,8 @@ async def _root(git: Git) -> Path:
     await git.run("init", "--quiet", "--template=", "--initial-branch=last")
     (git.folder / "info").mkdir(exist_ok=True)
     write_private(git.folder / "info" / "attributes", _ATTRIBUTES)
-    root = next(
-        (each for each in (workspace, *workspace.parents) if _is_repository(each, workspace)),
-        workspace,
-    )
+    folders = [each for each in (workspace, *workspace.parents) if not workspace.is_relative_to(each / ".git")]
+    root = next((each for each in folders if (each / ".git").exists()), workspace)
     if root != workspace:
         question = ("check-ignore", "--quiet", "--", str(workspace))
         with contextlib.suppress(GitError):  # which says that it isn't ignored
@@ -92,10 +90,6 @@ async def _root(git: Git) -> Path:
             root = workspace
     write_private(note, os.fsencode(root))
     return root
-
-
-def _is_repository(folder: Path, workspace: Path) -> bool:
-    return (folder / ".git").exists() and not workspace.is_relative_to(folder / ".git")
 
 
 def _project_repository(root: Path) -> Path:

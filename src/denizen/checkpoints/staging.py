@@ -67,44 +67,28 @@ def can_be_kept(root: Path, path: str) -> bool:
 
 
 async def _stage(git: Git, but: Collection[str]) -> Staged:
-    status = await _status(git)
     entered: set[str] = set()
-    while repositories := {path for path in status.new if path.endswith("/")} - entered:
+    while True:
+        lines = await git.items("status", "--porcelain=v2", "--branch", "-z", "--no-renames", *git.scope)
+        headers = dict(line[2:].split(" ", 1) for line in lines if line.startswith("# "))
+        new = [line[2:] for line in lines if line[0] == "?"]
+        repositories = {path for path in new if path.endswith("/")} - entered
+        if not repositories:
+            break
         # git looks into a repository inside this one where the index holds a file of it. What it remembers of folders
-        # goes: it would still take them for repositories.
+        # has to go: it would still take them for repositories.
         await git.run("update-index", "--no-untracked-cache")
         seeds = [f"100644 {_EMPTY_FILE}\t{folder}{_SEED}" for folder in repositories]
         await git.run("update-index", "-z", "--index-info", data=seeds)
         entered |= repositories
-        status = await _status(git)
-    paths = [path for path in (*status.changed, *status.new) if path not in but and not path.endswith("/")]
+    known = [(line[3], line.split(" ", 8)[8]) for line in lines if line[0] == "1"]
+    changed = [path for how, path in known if how not in ".D"]
+    deleted = [path for how, path in known if how == "D"]
+    paths = [path for path in (*changed, *new) if path not in but and not path.endswith("/")]
     left_out = await asyncio.to_thread(lambda: {path for path in paths if not can_be_kept(git.root, path)})
-    if gone := [*status.deleted, *left_out.intersection(status.changed)]:
+    if gone := [*deleted, *left_out.intersection(changed)]:
         await git.run("update-index", "-z", "--index-info", data=[f"0 {'0' * 40}\t{path}" for path in gone])
     if kept := [path for path in paths if path not in left_out]:
         await include(git, kept)
-    return Staged(status.last, status.differs, sorted(left_out))
-
-
-@dataclass(frozen=True, slots=True)
-class _Status:
-    """How the files differ from the index. Among the `new` ones, a folder is a repository that git didn't enter."""
-
-    last: str
-    differs: bool
-    changed: Sequence[str]
-    deleted: Sequence[str]
-    new: Sequence[str]
-
-
-async def _status(git: Git) -> _Status:
-    lines = await git.items("status", "--porcelain=v2", "--branch", "-z", "--no-renames", *git.scope)
-    headers = dict(line[2:].split(" ", 1) for line in lines if line.startswith("# "))
-    known = [(line[3], line.split(" ", 8)[8]) for line in lines if line[0] == "1"]
-    return _Status(
-        last=headers["branch.oid"].replace("(initial)", ""),
-        differs=len(lines) > len(headers),
-        changed=[path for how, path in known if how not in ".D"],
-        deleted=[path for how, path in known if how == "D"],
-        new=[line[2:] for line in lines if line[0] == "?"],
-    )
+    last = headers["branch.oid"].replace("(initial)", "")
+    return Staged(last, changed=len(lines) > len(headers), left_out=sorted(left_out))

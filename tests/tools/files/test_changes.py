@@ -115,7 +115,7 @@ async def test_what_may_not_be_written_is_refused(shared: tuple[Path, ToolContex
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="makes a file of another user")
-async def test_what_is_put_already_is_put_back_when_a_later_file_fails(shared: tuple[Path, ToolContext]) -> None:
+async def test_earlier_files_are_put_back_when_a_later_one_fails(shared: tuple[Path, ToolContext]) -> None:
     folder, turn = shared
     for name in ("a.txt", "b.txt"):
         (folder / name).write_text(f"{name}\n")

@@ -1,4 +1,4 @@
-"""Paths stay in the workspace, whatever links there are, and whoever exchanges them meanwhile."""
+"""Paths stay in the workspace, whatever links there are, and whoever swaps them meanwhile."""
 
 import os
 import socket
@@ -208,7 +208,7 @@ async def test_gits_data_under_another_name_is_not_written(workspace: Path, call
     await call(write, path="data.txt", content="x")
 
 
-async def test_no_repository_is_put_together_from_files(workspace: Path, call: Call) -> None:
+async def test_no_repository_can_be_assembled_from_files(workspace: Path, call: Call) -> None:
     for path in ("data/HEAD", "data/objects/x", "data/config"):
         await call(write, path=path, content="x")
     with pytest.raises(ToolRefused, match="git's own data"):
@@ -225,7 +225,7 @@ async def test_they_may_be_read(path: str, workspace: Path, call: Call) -> None:
     assert (await call(read, path=path)).text == "1\twords"
 
 
-async def test_a_file_of_that_name_deeper_down_is_like_any_other(workspace: Path, call: Call) -> None:
+async def test_configuration_name_in_a_subfolder_is_an_ordinary_file(workspace: Path, call: Call) -> None:
     await call(write, path="examples/denizen.toml", content="x")
     await call(write, path=".github/workflows/x.yml", content="x")
     assert (workspace / "examples/denizen.toml").read_text() == "x"
@@ -296,7 +296,7 @@ def raced(workspace: Path, outside: Path) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("raced")
-async def test_a_folder_exchanged_for_a_link_never_lets_a_read_out(workspace: Path, call: Call) -> None:
+async def test_folder_swapped_for_a_link_never_lets_a_read_out(workspace: Path, call: Call) -> None:
     seen: set[str] = set()
     with exchanging(workspace / "file.txt", workspace / "file_link"):
         for _ in range(ROUNDS):
@@ -307,7 +307,7 @@ async def test_a_folder_exchanged_for_a_link_never_lets_a_read_out(workspace: Pa
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="exchanges files by a call of Linux")
-async def test_a_file_exchanged_for_a_pipe_is_never_read_as_one(workspace: Path, call: Call) -> None:
+async def test_file_swapped_for_a_pipe_is_never_read(workspace: Path, call: Call) -> None:
     (workspace / "file.txt").write_text("harmless\n")
     os.mkfifo(workspace / "pipe")
     seen: set[str] = set()
@@ -319,7 +319,7 @@ async def test_a_file_exchanged_for_a_pipe_is_never_read_as_one(workspace: Path,
 
 
 @pytest.mark.usefixtures("raced")
-async def test_a_folder_exchanged_for_a_link_never_lets_a_write_out(outside: Path, call: Call) -> None:
+async def test_folder_swapped_for_a_link_never_lets_a_write_out(outside: Path, call: Call) -> None:
     for number in range(ROUNDS):
         with suppress(ToolRefused):
             await call(write, path="sub/secret.txt", content="written")
@@ -330,7 +330,7 @@ async def test_a_folder_exchanged_for_a_link_never_lets_a_write_out(outside: Pat
 
 
 @pytest.mark.usefixtures("raced")
-async def test_a_folder_exchanged_for_a_link_never_lets_a_search_out(call: Call) -> None:
+async def test_folder_swapped_for_a_link_never_lets_a_search_out(call: Call) -> None:
     for _ in range(30):
         for tool, args in ((grep, {"pattern": "secret|harmless"}), (grep, {"pattern": ".", "path": "sub"})):
             with suppress(ToolRefused):

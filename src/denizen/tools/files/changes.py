@@ -117,20 +117,14 @@ def change(workspace: Workspace, contents: Mapping[str, NewContent]) -> list[Cha
             for file in files:
                 file.put(keep_old=len(files) > 1)
         except BaseException as error:  # whatever the reason, nothing may stay half-done
-            lost = _undo(workspace, files, made)
+            lost = [text for file in reversed(files) if (text := file.undo())]
+            for path in reversed(made):
+                with suppress(OSError, ToolRefused), workspace.at(path) as folder:  # somebody else uses it meanwhile
+                    os.rmdir(folder.name, dir_fd=folder.fd)
             if lost:
                 raise ToolRefused(f"{error}; then {'; '.join(lost)}") from error
             raise
         return [file.finish() for file in files]
-
-
-def _undo(workspace: Workspace, files: list["_FileChange"], made: list[str]) -> list[str]:
-    """Put everything back; says what could not be."""
-    lost = [file.undo() for file in reversed(files)]
-    for path in reversed(made):
-        with suppress(OSError, ToolRefused), workspace.at(path) as folder:  # somebody else uses it meanwhile
-            os.rmdir(folder.name, dir_fd=folder.fd)
-    return [text for text in lost if text]
 
 
 class _FileChange:
