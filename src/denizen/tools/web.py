@@ -15,8 +15,7 @@ from denizen.tools.fetching.page import Page, is_text, read_page
 from denizen.tools.function import FunctionTool, result, tool
 
 if TYPE_CHECKING:  # it takes its time to import
-    from aiohttp import ClientResponse, ClientSession
-    from aiohttp.abc import AbstractResolver
+    from aiohttp import ClientResponse
     from yarl import URL
 
 _MOST_HOPS = 5
@@ -65,33 +64,43 @@ def web_fetch_tool(settings: WebSettings, *, most: int = 40_000) -> FunctionTool
 
 
 async def _fetch(url: str, guard: AddressGuard, settings: WebSettings) -> Page:
+    """The page at an address, after redirections within its site."""
     import aiohttp
+    from aiohttp.abc import ResolveResult
+    from aiohttp.resolver import ThreadedResolver
 
-    resolver = _resolver(guard)
+    class Resolver(ThreadedResolver):
+        """Looks a name up once, and returns its addresses only if every one of them may be connected to."""
+
+        async def resolve(
+            self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+        ) -> list[ResolveResult]:
+            found = await super().resolve(host, port, family)
+            for each in found:
+                guard.check(host, each["host"])
+            return found
+
+    here = _checked(url, guard)
     try:
         async with aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(resolver=resolver, use_dns_cache=False, force_close=True),
+            connector=aiohttp.TCPConnector(resolver=Resolver(), use_dns_cache=False, force_close=True),
             cookie_jar=aiohttp.DummyCookieJar(),
             headers=_HEADERS,
             auto_decompress=False,  # a small answer may hold gigabytes
-            trust_env=False,  # a proxy would connect wherever it is told to
+            trust_env=False,  # a proxy would connect to wherever it is asked to
         ) as session:
-            return await _follow(session, url, guard, settings.max_bytes)
+            for _ in range(_MOST_HOPS + 1):
+                async with session.get(here, allow_redirects=False) as response:
+                    if response.status not in _REDIRECTS or "Location" not in response.headers:
+                        return await _read(response, settings.max_bytes)
+                    there = _checked(response.headers["Location"], guard, at=here)
+                if not is_same_site(here, there):  # an approval is for a site, and who leads on could be sent anything
+                    raise ToolRefused(f"{url} leads to another site; if you want that, fetch {there}")
+                here = there
     except (aiohttp.ClientError, OSError) as error:
         raise ToolRefused(f"{url} can't be fetched: {error}") from error
     except zlib.error as error:
         raise ToolRefused(f"{url} can't be fetched: its compressed data is damaged ({error})") from error
-
-
-async def _follow(session: "ClientSession", url: str, guard: AddressGuard, most: int) -> Page:
-    place = _checked(url, guard)
-    for _ in range(_MOST_HOPS + 1):
-        async with session.get(place, allow_redirects=False) as response:
-            if response.status not in _REDIRECTS or "Location" not in response.headers:
-                return await _read(response, most)
-            here, place = place, _checked(response.headers["Location"], guard, at=place)
-            if not is_same_site(here, place):  # an approval is for a site, and who leads on could be told anything
-                raise ToolRefused(f"{url} leads to another site; if you want that, fetch {place}")
     raise ToolRefused(f"{url} leads through more than {_MOST_HOPS} redirections")
 
 
@@ -121,30 +130,6 @@ def is_same_site(one: "URL", other: "URL") -> bool:
     names = [(place.raw_host or "").removeprefix("www.").rstrip(".") for place in (one, other)]
     ports = one.port == other.port or (one.is_default_port() and other.is_default_port())
     return names[0] == names[1] and ports and other.scheme in {one.scheme, "https"}
-
-
-def _resolver(guard: AddressGuard) -> "AbstractResolver":
-    from aiohttp.abc import AbstractResolver, ResolveResult
-
-    class Resolver(AbstractResolver):
-        """Looks a name up once, and hands out its addresses only if every one of them may be connected to."""
-
-        async def resolve(
-            self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
-        ) -> list[ResolveResult]:
-            found = await asyncio.get_running_loop().getaddrinfo(host, port, family=family, type=socket.SOCK_STREAM)
-            for _, _, _, _, address in found:
-                guard.check(host, str(address[0]))
-            flags = socket.AI_NUMERICHOST | socket.AI_NUMERICSERV
-            return [
-                ResolveResult(hostname=host, host=str(address[0]), port=port, family=kind, proto=proto, flags=flags)
-                for kind, _, proto, _, address in found
-            ]
-
-        async def close(self) -> None:
-            """There is nothing to give back."""
-
-    return Resolver()
 
 
 async def _read(response: "ClientResponse", most: int) -> Page:

@@ -64,10 +64,14 @@ def read_cargo(source: str) -> Manifest:
     """A crate's dependencies, also of single targets; of a workspace, those its crates share."""
     data = tomllib.loads(source)
     package = table(data, "package")
-    places = [data, *(table(each) for each in table(data, "target").values())]
     kinds = {"": "dependencies", "dev": "dev-dependencies", "build": "build-dependencies"}
-    wanted = [each for place in places for kind, key in kinds.items() for each in _crates(place, key, kind)]
-    shared = _crates(table(data, "workspace"), "dependencies", "workspace")
+    wanted = [
+        each
+        for part in [data, *table(data, "target").values()]
+        for kind, key in kinds.items()
+        for each in _versions(part, key, kind, python=False)
+    ]
+    shared = _versions(table(data, "workspace"), "dependencies", "workspace", python=False)
     return Manifest(text(package.get("name")), text(package.get("version")), [*wanted, *shared])
 
 
@@ -85,11 +89,9 @@ def read_go_mod(source: str) -> Manifest:
 
 def _standard(data: Mapping[str, Any]) -> Iterator[Wanted]:
     project = table(data, "project")
-    for line in words(project.get("dependencies")):
-        yield from requirement(line)
-    groups = [(f"optional: {name}", lines) for name, lines in table(project, "optional-dependencies").items()]
-    groups += [(name, lines) for name, lines in table(data, "dependency-groups").items()]
-    groups += [(name, lines) for name, lines in table(data, "tool", "pdm", "dev-dependencies").items()]
+    groups = [("", project.get("dependencies"))]
+    groups += [(f"optional: {name}", lines) for name, lines in table(project, "optional-dependencies").items()]
+    groups += [*table(data, "dependency-groups").items(), *table(data, "tool", "pdm", "dev-dependencies").items()]
     groups.append(("dev", table(data, "tool", "uv").get("dev-dependencies")))
     for kind, lines in groups:
         for line in words(lines):
@@ -106,19 +108,9 @@ def _poetry(poetry: Mapping[str, Any]) -> Iterator[Wanted]:
 def _versions(data: Any, key: str, kind: str = "", *, python: bool = True) -> Iterator[Wanted]:
     """The entries of a table of names and versions."""
     for name, value in table(data, key).items():
-        optional = isinstance(value, dict) and value.get("optional") is True
-        if not (python and name == "python"):
-            yield Wanted(python_name(name) if python else name, _spec(value), kind or ("optional" if optional else ""))
-
-
-def _crates(data: Any, key: str, kind: str) -> Iterator[Wanted]:
-    for name, value in table(data, key).items():
-        optional = isinstance(value, dict) and value.get("optional") is True
-        real = text(table(value).get("package")) or name  # a crate may be given another name
-        yield Wanted(real, _spec(value), kind or ("optional" if optional else ""))
-
-
-def _spec(value: Any) -> str:
-    """The version that is asked for, or where else it comes from: `path ../wires`."""
-    places = (f"{how} {place}" for how in ELSEWHERE if isinstance(place := table(value).get(how), str))
-    return text(value) or next(places, "")
+        if python and name == "python":
+            continue
+        real = python_name(name) if python else text(table(value).get("package")) or name  # Cargo may rename a crate
+        places = (f"{how} {place}" for how in ELSEWHERE if isinstance(place := table(value).get(how), str))
+        spec = text(value) or next(places, "")  # the version that is asked for, or where else it comes from
+        yield Wanted(real, spec, kind or ("optional" if table(value).get("optional") is True else ""))

@@ -3,9 +3,9 @@
 import re
 import stat
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import Final, TypeVar
 
@@ -14,7 +14,7 @@ from denizen.tools.files.changes import load
 from denizen.tools.files.walk import Skipped, walk
 from denizen.tools.files.workspace import Workspace
 from denizen.tools.packages import locks
-from denizen.tools.packages.graph import Ecosystem, Lock, Manifest, Project, Wanted
+from denizen.tools.packages.graph import Ecosystem, Lock, Manifest, Project
 from denizen.tools.packages.manifests import read_cargo, read_go_mod, read_package_json, read_pipfile, read_pyproject
 
 MOST = 20
@@ -73,13 +73,17 @@ def find_projects(workspace: Workspace, path: str, stop: threading.Event) -> Fou
             f"there is no manifest in {path}: no pyproject.toml, requirements.txt, package.json, Cargo.toml or go.mod"
         )
     nearest = [each for each in manifests if each.count("/") == manifests[0].count("/")][:MOST]
+    folders: dict[str, list[str]] = {}
+    for each in nearest:
+        folders.setdefault(str(PurePosixPath(each).parent), []).append(each)
     reader = _Reader(workspace)
-    reader.found.projects += [project for group in _groups(nearest) for project in reader.projects(group)]
+    reader.found.projects += [project for group in folders.values() for project in reader.projects(group)]
     reader.found.others = manifests[len(nearest) :]
     return reader.found
 
 
 def _manifests(workspace: Workspace, path: str, stop: threading.Event) -> Iterator[str]:
+    """The manifests that are the project's own, not of something that it is built on or tests itself with."""
     with workspace.at(path) as place:
         found, top = place.stat(), place.path
         if found and stat.S_ISREG(found.st_mode) and _is_manifest(place.name):
@@ -87,27 +91,14 @@ def _manifests(workspace: Workspace, path: str, stop: threading.Event) -> Iterat
             return
     with closing(walk(workspace, path, Skipped(), stop)) as entries:
         for entry in entries:
-            if entry.is_file and _is_manifest(entry.names[-1]) and _is_own(entry.names):
-                yield "/".join([*([] if top == "." else [top]), *entry.names])
-
-
-def _is_own(names: Sequence[str]) -> bool:
-    """Whether an entry is the project's own, not something it stands on or tests itself with."""
-    read_by_tests = "data" in names and not {"test", "tests"}.isdisjoint(names[: names.index("data")])
-    return _NOT_OURS.isdisjoint(names) and not read_by_tests
+            names = entry.names
+            is_test_data = "data" in names and not {"test", "tests"}.isdisjoint(names[: names.index("data")])
+            if entry.is_file and _is_manifest(names[-1]) and _NOT_OURS.isdisjoint(names) and not is_test_data:
+                yield "/".join([*([] if top == "." else [top]), *names])
 
 
 def _is_manifest(name: str) -> bool:
     return name in _MANIFESTS or _REQUIREMENTS.fullmatch(name) is not None
-
-
-def _groups(paths: Iterable[str]) -> Iterator[list[str]]:
-    """The manifests of each folder; Python's requirements files come together, after the others."""
-    folders: dict[str, list[str]] = {}
-    for path in paths:
-        folders.setdefault(str(PurePosixPath(path).parent), []).append(path)
-    for group in folders.values():
-        yield sorted(group, key=lambda path: (PurePosixPath(path).name not in _MANIFESTS, path))
 
 
 class _Reader:
@@ -119,9 +110,13 @@ class _Reader:
         self._locks: dict[str, Lock | None] = {}
 
     def projects(self, paths: Sequence[str]) -> Iterator[Project]:
-        """The projects of one folder's manifests."""
+        """The projects of one folder's manifests; requirements files count where no other one names dependencies."""
         python_wants = False
-        for path in [each for each in paths if PurePosixPath(each).name in _MANIFESTS]:
+        requirements: list[str] = []
+        for path in paths:
+            if PurePosixPath(path).name not in _MANIFESTS:
+                requirements.append(path)
+                continue
             ecosystem, read = _MANIFESTS[PurePosixPath(path).name]
             manifest = self._read(path, read)
             if manifest is None:
@@ -131,9 +126,11 @@ class _Reader:
             has_lock = project.locked_by and not _is_manifest(PurePosixPath(project.locked_by).name)
             if manifest.wanted or manifest.name or has_lock:
                 yield project
-        requirements = [each for each in paths if PurePosixPath(each).name not in _MANIFESTS]
-        if requirements and not python_wants:
-            yield from self._required(requirements)
+        for path in [] if python_wants else requirements:
+            if read := self._read(path, locks.read_requirements):
+                group = _REQUIREMENTS.fullmatch(PurePosixPath(path).name)
+                wanted = [replace(each, kind=(group and group[1]) or "") for each in read[0].wanted]
+                yield Project(path, "PyPI", Manifest("", "", wanted), path if read[1].packages else "", read[1])
 
     def _locked(self, path: str, ecosystem: Ecosystem, manifest: Manifest) -> Project:
         if ecosystem == "Go":
@@ -148,16 +145,6 @@ class _Reader:
         if ecosystem == "PyPI" and (lock := self._lock(pins, lambda source: locks.read_requirements(source)[1])):
             return Project(path, ecosystem, manifest, pins, lock)
         return Project(path, ecosystem, manifest)
-
-    def _required(self, paths: Sequence[str]) -> Iterator[Project]:
-        """The project of requirements files: what they ask for, and pin."""
-        for path in paths:
-            if read := self._read(path, locks.read_requirements):
-                group = _REQUIREMENTS.fullmatch(PurePosixPath(path).name)
-                kind = group[1] if group and group[1] else ""
-                wanted = [Wanted(each.name, each.spec, kind) for each in read[0].wanted]
-                locked_by = path if read[1].packages else ""
-                yield Project(path, "PyPI", Manifest("", "", wanted), locked_by, read[1])
 
     def _lock(self, path: str, read: Callable[[str], Lock]) -> Lock | None:
         if path not in self._locks:
