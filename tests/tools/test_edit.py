@@ -123,7 +123,7 @@ async def test_a_text_that_differs_in_white_space_is_found_and_indented_as_it_is
         ("x = ‘a’  # why\ny\n", "x = 'a'\t# why\ny", "x = 'a'\t# why\nz", "x = ‘a’  # why\nz\n"),
         ("ab\u200bc = cafe\u0301\n", "abc = caf\u00e9", "abc = the", "abc = the\n"),
     ],
-    ids=["in a line", "not there", "lines", "unseen signs and accents"],
+    ids=["in a line", "not there", "lines", "characters of no width and accents"],
 )
 async def test_a_text_in_plain_signs_is_found_where_the_file_has_typographic_ones(
     before: str, old: str, new: str, after: str | None, *, workspace: Path, call: Call

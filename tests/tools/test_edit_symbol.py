@@ -100,7 +100,7 @@ async def test_deleting_leaves_the_rest_as_it_was(name: str, gone: str, store: P
         "\n\ndef add(self, part):\n\tcheck(part)\n\n",
         "def add(self, part):\r\n    check(part)\r\n",
     ],
-    ids=["by itself", "as it stands there", "the first line by itself", "tabs", "crlf"],
+    ids=["by itself", "as it is there", "the first line by itself", "tabs", "crlf"],
 )
 async def test_a_replacement_is_indented_as_it_is_there(content: str, store: Path, call: Call) -> None:
     result = await call(edit_symbol, target="store.py/Store/add", action="replace", content=content)

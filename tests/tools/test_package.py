@@ -157,7 +157,7 @@ async def test_a_lock_file_without_a_graph_says_so(use: Use, package: Call) -> N
     )
 
 
-async def test_info_tells_every_version_and_how_it_came(use: Use, package: Call) -> None:
+async def test_info_lists_every_version_and_how_it_came(use: Use, package: Call) -> None:
     use("npm3")
     assert (await package("info", "ms")).text == (
         "ms 2.0.0 in package.json, locked by package-lock.json\n"
@@ -166,7 +166,7 @@ async def test_info_tells_every_version_and_how_it_came(use: Use, package: Call)
     )
 
 
-async def test_copies_of_one_version_are_told_together(workspace: Path, package: Call) -> None:
+async def test_copies_of_one_version_are_shown_together(workspace: Path, package: Call) -> None:
     places = {
         "": {"dependencies": {"a": "1", "b": "1"}},
         "node_modules/a": {"version": "1.0.0", "dependencies": {"c": "1"}},
@@ -231,7 +231,7 @@ async def test_a_package_finds_another_in_the_folders_above_it(workspace: Path, 
     assert (await package("tree")).text.endswith("  a 1.0.0 (1)\n    b 1.0.0\n      c 1.0.0")
 
 
-async def test_requirements_files_are_told_apart_by_their_names(workspace: Path, package: Call) -> None:
+async def test_requirements_files_are_distinguished_by_their_names(workspace: Path, package: Call) -> None:
     (workspace / "requirements.txt").write_text("-r more.txt\nFlask[async]>=2 ; python_version > '3'  # web\n")
     (workspace / "requirements-dev.txt").write_text("pytest==8.0.0 \\\n  --hash=sha256:00\n")
     assert (await package("list")).text == (
@@ -240,7 +240,7 @@ async def test_requirements_files_are_told_apart_by_their_names(workspace: Path,
     )
 
 
-async def test_the_lock_file_of_a_workspace_without_a_package_of_its_own_is_told(
+async def test_the_lock_file_of_a_workspace_without_a_package_of_its_own_is_shown(
     workspace: Path, package: Call
 ) -> None:
     (workspace / "Cargo.toml").write_text('[workspace]\nmembers = ["lamp"]\n')
@@ -261,7 +261,7 @@ async def test_older_pnpm_files_are_read(workspace: Path, package: Call) -> None
     assert (await package("tree")).text.endswith("  @a/b 1.0.0 (^1.0.0)\n  debug 2.6.9 (^2.0.0)\n    ms 2.0.0")
 
 
-async def test_a_folder_without_manifests_is_told(package: Call) -> None:
+async def test_a_folder_without_manifests_is_reported(package: Call) -> None:
     with pytest.raises(ToolRefused, match="there is no manifest in"):
         await package("list")
 
@@ -276,19 +276,19 @@ async def test_a_folder_without_manifests_is_told(package: Call) -> None:
         "[" * 9000,
     ],
 )
-async def test_a_broken_lock_file_is_told_and_the_rest_shown(broken: str, workspace: Path, package: Call) -> None:
+async def test_a_broken_lock_file_is_reported_and_the_rest_shown(broken: str, workspace: Path, package: Call) -> None:
     (workspace / "package.json").write_text('{"name": "lamp", "dependencies": {"a": "1"}}')
     (workspace / "package-lock.json").write_text(broken)
     assert "  a (1)" in (await package("list")).text.replace(" (not locked)", "")
 
 
 @pytest.mark.parametrize("name", ["pyproject.toml", "package.json", "Cargo.toml", "Pipfile"])
-async def test_a_broken_manifest_is_told(name: str, workspace: Path, package: Call) -> None:
+async def test_a_broken_manifest_is_reported(name: str, workspace: Path, package: Call) -> None:
     (workspace / name).write_text("{[")
     assert f"[{name} can't be understood: " in (await package("list")).text
 
 
-async def test_binary_data_is_told(workspace: Path, package: Call) -> None:
+async def test_binary_data_is_reported(workspace: Path, package: Call) -> None:
     (workspace / "package.json").write_bytes(b"\0\1\2")
     assert (await package("list")).text == "[package.json is binary data (3 bytes), not text]"
 

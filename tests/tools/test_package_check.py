@@ -314,8 +314,8 @@ async def test_what_is_from_elsewhere_is_never_named_to_a_registry(
     programs.answer([*latest(), ("npm audit .*", 0, '{"vulnerabilities": {}}', ""), ("pip-audit .*", 0, "{}", "")])
     assert "not asked about, because from elsewhere: house" in (await check("outdated")).text
     await check("audit")
-    told = [f"{line} {seen}" for line, seen, _ in programs.runs if "cargo-audit" not in line]  # it sends no names
-    assert "house" not in " ".join(told)
+    sent = [f"{line} {seen}" for line, seen, _ in programs.runs if "cargo-audit" not in line]  # it sends no names
+    assert "house" not in " ".join(sent)
 
 
 @pytest.mark.parametrize(

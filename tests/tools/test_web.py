@@ -126,7 +126,7 @@ async def test_the_character_set_is_found(fetch: Fetch, data: bytes, content_typ
 
 
 @pytest.mark.parametrize(("data", "text"), [(b"<!DOCTYPE html><p>x", "x"), (b"<a>x", "<a>x")])
-async def test_without_a_type_the_content_tells(fetch: Fetch, data: bytes, text: str) -> None:
+async def test_without_a_type_the_content_decides(fetch: Fetch, data: bytes, text: str) -> None:
     async with raw(b"HTTP/1.1 200 OK\r\n\r\n" + data) as url:
         assert body(await fetch(url)) == text
 
@@ -168,20 +168,20 @@ async def test_binary_content_without_a_type_is_refused(fetch: Fetch) -> None:
 
 
 @pytest.mark.parametrize("status", [304, 401, 404, 500])
-async def test_an_error_is_told(fetch: Fetch, status: int) -> None:
+async def test_an_error_is_reported(fetch: Fetch, status: int) -> None:
     async with serving(respond(status=status)) as url:
         with pytest.raises(ToolRefused, match=f"answered {status}"):
             await fetch(url)
 
 
-async def test_a_server_that_is_not_there_is_told(fetch: Fetch) -> None:
+async def test_a_server_that_is_not_there_is_reported(fetch: Fetch) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         with pytest.raises(ToolRefused, match="can't be fetched: Cannot connect"):
             await fetch(f"http://127.0.0.1:{unused.getsockname()[1]}")
 
 
-async def test_a_name_that_is_not_there_is_told(fetch: Fetch) -> None:
+async def test_a_name_that_is_not_there_is_reported(fetch: Fetch) -> None:
     with pytest.raises(ToolRefused, match="can't be fetched"):
         await fetch("http://nothing.invalid/")
 
@@ -198,7 +198,7 @@ async def test_a_name_that_is_not_there_is_told(fetch: Fetch) -> None:
         b"",
     ],
 )
-async def test_a_broken_answer_is_told(fetch: Fetch, reply: bytes) -> None:
+async def test_a_broken_answer_is_reported(fetch: Fetch, reply: bytes) -> None:
     async with raw(reply) as url:
         with pytest.raises(ToolRefused, match=r"can't be fetched|not asked for"):
             await fetch(url)
@@ -267,7 +267,7 @@ async def test_a_server_that_never_ends_is_left(fetch: Fetch) -> None:
 # Redirections
 
 
-async def test_redirections_are_followed_and_the_last_address_is_told(fetch: Fetch) -> None:
+async def test_redirections_are_followed_and_the_last_address_is_shown(fetch: Fetch) -> None:
     async def answer(request: web.Request) -> web.Response:
         steps = {"/": "one", "/one": "/two?x", "/two": ""}
         step = steps[request.path]
@@ -280,7 +280,7 @@ async def test_redirections_are_followed_and_the_last_address_is_told(fetch: Fet
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1"])
-async def test_a_redirection_to_another_site_is_told_and_not_followed(fetch: Fetch, host: str) -> None:
+async def test_a_redirection_to_another_site_is_reported_and_not_followed(fetch: Fetch, host: str) -> None:
     reached: list[str] = []
 
     async def arrive(request: web.Request) -> web.Response:
@@ -464,7 +464,7 @@ async def test_a_name_is_looked_up_once_and_connected_to_where_it_was_found(
 
 
 class Names:
-    """A name server of the test: the system's can't be told what to answer."""
+    """A name server of the test: the system's can't be given answers."""
 
     def __init__(self, addresses: list[str]) -> None:
         self._addresses = addresses

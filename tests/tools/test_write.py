@@ -61,7 +61,7 @@ async def test_what_is_no_place_for_a_file_is_refused(path: str, why: str, works
         await call(write, path=path, content="x")
 
 
-async def test_a_great_change_is_told_in_numbers(workspace: Path, call: Call) -> None:
+async def test_a_great_change_is_shown_in_numbers(workspace: Path, call: Call) -> None:
     (workspace / "a.txt").write_text("".join(f"{n}\n" for n in range(9000)))
     result = await call(write, path="a.txt", content="".join(f"{-n}\n" for n in range(1, 8000)))
     assert (result.details["diff"], result.details["added"], result.details["removed"]) == ("", 7999, 9000)

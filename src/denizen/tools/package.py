@@ -19,7 +19,7 @@ from denizen.tools.files.workspace import Workspace
 from denizen.tools.function import tool
 from denizen.tools.packages import check, report
 from denizen.tools.packages.clients import Clients
-from denizen.tools.packages.projects import Found, find_projects
+from denizen.tools.packages.projects import FoundProjects, find_projects
 from denizen.tools.programs.jq import filtered
 
 Most = Annotated[int, Meta(ge=1, le=1000)]
@@ -111,7 +111,7 @@ def _package_check(settings: PackagesSettings, sandbox: Sandbox) -> Tool:
     return package_check
 
 
-def _answer(found: Found, data: list[dict[str, Any]], rows: Rows, most: int) -> ToolResult:
+def _answer(found: FoundProjects, data: list[dict[str, Any]], rows: Rows, most: int) -> ToolResult:
     """As many rows as are wanted, and what wasn't looked at or couldn't be read."""
     lines = list(rows(data))
     shown = lines[:most]

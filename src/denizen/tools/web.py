@@ -11,7 +11,7 @@ from denizen.config.settings import WebSettings
 from denizen.errors import ToolRefused
 from denizen.ports import ToolContext, Traits
 from denizen.tools.fetching.addresses import AddressGuard
-from denizen.tools.fetching.page import Page, is_text, read_page
+from denizen.tools.fetching.page import WebPage, is_text, read_page
 from denizen.tools.function import FunctionTool, result, tool
 
 if TYPE_CHECKING:  # it takes its time to import
@@ -63,7 +63,7 @@ def web_fetch_tool(settings: WebSettings, *, most: int = 40_000) -> FunctionTool
     return web_fetch
 
 
-async def _fetch(url: str, guard: AddressGuard, settings: WebSettings) -> Page:
+async def _fetch(url: str, guard: AddressGuard, settings: WebSettings) -> WebPage:
     """The page at an address, after redirections within its site."""
     import aiohttp
     from aiohttp.abc import ResolveResult
@@ -132,7 +132,7 @@ def is_same_site(one: "URL", other: "URL") -> bool:
     return names[0] == names[1] and ports and other.scheme in {one.scheme, "https"}
 
 
-async def _read(response: "ClientResponse", most: int) -> Page:
+async def _read(response: "ClientResponse", most: int) -> WebPage:
     url, media_type = str(response.url), response.content_type if "Content-Type" in response.headers else ""
     if response.status >= 300:
         raise ToolRefused(f"{url} answered {response.status}")
@@ -149,4 +149,4 @@ async def _read(response: "ClientResponse", most: int) -> Page:
         if len(data) > most:
             break
     charset = (response.charset or "").lower()
-    return Page(url, media_type, charset, bytes(data[:most]), cut=len(data) > most)
+    return WebPage(url, media_type, charset, bytes(data[:most]), cut=len(data) > most)

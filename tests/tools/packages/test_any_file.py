@@ -1,4 +1,4 @@
-"""Whatever a manifest or lock file holds, the rest is told."""
+"""Whatever a manifest or lock file holds, the rest is shown."""
 
 import asyncio
 import json
@@ -44,7 +44,7 @@ LOCKS = sorted(
 )
 
 
-def told(files: dict[str, bytes]) -> list[str]:
+def described(files: dict[str, bytes]) -> list[str]:
     """What is said of a project with these files."""
 
     async def nobody(question: str) -> Answer:
@@ -64,7 +64,7 @@ def told(files: dict[str, bytes]) -> list[str]:
 @settings(max_examples=60)
 def test_any_data_may_stand_in_a_package_lock(data: object) -> None:
     manifest = b'{"name": "lamp", "dependencies": {"a": "^1"}}'
-    for text in told({"package.json": manifest, "package-lock.json": json.dumps(data).encode()}):
+    for text in described({"package.json": manifest, "package-lock.json": json.dumps(data).encode()}):
         assert text.startswith("package.json: lamp (npm; ")
         assert "\n  a" in text
 
@@ -81,7 +81,7 @@ def test_any_piece_of_a_lock_file_may_be_broken(lock: Path, data: st.DataObject)
         text[:start] + data.draw(st.sampled_from([b"", b"[", b'"', b"= 3\n", b"\n  - x: y\n", b"\xff"])) + text[end:]
     )
     try:
-        texts = told(files | {lock.name: broken})
+        texts = described(files | {lock.name: broken})
     except ToolRefused as refused:
         texts = [str(refused)]
     assert all(texts)
@@ -99,5 +99,5 @@ def test_any_piece_of_a_lock_file_may_be_broken(lock: Path, data: st.DataObject)
     ids=["lines", "brackets", "blanks", "nested", "nested lists"],
 )
 def test_a_file_made_to_keep_its_reader_busy_is_read_like_others(name: str, data: bytes) -> None:
-    listed, _ = told({name: data, "package.json": b'{"dependencies": {"left": "1"}}'})
+    listed, _ = described({name: data, "package.json": b'{"dependencies": {"left": "1"}}'})
     assert "left" in listed

@@ -1,1 +1,1 @@
-"""Text changed where it stands: found though its white space differs, made to fit its place, its line ends kept."""
+"""Changing text in place: found even if white space differs, laid out like its surroundings, line ends kept."""

@@ -11,7 +11,7 @@ from denizen.errors import ToolRefused
 from denizen.structure import FUNCTIONS, TYPES, Outline, Symbol, Unparsable, language_of, outline, parsed
 from denizen.tools.editing.layout import fit, with_after, with_before, without
 from denizen.tools.editing.matching import indent_of
-from denizen.tools.editing.texts import Difference, LineEnds, difference, unchanged
+from denizen.tools.editing.texts import LineDiff, LineEnds, difference, unchanged
 from denizen.tools.files.changes import LoadedFile, NewContent
 from denizen.tools.symbols.target import matching, no_such_symbol
 
@@ -127,7 +127,7 @@ class Draft:
                     raise self._broken(error[0], error[1])
         return NewContent(self.source.encode(self._written()), replaces=self.source.version)
 
-    def difference(self) -> Difference:
+    def difference(self) -> LineDiff:
         """What is changed."""
         return difference(self.source.text, self._written())
 

@@ -52,7 +52,7 @@ class LineEnds:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class LineDiff:
     """A unified diff without file names, cut when it is long, and the number of lines on each side."""
 
     diff: str
@@ -64,13 +64,13 @@ class Difference:
         return {"diff": self.diff, "added": self.added, "removed": self.removed}
 
 
-def difference(old: str, new: str, *, most: int = MOST_SHOWN) -> Difference:
+def difference(old: str, new: str, *, most: int = MOST_SHOWN) -> LineDiff:
     """What is different in `new`, in a diff of that many lines at most."""
     a, b = old.splitlines(), new.splitlines()
     begin, end = unchanged(a, b)
     if max(len(a), len(b)) - begin - end > MOST_COMPARED:
         there, here = Counter(a), Counter(b)
-        return Difference("", (here - there).total(), (there - here).total())
+        return LineDiff("", (here - there).total(), (there - here).total())
     first, rest = max(begin - 3, 0), max(end - 3, 0)
     lines = list(difflib.unified_diff(a[first : len(a) - rest], b[first : len(b) - rest], lineterm=""))[2:]
 
@@ -81,7 +81,7 @@ def difference(old: str, new: str, *, most: int = MOST_SHOWN) -> Difference:
     if len(lines) > most:
         shown.append(f"… {len(lines) - most} more lines")
     added, removed = (sum(line.startswith(sign) for line in lines) for sign in "+-")
-    return Difference(readable("\n".join(shown))[0], added, removed)
+    return LineDiff(readable("\n".join(shown))[0], added, removed)
 
 
 def unchanged(a: list[str], b: list[str]) -> tuple[int, int]:

@@ -1,1 +1,1 @@
-"""Pages of the web: which addresses may be connected to, and what came from there as readable text."""
+"""Web pages: which addresses may be connected to, and how a page becomes readable text."""

@@ -31,7 +31,7 @@ class AddressGuard:
                 self._names.add(_plain(entry))
 
     def check(self, host: str, address: str) -> None:
-        """Raises ToolRefused when `address`, which the name `host` stands for, must not be connected to."""
+        """Raises ToolRefused when `address`, which the name `host` has, must not be connected to."""
         if not self._allows(host, ipaddress.ip_address(address.partition("%")[0])):
             raise ToolRefused(
                 f"{host} is at {address}, which is not a public address; "

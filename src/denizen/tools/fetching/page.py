@@ -40,7 +40,7 @@ _NO_CHARSETS = frozenset({"idna", "punycode", "unicode_escape", "raw_unicode_esc
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class WebPage:
     """What an address answered: its bytes, and what the server said of them (small letters, empty: nothing)."""
 
     url: str
@@ -56,7 +56,7 @@ def is_text(media_type: str) -> bool:
     return kind or media_type in _HTML | _TEXT | _UNSAID
 
 
-async def read_page(page: Page) -> str:
+async def read_page(page: WebPage) -> str:
     """The page's text; of HTML, as Markdown. Raises ToolRefused for binary data, and for HTML that can't be read."""
     if page.media_type in _UNSAID and b"\0" in page.data[:1000] and not page.data.startswith(tuple(_MARKS)):
         raise ToolRefused(f"{page.url} is binary data of an unknown type, {len(page.data):,} bytes")
@@ -65,7 +65,7 @@ async def read_page(page: Page) -> str:
     return await _markdown(page.url, text) if page.media_type in _HTML or looks_like_html else text
 
 
-def _decoded(page: Page) -> str:
+def _decoded(page: WebPage) -> str:
     mark = next((charset for mark, charset in _MARKS.items() if page.data.startswith(mark)), "")
     meta = _META.search(page.data[:1024]) if page.media_type in _HTML | {""} else None
     for charset in (mark, page.charset, meta[1].decode() if meta else "", "utf-8"):

@@ -13,7 +13,7 @@ from denizen.plural import counted
 from denizen.tools.files.text import printable
 from denizen.tools.packages.advisories import Advisory, read_advisories, worst_first
 from denizen.tools.packages.clients import Clients, NoAnswer
-from denizen.tools.packages.graph import Package, Project, Wanted
+from denizen.tools.packages.graph import Dependency, Package, Project
 from denizen.tools.packages.manifests import ELSEWHERE
 from denizen.tools.packages.report import plain_name, some
 from denizen.tools.packages.versions import step
@@ -66,12 +66,12 @@ async def _outdated(project: Project, name: str, clients: Clients) -> Data:
     return data
 
 
-def _compared(project: Project, name: str) -> Iterator[tuple[Wanted, Package]]:
+def _compared(project: Project, name: str) -> Iterator[tuple[Dependency, Package]]:
     """The direct dependencies, or all packages of a name; without a version where they aren't locked."""
     packages = project.lock.packages
     if name:
         plain = plain_name(project, name)
-        yield from ((Wanted(plain), each) for each in packages.values() if each.name == plain)
+        yield from ((Dependency(plain), each) for each in packages.values() if each.name == plain)
         return
     for wanted, key in project.direct():
         registry = None if _ELSEWHERE.match(wanted.spec) else ""
@@ -79,7 +79,7 @@ def _compared(project: Project, name: str) -> Iterator[tuple[Wanted, Package]]:
 
 
 def is_from(package: Package, asks_of: str) -> bool:
-    """Whether a package may be named to the registry of that host (empty: to the one that somebody configured)."""
+    """Whether a package may be named to the registry of that host (empty: one that the user configured)."""
     if not package.registry or not asks_of:
         return package.registry is not None
     return (urlsplit(package.registry).netloc or package.registry) == asks_of

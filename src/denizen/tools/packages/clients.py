@@ -93,7 +93,7 @@ class Clients:
         self._environ |= {key: address for key, address in named.items() if address}
 
     async def default_registry(self, ecosystem: Ecosystem) -> str:
-        """The host that the client asks when nobody has configured another; empty: somebody has, or it can't be told.
+        """The host that the client asks when nobody has configured another; empty: somebody has, or it isn't known.
 
         Packages that are locked from another one are not to be named to it.
         """

@@ -1,4 +1,4 @@
-"""A project's dependencies: what its manifest asks for, and which packages its lock file settled on."""
+"""A project's dependencies: what its manifest asks for, and which packages its lock file has."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,10 +12,10 @@ _NUMBERS = re.compile(r"\d+(?:\.\d+)*")
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Dependency:
     """A direct dependency as it is declared; `kind` is empty for one to run, else `dev`, `optional: colour` and so on.
 
-    `key` is that of the package which a lock file settled on for it; empty where it doesn't say.
+    `key` is that of the package which the lock file has for it; empty where it doesn't say.
     """
 
     name: str
@@ -30,7 +30,7 @@ class Manifest:
 
     name: str = ""
     version: str = ""
-    wanted: Sequence[Wanted] = ()
+    wanted: Sequence[Dependency] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Package:
 
 
 @dataclass(frozen=True, slots=True)
-class Lock:
+class LockFile:
     """A lock file: its packages by key.
 
     `wanted`: the direct dependencies of the projects that it holds for, where it names them: by folder (empty: its
@@ -57,7 +57,7 @@ class Lock:
     """
 
     packages: Mapping[str, Package]
-    wanted: Mapping[str, Sequence[Wanted]] = field(default_factory=dict)
+    wanted: Mapping[str, Sequence[Dependency]] = field(default_factory=dict)
     asked: Mapping[str, str] = field(default_factory=dict)
     graph: bool = True
     text: str = ""
@@ -74,23 +74,23 @@ class Project:
     ecosystem: Ecosystem
     manifest: Manifest
     locked_by: str = ""
-    lock: Lock = field(default_factory=lambda: Lock({}))
+    lock: LockFile = field(default_factory=lambda: LockFile({}))
     member: str = ""
 
-    def direct(self) -> Iterator[tuple[Wanted, str]]:
+    def direct(self) -> Iterator[tuple[Dependency, str]]:
         """The direct dependencies, each with the key of its locked package; empty where it isn't locked."""
-        settled = self.lock.wanted.get(self.member, ())
+        locked = self.lock.wanted.get(self.member, ())
         named: dict[str, list[str]] = {}
         for key, package in self.lock.packages.items():
             named.setdefault(package.name, []).append(key)
         own: dict[str, list[str]] = {}
-        for each in settled:
+        for each in locked:
             own.setdefault(each.name, []).extend([each.key] if each.key in self.lock.packages else [])
-        for wanted in self.manifest.wanted or settled:
+        for wanted in self.manifest.wanted or locked:
             asked = self.lock.asked.get(f"{wanted.name}@{wanted.spec}", "")
             yield wanted, asked or self._nearest(wanted, own.get(wanted.name) or named.get(wanted.name, []))
 
-    def _nearest(self, wanted: Wanted, keys: Sequence[str]) -> str:
+    def _nearest(self, wanted: Dependency, keys: Sequence[str]) -> str:
         """Of several versions of a package the one that begins as what was asked for."""
         start = _NUMBERS.search(wanted.spec)
         for key in keys:

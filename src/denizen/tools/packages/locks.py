@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from denizen.tools.packages.graph import Lock, Manifest, Package, Wanted, link, table, tables, text, words
+from denizen.tools.packages.graph import Dependency, LockFile, Manifest, Package, link, table, tables, text, words
 from denizen.tools.packages.manifests import python_name, requirement
 
 _DEEPEST = 20
@@ -29,9 +29,9 @@ _YARN_PAIR = re.compile(r"^( +)(\"[^\"\n]*\"|[^\s:#\"]+) ([^\s].*)$", re.MULTILI
 _YARN_LOCAL = ("workspace:", "link:", "portal:", "file:", "patch:", "git", "http")
 
 
-def read_uv(source: str) -> Lock:
+def read_uv(source: str) -> LockFile:
     """uv.lock; the project itself is among its packages, with its groups."""
-    own: dict[str, list[Wanted]] = {}
+    own: dict[str, list[Dependency]] = {}
     found: list[tuple[Package, list[tuple[str, str]]]] = []
     for each in tables(tomllib.loads(source).get("package")):
         origin = table(each, "source")
@@ -41,7 +41,7 @@ def read_uv(source: str) -> Lock:
             groups += [(name, group) for name, group in table(each, "dev-dependencies").items()]
             folder = (text(origin.get("virtual")) or text(origin.get("editable"))).removeprefix(".")
             own[folder] = [
-                Wanted(name, "", kind, f"{name} {version}")
+                Dependency(name, "", kind, f"{name} {version}")
                 for kind, group in groups
                 for name, version in _python_needs(group)
             ]
@@ -49,10 +49,10 @@ def read_uv(source: str) -> Lock:
             extras = [need for group in table(each, "optional-dependencies").values() for need in _python_needs(group)]
             registry = text(origin.get("registry")) if "registry" in origin or not origin else None
             found.append((_python_package(each, registry), [*_python_needs(each.get("dependencies")), *extras]))
-    return Lock(link(found), own)
+    return LockFile(link(found), own)
 
 
-def read_poetry(source: str) -> Lock:
+def read_poetry(source: str) -> LockFile:
     """poetry.lock; dependencies are a table of names."""
     found: list[tuple[Package, list[tuple[str, str]]]] = []
     for each in tables(tomllib.loads(source).get("package")):
@@ -60,10 +60,10 @@ def read_poetry(source: str) -> Lock:
         registry = text(origin.get("url")) if origin.get("type", "legacy") == "legacy" else None
         needs = [(python_name(name), "") for name in table(each, "dependencies")]
         found.append((_python_package(each, registry), needs))
-    return Lock(link(found))
+    return LockFile(link(found))
 
 
-def read_pdm(source: str) -> Lock:
+def read_pdm(source: str) -> LockFile:
     """pdm.lock; dependencies are requirements. A package comes again for each set of its extras."""
     needs: dict[str, list[str]] = {}
     packages: dict[str, Package] = {}
@@ -73,10 +73,10 @@ def read_pdm(source: str) -> Lock:
         lines = words(each.get("dependencies"))
         names = [wanted.name for line in lines for wanted in requirement(line) if wanted.name != package.name]
         needs.setdefault(package.name, []).extend(names)
-    return Lock(link((package, [(need, "") for need in needs[name]]) for name, package in packages.items()))
+    return LockFile(link((package, [(need, "") for need in needs[name]]) for name, package in packages.items()))
 
 
-def read_pylock(source: str) -> Lock:
+def read_pylock(source: str) -> LockFile:
     """pylock.toml (PEP 751); whether it says who brings what is up to the tool that wrote it."""
     found = [
         (
@@ -85,10 +85,10 @@ def read_pylock(source: str) -> Lock:
         )
         for each in tables(tomllib.loads(source).get("packages"))
     ]
-    return Lock(link(found), graph=any(needs for _, needs in found))
+    return LockFile(link(found), graph=any(needs for _, needs in found))
 
 
-def read_pipfile_lock(source: str) -> Lock:
+def read_pipfile_lock(source: str) -> LockFile:
     """Pipfile.lock, which doesn't say who brings what; the first of its sources is the usual one."""
     data = table(msgspec.json.decode(source))
     sources = {text(each.get("name")): text(each.get("url")) for each in tables(table(data, "_meta").get("sources"))}
@@ -98,15 +98,15 @@ def read_pipfile_lock(source: str) -> Lock:
         index = text(table(each).get("index")) or usual
         registry = None if _FROM.intersection(table(each)) else sources.get(index, "" if index == usual else index)
         packages.append(Package(python_name(name), text(each).removeprefix("=="), registry=registry))
-    return Lock(link((package, []) for package in packages), graph=False)
+    return LockFile(link((package, []) for package in packages), graph=False)
 
 
-def read_requirements(source: str) -> tuple[Manifest, Lock]:
+def read_requirements(source: str) -> tuple[Manifest, LockFile]:
     """A requirements file, as what is asked for and, as far as versions are pinned, as a lock file.
 
     Where comments say via whom a package came (as pip-compile and uv write them), only the others are asked for.
     """
-    wanted: list[Wanted] = []
+    wanted: list[Dependency] = []
     vias: dict[str, list[str]] = {}  # each package with what its comments say it came via
     name = ""
     for line in source.replace("\\\n", " ").splitlines():
@@ -128,7 +128,7 @@ def read_requirements(source: str) -> tuple[Manifest, Lock]:
         (Package(pin, version), [(child, "") for child, parents in packages.items() if pin in parents])
         for pin, version in pins.items()
     ]
-    lock = Lock(link(found_pins), graph=any(packages.values()))
+    lock = LockFile(link(found_pins), graph=any(packages.values()))
     return Manifest("", "", [each for each in wanted if each.name in direct]), lock
 
 
@@ -140,7 +140,7 @@ def _python_needs(entries: Any) -> list[tuple[str, str]]:
     return [(python_name(text(each.get("name"))), text(each.get("version"))) for each in tables(entries)]
 
 
-def read_package_lock(source: str) -> Lock:
+def read_package_lock(source: str) -> LockFile:
     """package-lock.json and npm-shrinkwrap.json, versions 1 to 3.
 
     Packages are kept by their places in node_modules, which decide who gets which version.
@@ -148,11 +148,11 @@ def read_package_lock(source: str) -> Lock:
     data = table(msgspec.json.decode(source))
     entries = table(data, "packages") or dict(_npm_version_1(table(data, "dependencies")))
     packages: dict[str, Package] = {}
-    own: dict[str, list[Wanted]] = {}
+    own: dict[str, list[Dependency]] = {}
     for place, entry in entries.items():
         if _INSIDE not in place:  # the project there, or the member of its workspace
             own[place] = [
-                Wanted(name, text(spec), kind, _npm_place(name, place, entries))
+                Dependency(name, text(spec), kind, _npm_place(name, place, entries))
                 for kind, key in _KINDS.items()
                 for name, spec in table(entry, key).items()
             ]
@@ -162,7 +162,7 @@ def read_package_lock(source: str) -> Lock:
         version, resolved = text(table(entry).get("version")), text(table(entry).get("resolved"))
         is_elsewhere = not version[:1].isdecimal() or (resolved and not resolved.startswith("http"))
         packages[place] = Package(name, version, list(dict.fromkeys(needs)), None if is_elsewhere else resolved)
-    return Lock(packages, own)
+    return LockFile(packages, own)
 
 
 def _npm_version_1(entries: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -187,7 +187,7 @@ def _npm_place(name: str, at: str, entries: Mapping[str, Any]) -> str:
         at = at.rpartition(f"/{_INSIDE}")[0] if f"/{_INSIDE}" in at else ""
 
 
-def read_pnpm(source: str) -> Lock:
+def read_pnpm(source: str) -> LockFile:
     """pnpm-lock.yaml, versions 5 to 9: packages by name and version, and what each project of the workspace wants."""
     data = _yaml(source)
     details, snapshots = table(data, "packages"), table(data, "snapshots")
@@ -199,10 +199,10 @@ def read_pnpm(source: str) -> Lock:
         is_elsewhere = "tarball" in table(details, key, "resolution") or not version[:1].isdecimal()
         registry = None if is_elsewhere else ""
         packages[plain] = Package(name, version, [need for need in needs if need in found], registry)
-    own: dict[str, list[Wanted]] = {}
+    own: dict[str, list[Dependency]] = {}
     for place, importer in (table(data, "importers") or {".": data}).items():
         own[place.removeprefix(".")] = [
-            Wanted(
+            Dependency(
                 name,
                 text(table(each).get("specifier")) or text(table(importer, "specifiers").get(name)),
                 kind,
@@ -211,7 +211,7 @@ def read_pnpm(source: str) -> Lock:
             for kind, key in _KINDS.items()
             for name, each in table(importer, key).items()
         ]
-    return Lock(packages, own)
+    return LockFile(packages, own)
 
 
 def _pnpm_key(key: str) -> str:
@@ -221,11 +221,11 @@ def _pnpm_key(key: str) -> str:
 
 
 def _pnpm_need(name: str, version: str) -> str:
-    """The key of what was settled on: `2.6.9`, `2.6.9(react@18.2.0)`, or another package's whole key."""
+    """The key of a locked package: `2.6.9`, `2.6.9(react@18.2.0)`, or another package's whole key."""
     return _pnpm_key(version if "@" in version.partition("(")[0][1:] or version[:1] == "/" else f"{name}@{version}")
 
 
-def read_yarn(source: str) -> Lock:
+def read_yarn(source: str) -> LockFile:
     """yarn.lock, that of Yarn 1 and that of its successors, which is YAML.
 
     Packages are found by all that was asked for and led to them: `debug@^2.6.9`, later `debug@npm:^2.6.9`. Yarn has a
@@ -253,7 +253,7 @@ def read_yarn(source: str) -> Lock:
             [asked[need] for need in needs if need in asked],
             None if resolution[at + 1 :].startswith(_YARN_LOCAL) else registry,
         )
-    return Lock(packages, asked=asked)
+    return LockFile(packages, asked=asked)
 
 
 def _yaml(source: str) -> dict[str, Any]:
@@ -271,25 +271,25 @@ def _yaml(source: str) -> dict[str, Any]:
         raise ValueError(" ".join(str(error).split())) from error
 
 
-def read_cargo_lock(source: str) -> Lock:
+def read_cargo_lock(source: str) -> LockFile:
     """Cargo.lock; the crates of the workspace, which have no source, say what they want."""
     found: list[tuple[Package, list[tuple[str, str]]]] = []
-    own: dict[str, list[Wanted]] = {}
+    own: dict[str, list[Dependency]] = {}
     for each in tables(tomllib.loads(source).get("package")):
         name, origin = text(each.get("name")), text(each.get("source"))
         # `name`, `name version` or `name version (source)`: as much as distinguishes it from others
         parts = [line.partition(" ") for line in words(each.get("dependencies"))]
         needs = [(need, rest.partition(" ")[0]) for need, _, rest in parts]
         if not origin:
-            own[name] = [Wanted(need, "", "", f"{need} {version}") for need, version in needs]
+            own[name] = [Dependency(need, "", "", f"{need} {version}") for need, version in needs]
             continue
         is_registry = origin.startswith(("registry+", "sparse+"))
         registry = (origin if "crates.io" not in origin else "") if is_registry else None
         found.append((Package(name, text(each.get("version")), registry=registry), needs))
-    return Lock(link(found), own, text=source)
+    return LockFile(link(found), own, text=source)
 
 
-def locked_by_go_mod(manifest: Manifest) -> Lock:
+def locked_by_go_mod(manifest: Manifest) -> LockFile:
     """go.mod as the lock file that it is: since Go 1.17 it names all modules of the build, but not who brings what."""
     found = [each for each in manifest.wanted if not each.spec.startswith("path ")]
-    return Lock({each.name: Package(each.name, each.spec) for each in found}, graph=False)
+    return LockFile({each.name: Package(each.name, each.spec) for each in found}, graph=False)

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from denizen.tools.packages.graph import Manifest, Wanted, table, text, words
+from denizen.tools.packages.graph import Dependency, Manifest, table, text, words
 
 ELSEWHERE = ("path", "git", "url", "file")
 """How a manifest says that a dependency is from no registry."""
@@ -34,10 +34,10 @@ def python_name(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def requirement(line: str, kind: str = "") -> Iterator[Wanted]:
+def requirement(line: str, kind: str = "") -> Iterator[Dependency]:
     """The dependency that a line such as `requests[socks]>=2; python_version > "3"` declares."""
     if found := _REQUIREMENT.match(line):
-        yield Wanted(python_name(found[1]), (found[4] or found[3]).strip(), kind)
+        yield Dependency(python_name(found[1]), (found[4] or found[3]).strip(), kind)
 
 
 def read_pipfile(source: str) -> Manifest:
@@ -81,13 +81,13 @@ def read_go_mod(source: str) -> Manifest:
     lines = "\n".join(match[1] or match[0] for match in _GO_REQUIRES.finditer(source))
     local = dict(_GO_LOCAL.findall(source))
     wanted = [
-        Wanted(name, f"path {local[name]}" if name in local else version, "indirect" if later else "")
+        Dependency(name, f"path {local[name]}" if name in local else version, "indirect" if later else "")
         for name, version, later in _GO_LINE.findall(lines)
     ]
     return Manifest(found[1] if found else "", "", wanted)
 
 
-def _standard(data: Mapping[str, Any]) -> Iterator[Wanted]:
+def _standard(data: Mapping[str, Any]) -> Iterator[Dependency]:
     project = table(data, "project")
     groups = [("", project.get("dependencies"))]
     groups += [(f"optional: {name}", lines) for name, lines in table(project, "optional-dependencies").items()]
@@ -98,14 +98,14 @@ def _standard(data: Mapping[str, Any]) -> Iterator[Wanted]:
             yield from requirement(line, kind)
 
 
-def _poetry(poetry: Mapping[str, Any]) -> Iterator[Wanted]:
+def _poetry(poetry: Mapping[str, Any]) -> Iterator[Dependency]:
     yield from _versions(poetry, "dependencies")
     yield from _versions(poetry, "dev-dependencies", "dev")
     for name, group in table(poetry, "group").items():
         yield from _versions(group, "dependencies", name)
 
 
-def _versions(data: Any, key: str, kind: str = "", *, python: bool = True) -> Iterator[Wanted]:
+def _versions(data: Any, key: str, kind: str = "", *, python: bool = True) -> Iterator[Dependency]:
     """The entries of a table of names and versions."""
     for name, value in table(data, key).items():
         if python and name == "python":
@@ -113,4 +113,4 @@ def _versions(data: Any, key: str, kind: str = "", *, python: bool = True) -> It
         real = python_name(name) if python else text(table(value).get("package")) or name  # Cargo may rename a crate
         places = (f"{how} {place}" for how in ELSEWHERE if isinstance(place := table(value).get(how), str))
         spec = text(value) or next(places, "")  # the version that is asked for, or where else it comes from
-        yield Wanted(real, spec, kind or ("optional" if table(value).get("optional") is True else ""))
+        yield Dependency(real, spec, kind or ("optional" if table(value).get("optional") is True else ""))

@@ -14,7 +14,7 @@ from denizen.tools.files.changes import load
 from denizen.tools.files.walk import Skipped, walk
 from denizen.tools.files.workspace import Workspace
 from denizen.tools.packages import locks
-from denizen.tools.packages.graph import Ecosystem, Lock, Manifest, Project
+from denizen.tools.packages.graph import Ecosystem, LockFile, Manifest, Project
 from denizen.tools.packages.manifests import read_cargo, read_go_mod, read_package_json, read_pipfile, read_pyproject
 
 MOST = 20
@@ -27,7 +27,7 @@ _MANIFESTS: Final[Mapping[str, tuple[Ecosystem, Callable[[str], Manifest]]]] = {
     "Cargo.toml": ("crates.io", read_cargo),
     "go.mod": ("Go", read_go_mod),
 }
-_LOCKS: Final[Mapping[Ecosystem, Mapping[str, Callable[[str], Lock]]]] = {
+_LOCKS: Final[Mapping[Ecosystem, Mapping[str, Callable[[str], LockFile]]]] = {
     "PyPI": {
         "uv.lock": locks.read_uv,
         "poetry.lock": locks.read_poetry,
@@ -54,7 +54,7 @@ T = TypeVar("T")
 
 
 @dataclass(slots=True)
-class Found:
+class FoundProjects:
     """The projects, the manifests below them that weren't read, and the files that can't be read, with the reason."""
 
     projects: list[Project] = field(default_factory=list)
@@ -62,7 +62,7 @@ class Found:
     unread: list[str] = field(default_factory=list)
 
 
-def find_projects(workspace: Workspace, path: str, stop: threading.Event) -> Found:
+def find_projects(workspace: Workspace, path: str, stop: threading.Event) -> FoundProjects:
     """The projects in the folder `path`, or where it has none, in those nearest below; or that of one manifest.
 
     Raises ToolRefused where there is none at all.
@@ -76,7 +76,7 @@ def find_projects(workspace: Workspace, path: str, stop: threading.Event) -> Fou
     folders: dict[str, list[str]] = {}
     for each in nearest:
         folders.setdefault(str(PurePosixPath(each).parent), []).append(each)
-    reader = _Reader(workspace)
+    reader = _ProjectReader(workspace)
     reader.found.projects += [project for group in folders.values() for project in reader.projects(group)]
     reader.found.others = manifests[len(nearest) :]
     return reader.found
@@ -101,13 +101,13 @@ def _is_manifest(name: str) -> bool:
     return name in _MANIFESTS or _REQUIREMENTS.fullmatch(name) is not None
 
 
-class _Reader:
+class _ProjectReader:
     """Reads manifests and lock files, each lock file once."""
 
     def __init__(self, workspace: Workspace) -> None:
-        self.found = Found()
+        self.found = FoundProjects()
         self._workspace = workspace
-        self._locks: dict[str, Lock | None] = {}
+        self._locks: dict[str, LockFile | None] = {}
 
     def projects(self, paths: Sequence[str]) -> Iterator[Project]:
         """The projects of one folder's manifests; requirements files count where no other one names dependencies."""
@@ -146,7 +146,7 @@ class _Reader:
             return Project(path, ecosystem, manifest, pins, lock)
         return Project(path, ecosystem, manifest)
 
-    def _lock(self, path: str, read: Callable[[str], Lock]) -> Lock | None:
+    def _lock(self, path: str, read: Callable[[str], LockFile]) -> LockFile | None:
         if path not in self._locks:
             with self._workspace.at(path) as place:
                 there = place.stat() is not None

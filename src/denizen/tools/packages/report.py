@@ -7,7 +7,7 @@ from typing import Any
 from denizen.errors import ToolRefused
 from denizen.plural import counted
 from denizen.tools.files.text import printable
-from denizen.tools.packages.graph import Package, Project, Wanted
+from denizen.tools.packages.graph import Dependency, Package, Project
 from denizen.tools.packages.manifests import python_name
 
 MOST_NAMES = 20
@@ -114,7 +114,7 @@ def _about(project: Project, name: str) -> Iterator[Data]:
             "locked_by": project.locked_by,
             "ecosystem": project.ecosystem,
             "registry": None if package.registry is None else printable(package.registry),
-            "asked": [_wanted(wanted, package) for wanted, settled in asked if settled in keys or not keys],
+            "asked": [_wanted(wanted, package) for wanted, locked in asked if locked in keys or not keys],
             "needs": [printable(f"{packages[each].name} {packages[each].version}".rstrip()) for each in package.needs],
             "needed_by": sorted({printable(packages[each].name) for key in keys for each in parents.get(key, ())}),
             "ways": _ways(project, keys, parents),
@@ -129,7 +129,7 @@ def _ways(project: Project, keys: Sequence[str], parents: Mapping[str, Sequence[
         edge = [
             parent for child in edge for parent in parents.get(child, ()) if leads.setdefault(parent, child) == child
         ]
-    direct = {settled for _, settled in project.direct() if settled not in keys}
+    direct = {key for _, key in project.direct() if key not in keys}
     ways: list[list[str]] = []
     for at in [each for each in leads if each in direct][:MOST_WAYS]:
         way: list[str] = []
@@ -151,7 +151,7 @@ def _head(project: Project) -> Data:
     }
 
 
-def _wanted(wanted: Wanted, package: Package | None) -> Data:
+def _wanted(wanted: Dependency, package: Package | None) -> Data:
     return {
         "name": printable(wanted.name),
         "version": printable(package.version) if package else "",

@@ -102,7 +102,7 @@ class FilePatch:
 
 def read_patch(patch: str) -> list[FilePatch]:
     """The changes of a patch, in their order. Raises ToolRefused for one that can't be understood."""
-    files = _Parser(_patch_lines(patch)).read()
+    files = _PatchParser(_patch_lines(patch)).read()
     if not files:
         one_line = "\\n" in patch and "\n" not in patch.strip()
         raise ToolRefused(
@@ -132,7 +132,7 @@ def _patch_lines(patch: str) -> list[str]:
     return kept
 
 
-class _Parser:
+class _PatchParser:
     """Reads the lines from the first to the last.
 
     `_headings` are those of empty hunks before the next one; `_fresh`: the current file has no hunk yet, and hunks may
