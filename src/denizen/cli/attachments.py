@@ -26,11 +26,17 @@ def compose(text: str, workspace: Path, images: Sequence[Path] = (), piped: byte
     Raises ConfigError for a file that can't be used, and for a message of nothing.
     """
     parts: list[UserPart] = [Text(text)] if text.strip() else []
-    found = filter(None, map(_file, _mentioned(text)))
-    parts += [_attached(path, workspace) for path in dict.fromkeys(found)]
-    parts += [_image(path) for path in images]
-    if piped.strip():
-        parts.append(_piped(piped, alone=not parts))
+    parts += [_attach(path, workspace) for path in dict.fromkeys(path for _, path in _mentioned(text) if path)]
+    for path in images:
+        data = _read(path)
+        if not _kind(data):
+            raise ConfigError(f"{path} is no picture that models can see: png, jpeg, gif or webp.")
+        parts.append(Image(_kind(data), data))
+    if piped.strip() and _kind(piped):
+        parts.append(Image(_kind(piped), piped))
+    elif piped.strip():
+        words = _text(piped, "The piped input", "Name a file, and let the agent look at it.")
+        parts.append(Text(f"\n\n<stdin>\n{words}\n</stdin>" if parts else words))
     if not parts:
         raise ConfigError(
             'There is no message. Say in words what to do, as in "What language is this project?", or pipe it in.'
@@ -40,9 +46,8 @@ def compose(text: str, workspace: Path, images: Sequence[Path] = (), piped: byte
 
 def unattached(text: str) -> list[str]:
     """Notices about mentions that look like paths and name no file."""
-    names = [names[-1] for names in _mentioned(text) if _file(names) is None]
-    like_paths = [name for name in dict.fromkeys(names) if "/" in name or Path(name).suffix]
-    return [f"@{name} names no file: nothing is attached for it." for name in like_paths]
+    names = dict.fromkeys(name for name, path in _mentioned(text) if path is None)
+    return [f"@{name} names no file: nothing is attached for it." for name in names if "/" in name or Path(name).suffix]
 
 
 def read_piped(stream: TextIO) -> bytes:
@@ -56,40 +61,29 @@ def read_piped(stream: TextIO) -> bytes:
     data = b""
     while len(data) <= MOST_BYTES and (more := os.read(stream.fileno(), _CHUNK)):  # Ctrl-C is heard between pieces
         data += more
-    return _whole(data, "The piped input")
+    return _checked(data, "The piped input")
 
 
-def _mentioned(text: str) -> Iterator[tuple[str, str]]:
-    """What the words mention, as it stands there and without the punctuation behind it."""
+def _mentioned(text: str) -> Iterator[tuple[str, Path | None]]:
+    """What the words mention, without the punctuation after it, and the file of that name, if there is one."""
     for quoted, plain in _MENTION.findall(text):
-        yield quoted or plain, (quoted or plain).rstrip(",;:.?!)")
+        name = quoted or plain
+        bare = name.rstrip(",;:.?!)")
+        yield bare, _file(name) or _file(bare)
 
 
-def _file(names: tuple[str, str]) -> Path | None:
-    """The file that a mention names; None: it was no mention."""
-    for name in dict.fromkeys(names):
-        with contextlib.suppress(OSError, RuntimeError):  # a name that is too long; a user that there isn't
-            path = Path(name).expanduser()
-            if path.is_file():
-                return path
-    return None
+def _file(name: str) -> Path | None:
+    with contextlib.suppress(OSError, RuntimeError):  # a name that is too long; a user who doesn't exist
+        path = Path(name).expanduser()
+        return path if path.is_file() else None
 
 
-def _attached(path: Path, workspace: Path) -> UserPart:
+def _attach(path: Path, workspace: Path) -> UserPart:
     data = _read(path)
-    kind = _kind(data)
-    if kind:
+    if kind := _kind(data):
         return Image(kind, data)
     name = os.path.normpath(Path.cwd() / path).removeprefix(f"{workspace}/")
     return Text(f'\n\n<file path="{name}">\n{_text(data, str(path), "Leave out the @ to name it only.")}\n</file>')
-
-
-def _piped(data: bytes, *, alone: bool) -> UserPart:
-    kind = _kind(data)
-    if kind:
-        return Image(kind, data)
-    text = _text(data, "The piped input", "Name a file, and let the agent look at it.")
-    return Text(text if alone else f"\n\n<stdin>\n{text}\n</stdin>")
 
 
 def _text(data: bytes, what: str, instead: str) -> str:
@@ -98,31 +92,23 @@ def _text(data: bytes, what: str, instead: str) -> str:
     return data.decode("utf-8", "replace")
 
 
-def _image(path: Path) -> Image:
-    data = _read(path)
-    kind = _kind(data)
-    if not kind:
-        raise ConfigError(f"{path} is no picture that models can see: png, jpeg, gif or webp.")
-    return Image(kind, data)
-
-
 def _read(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
-            return _whole(file.read(MOST_BYTES + 1), str(path))
+            return _checked(file.read(MOST_BYTES + 1), str(path))
     except OSError as error:
         raise ConfigError(f"{path} can't be read: {error.strerror}.") from error
 
 
-def _whole(data: bytes, what: str) -> bytes:
+def _checked(data: bytes, what: str) -> bytes:
     if len(data) > MOST_BYTES:
-        raise ConfigError(
-            f"{what} is longer than {MOST_BYTES // 1_000_000} MB. Name a file, and let the agent read parts."
-        )
+        most = f"{MOST_BYTES // 1_000_000} MB"
+        raise ConfigError(f"{what} is longer than {most}. Name a file, and let the agent read parts.")
     return data
 
 
 def _kind(data: bytes) -> str:
+    """The media type of a picture; empty for anything else."""
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp"
     return next((kind for magic, kind in _MAGIC.items() if data.startswith(magic)), "")

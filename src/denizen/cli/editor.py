@@ -55,7 +55,7 @@ class _History(FileHistory):
 
 
 class Editor:
-    """Reads messages; `history` is a file that only the user can read, `words` are completed at the beginning.
+    """Reads messages; `history` is a file that only the user can read, Tab completes `words` at the beginning.
 
     `draft` is what the next prompt begins with; what is left of it at the end goes into the history.
     """
@@ -148,7 +148,7 @@ def _output() -> Output:
 
 
 def keys(interrupt: Pressed, send: Send = Buffer.validate_and_handle) -> KeyBindings:
-    """Enter sends; Alt-Enter, and Enter behind a backslash, begin another line; Ctrl-C is what it is given as."""
+    """Enter sends; Alt-Enter, and Enter after a backslash, begin another line; Ctrl-C calls `interrupt`."""
     bindings = KeyBindings()
 
     @bindings.add("enter", filter=_TYPING)

@@ -1,4 +1,4 @@
-"""`denizen`: the commands, each loaded when it is called, and what a failure means for the exit status."""
+"""`denizen`: the commands, each loaded when it is used, and the exit status for each failure."""
 
 import difflib
 import errno
@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -28,17 +28,17 @@ COMMANDS = {
     "chat": ("denizen.cli.chat:chat", "Talk with the agent."),
     "answer": ("denizen.cli.answer:answer", "Answer the question that a parked turn waits for."),
     "sessions": ("denizen.cli.sessions:sessions", "List, show, fork, remove or export conversations."),
-    "checkpoints": ("denizen.cli.checkpoints:checkpoints", "List, compare, make or restore what the files were."),
+    "checkpoints": ("denizen.cli.checkpoints:checkpoints", "List, compare, make or restore snapshots of files."),
     "memory": ("denizen.cli.memory:memory", "List, search, forget or export what is remembered."),
-    "replay": ("denizen.cli.replay:replay_session", "Go through a session again: do tools answer as they did?"),
-    "context": ("denizen.cli.context:context", "Show what the model would be asked next in a session."),
-    "friction": ("denizen.cli.friction:show_friction", "Say where tools cost too much, and what would help."),
+    "replay": ("denizen.cli.replay:replay_session", "Run a session's tools again: do they answer the same?"),
+    "context": ("denizen.cli.context:context", "Show what the next model call of a session contains."),
+    "friction": ("denizen.cli.friction:show_friction", "Show where tools cost too much, and what would help."),
     "acp": ("denizen.cli.acp:acp", "Serve the agent to an editor (Agent Client Protocol)."),
-    "models": ("denizen.cli.models:models", "Show the providers and models that can be used."),
-    "config": ("denizen.cli.config:config", "Make, check or find the configuration."),
+    "models": ("denizen.cli.models:models", "List the providers and models that can be used."),
+    "config": ("denizen.cli.config:config", "Write, check or find the configuration."),
     "trust": ("denizen.cli.config:trust_folder", "Let a folder bring its own settings and skills."),
     "completion": ("denizen.cli.config:completion", "Let Tab complete commands in your shell."),
-    "doctor": ("denizen.cli.doctor:doctor", "Say what works here, and what to do about the rest."),
+    "doctor": ("denizen.cli.doctor:doctor", "Check what works here, and what to do about the rest."),
 }
 
 _FIRST_STEPS = """\b
@@ -114,15 +114,20 @@ def main() -> None:
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run one command, without one on a terminal `chat`; its exit status. What went wrong is on standard error."""
+    """Run one command, `chat` if none is given on a terminal; its exit status. Errors go to standard error."""
     arguments = sys.argv[1:] if arguments is None else arguments
     if not arguments and is_interactive():
         arguments = ["chat"]
     colour = False if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" else None
     try:
         status = cli.main(arguments, prog_name="denizen", standalone_mode=False, color=colour)
+    except click.exceptions.NoArgsIsHelpError as group:  # a group without a command shows its help
+        group.show()
+        return group.exit_code
     except click.ClickException as wrong:
-        _say_wrong(wrong)
+        if isinstance(wrong, click.UsageError) and wrong.ctx:
+            click.echo(f"{wrong.ctx.get_usage()}\nTry: {wrong.ctx.command_path} --help\n", err=True)
+        say_error(DenizenError(wrong.format_message()))
         return wrong.exit_code
     except DenizenError as error:
         say_error(error)
@@ -137,18 +142,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     return status if isinstance(status, int) else 0
 
 
-def _say_wrong(wrong: click.ClickException) -> None:
-    """Say what click refuses as all else is said; it refuses a group without a command with its help."""
-    if isinstance(wrong, click.exceptions.NoArgsIsHelpError):
-        wrong.show()
-        return
-    if isinstance(wrong, click.UsageError) and wrong.ctx:
-        click.echo(f"{wrong.ctx.get_usage()}\nTry: {wrong.ctx.command_path} --help\n", err=True)
-    say_error(DenizenError(wrong.format_message()))
-
-
 def _flushed(status: int) -> int:
-    """The exit status, once standard output is written; what can't be is dropped, or Python would fail at exit."""
+    """The exit status once standard output is written; what can't be is dropped, or Python would fail at exit."""
     try:
         sys.stdout.flush()
     except OSError as error:
@@ -166,22 +161,20 @@ class _Dispensable(io.FileIO):
     def write(self, data: "Buffer", /) -> int:
         try:
             return super().write(data)
-        except BrokenPipeError:  # whoever read it is gone, as behind `2>&1 | head`: the program ends
+        except BrokenPipeError:  # whoever read it is gone, as after `2>&1 | head`: the program ends
             raise
         except OSError:
             return memoryview(data).nbytes
 
 
 def _fill_streams() -> None:
-    """What was closed is nothing to read, or nowhere to write; odd characters never stop the program."""
+    """Open closed standard streams on /dev/null, and let odd characters never stop the program.
+
+    The numbers of closed streams stay taken, or what is written there would go into the file that gets them next.
+    """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        stream = getattr(sys, name) or _nowhere(mode)
+        stream = getattr(sys, name) or os.fdopen(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8", closefd=False)
         stream.reconfigure(errors="replace")
         setattr(sys, name, stream)
     log = io.BufferedWriter(_Dispensable(sys.stderr.fileno(), "w", closefd=False))
     sys.stderr = io.TextIOWrapper(log, sys.stderr.encoding, "replace", line_buffering=True)
-
-
-def _nowhere(mode: Literal["r", "w"]) -> io.TextIOWrapper:
-    """A stream whose number stays taken, or what is said would go into the file that gets it next."""
-    return open(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8", closefd=False)
