@@ -1,6 +1,6 @@
 """The lines of a transcript: what lasts of a session.
 
-Each entry names its parent, so that a transcript is a tree; the head is where the conversation stands
+Each entry names its parent, so that a transcript is a tree; the head is where the conversation continues
 (design, "Data that lasts"). A session gives an entry its `id`, `parent` and `at` when it is appended.
 """
 
@@ -61,7 +61,7 @@ class ToolEntry(Entry, frozen=True, kw_only=True, tag="tool"):
 class CompactionEntry(Entry, frozen=True, kw_only=True, tag="compaction"):
     """The context was made smaller.
 
-    The entries from `first` to `last`, both included, are stood for by `summary` (empty: they were cut without one).
+    The entries from `first` to `last`, both included, are replaced by `summary` (empty: they were cut without one).
     `truncate_over`: tool results longer than this many characters, up to here, are shortened to it.
     It counts only while `last` is an ancestor of the head. `usage` is what making the summary took.
     """
@@ -76,7 +76,7 @@ class CompactionEntry(Entry, frozen=True, kw_only=True, tag="compaction"):
 
     @property
     def unsummarised(self) -> bool:
-        """Whether messages were cut off with nothing to stand for them."""
+        """Whether messages were cut off without a summary."""
         return not (self.summary or self.truncate_over)
 
 

@@ -12,7 +12,7 @@ class DenizenError(Exception):
     """Any failure of ours; its text is one sentence or two for the person who must act."""
 
     def reword(self, message: str) -> None:
-        """Say it otherwise: without a secret, or with what to do."""
+        """Replace its text: without a secret, or with what to do."""
         self.args = (message,)
 
 
@@ -25,7 +25,7 @@ class SessionError(DenizenError):
 
 
 class ToolRefused(DenizenError):
-    """A call can't be carried out as asked; its text is told to the model, which may correct itself."""
+    """A call can't be carried out as asked; the model sees its text and may correct itself."""
 
 
 class OutputError(DenizenError):

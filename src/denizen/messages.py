@@ -65,7 +65,7 @@ class Opaque(msgspec.Struct, frozen=True, tag_field="type", tag="opaque"):
 
 
 def _exact(part: ToolCall | Opaque) -> tuple[str, str, str]:
-    """What tells it from any other, also from one that Python takes for equal."""
+    """What distinguishes it from any other, also from one that Python takes for equal."""
     match part:
         case ToolCall(id, name, args):
             return id, name, repr(args)

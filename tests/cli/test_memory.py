@@ -112,7 +112,7 @@ def test_a_damaged_file_is_an_error_that_says_what_to_do(denizen: Run, home: Pat
     ran = denizen("memory", "list")
     assert ran.status == 1
     assert "memory.db is damaged" in ran.err
-    assert "Move it away to begin anew" in ran.err
+    assert "Move it away to start over" in ran.err
 
 
 def test_a_fact_cannot_paint_the_terminal(denizen: Run, home: Path) -> None:

@@ -160,7 +160,7 @@ async def test_a_second_summary_folds_in_the_first() -> None:
     assert not any("they talked" in text for text in texts)
 
 
-async def test_without_a_summary_the_old_messages_are_cut_and_the_model_is_told() -> None:
+async def test_without_a_summary_the_old_messages_are_cut_and_the_model_sees_that() -> None:
     policy = policy_of(history(10))
     entry = await policy.relieve(view(), 1, unreachable)
     assert entry is not None

@@ -103,7 +103,7 @@ async def test_secrets_never_reach_the_disk(memory_of: Open, tmp_path: Path) -> 
     assert await recalled(memory, "password") == ["The password is [redacted:KEY]"]
 
 
-async def test_a_damaged_file_is_told(memory: LongTermMemory, tmp_path: Path) -> None:
+async def test_a_damaged_file_is_reported(memory: LongTermMemory, tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "memory.db").write_bytes(b"garbage" * 1000)
     with pytest.raises(DenizenError, match="is damaged"):
@@ -236,7 +236,7 @@ async def test_a_daily_note_is_the_users_to_change(memory_of: Open, tmp_path: Pa
 async def test_words_that_several_facts_have_forget_none(memory: LongTermMemory) -> None:
     for fact in ("Ada likes tea", "Bob likes tea"):
         await memory.remember(fact)
-    with pytest.raises(ToolRefused, match="2 facts fit") as refused:
+    with pytest.raises(ToolRefused, match="2 facts match") as refused:
         await memory.forget("tea")
     assert {"- p1: Ada likes tea", "- p2: Bob likes tea"} < {*str(refused.value).splitlines()}
     assert len(memory.facts()) == 2
@@ -245,7 +245,7 @@ async def test_words_that_several_facts_have_forget_none(memory: LongTermMemory)
 @pytest.mark.parametrize("what", ["coffee", "p7", "", "the", "tea coffee"])
 async def test_what_is_not_known_cannot_be_forgotten(memory: LongTermMemory, what: str) -> None:
     await memory.remember("Ada likes tea")
-    with pytest.raises(ToolRefused, match="Nothing is remembered that fits"):
+    with pytest.raises(ToolRefused, match="Nothing is remembered that matches"):
         await memory.forget(what)
 
 

@@ -122,7 +122,7 @@ def test_a_pipe_is_not_waited_for(notes: Notes, tmp_path: Path) -> None:
         recall(notes, "x")
 
 
-def test_a_folder_in_its_place_is_told(notes: Notes, tmp_path: Path) -> None:
+def test_a_folder_in_its_place_is_an_error(notes: Notes, tmp_path: Path) -> None:
     (tmp_path / "MEMORY.md").mkdir()
     with pytest.raises(ToolRefused, match="can't be written"):
         notes.remember("x")

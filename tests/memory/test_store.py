@@ -193,7 +193,7 @@ def test_a_damaged_file_says_what_to_do(store: FactStore, damage: bytes | None) 
         store.add(f"fact {number} {'x' * 500}")
     data = store.path.read_bytes()
     store.path.write_bytes(damage or data[:4096] + os.urandom(len(data) - 4096))
-    with pytest.raises(DenizenError, match=r"memory\.db is damaged: .* Move it away to begin anew"):
+    with pytest.raises(DenizenError, match=r"memory\.db is damaged: .* Move it away to start over"):
         store.latest()
     store.path.rename(store.path.with_name("damaged.db"))
     assert store.add("a new beginning")
@@ -223,7 +223,7 @@ def test_a_full_disk_is_told_and_leaves_the_file_as_it_was(store: FactStore) -> 
     assert [fact.text for fact in store.latest()] == ["Ada likes tea"]
 
 
-def test_a_folder_in_its_place_is_told(store: FactStore) -> None:
+def test_a_folder_in_its_place_is_an_error(store: FactStore) -> None:
     store.path.mkdir(parents=True)
     with pytest.raises(DenizenError, match="can't be used"):
         store.add("Ada likes tea")

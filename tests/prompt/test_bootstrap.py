@@ -143,7 +143,7 @@ def test_a_link_out_of_the_project_is_not_followed(own: Path, project: Path, tmp
     assert "a link to a file outside the project" in notices[0]
 
 
-def test_a_link_that_leads_in_circles_is_told(own: Path, project: Path) -> None:
+def test_a_link_that_leads_in_circles_is_reported(own: Path, project: Path) -> None:
     (project / "AGENTS.md").symlink_to("CLAUDE.md")
     (project / "CLAUDE.md").symlink_to("AGENTS.md")
     (own / "SOUL.md").symlink_to("SOUL.md")

@@ -149,7 +149,7 @@ def test_without_files_and_skills_it_is_short() -> None:
     assert len(prompt().encode()) <= 2_500
 
 
-def test_tools_that_the_action_format_names_are_not_listed_but_how_to_use_them_is_told() -> None:
+def test_tools_that_the_action_format_names_are_not_listed_but_how_to_use_them_is_explained() -> None:
     text = section(prompt(listed=False), "tools")
     assert "- read" not in text
     assert "How to use them" in text

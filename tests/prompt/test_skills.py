@@ -100,7 +100,7 @@ def test_a_skill_that_cannot_be_used_is_left_out_with_a_notice(own: Path) -> Non
         ("---\nname: a\ndescription:\nlicense: MIT\n---\n", "description"),
     ],
 )
-def test_what_a_skill_lacks_is_told(tmp_path: Path, text: str, why: str) -> None:
+def test_what_a_skill_lacks_is_reported(tmp_path: Path, text: str, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         read_skill(write(tmp_path, "skill", text))
 
@@ -136,7 +136,7 @@ def test_a_description_is_cut_at_the_formats_limit(tmp_path: Path) -> None:
     assert len(read_skill(path).description) == 1024
 
 
-def test_a_hundred_skills_are_offered_and_the_rest_told(own: Path) -> None:
+def test_a_hundred_skills_are_offered_and_the_rest_reported(own: Path) -> None:
     for number in range(102):
         write(own / "skills", f"skill-{number:03}")
     skills, notices = find_skills(own, own, trusted=False)
@@ -147,7 +147,7 @@ def test_a_hundred_skills_are_offered_and_the_rest_told(own: Path) -> None:
 # Skills that come with Denizen
 
 
-def test_a_coder_knows_how_to_investigate_and_an_assistant_is_not_told(own: Path, project: Path) -> None:
+def test_a_coder_knows_how_to_investigate_and_an_assistant_does_not(own: Path, project: Path) -> None:
     [skill], notices = find_skills(own, project, trusted=False, profile="coder")
     assert (skill.name, notices) == ("investigate", [])
     assert find_skills(own, project, trusted=False, profile="assistant") == ([], [])

@@ -129,13 +129,13 @@ async def test_file_that_was_deleted_is_noticed(store: JsonlStore, replace: bool
         assert content(session.entries) == ([said("1")] if replace else [])
 
 
-async def test_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+async def test_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "sessions").write_text("a file")
     with pytest.raises(SessionError, match="sessions"):
         await JsonlStore(tmp_path / "sessions", clock=SystemClock()).open("work")
 
 
-async def test_file_that_cannot_be_read_is_told(store: JsonlStore) -> None:
+async def test_file_that_cannot_be_read_is_an_error(store: JsonlStore) -> None:
     store.path("work").mkdir(parents=True)
     for attempt in (store.open("work"), store.read("work")):
         with pytest.raises(SessionError, match="Is a directory"):

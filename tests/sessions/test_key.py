@@ -26,7 +26,7 @@ def test_whole_key_stays_as_it_is() -> None:
     assert session_key(key) == key
 
 
-def test_parts_can_be_told_apart() -> None:
+def test_parts_can_be_distinguished() -> None:
     key = SessionKey.parse("agent:main:channel:irc:account:libera:peer:channel:%23denizen")
     assert key == SessionKey(agent="main", channel="irc", account="libera", kind="channel", peer="#denizen")
 
@@ -54,13 +54,13 @@ def test_colons_of_the_last_part_need_no_escape() -> None:
 @pytest.mark.parametrize(
     "text", ["agent:main", "agent:main:channel:cli:account:default:peer:enemy:x", WORK[:-4], WORK.replace("cli", "%20")]
 )
-def test_malformed_key_is_told(text: str) -> None:
+def test_malformed_key_is_an_error(text: str) -> None:
     with pytest.raises(SessionError, match="agent:ID:channel:NAME"):
         session_key(text)
 
 
 @pytest.mark.parametrize("name", ["", "  ", "\n"])
-def test_empty_name_is_told(name: str) -> None:
+def test_empty_name_is_an_error(name: str) -> None:
     with pytest.raises(SessionError, match="empty"):
         session_key(name)
 

@@ -1,4 +1,4 @@
-"""Whatever the bytes of a transcript are, it loads: what can be read is read, and the rest is told and kept."""
+"""Whatever the bytes of a transcript are, it loads: what can be read is read, and the rest is reported and kept."""
 
 import asyncio
 import json
@@ -118,7 +118,7 @@ GARBAGE = [
 
 
 @pytest.mark.parametrize("garbage", GARBAGE, ids=range(len(GARBAGE)))
-async def test_damaged_line_is_told_and_kept(store: JsonlStore, put: Put, garbage: bytes) -> None:
+async def test_damaged_line_is_reported_and_kept(store: JsonlStore, put: Put, garbage: bytes) -> None:
     path = put(HEADER + ONE + garbage + FOUR)
     found, [warning] = await read_and_go_on(store)
     assert found == ["1", "4"]
@@ -186,7 +186,7 @@ async def test_head_that_moves_nowhere_stays(store: JsonlStore, put: Put) -> Non
     assert "'99'" in warning
 
 
-async def test_missing_header_is_told(store: JsonlStore, put: Put) -> None:
+async def test_missing_header_is_reported(store: JsonlStore, put: Put) -> None:
     put(ONE + TWO)
     found, [warning] = await read_and_go_on(store)
     assert found == ["1", "2"]

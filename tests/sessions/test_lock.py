@@ -1,4 +1,4 @@
-"""One process writes a session; another is told which, and may when that one is gone."""
+"""One process writes a session; another learns which, and may write when that one is gone."""
 
 import asyncio
 import os
@@ -45,7 +45,7 @@ def lock_of(store: JsonlStore) -> Path:
     return store.path("work").with_name(store.path("work").name + ".lock")
 
 
-async def test_second_process_is_told_who_has_the_session(store: JsonlStore) -> None:
+async def test_second_process_learns_who_has_the_session(store: JsonlStore) -> None:
     with holder(store, "pause") as process:
         for attempt in (store.open("work"), store.remove("work")):
             with pytest.raises(
@@ -63,7 +63,7 @@ async def test_session_is_free_when_its_process_has_ended(store: JsonlStore) -> 
     assert content(await store.read("work")) == [said("and on")]
 
 
-async def test_opening_twice_in_one_process_is_told(store: JsonlStore) -> None:
+async def test_opening_twice_in_one_process_is_an_error(store: JsonlStore) -> None:
     async with opened(store):
         with pytest.raises(SessionError, match="work is already open in this process"):
             await store.open("work")

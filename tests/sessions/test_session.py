@@ -169,7 +169,7 @@ async def test_other_entries_are_one_write_each(store: JsonlStore, calls: list[s
         assert calls[2:3] == ["fsync"]
 
 
-async def test_store_may_be_told_not_to_sync(tmp_path: Path, calls: list[str]) -> None:
+async def test_store_may_leave_syncing_out(tmp_path: Path, calls: list[str]) -> None:
     async with opened(JsonlStore(tmp_path, clock=SystemClock(), sync=False)) as session:
         await session.append(said("Hi"))
         await session.sync()

@@ -1,4 +1,4 @@
-"""The model double passes the suite that it is used beside."""
+"""The model double passes the suite that other models pass."""
 
 import asyncio
 

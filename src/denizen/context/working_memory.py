@@ -87,7 +87,7 @@ class WorkingMemory:
                 pass
 
     def assemble(self, view: View) -> Sequence[Message]:
-        """All of it, anew for each call."""
+        """All of it, made for each call."""
         if self._opening is None:
             self._opening = UserMessage(joined([self._question or (), *(piece.parts for piece in self._memory)]))
         status = [f"[plan]\n{self._plan}" if self._plan else "", self._changed.line]

@@ -137,10 +137,10 @@ class LongTermMemory:
         fitting = [found.fact for found in self._with_terms(what)[1] if terms and found.terms >= terms]
         fitting = [fact for fact in fitting if normalized(fact.text) == normalized(what)] or fitting
         if not fitting:
-            raise ToolRefused(f"Nothing is remembered that fits {what!r:.200}.")
+            raise ToolRefused(f"Nothing is remembered that matches {what!r:.200}.")
         if len(fitting) > 1:
             listed = "\n".join(f"- {fact.id or 'note'}: {fact.text}" for fact in fitting[:10])
-            raise ToolRefused(f"{len(fitting)} facts fit; forget one by its id or its whole text:\n{listed}")
+            raise ToolRefused(f"{len(fitting)} facts match; forget one by its id or its whole text:\n{listed}")
         return fitting[0]
 
     def _latest(self, limit: int) -> list[Fact]:

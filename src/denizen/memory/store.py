@@ -64,7 +64,7 @@ class Found:
 class FactStore:
     """The facts of one file, which is made with the first of them; their ids begin with `prefix`.
 
-    Each operation opens the file anew, so that it may be moved away meanwhile. Raises DenizenError when the file is
+    Each operation opens the file again, so that it may be moved away meanwhile. Raises DenizenError when the file is
     damaged, or the disk refuses.
     """
 
@@ -196,7 +196,7 @@ class FactStore:
         except (sqlite3.Error, OSError) as error:
             advice = f"can't be used: {error}. Make room, or end what holds it."
             if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
-                advice = f"is damaged: {error}. Move it away to begin anew; `sqlite3 FILE .recover` may bring it back."
+                advice = f"is damaged: {error}. Move it away to start over; `sqlite3 FILE .recover` may bring it back."
             raise DenizenError(f"{self.path} {advice}") from error
 
     def _connect(self) -> sqlite3.Connection:

@@ -72,7 +72,7 @@ class ContextPolicy(Protocol):
         ...
 
     def tokens(self, view: View) -> int:
-        """How large the next call is with its prompt, as far as can be told before it is made."""
+        """How large the next call is with its prompt, as far as that is known before it is made."""
         ...
 
     async def relieve(self, view: View, level: int, ask: AskModel) -> CompactionEntry | None:

@@ -18,7 +18,7 @@ class Iteration(msgspec.Struct, frozen=True):
 
 
 class Proceed(msgspec.Struct, frozen=True):
-    """Ask the model; `text` is told to it first."""
+    """Ask the model, which sees `text` first."""
 
     text: str = ""
 

@@ -1,4 +1,4 @@
-"""The host: what it lends to a turn, and what a person may say while one runs."""
+"""The host: what it gives a turn, and what a person may say while one runs."""
 
 from collections.abc import Sequence
 from typing import Any, Literal, Protocol
@@ -66,7 +66,7 @@ Control = Steer | FollowUp | Interrupt | Stop | Answer
 
 
 class TurnIO(Protocol):
-    """What a host lends to a turn."""
+    """What a host gives a turn."""
 
     def emit(self, event: RunEvent) -> None:
         """Something happened."""

@@ -32,11 +32,11 @@ class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 UNTRUSTED = "[untrusted]"
-"""What stands before a fact that was kept in sight of text that others wrote."""
+"""Put before a fact that was kept in sight of text that others wrote."""
 
 
 def traits_of_facts(lines: object) -> Traits:
-    """What recalled facts hold, by the lines in which the model is told of them."""
+    """What recalled facts hold, by the lines in which the model sees them."""
     marked = isinstance(lines, list) and any(str(line).startswith(UNTRUSTED) for line in lines)
     return Traits.PRIVATE | Traits.UNTRUSTED if marked else Traits.PRIVATE
 

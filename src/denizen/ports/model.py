@@ -10,7 +10,7 @@ from denizen.messages import AssistantMessage, Message
 
 
 class Schema(msgspec.Struct, frozen=True):
-    """What a model is told of a tool: its name, what it does, and the JSON schema of its arguments."""
+    """What a model knows of a tool: its name, what it does, and the JSON schema of its arguments."""
 
     name: str
     description: str
@@ -28,7 +28,7 @@ class ModelRequest(msgspec.Struct, frozen=True):
     """One model call. `messages` may be the context's own list, which grows later: copy what you keep.
 
     `options` (temperature, top_p, …; `extra_body`) go to the provider as they are; `stream` asks for deltas;
-    `output_schema` is the JSON schema that the final answer must fulfil, for providers that can be told. `tokens` is
+    `output_schema` is the JSON schema that the final answer must fulfil, for providers that accept one. `tokens` is
     how large the call is, as far as is known (0: not at all): `max_tokens` is fitted to the room that it leaves.
     `reasoning` None leaves it to the provider how much the model thinks. `answers_now`: no more tools are needed, and
     they are left out where only then the answer can be held to its schema.

@@ -1,4 +1,4 @@
-"""Sessions: what was said, and where it lasts."""
+"""Sessions: one conversation each, and the store that keeps them."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -31,7 +31,7 @@ class Session(Protocol):
         ...
 
     async def append(self, entry: AnyEntry, *, expect_head: str | None = None) -> str:
-        """Write the entry behind the head and return its id; on disk on return.
+        """Write the entry after the head and return its id; on disk on return.
 
         Messages of the user, `started`, `parked` and `answer` are synced, too: they survive the machine's death, and
         with them it is noticed that the lock was lost. Raises SessionError then, and for all that follows, when the

@@ -1,4 +1,4 @@
-"""Tools: what a model can do, and what a call is lent by its turn."""
+"""Tools: what a model can do, and what a call gets from its turn."""
 
 import difflib
 import enum
@@ -36,7 +36,7 @@ class Traits(enum.Flag):
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """What a running tool is lent by its turn.
+    """What a running tool gets from its turn.
 
     `call_id` is unique to the call: an idempotency key. `restricted`: paths outside the workspace are refused, but
     reading in the folders `readable` (the skills') is not. `private` is a folder that no tool touches: the home.

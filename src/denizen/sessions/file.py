@@ -240,7 +240,7 @@ def is_at(path: str, file: tuple[int, int]) -> bool:
 
 
 def _locked(path: str, session: str) -> tuple[int, tuple[int, int]]:
-    """The locked file at `path`, and its identity; one that has just been deleted is made anew."""
+    """The locked file at `path`, and its identity; one that has just been deleted is made again."""
     while True:
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:

@@ -183,7 +183,7 @@ class JsonlSession:
         """Write the entry after the head and return its id; `SessionStore` says what that promises."""
         if expect_head is not None and expect_head != self.head:
             raise SessionError(
-                f"Session {self.key} is at entry {self.head!r}, not at {expect_head!r}: it has gone on. Look again."
+                f"Session {self.key} is at entry {self.head!r}, not at {expect_head!r}: more was written. Read on."
             )
         if type(entry) is SessionEntry:
             raise SessionError(f"Session {self.key} has its header; there can't be a second one.")

@@ -1,4 +1,4 @@
-"""A session's entries in memory: a tree, and the head, from which the conversation goes on."""
+"""A session's entries in memory: a tree, and the head, where the conversation continues."""
 
 import msgspec
 

@@ -44,7 +44,7 @@ class ToolConformance:
 
     @pytest.fixture
     def turn(self, workspace: Path) -> ToolContext:
-        """What the engine lends it; whoever is asked says yes."""
+        """What the engine gives it; whoever is asked says yes."""
 
         async def ask(question: str) -> Answer:
             return Answer("call-1", allow=True, text=question)
