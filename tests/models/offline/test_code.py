@@ -70,10 +70,21 @@ async def test_what_is_no_code_is_found_by_patterns(ask: Ask) -> None:
         "find the callers of price_of in src",
     ],
 )
-async def test_callers_are_told(ask: Ask, question: str) -> None:
+async def test_callers_are_reported(ask: Ask, question: str) -> None:
     result = await ask(question)
     assert result.reply.startswith("`price_of` is called in 1 place")
     assert "src/shop/prices.py/total: line 18" in result.reply
+    assert used(result) == ["analyze"]
+
+
+@pytest.mark.parametrize(
+    "question", ["what does total call?", "Which functions does `total` call?", "callees of total"]
+)
+async def test_callees_are_reported(ask: Ask, question: str) -> None:
+    result = await ask(question)
+    assert result.reply.startswith(
+        "`total` calls 2 functions, by their names:\n\n```\nsum: line 18\nprice_of: line 18, in src/shop/"
+    )
     assert used(result) == ["analyze"]
 
 
@@ -98,7 +109,7 @@ async def test_callers_are_found_as_text_without_the_code_tools(ask: Ask) -> Non
         "list the biggest methods",
     ],
 )
-async def test_the_longest_functions_are_told(ask: Ask, question: str) -> None:
+async def test_the_longest_functions_are_listed(ask: Ask, question: str) -> None:
     result = await ask(question)
     assert result.reply.startswith("The longest 10 functions:\n\n```\ntools/bell.c:4: ring_bell, 4 lines\n")
     assert used(result) == ["analyze"]
@@ -112,7 +123,7 @@ async def test_the_longest_functions_are_told(ask: Ask, question: str) -> None:
         "Show me the most complicated functions here",
     ],
 )
-async def test_the_most_complex_functions_are_told(ask: Ask, question: str) -> None:
+async def test_the_most_complex_functions_are_listed(ask: Ask, question: str) -> None:
     result = await ask(question)
     assert result.reply.startswith(
         "The most complex 10 functions:\n\n```\nsrc/shop/prices.py:9: PriceList/price_of, complexity 2, 2 lines\n"
@@ -120,7 +131,7 @@ async def test_the_most_complex_functions_are_told(ask: Ask, question: str) -> N
     assert used(result) == ["analyze"]
 
 
-async def test_as_many_functions_are_told_as_are_asked_for(ask: Ask) -> None:
+async def test_as_many_functions_are_listed_as_are_asked_for(ask: Ask) -> None:
     reply = (await ask("what are the 2 longest functions in src?")).reply
     assert reply.startswith("The longest 2 functions in `src`:")
     assert reply.count(" lines") == 2
@@ -128,7 +139,7 @@ async def test_as_many_functions_are_told_as_are_asked_for(ask: Ask) -> None:
 
 async def test_without_the_tool_it_says_so(ask: Ask) -> None:
     reply = (await ask("what are the longest functions?", profile="assistant")).reply
-    assert reply == "For that I need the tool `analyze`, which isn't there in this session. Ask it in `denizen code`."
+    assert reply == "I need the tool `analyze` for that, and this session has none. Ask it in `denizen code`."
 
 
 async def test_dependencies_come_from_the_lock_files_too(ask: Ask, workshop: Path) -> None:

@@ -35,5 +35,5 @@ async def test_says_that_there_is_no_repository(ask: Ask, workshop: Path) -> Non
     shutil.rmtree(workshop / ".git")
     for question in ("what changed recently?", "git status"):
         assert (await ask(question)).reply == (
-            "I can only tell what changed from git, and this folder is not the root of a git repository."
+            "I can only tell that from git, and this folder is not the root of a git repository."
         )

@@ -73,7 +73,7 @@ async def test_counts_a_workspace_of_many_pages(ask: Ask, workshop: Path) -> Non
 async def test_says_that_it_sees_only_a_part(ask: Ask) -> None:
     little = {"max_tool_result_chars": 60}
     reply = (await ask("list the files", settings=little)).reply
-    assert reply.endswith("That is what I see in a part of the files; there are more.")
+    assert reply.endswith("I see only a part of the files; there are more.")
     assert "That is its beginning" in (await ask("show me README.md", settings=little)).reply
     assert "is too long for me" in (await ask("list the dependencies", settings=little)).reply
 

@@ -15,7 +15,7 @@ MANIFESTS = Path(__file__).parents[2] / "data/offline/manifests"
         ("setup.cfg", {"": ["attrs>=25", 'tomli; python_version < "3.11"'], "optional: docs": ["sphinx"]}),
         ("setup.py", {"": ["six>=1.17", "idna"]}),
         ("Pipfile", {"": ["flask *", "local"], "dev": ["black >=25"]}),
-        ("environment.yml", {"": ["numpy 2.3", "pip"]}),
+        ("environment.yml", {"": ["numpy=2.3", "pip"]}),
         ("poetry/pyproject.toml", {"": ["httpx ^0.28", "psycopg ^3"], "group: dev": ["pytest ^9"]}),
         ("composer.json", {"": ["monolog/monolog ^3"], "dev": ["phpunit/phpunit ^12"]}),
         ("Gemfile", {"": ["rails ~> 8.0", "puma"]}),

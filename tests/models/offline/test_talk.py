@@ -24,12 +24,26 @@ async def test_remembers_and_recalls(ask: Ask) -> None:
 
 
 @pytest.mark.parametrize(
-    "question",
-    ["What is the meaning of life?", "write a poem about lamps", "are you a language model?", "", "?!"],
+    ("question", "beginning"),
+    [
+        (
+            "What is the meaning of life?",
+            "I can't answer “What is the meaning of life”: I'm rules, not a language model.",
+        ),
+        ("Please write a poem about lamps!", "I can't write a poem about lamps: I'm rules, not a language model."),
+        ("Could you fix `cart.py`?", "I can't fix cart.py: I'm rules, not a language model."),
+        ("are you a language model?", "I can't answer “are you a language model”: I'm rules, not a language model."),
+        ("why " * 200, "I can't answer “" + ("why " * 20).rstrip() + " …”: I'm rules, not a language model."),
+        (
+            "",
+            "I'm Denizen's offline model: rules, not a language model, and there is nothing in that for me to look up.",
+        ),
+        ("?!", "I'm Denizen's offline model: rules, not a language model, and there is nothing in that"),
+    ],
 )
-async def test_says_plainly_what_it_cannot_do_and_what_to_set_up(ask: Ask, question: str) -> None:
+async def test_declines_in_the_users_own_terms_and_says_what_to_set_up(ask: Ask, question: str, beginning: str) -> None:
     result = await ask(question)
-    assert result.reply.startswith("I'm Denizen's offline model: rules, not a language model, so I can't answer that.")
+    assert result.reply.startswith(beginning)
     assert "ANTHROPIC_API_KEY" in result.reply
     assert "local model server" in result.reply
     assert result.iterations == 1
@@ -48,13 +62,6 @@ async def test_says_what_can_be_asked(ask: Ask, question: str) -> None:
     assert reply.startswith("I'm Denizen's offline model: rules, not a language model. I understand questions like")
 
 
-@pytest.mark.parametrize("question", ["What does this project do?", "what is this repo about?", "explain this project"])
-async def test_points_to_the_readme_for_what_a_project_is_for(ask: Ask, question: str) -> None:
-    reply = (await ask(question)).reply
-    assert reply.startswith("What a project is for I can't tell; its README may:")
-    assert "- What are the dependencies?" in reply
-
-
 @pytest.mark.parametrize(
     "question",
     [
@@ -63,6 +70,13 @@ async def test_points_to_the_readme_for_what_a_project_is_for(ask: Ask, question
         "What does src contain?",
         "What does the README contain?",
         "What are the dependencies?",
+        "What is it about?",
+        "What is the licence?",
+        "Who wrote it?",
+        "What is the largest file?",
+        "Who calls price_of?",
+        "What does total call?",
+        "How do I run the tests?",
         "Where is price_of defined?",
         "What changed recently?",
         "What do you remember?",
@@ -88,7 +102,7 @@ async def test_streams_small_pieces_that_are_the_reply(ask: Ask) -> None:
 
 async def test_names_the_tool_that_is_missing(ask: Ask) -> None:
     result = await ask("list the files", tools=[])
-    assert result.reply == "For that I need the tool `find`, which isn't there in this session."
+    assert result.reply == "I need the tool `find` for that, and this session has none."
 
 
 async def test_only_the_last_message_counts(ask: Ask) -> None:

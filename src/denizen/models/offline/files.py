@@ -1,155 +1,230 @@
-"""Answers about files: which there are, where one is, what is in it."""
+"""Answers about files: which there are, where one is, what is in it, and their languages."""
 
+import functools
+import json
 import re
 from collections import Counter
 from collections.abc import Generator, Sequence
-from pathlib import PurePosixPath
+from fnmatch import fnmatch
+from pathlib import Path, PurePosixPath
 from posixpath import commonpath, dirname
+from typing import Final, NamedTuple
 
 from denizen.messages import ToolResult
-from denizen.models.offline import search
-from denizen.models.offline.languages import suffixes_of
-from denizen.models.offline.outputs import Listing, find_files, read_files, shown
-from denizen.models.offline.plan import Plan, Trouble, Want, failed, run
+from denizen.models.offline import code
+from denizen.models.offline.plan import (
+    Listing,
+    Plan,
+    Trouble,
+    Want,
+    block,
+    failed,
+    file_text,
+    find_files,
+    listed,
+    read_files,
+    run,
+)
 from denizen.models.offline.question import Question
 from denizen.plural import counted
 
 NAMED = 60
-"""How many files are named; of more it is told how many are in each folder."""
-
+"""Files that are named; of more, their number in each folder is."""
 LINES = 200
-"""How many lines of a file are shown."""
-
+"""Lines of a file that are shown."""
 CHARACTERS = 12_000
-"""How many characters of a file are shown."""
+"""Characters of a file that are shown."""
+FOLDERS = 3
+"""Folders that are named which don't count."""
+LARGEST = 5
+"""Files that are shown by size unless a number is asked for."""
 
-_FOLDER = "; list it with ls"
+_TESTS: Final = (
+    "{test_*.*,*_test.*,*.test.*,*.spec.*,*_spec.*,*Test.java,*Tests.java,*Test.kt,*Tests.cs,*Test.php,*Tests.swift,"
+    "**/tests/*.rs}"
+)
+_FOREIGN: Final = re.compile(
+    r"(?:.*?/)??(?:node_modules|bower_components|vendor|third_party|site-packages|\.?venv"
+    r"|(?:test|__)?_?fixtures(?:__)?|test[-_]?data|tests?/(?:.*?/)??data)(?=/)"
+)
+"""The path to a folder of other people's files, or of test data."""
+_IS_FOLDER = "; list it with ls"
 _MISSING = " doesn't exist"
-"""What `read` says of a folder, and of what isn't there."""
-_NO_FILE = " is not a file; "
-"""What `view` says of both."""
+"""What `read` says about a folder, and about a missing file."""
+_NOT_A_FILE = " is not a file; "
+"""What `view` says about both."""
 
 
-def listed(asked: Question, found: re.Match[str]) -> Plan:
-    """The files, by name where they are few, else by folder; those of one language, or with a word in their names."""
+class Language(NamedTuple):
+    """A language, and whether programs are written in it."""
+
+    name: str
+    source: bool
+
+
+def is_own(path: str) -> bool:
+    """Whether a file belongs to the project: it's neither other people's nor test data."""
+    return not _FOREIGN.match(path)
+
+
+def listing(asked: Question, found: re.Match[str]) -> Plan:
+    """The files, by name or by folder; those of one language, or with a word in their names."""
     word = found.groupdict().get("language") or ""
-    suffixes = suffixes_of(word)
-    folder = asked.place(found)
-    listing = yield from find_files(_pattern(word, suffixes), folder)
-    return told(listing, f"{word} file" if suffixes else "file", folder, word="" if suffixes else word)
+    suffixes = [key for key, known in _languages().items() if key[0] == "." and known.name.lower() == word.lower()]
+    pattern = f"*{word}*" if word else "*"
+    if suffixes:
+        pattern = f"*{{{','.join(suffixes)}}}" if len(suffixes) > 1 else f"*{suffixes[0]}"
+    files = yield from find_files(pattern, asked.place(found))
+    return _summary(files, f"{word} file" if suffixes else "file", asked.place(found), "" if suffixes else word)
 
 
-def told(listing: Listing, what: str, folder: str, *, word: str = "") -> str:
-    """How many files there are, by name where they are few, else by folder."""
+def tests(asked: Question, found: re.Match[str]) -> Plan:
+    """The test files."""
+    files = yield from find_files(_TESTS, asked.place(found))
+    own = Listing([path for path in files.files if is_own(path)], files.complete)
+    return _summary(own, "test file", asked.place(found))
+
+
+def _summary(files: Listing, what: str, folder: str, word: str = "") -> str:
+    """How many files there are: their names if they are few, else their number in each folder."""
     where = f" in `{folder}`" if folder != "." else ""
-    called = f" with `{word}` in the name" if word else ""
-    if not listing.files:
-        return f"There are no {what}s{called}{where or ' here'}."
-    heading = f"There {'is' if len(listing.files) == 1 else 'are'} {counted(len(listing.files), what)}{called}{where}:"
-    rows = listing.files if len(listing.files) <= NAMED else _by_folder(listing.files)
-    return f"{heading}\n\n{_block(rows)}{listing.note}"
+    named = f" with `{word}` in the name" if word else ""
+    if not files.files:
+        return f"There are no {what}s{named}{where or ' here'}."
+    heading = f"There {'is' if len(files.files) == 1 else 'are'} {counted(len(files.files), what)}{named}{where}:"
+    rows = files.files
+    if len(rows) > NAMED:
+        common = commonpath([dirname(path) for path in rows])
+        start = len(common) + 1 if common else 0
+        tops = Counter(path[: path.find("/", start) + 1] or path for path in rows)
+        rows = [f"{top}  {counted(count, 'file')}" if top[-1] == "/" else top for top, count in sorted(tops.items())]
+    return f"{heading}\n\n{block(rows, NAMED)}{files.note}"
+
+
+def largest(asked: Question, found: re.Match[str]) -> Plan:
+    """The files with the most lines, of one language if asked for."""
+    number, path = asked.count(found, usual=LARGEST, most=NAMED), asked.place(found)
+    word = found.groupdict().get("language") or ""
+    options = {"type": word} if word and word.lower() in {known.name.lower() for known in _languages().values()} else {}
+    rows = '.matches | sort_by(-.count)[:200][] | "\\(.file)  \\(.count) line\\(if .count == 1 then "" else "s" end)"'
+    counts = yield from run("grep", pattern="^", path=path, mode="count", jq=rows, **options)
+    own = [row for row in counts.split("\n") if row and not row.startswith("[") and is_own(row.rpartition("  ")[0])]
+    where = f" in `{path}`" if path != "." else ""
+    if not own:
+        return f"I find no text files{where}."
+    name, _, size = own[0].rpartition("  ")
+    others = f" After it come:\n\n{block(own[1:number])}" if own[1:number] else ""
+    return f"The largest {f'{word} ' if options else ''}file{where} is `{name}` with {size}.{others}"
 
 
 def located(asked: Question, found: re.Match[str]) -> Plan:
-    """Where files of a name are; one like `Cart.total` may be defined in a file."""
+    """Where something is that may be a file, or defined in one."""
     name = asked.name(found["name"])
-    paths = yield from _called(name)
-    if paths:
-        return f"`{name}` is here:\n\n{_block(paths)}"
-    defined = yield from search.definition(asked, found)
-    return f"There is no file called `{name}` here." if defined.startswith(search.UNDEFINED) else defined
-
-
-def whereabouts(asked: Question, found: re.Match[str]) -> Plan:
-    """Where something is that may be a file, or defined in one: the files of that name, and the definitions."""
-    paths = yield from _called(asked.name(found["name"]))
-    defined = yield from search.definition(asked, found)
+    paths = yield from _of_name(name)
+    defined = yield from code.definition(asked, found)
     if not paths:
         return defined
-    more = "" if defined.startswith(search.UNDEFINED) else f"\n\n{defined}"
-    return f"`{asked.name(found['name'])}` is the name of:\n\n{_block(paths)}{more}"
+    more = "" if defined.startswith(code.UNDEFINED) else f"\n\n{defined}"
+    return f"`{name}` is the name of:\n\n{block(paths, NAMED)}{more}"
 
 
 def content(asked: Question, found: re.Match[str]) -> Plan:
-    """What is in a file or a folder; one that isn't where it was said to be is looked for by its name."""
+    """What is in a file or a folder; if it isn't at that path, it is looked for by its name."""
     path = asked.name(found["name"])
     [result] = yield from read_files([path])
     if not result.is_error:
-        return _told(path, result.text)
-    if _FOLDER in result.text:
-        return _inside(path, (yield from run("ls", path=path)))
-    if _NO_FILE in result.text and (rows := (yield from _viewed(path))):
-        return _inside(path, rows)
-    paths = yield from _called(path)
-    if paths and _is_meant(paths) and path not in paths:
-        [result] = yield from read_files(paths[:1])
-        others = f"\n\nOthers of that name:\n\n{_block(paths[1:])}" if paths[1:] else ""
-        return _told(paths[0], result.text) + others
-    missing = _MISSING in result.text or _NO_FILE in result.text
+        return _beginning(path, result.text)
+    if _IS_FOLDER in result.text:
+        return _folder(path, (yield from run("ls", path=path)))
+    if _NOT_A_FILE in result.text:
+        try:
+            heading, _, rows = (yield from run("view", path=path, depth=1)).partition("\n")
+        except Trouble:
+            heading = rows = ""
+        if heading.partition("  ")[0].endswith("/"):
+            return _folder(path, rows)
+    paths = yield from _of_name(path)
+    nearest = paths[:1] if len(paths) == 1 or (paths and paths[0].count("/") < paths[1].count("/")) else []
+    if nearest and path not in paths:
+        [result] = yield from read_files(nearest)
+        others = f"\n\nOthers of that name:\n\n{block(paths[1:], NAMED)}" if paths[1:] else ""
+        return _beginning(paths[0], result.text) + others
+    missing = _MISSING in result.text or _NOT_A_FILE in result.text
     why = f"There is no `{path}` here." if missing else failed(result, "read")
     others = [each for each in paths if each != path]
-    return f"{why}\n\nThere are files of that name:\n\n{_block(others)}" if others else why
+    return f"{why}\n\nThere are files of that name:\n\n{block(others, NAMED)}" if others else why
 
 
-def _is_meant(paths: Sequence[str]) -> bool:
-    """Whether one of them is nearer to the root than all others: the first."""
-    return len(paths) == 1 or paths[0].count("/") < paths[1].count("/")
-
-
-def _viewed(path: str) -> Generator[Sequence[Want], Sequence[ToolResult], str]:
-    """The entries of a folder, as `view` shows them; empty for what isn't one."""
-    try:
-        heading, _, rows = (yield from run("view", path=path, depth=1)).partition("\n")
-    except Trouble:
-        return ""
-    return rows if heading.partition("  ")[0].endswith("/") else ""
-
-
-def _called(name: str) -> Generator[Sequence[Want], Sequence[ToolResult], Sequence[str]]:
-    """The files of a name in any case of its letters, with or without an ending; the nearest to the root first."""
+def _of_name(name: str) -> Generator[Sequence[Want], Sequence[ToolResult], Sequence[str]]:
+    """The files of a name in any case, with or without a suffix; the nearest to the root first."""
     last = PurePosixPath(name).name
     any_case = "".join(f"[{sign.lower()}{sign.upper()}]" if sign.isalpha() else sign for sign in last)
-    listing = yield from find_files(any_case if "." in last else f"{{{any_case},{any_case}.*}}")
-    inside = [path for path in listing.files if f"/{path}".lower().endswith(f"/{name}".lower())]
-    return sorted(inside or listing.files, key=lambda path: (path.count("/"), path))
+    files = (yield from find_files(any_case if "." in last else f"{{{any_case},{any_case}.*}}")).files
+    inside = [path for path in files if f"/{path}".lower().endswith(f"/{name}".lower())]
+    return sorted(inside or files, key=lambda path: (path.count("/"), path))
 
 
-def _told(path: str, text: str) -> str:
-    """A file's beginning, as it is."""
-    file = shown(text)
+def _beginning(path: str, text: str) -> str:
+    """A file as it is, or its beginning."""
+    file = file_text(text)
     if not file.lines:
         return f"`{path}`: {file.remarks}"
     part = "\n".join(file.lines[:LINES])[:CHARACTERS]
-    left_out = not file.complete or len(part) < len("\n".join(file.lines))
-    note = f"\n\nThat is its beginning: {counted(part.count(chr(10)) + 1, 'line')}." if left_out else ""
-    fence = "````" if "```" in part else "```"
-    return f"`{path}` contains:\n\n{fence}\n{part}\n{fence}{note}"
+    cut = not file.complete or len(part) < len(file.text)
+    note = f"\n\nThat is its beginning: {counted(part.count(chr(10)) + 1, 'line')}." if cut else ""
+    return f"`{path}` contains:\n\n{block([part])}{note}"
 
 
-def _inside(path: str, text: str) -> str:
-    """A folder's entries."""
-    rows = text.split("\n")
-    entries = [row for row in rows if not row.startswith("[")]
-    if not entries:
-        return f"There is nothing to see in `{path}`."
-    return f"`{path}` contains:\n\n{_block(entries)}"
+def _folder(path: str, text: str) -> str:
+    entries = [row for row in text.split("\n") if not row.startswith("[")]
+    return f"`{path}` contains:\n\n{block(entries, NAMED)}" if entries else f"There is nothing to see in `{path}`."
 
 
-def _pattern(word: str, suffixes: Sequence[str]) -> str:
-    """What `find` is asked for."""
-    if suffixes:
-        return f"*{{{','.join(suffixes)}}}" if len(suffixes) > 1 else f"*{suffixes[0]}"
-    return f"*{word}*" if word else "*"
+def languages(asked: Question, found: re.Match[str]) -> Plan:
+    """The languages by number of files: the main one, the others, and other formats."""
+    files = yield from find_files()
+    own = [path for path in files.files if is_own(path)]
+    foreign = Counter(match[0] for match in map(_FOREIGN.match, files.files) if match)
+    end = files.note
+    if foreign:
+        names = [f"`{folder}`" for folder, _ in foreign.most_common(FOLDERS)]
+        where = listed([*names, "others"] if len(foreign) > FOLDERS else names)
+        end = f" Not counted: {counted(foreign.total(), 'file')} of test data or by others, in {where}.{end}"
+    if not own:
+        return f"There are no files here.{end}"
+    counts = sorted(Counter(filter(None, map(_language_of, own))).items(), key=lambda each: (-each[1], each[0].name))
+    source = [(language.name, count) for language, count in counts if language.source]
+    other = listed([f"{language.name} ({count:,})" for language, count in counts if not language.source])
+    if not source:
+        return f"I find no source code here, only {other or 'nothing that I know'}.{end}"
+    total, most = sum(count for _, count in source), source[0][1]
+    main = [name for name, count in source if count == most]
+    others = listed([f"{name} ({count:,})" for name, count in source[len(main) :]])
+    share = (
+        f"{most:,} of its {total:,} source files" if len(source) > 1 else f"all of its {counted(total, 'source file')}"
+    )
+    answer = ""
+    if name := (found.groupdict().get("language") or "").lower():
+        answer = "Yes. " if name in map(str.lower, main) else "In part. " if name in others.lower() else "No. "
+    answer += f"This project is {'mainly ' if others else ''}written in {listed(main)}: {share}"
+    answer += f"{' each' if len(main) > 1 else ''}.{f' The others are {others}.' if others else ''}"
+    return answer + (f" Besides, there is {other}." if other else "") + end
 
 
-def _by_folder(files: Sequence[str]) -> list[str]:
-    """How many there are in each folder below the one that holds them all, and the files beside these folders."""
-    above = commonpath([dirname(path) for path in files])
-    start = len(above) + 1 if above else 0
-    tops = Counter(path[: path.find("/", start) + 1] or path for path in files)
-    return [f"{top}  {counted(count, 'file')}" if top.endswith("/") else top for top, count in sorted(tops.items())]
+def _language_of(path: str) -> Language | None:
+    """The language of a file by its name; None if unknown, as for tree-sitter queries, which look like Scheme."""
+    name = PurePosixPath(path)
+    if fnmatch(f"/{path}", "*/queries/*.scm"):
+        return None
+    return _languages().get(name.name) or _languages().get(name.suffix.lower())
 
 
-def _block(rows: Sequence[str]) -> str:
-    more = [f"… and {len(rows) - NAMED} more"] if len(rows) > NAMED else []
-    return "\n".join(["```", *rows[:NAMED], *more, "```"])
+@functools.cache
+def _languages() -> dict[str, Language]:
+    kinds = json.loads(Path(__file__).with_name("languages.json").read_text("utf-8"))
+    return {
+        key: Language(name, kind == "source")
+        for kind, languages in kinds.items()
+        for name, keys in languages.items()
+        for key in keys
+    }

@@ -1,54 +1,114 @@
-"""Which answer fits which words: the first phrase of `phrases.txt` that fits decides."""
+"""Which answer a question asks for, by the key words and objects in `intents.txt`; and answers about the model."""
 
 import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
-from denizen.models.offline import about, code, files, history, memory, project, search, testing
-from denizen.models.offline.phrases import read_phrases
-from denizen.models.offline.plan import Plan
+from denizen.models.offline import code, files, project
+from denizen.models.offline.plan import Plan, run
 from denizen.models.offline.question import Question
 
 Answer = Callable[[Question, re.Match[str]], Plan | str]
 
 LONGEST: Final = 400
 """Characters of a question; only what is to be remembered may have more."""
+MOST_QUOTED: Final = 80
+"""Characters of a question that are repeated when it is declined."""
+SELF: Final = "I'm Denizen's offline model: rules, not a language model"
+_SETUP: Final = (
+    "For all else set a key (ANTHROPIC_API_KEY, OPENAI_API_KEY, …) or start a local model server such as Ollama."
+)
+_ABILITIES: Final = (
+    "I can tell the languages, files, dependencies, licence and authors of this workspace, sum up its README, show a "
+    "file, find a text or where something is defined, who calls what, what changed and which tests there are, "
+    "and remember things; in `denizen code` also which functions are the longest and the most complex."
+)
+_EXAMPLES: Final = """\
+- What language is this project? · What is it about? · What is the licence? · Who wrote it?
+- List the files · What is the largest file? · What does README.md contain?
+- What are the dependencies?
+- Where is NAME defined? · Find the text "NAME" · Who calls NAME? · What does NAME call?
+- What are the longest functions? · What are the most complex functions? (in `denizen code`)
+- What changed recently?
+- Which tests are there? · How do I run the tests?
+- Remember that … · What do you remember?"""
+
+
+def greeting(asked: Question, found: re.Match[str]) -> str:
+    """A greeting, and what can be asked."""
+    return f"Hello! {introduction(asked, found)}"
+
+
+def introduction(asked: Question, found: re.Match[str]) -> str:
+    """What can be asked."""
+    return f"{SELF}. I understand questions like these:\n\n{_EXAMPLES}\n\n{_SETUP}"
+
+
+def declined(asked: Question, found: re.Match[str] | None = None) -> str:
+    """That it can't do what was asked, in the user's own words, and what it can do."""
+    text = asked.plain(asked.text)
+    text = text if len(text) <= MOST_QUOTED else f"{text[:MOST_QUOTED].rstrip()} …"
+    if not re.search(r"\w", text):
+        return f"{SELF}, and there is nothing in that for me to look up. {_ABILITIES} {_SETUP}"
+    what = f"{text[0].lower()}{text[1:]}" if found else f"answer “{text}”"
+    return f"I can't {what}: I'm rules, not a language model. {_ABILITIES} {_SETUP}"
+
+
+def remembered(asked: Question, found: re.Match[str]) -> Plan:
+    """Keep what was said, in the user's words."""
+    before = r".*?\b(?:remember|memori[sz]e|forget|keep in mind|a note|note)\b(?:\s+(?:down|this|that|of)\b)*[\s:,]*"
+    fact = re.sub(before, "", asked.said, count=1, flags=re.IGNORECASE | re.DOTALL)
+    result = yield from run("remember", text=fact)
+    return f"I'll remember: {fact}\n\n{result}"
+
+
+def recalled(asked: Question, found: re.Match[str]) -> Plan:
+    """What is remembered about something, or the latest."""
+    name = asked.name(found["name"])
+    about = f" about {name}" if name else ""
+    facts = yield from run("recall", query=name)
+    return f"What I remember{about}:\n{facts}" if facts.startswith("- ") else f"I remember nothing{about}."
+
 
 _ANSWERS: Final[Mapping[str, Answer]] = {
-    "recalled": memory.recalled,
-    "remembered": memory.remembered,
-    "status": history.status,
-    "changes": history.changes,
-    "tests": testing.tests,
-    "how": testing.how,
-    "not_run": testing.not_run,
-    "definition": search.definition,
-    "callers": code.callers,
-    "longest": code.longest,
-    "complicated": code.complicated,
-    "text": search.text,
-    "located": files.located,
-    "whereabouts": files.whereabouts,
-    "content": files.content,
-    "dependencies": project.dependencies,
-    "languages": project.languages,
-    "listed": files.listed,
-    "greeted": about.greeted,
-    "introduced": about.introduced,
-    "purpose": about.purpose,
+    answer.__name__: answer
+    for answer in (
+        *(greeting, introduction, declined, remembered, recalled),
+        *(code.text, code.definition, code.callers, code.callees, code.longest, code.most_complex),
+        *(files.listing, files.tests, files.largest, files.located, files.content, files.languages),
+        *(project.purpose, project.licence, project.authors, project.dependencies, project.changes, project.status),
+        *(project.test_command, project.not_run),
+    )
 }
 
 
-def plan_for(asked: Question) -> Plan | str | None:
-    """How to answer, or the answer; None where no phrase fits."""
+def plan_for(asked: Question) -> Plan | str:
+    """How to answer, or the answer."""
     short = len(asked.text) <= LONGEST
-    for answer, phrase in _phrases():
-        if (short or answer is memory.remembered) and (found := phrase.match(f" {asked.text}")):
+    for answer, pattern in _intents():
+        if (short or answer is remembered) and (found := pattern.search(asked.text)):
             return answer(asked, found)
-    return None
+    return declined(asked)
 
 
 @functools.cache
-def _phrases() -> Sequence[tuple[Answer, re.Pattern[str]]]:
-    return [(_ANSWERS[name], pattern) for name, pattern in read_phrases()]
+def _intents() -> Sequence[tuple[Answer, re.Pattern[str]]]:
+    """The answers and patterns of `intents.txt`."""
+    parts: dict[str, str] = {}
+    found: list[tuple[Answer, re.Pattern[str]]] = []
+    answer = declined
+
+    def expanded(text: str) -> str:
+        return re.sub("|".join(sorted(parts, key=len, reverse=True)) or "(?!)", lambda part: parts[part[0]], text)
+
+    for line in Path(__file__).with_name("intents.txt").read_text("utf-8").splitlines():
+        if line.startswith("    "):
+            found.append((answer, re.compile(expanded(line[4:]), re.IGNORECASE)))
+        elif line.endswith(":"):
+            answer = _ANSWERS[line[:-1]]
+        elif line and not line.startswith("#"):
+            name, _, pattern = line.partition(" = ")
+            parts[name] = expanded(pattern)
+    return found

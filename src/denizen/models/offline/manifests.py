@@ -1,38 +1,101 @@
-"""Which dependencies a manifest declares: `pyproject.toml`, `package.json`, `Cargo.toml`, `go.mod` and their like."""
+"""Which dependencies a manifest declares: `pyproject.toml`, `package.json`, `Cargo.toml`, `go.mod` and the like."""
 
 import ast
 import configparser
 import json
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any, Final
 
 Declared = dict[str, list[str]]
-"""What it declares, by what for: empty: to run; else `dev`, `optional: NAME` and so on."""
-
+"""The dependencies by purpose: empty: to run; else `dev`, `optional: NAME` and so on."""
 Reader = Callable[[str], Declared]
+
+FILES: Final = (
+    "{pyproject.toml,setup.cfg,setup.py,Pipfile,environment.yml,requirements*.txt,requirements*.in,package.json,Cargo.toml,go.mod,"
+    "composer.json,Gemfile,*.gemspec,pom.xml,build.gradle,build.gradle.kts,mix.exs,Package.swift,pubspec.yaml,*.{cs,fs,vb}proj}"
+)
+"""A pattern for their names."""
 
 
 def reader_of(path: str) -> Reader | None:
-    """What reads that file's format; None where it isn't a manifest. It raises ValueError for a broken file."""
+    """The reader of that file's format; None if it isn't a manifest. It raises ValueError for a broken file."""
     name = PurePosixPath(path).name
-    return _READERS.get(name) or next((read for pattern, read in _PATTERNS if pattern.fullmatch(name)), None)
+    if name in _TABLES:
+        return lambda text: _from_tables(text, name)
+    return next((read for pattern, read in _OTHERS if re.fullmatch(pattern, name)), None)
 
 
-def _pyproject(text: str) -> Declared:
-    data = tomllib.loads(text)
-    project, poetry = _table(data, "project"), _table(data, "tool", "poetry")
-    found = {"": _strings(project.get("dependencies")) + _versions(_table(poetry, "dependencies"), skip={"python"})}
-    for name, wanted in _table(project, "optional-dependencies").items():
-        found[f"optional: {name}"] = _strings(wanted)
-    for name, wanted in _table(data, "dependency-groups").items():
-        found[f"group: {name}"] = _strings(wanted)
-    for name, group in _table(poetry, "group").items():
-        found[f"group: {name}"] = _versions(_table(group, "dependencies"))
-    found["group: dev"] = found.get("group: dev", []) + _versions(_table(poetry, "dev-dependencies"))
-    return found
+_TABLES: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
+    "pyproject.toml": (
+        ("project dependencies", ""),
+        ("tool poetry dependencies", ""),
+        ("project optional-dependencies *", "optional: {}"),
+        ("dependency-groups *", "group: {}"),
+        ("tool poetry group * dependencies", "group: {}"),
+        ("tool poetry dev-dependencies", "group: dev"),
+    ),
+    "Pipfile": (("packages", ""), ("dev-packages", "dev")),
+    "package.json": (
+        ("dependencies", ""),
+        ("devDependencies", "dev"),
+        ("peerDependencies", "peer"),
+        ("optionalDependencies", "optional"),
+    ),
+    "Cargo.toml": (
+        ("dependencies", ""),
+        ("workspace dependencies", ""),
+        ("dev-dependencies", "dev"),
+        ("build-dependencies", "build"),
+    ),
+    "composer.json": (("require", ""), ("require-dev", "dev")),
+    "environment.yml": (("dependencies", ""),),
+    "pubspec.yaml": (("dependencies", ""), ("dev_dependencies", "")),
+}
+"""The keys that lead to a list or table of dependencies, and its purpose; `{}` is the name that `*` matched."""
+
+
+def _from_tables(text: str, file: str) -> Declared:
+    if file.endswith(".json"):
+        data = json.loads(text)
+    elif file.endswith((".yml", ".yaml")):
+        import yaml
+
+        try:
+            data = yaml.safe_load(text)
+        except yaml.YAMLError as error:
+            raise ValueError(str(error)) from error
+    else:
+        data = tomllib.loads(text)
+    declared: Declared = {}
+    for keys, purpose in _TABLES[file]:
+        for name, table in _at(data, keys.split()):
+            if isinstance(table, list):
+                keys = [key for each in table if isinstance(each, dict) for key, value in each.items() if not value]
+                found = [each for each in table if isinstance(each, str)] + keys  # `- pip:` in an environment.yml
+            else:
+                found = [
+                    f"{key} {_version(each)}".strip() for key, each in table.items() if key not in {"python", "php"}
+                ]
+            declared.setdefault(purpose.format(name), []).extend(found)
+    return declared
+
+
+def _version(value: Any) -> str:
+    """A version, which may be in a table of its own."""
+    value = value.get("version") if isinstance(value, Mapping) else value
+    return value if isinstance(value, str) else ""
+
+
+def _at(data: Any, keys: Sequence[str], name: str = "") -> Iterator[tuple[str, Any]]:
+    """The lists and tables at the keys, each with the name that `*` matched."""
+    if not keys and isinstance(data, (list, Mapping)):
+        yield name, data
+    elif keys and isinstance(data, Mapping):
+        for key in data if keys[0] == "*" else [keys[0]] if keys[0] in data else []:
+            yield from _at(data[key], keys[1:], str(key) if keys[0] == "*" else name)
 
 
 def _requirements(text: str) -> Declared:
@@ -64,41 +127,17 @@ def _setup_py(text: str) -> Declared:
     return {"": [value for value in literals if isinstance(value, str)]}
 
 
-def _pipfile(text: str) -> Declared:
-    data = tomllib.loads(text)
-    return {"": _versions(_table(data, "packages")), "dev": _versions(_table(data, "dev-packages"))}
-
-
-def _package_json(text: str) -> Declared:
-    data = json.loads(text)
-    kinds = {
-        "": "dependencies",
-        "dev": "devDependencies",
-        "peer": "peerDependencies",
-        "optional": "optionalDependencies",
-    }
-    return {what: _versions(_table(data, key)) for what, key in kinds.items()}
-
-
-def _cargo(text: str) -> Declared:
-    data = tomllib.loads(text)
-    kinds = {"": "dependencies", "dev": "dev-dependencies", "build": "build-dependencies"}
-    found = {what: _versions(_table(data, key)) for what, key in kinds.items()}
-    found[""] += _versions(_table(data, "workspace", "dependencies"))
-    return found
-
-
 def _go_mod(text: str) -> Declared:
-    blocks = re.findall(r"^require\s*\(([^)]*)\)", text, re.MULTILINE)
-    lines = [line for block in blocks for line in block.splitlines()]
-    lines += re.findall(r"^require\s+([^\s(].*)$", text, re.MULTILINE)
-    direct = [_before(line, "//") for line in lines if "// indirect" not in line]
-    return {"": [line for line in direct if line], "indirect": [_before(x, "//") for x in lines if "// indirect" in x]}
-
-
-def _composer(text: str) -> Declared:
-    data = json.loads(text)
-    return {"": _versions(_table(data, "require"), skip={"php"}), "dev": _versions(_table(data, "require-dev"))}
+    blocks = "\n".join(
+        several or single
+        for several, single in re.findall(r"^require\s*(?:\(([^)]*)\)|([^\s(].*)$)", text, re.MULTILINE)
+    )
+    declared: Declared = {"": [], "indirect": []}
+    for line in blocks.splitlines():
+        module, _, comment = line.partition("//")
+        if module.strip():
+            declared["indirect" if "indirect" in comment else ""].append(module.strip())
+    return declared
 
 
 def _matches(pattern: str) -> Reader:
@@ -107,76 +146,23 @@ def _matches(pattern: str) -> Reader:
     return lambda text: {"": [" ".join(part for part in match.groups() if part) for match in found.finditer(text)]}
 
 
-def _indented(*keys: str) -> Reader:
-    """A reader for what is indented below some keys of a YAML file; a list, or names with versions."""
-    line = re.compile(r"^[ \t]+(?:- *)?([\w@./-]+)[ \t]*[:=]*[ \t]*[\"']?([^\"'#\n]*)")
-
-    def read(text: str) -> Declared:
-        found: Declared = {"": []}
-        inside = False
-        for each in text.splitlines():
-            if each[:1].strip():
-                inside = each.split(":")[0] in keys
-            elif inside and (match := line.match(each)):
-                found[""].append(" ".join(match.groups()).strip())
-        return found
-
-    return read
-
-
-_READERS: Final[Mapping[str, Reader]] = {
-    "pyproject.toml": _pyproject,
-    "setup.cfg": _setup_cfg,
-    "setup.py": _setup_py,
-    "Pipfile": _pipfile,
-    "environment.yml": _indented("dependencies"),
-    "package.json": _package_json,
-    "Cargo.toml": _cargo,
-    "go.mod": _go_mod,
-    "composer.json": _composer,
-    "Gemfile": _matches(r"^\s*gem\s+[\"']([^\"']+)[\"'](?:\s*,\s*[\"']([^\"']+)[\"'])?"),
-    "pom.xml": _matches(r"<dependency>\s*<groupId>([^<]+)</groupId>\s*<artifactId>([^<]+)</artifactId>"),
-    "build.gradle": _matches(r"^\s*(?:implementation|api|compileOnly|runtimeOnly)[\s(]+[\"']([^\"']+)[\"']"),
-    "build.gradle.kts": _matches(r"^\s*(?:implementation|api|compileOnly|runtimeOnly)[\s(]+[\"']([^\"']+)[\"']"),
-    "mix.exs": _matches(r"\{\s*:(\w+)\s*,\s*\"([^\"]+)\""),
-    "Package.swift": _matches(r"\.package\([^)]*url:\s*\"([^\"]+)\""),
-    "pubspec.yaml": _indented("dependencies", "dev_dependencies"),
-}
-_PATTERNS: Final[tuple[tuple[re.Pattern[str], Reader], ...]] = (
-    (re.compile(r"requirements.*\.(txt|in)|constraints.*\.txt"), _requirements),
-    (
-        re.compile(r".*\.(cs|fs|vb)proj"),
-        _matches(r"<PackageReference\s+Include=\"([^\"]+)\"(?:\s+Version=\"([^\"]+)\")?"),
-    ),
-    (re.compile(r".*\.gemspec"), _matches(r"\.add(?:_runtime)?_dependency[\s(]+[\"']([^\"']+)[\"']")),
-)
-
-
-def _table(data: Any, *keys: str) -> Mapping[str, Any]:
-    """The table there; empty where there is none."""
-    for key in keys:
-        data = data.get(key) if isinstance(data, Mapping) else None
-    return data if isinstance(data, Mapping) else {}
-
-
-def _strings(wanted: Any) -> list[str]:
-    return [each for each in wanted if isinstance(each, str)] if isinstance(wanted, list) else []
-
-
-def _versions(table: Mapping[str, Any], skip: Iterable[str] = ()) -> list[str]:
-    """`name version` of each entry; a version may be in a table of its own."""
-    return [f"{name} {_version(value)}".strip() for name, value in table.items() if name not in skip]
-
-
-def _version(value: Any) -> str:
-    if isinstance(value, Mapping):
-        value = value.get("version", "")
-    return value if isinstance(value, str) else ""
-
-
 def _lines(text: str) -> list[str]:
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
-def _before(line: str, mark: str) -> str:
-    return line.partition(mark)[0].strip()
+_OTHERS: Final[Sequence[tuple[str, Reader]]] = (
+    (r"requirements.*\.(txt|in)|constraints.*\.txt", _requirements),
+    (r"setup\.cfg", _setup_cfg),
+    (r"setup\.py", _setup_py),
+    (r"go\.mod", _go_mod),
+    ("Gemfile", _matches(r"^\s*gem\s+[\"']([^\"']+)[\"'](?:\s*,\s*[\"']([^\"']+)[\"'])?")),
+    (r".*\.gemspec", _matches(r"\.add(?:_runtime)?_dependency[\s(]+[\"']([^\"']+)[\"']")),
+    (r"pom\.xml", _matches(r"<dependency>\s*<groupId>([^<]+)</groupId>\s*<artifactId>([^<]+)</artifactId>")),
+    (
+        r"build\.gradle(\.kts)?",
+        _matches(r"^\s*(?:implementation|api|compileOnly|runtimeOnly)[\s(]+[\"']([^\"']+)[\"']"),
+    ),
+    (r"mix\.exs", _matches(r"\{\s*:(\w+)\s*,\s*\"([^\"]+)\"")),
+    (r"Package\.swift", _matches(r"\.package\([^)]*url:\s*\"([^\"]+)\"")),
+    (r".*\.(cs|fs|vb)proj", _matches(r"<PackageReference\s+Include=\"([^\"]+)\"(?:\s+Version=\"([^\"]+)\")?")),
+)

@@ -1,4 +1,4 @@
-"""The model that is always there: rules instead of a language model, behind the same protocol."""
+"""The model that is always there: rules instead of a language model, with the same protocol."""
 
 import hashlib
 import re
@@ -9,19 +9,12 @@ import msgspec
 from denizen.errors import ModelError
 from denizen.events import Failed, Finished, StreamEvent, TextDelta, TextEnd, ToolCallDelta, ToolCallEnd
 from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult, Usage, UserMessage
-from denizen.models.offline.about import SELF
-from denizen.models.offline.intents import plan_for
+from denizen.models.offline.intents import SELF, plan_for
 from denizen.models.offline.plan import advance
 from denizen.models.offline.question import last_asked, read_question, words_of
 from denizen.ports import Limits, ModelRequest
 
-UNABLE = (
-    f"{SELF}, so I can't answer that. I can tell the languages, files and dependencies of this workspace, what is in a "
-    "file, where a text is or something is defined, what changed, which tests there are, and what you asked me to "
-    "remember, in `denizen code` also who calls what and which functions are the longest and the most complex; for all "
-    "else set a key (ANTHROPIC_API_KEY, OPENAI_API_KEY, …) or start a local model server such as Ollama."
-)
-UNTYPED = f"{SELF}, so I can't answer in the form that is asked for."
+NO_SCHEMA = f"{SELF}, so I can't answer in the form that is asked for."
 
 _WORD = re.compile(r"\S*\s*")
 
@@ -29,29 +22,29 @@ _WORD = re.compile(r"\S*\s*")
 class OfflineModel:
     """Answers questions about the workspace by real tool calls, and says plainly what it can't do.
 
-    It keeps nothing: each call reads the user's last message and the results after it, and goes on from there. So the
-    same messages always bring the same answer, with the same ids of its calls.
+    It is stateless: each call reads the user's last message and the results after it, and goes on from there. So the
+    same messages always bring the same answer, with the same call ids.
     """
 
     name = "offline"
     local = True
 
     def limits(self, session_key: str = "") -> Limits:
-        """It reads what came after the last question only, so no history is too long."""
+        """It only reads what came after the last question, so no history is too long."""
         return Limits(window=100_000_000)
 
     async def close(self) -> None:
-        """Nothing to give back."""
+        """Nothing to release."""
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent]:
-        """The tool calls that the answer needs next, or the answer; as deltas, too, where the request asks for them."""
+        """The tool calls that the answer needs next, or the answer; also as deltas if the request asks for them."""
         asked = last_asked(request.messages)
         question = request.messages[asked] if asked >= 0 else UserMessage([])
         said = words_of(question) if isinstance(question, UserMessage) else ""
         if said.startswith("<conversation>"):
             yield Failed(ModelError("the offline model can't summarise a conversation", provider="offline"))
             return
-        step = UNTYPED if request.output_schema else _next_step(request, asked, said)
+        step = NO_SCHEMA if request.output_schema else _next_step(request, asked, said)
         message = _message(step)
         if request.stream:
             for event in _events(message):
@@ -60,10 +53,10 @@ class OfflineModel:
 
 
 def _next_step(request: ModelRequest, asked: int, said: str) -> str | list[ToolCall]:
-    """The calls that are needed next, or the answer."""
+    """The calls needed next, or the answer."""
     plan = plan_for(read_question(said))
-    if plan is None or isinstance(plan, str):
-        return plan or UNABLE
+    if isinstance(plan, str):
+        return plan
     results = {each.call_id: each for each in request.messages[asked + 1 :] if isinstance(each, ToolResult)}
     mark = hashlib.sha256(f"{asked} {said}".encode(errors="replace")).hexdigest()[:8]
     return advance(plan, results, {tool.name for tool in request.tools}, f"offline-{mark}")

@@ -1,121 +1,170 @@
-"""Answers about the project as a whole: its languages, its dependencies."""
+"""Answers about the project as a whole: its purpose, licence, authors, dependencies, history, and how it is tested."""
 
 import re
+import shlex
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Generator, Sequence
+from fnmatch import fnmatch
+from pathlib import PurePosixPath
+from typing import Final, NamedTuple
 
 from denizen.messages import ToolResult
-from denizen.models.offline.languages import Language, languages_of
-from denizen.models.offline.manifests import Declared, reader_of
-from denizen.models.offline.outputs import find_files, read_files, shown
-from denizen.models.offline.plan import Plan, Trouble, listed, run
+from denizen.models.offline.files import is_own
+from denizen.models.offline.manifests import FILES, reader_of
+from denizen.models.offline.plan import Plan, Trouble, Want, block, file_text, find_files, read_files, run
 from denizen.models.offline.question import Question
 from denizen.plural import counted
 
-MANIFESTS = 12
-"""How many manifests are read, those nearest to the workspace's root first."""
-
-FOLDERS = 3
-"""How many folders are named that are left out."""
-
+READ = 12
+"""Files of a kind that are read, those nearest to the root first."""
 NAMES = 50
-"""How many dependencies of a kind are named."""
+"""Dependencies of a kind, or authors, that are named."""
+COMMITS = 10
+"""Commits that are shown unless a number is asked for."""
+MOST_COMMITS = 100
+COUNTED = 2000
+"""Commits whose authors are counted."""
+PARAGRAPHS = 3
+"""Paragraphs of a README that sum it up."""
 
-_NOT_OURS: Final = re.compile(
-    r"(?:.*?/)??(?:node_modules|bower_components|vendor|third_party|site-packages|\.?venv"
-    r"|(?:test|__)?_?fixtures(?:__)?|test[-_]?data|tests?/(?:.*?/)??data)(?=/)"
+_LICENCES: Final = (
+    ("the MIT licence", r"permission is hereby granted, free of charge, to any person"),
+    ("the ISC licence", r"permission to use, copy, modify, and(?:/or)? distribute this software"),
+    ("the Apache licence", r"apache license,?\s+version \d[\d.]*"),
+    ("the GNU Affero General Public License", r"gnu affero general public license\s+version \d"),
+    ("the GNU Lesser General Public License", r"gnu lesser general public license\s+version [\d.]+"),
+    ("the GNU General Public License", r"gnu general public license\s+version \d"),
+    ("the Mozilla Public License", r"mozilla public license,?\s+(?:version|v\.) \d[\d.]*"),
+    ("a BSD licence of three clauses", r"redistribution and use in source and binary forms[\s\S]*neither the name"),
+    ("a BSD licence of two clauses", r"redistribution and use in source and binary forms"),
+    ("the Unlicense: the public domain", r"free and unencumbered software released into the public domain"),
+    ("Creative Commons Zero: the public domain", r"cc0 1\.0 universal"),
+    ("the Eclipse Public License", r"eclipse public license\s+-?\s*v(?:ersion)? \d[\d.]*"),
 )
-"""The way to a folder of what others wrote, or of what tests read."""
-
-_OTHERS: Final = "[not looked at, give it as `path`: "
-"""How `package` begins to name the manifests that it leaves out."""
-
-_MANIFEST_NAMES = (
-    "{pyproject.toml,setup.cfg,setup.py,Pipfile,environment.yml,requirements*.txt,requirements*.in,package.json,Cargo.toml,go.mod,"
-    "composer.json,Gemfile,*.gemspec,pom.xml,build.gradle,build.gradle.kts,mix.exs,Package.swift,pubspec.yaml,*.{cs,fs,vb}proj}"
+_WITH_VERSION: Final = ("Apache licence", "Public License")
+_MANIFEST_LICENCE: Final = re.compile(
+    r"""(?:^|[{,])\s*["']?licen[cs]e["']?\s*[=:]\s*(?:\{[^}\n]*?(?:text|file)["']?\s*=\s*)?["']?([^"'\n{},]+)|<license>\s*<name>([^<]+)""",
+    re.MULTILINE,
 )
+_UNREAD_MANIFESTS: Final = "[not looked at, give it as `path`: "
+"""The beginning of the remark of `package` with the manifests that it left out."""
+_UNBORN = "does not have any commits yet"
+"""What git says about a repository without commits."""
+_NO_REPOSITORY = "not the root of a git repository"
 
 
-def languages(asked: Question, found: re.Match[str]) -> Plan:
-    """The languages by number of files: the main one, the others, and what else there is."""
-    listing = yield from find_files()
-    own = [path for path in listing.files if is_own(path)]
-    counts = sorted(languages_of(own).items(), key=lambda each: (-each[1], each[0].name))
-    source = [(language, count) for language, count in counts if language.source]
-    other = [(language, count) for language, count in counts if not language.source]
-    end = _left_out(listing.files) + listing.note
-    if not own:
-        return f"There are no files here.{end}"
-    if not source:
-        return f"I find no source code here, only {_shares(other) or 'nothing that I know'}.{end}"
-    text = _said(found.groupdict().get("language") or "", source) + _written(source)
-    return text + (f" Besides, there is {_shares(other)}." if other else "") + end
+def purpose(asked: Question, found: re.Match[str]) -> Plan:
+    """A summary of the README: its title, its first paragraphs, its headings."""
+    path, lines = yield from _nearest_file("{README,Readme,readme}{,.*}")
+    if not path:
+        return "What this project is for I can't tell: it has no README."
+    text = re.sub(r"^(```|~~~)[\s\S]*?^\1.*$|<!--[\s\S]*?-->", "", "\n".join(lines), flags=re.MULTILINE)
+    text = re.sub(r"^(.+)\n(?:=+|-{3,})$", r"# \1", text, flags=re.MULTILINE)  # headings that are underlined
+    headings = [match.strip("# ") for match in re.findall(r"^#+ .+$", text, re.MULTILINE)]
+    prose = [" ".join(each.split()) for each in re.split(r"\n\s*\n|^#.*$", text, flags=re.MULTILINE)]
+    prose = [each for each in prose if re.match(r"[\w*_\"'`]", each) and re.search(r"\w \w", each)][:PARAGRAPHS]
+    if not prose and not headings:
+        return f"`{path}` says nothing that I could sum up."
+    parts = [f"`{path}` says:", *(f"> {each}" for each in prose)]
+    if len(headings) > 1:
+        parts.append(f"Its headings: {'; '.join(headings[:NAMES])}.")
+    return "\n\n".join(parts)
 
 
-def _said(name: str, source: Sequence[tuple[Language, int]]) -> str:
-    """The answer to whether it is written in a language; empty where that wasn't asked."""
-    counts = {language.name.lower(): count for language, count in source}
-    if not name:
-        return ""
-    count = counts.get(name.lower(), 0)
-    return "Yes. " if count == source[0][1] else "In part. " if count else "No. "
+def licence(asked: Question, found: re.Match[str]) -> Plan:
+    """The licence by the text of its file, else as a manifest names it."""
+    path, lines = yield from _nearest_file("{LICEN[CS]E,licen[cs]e,Licen[cs]e,COPYING,UNLICENSE}{,[.-]*}")
+    if path:
+        text = " ".join("\n".join(lines).split()).lower()
+        name = next((name for name, sign in _LICENCES if re.search(sign, text)), "")
+        version = re.search(r"version (\d[\d.]*\d|\d)|v\. (\d[\d.]*)", text) if name.endswith(_WITH_VERSION) else None
+        which = f"{name} {version[1] or version[2]}" if version else name
+        first = next((line.strip() for line in lines if line.strip()), "")
+        return (
+            f"It is under {which}, by `{path}`."
+            if name
+            else f"I don't know the licence in `{path}`. It begins: {first}"
+        )
+    manifests = yield from _texts("{pyproject.toml,package.json,Cargo.toml,composer.json,setup.cfg,pom.xml,*.gemspec}")
+    for path, text in manifests.items():
+        if match := _MANIFEST_LICENCE.search(text):
+            return f"It is under {(match[1] or match[2]).strip()}, as `{path}` says; there is no licence file."
+    return "I find no licence here: no LICENSE or COPYING file, and no manifest that names one."
 
 
-def _written(source: Sequence[tuple[Language, int]]) -> str:
-    """In what, and how much of it."""
-    total = sum(count for _, count in source)
-    most = source[0][1]
-    main = [language.name for language, count in source if count == most]
-    others = source[len(main) :]
-    share = (
-        f"{most:,} of its {total:,} source files" if len(source) > 1 else f"all of its {counted(total, 'source file')}"
-    )
-    text = f"This project is {'mainly ' if others else ''}written in {listed(main)}: {share}"
-    text += " each." if len(main) > 1 else "."
-    return text + (f" The others are {_shares(others)}." if others else "")
+def authors(asked: Question, found: re.Match[str]) -> Plan:
+    """Who wrote it, by the commits; else by a file of authors."""
+    path = asked.place(found)
+    what = f"`{path}`" if path != "." else "this project"
+    where = f" -- {shlex.quote(path)}" if path != "." else ""
+    try:
+        log = _lines((yield from run("git", args=f"log -n {COUNTED} --format=%an{where}")))
+    except Trouble as trouble:
+        file, lines = yield from _nearest_file("{AUTHORS,CONTRIBUTORS,MAINTAINERS}{,.*}")
+        return f"`{file}` says:\n\n{block(lines, NAMES)}" if file else _no_history(str(trouble))
+    names = Counter(log).most_common()
+    if not names:
+        return f"No commit of {what} tells who wrote it."
+    rows = [f"{name}  {counted(count, 'commit')}" for name, count in names]
+    latest = f"the latest {COUNTED:,} commits" if len(log) >= COUNTED else "the commits"
+    return f"By {latest}, {what} was written by:\n\n{block(rows, NAMES)}"
 
 
-def is_own(path: str) -> bool:
-    """Whether a file is the project's, not something it stands on or tests itself with."""
-    return not _NOT_OURS.match(path)
+def changes(asked: Question, found: re.Match[str]) -> Plan:
+    """The latest commits, of the whole repository or of one path; and what isn't committed."""
+    path = asked.place(found)
+    number = asked.count(found, usual=COMMITS, most=MOST_COMMITS)
+    where = "" if path == "." else f" -- {shlex.quote(path)}"
+    try:
+        log = yield from run("git", args=f"log -n {number} --date=short '--format=%h %ad %an: %s'{where}")
+        files = _lines((yield from run("git", args=f"status --short{where}")))
+    except Trouble as trouble:
+        return _no_history(str(trouble))
+    what = "" if path == "." else f" of `{path}`"
+    commits = _lines(log)
+    uncommitted = f"Not committed yet:\n\n{block(files, 30)}" if files else "Nothing is uncommitted."
+    if not commits:
+        return f"There are no commits{what} yet.\n\n{uncommitted}"
+    heading = f"The latest {len(commits)} commits{what}, newest first" if len(commits) > 1 else f"The only commit{what}"
+    bullets = "\n".join(f"- {line}" for line in commits)
+    return f"{heading}:\n\n{bullets}\n\n{uncommitted}"
 
 
-def _left_out(files: Sequence[str]) -> str:
-    """How many files aren't counted, and where they are."""
-    folders = Counter(found[0] for found in map(_NOT_OURS.match, files) if found)
-    if not folders:
-        return ""
-    names = [f"`{folder}`" for folder, _ in folders.most_common(FOLDERS)]
-    where = listed([*names, "others"] if len(folders) > FOLDERS else names)
-    return f" Not counted: {counted(folders.total(), 'file')} of test data or by others, in {where}."
+def status(asked: Question, found: re.Match[str]) -> Plan:
+    """What isn't committed."""
+    try:
+        branch, *files = _lines((yield from run("git", args="status --short --branch"))) or [""]
+    except Trouble as trouble:
+        return _no_history(str(trouble))
+    where = f" (branch {branch.removeprefix('## ').partition('...')[0]})" if branch.startswith("## ") else ""
+    return f"Nothing is uncommitted{where}." if not files else f"Not committed yet{where}:\n\n{block(files, 30)}"
 
 
-def _shares(counts: Sequence[tuple[Language, int]]) -> str:
-    return listed([f"{language.name} ({count:,})" for language, count in counts])
+def _no_history(trouble: str) -> str:
+    if _NO_REPOSITORY in trouble:
+        return f"I can only tell that from git, and this folder is {_NO_REPOSITORY}."
+    return "There are no commits here yet." if _UNBORN in trouble else f"I can only tell that from git. {trouble}"
 
 
 def dependencies(asked: Question, found: re.Match[str]) -> Plan:
-    """What the manifests at the root declare, each by itself; those below where there are none.
-
-    With `package`, also which versions are locked.
-    """
+    """What the manifests nearest to the root declare; with `package`, also which versions are locked."""
     try:
         rows = (yield from run("package", action="list")).split("\n")
     except Trouble:
         return (yield from _declarations())
-    told = "\n".join(row for row in rows if not row.startswith("["))
-    others = "".join(f"\n\nI didn't read {row[len(_OTHERS) : -1]}." for row in rows if row.startswith(_OTHERS))
-    return f"As manifests and lock files tell:\n\n```\n{told}\n```{others}"
+    table = "\n".join(row for row in rows if not row.startswith("["))
+    unread = (row[len(_UNREAD_MANIFESTS) : -1] for row in rows if row.startswith(_UNREAD_MANIFESTS))
+    return f"As manifests and lock files tell:\n\n```\n{table}\n```" + "".join(
+        f"\n\nI didn't read {x}." for x in unread
+    )
 
 
 def _declarations() -> Plan:
-    """What manifests declare, as far as they can be read."""
-    listing = yield from find_files(_MANIFEST_NAMES)
-    paths = sorted(filter(reader_of, filter(is_own, listing.files)), key=lambda path: (path.count("/"), path))
+    files = yield from find_files(FILES)
+    paths = sorted(filter(reader_of, filter(is_own, files.files)), key=lambda path: (path.count("/"), path))
     if not paths:
         return "I find no file here that declares dependencies, such as pyproject.toml, package.json or Cargo.toml."
-    chosen = ([path for path in paths if "/" not in path] or paths)[:MANIFESTS]
+    chosen = ([path for path in paths if "/" not in path] or paths)[:READ]
     results = yield from read_files(chosen)
     parts = [_declared(path, result) for path, result in zip(chosen, results, strict=True)]
     if more := paths[len(chosen) :]:
@@ -125,24 +174,95 @@ def _declarations() -> Plan:
 
 
 def _declared(path: str, result: ToolResult) -> str:
-    """What one manifest says, or why that can't be told."""
-    read = reader_of(path)
-    file = shown(result.text)
+    """What one manifest declares, or why it can't be read."""
+    read, file = reader_of(path), file_text(result.text)
     if result.is_error or not read:
         return f"`{path}` can't be read: {result.text.strip()}"
     if not file.complete:
         return f"`{path}` is too long for me to read as a whole."
     try:
-        groups = {what: names for what, names in read(file.text).items() if names}
+        groups = {purpose: names for purpose, names in read(file.text).items() if names}
     except (ValueError, RecursionError) as error:
         return f"`{path}` can't be understood: {error}."
-    if not groups:
-        return f"`{path}` declares no dependencies."
-    return f"`{path}` declares:\n" + "\n".join(_groups(groups))
-
-
-def _groups(groups: Declared) -> Iterator[str]:
-    for what, names in groups.items():
-        kind = f"{counted(len(names), 'dependency')}{f' ({what})' if what else ''}"
+    rows = [f"`{path}` declares:" if groups else f"`{path}` declares no dependencies."]
+    for purpose_, names in groups.items():
+        kind = f"{counted(len(names), 'dependency')}{f' ({purpose_})' if purpose_ else ''}"
         more = f" and {len(names) - NAMES} more" if len(names) > NAMES else ""
-        yield f"- {kind}: {', '.join(f'`{name}`' for name in names[:NAMES])}{more}"
+        rows.append(f"- {kind}: {', '.join(f'`{name}`' for name in names[:NAMES])}{more}")
+    return "\n".join(rows)
+
+
+class TestRunner(NamedTuple):
+    """A command that runs tests: a file of that name which holds the `sign`, a regular expression, calls for it."""
+
+    file: str
+    sign: str
+    command: str
+
+
+RUNNERS: Final = (
+    TestRunner("[Mm]akefile", r"^test\s*:(?!=)", "make test"),
+    TestRunner("[Mm]akefile", r"\A(?![\s\S]*^test\s*:)[\s\S]*^check\s*:(?!=)", "make check"),
+    TestRunner("justfile", r"^test\b.*:", "just test"),
+    TestRunner("tox.ini", "", "tox"),
+    TestRunner("noxfile.py", "", "nox"),
+    TestRunner("pyproject.toml", r"pytest", "python -m pytest"),
+    TestRunner("pytest.ini", "", "python -m pytest"),
+    TestRunner("setup.cfg", r"^\[tool:pytest\]", "python -m pytest"),
+    TestRunner("manage.py", r"django", "python manage.py test"),
+    TestRunner("package.json", r'"test"\s*:\s*"(?!.*no test specified)', "npm test"),
+    TestRunner("Cargo.toml", "", "cargo test"),
+    TestRunner("go.mod", "", "go test ./..."),
+    TestRunner("pom.xml", "", "mvn test"),
+    TestRunner("build.gradle*", "", "gradle test"),
+    TestRunner("*.csproj", "", "dotnet test"),
+    TestRunner("Package.swift", "", "swift test"),
+    TestRunner("mix.exs", "", "mix test"),
+    TestRunner("Gemfile", r"\brspec", "bundle exec rspec"),
+    TestRunner("composer.json", r'"test"\s*:', "composer test"),
+    TestRunner("pubspec.yaml", "", "dart test"),
+)
+
+
+def test_command(asked: Question, found: re.Match[str]) -> Plan:
+    """The commands that run the tests, and which file says so."""
+    texts = yield from _texts(f"{{{','.join(dict.fromkeys(runner.file for runner in RUNNERS))}}}")
+    commands: dict[str, str] = {}
+    for runner in RUNNERS:
+        for path, text in texts.items():
+            if fnmatch(PurePosixPath(path).name, runner.file) and re.search(runner.sign, text, re.MULTILINE):
+                commands.setdefault(runner.command, path)
+    if commands:
+        rows = "\n".join(f"- `{command}` (from `{path}`)" for command, path in commands.items())
+        return f"The tests are run by:\n\n{rows}"
+    files = yield from find_files("{test_*.py,*_test.py}")
+    if any(map(is_own, files.files)):
+        return "The tests are run by `python -m pytest`, as far as the names of their files tell."
+    return "I find nothing here that says how tests are run, such as a Makefile, pyproject.toml or package.json."
+
+
+def not_run(asked: Question, found: re.Match[str]) -> Plan:
+    """That it runs nothing, and how they are run."""
+    return "I only look, and run nothing. " + (yield from test_command(asked, found))
+
+
+def _texts(pattern: str) -> Generator[Sequence[Want], Sequence[ToolResult], dict[str, str]]:
+    """The texts of the project's files that match, of those at the root if there are some."""
+    paths = [path for path in (yield from find_files(pattern)).files if is_own(path)]
+    paths = sorted([path for path in paths if "/" not in path] or paths)[:READ]
+    results = (yield from read_files(paths)) if paths else []
+    return {path: file_text(result.text).text for path, result in zip(paths, results, strict=True)}
+
+
+def _nearest_file(pattern: str) -> Generator[Sequence[Want], Sequence[ToolResult], tuple[str, Sequence[str]]]:
+    """The path of the file that matches nearest to the root, and its lines; empty if there is none."""
+    paths = [path for path in (yield from find_files(pattern)).files if is_own(path)]
+    if not paths:
+        return "", []
+    path = min(paths, key=lambda path: (path.count("/"), len(path), path))
+    [result] = yield from read_files([path])
+    return path, file_text(result.text).lines
+
+
+def _lines(text: str) -> list[str]:
+    return [line.rstrip() for line in text.splitlines() if line.strip() and line.strip() != "[nothing]"]

@@ -6,10 +6,6 @@ from dataclasses import dataclass
 
 from denizen.messages import Message, Text, UserMessage
 
-QUOTED = "\ue000\\d+\ue001"
-"""A pattern for the sign that stands for a quoted name."""
-
-
 _QUOTES = re.compile(r"""`+([^`]+)`+|"([^"]+)"|“([^”]+)”|«([^»]+)»|‘([^’]+)’|(?<!\w)'([^']+)'(?!\w)""")
 _HELD = re.compile("\ue000(\\d+)\ue001")
 _POLITE = re.compile(
@@ -25,30 +21,30 @@ _SHORT = ((r"\b(what|where|who|there|it|that)'s\b", r"\1 is"), (r"\bdon't\b", "d
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question: `said` as it came, `text` to match, in which a sign stands for each of the `quoted` names."""
+    """A question: `said` as it came, and `text` to match, with a placeholder for each of the `quoted` names."""
 
     said: str
     text: str
     quoted: Sequence[str]
 
     def name(self, found: str | None) -> str:
-        """A matched piece as the user wrote it, without quotes and what ends a sentence."""
+        """A matched part as the user wrote it, without quotes and closing punctuation."""
         piece = (found or "").strip(" ,;:?!")
         name = self.plain(piece)
         return name if _HELD.fullmatch(piece) else name.rstrip(".").removesuffix("()")
 
     def place(self, found: re.Match[str]) -> str:
-        """Where to look, as matched; `.` where nothing was said."""
+        """Where to look, as matched; `.` by default."""
         return self.name(found.groupdict().get("place")) or "."
 
     def count(self, found: re.Match[str], *, usual: int, most: int) -> int:
-        """How many were asked for, as matched; `usual` where no number was said."""
+        """How many were asked for, as matched; `usual` by default."""
         word = (found.groupdict().get("count") or "").lower()
         number = int(word) if word.isdecimal() and len(word) < 9 else _NUMBERS.get(word, usual)
         return min(max(number, 1), most)
 
     def plain(self, found: str) -> str:
-        """A matched piece with its names in it."""
+        """A matched part with its quoted names filled in."""
         return _HELD.sub(lambda held: self.quoted[int(held[1])], found)
 
 
@@ -70,7 +66,7 @@ def read_question(said: str) -> Question:
 
 
 def last_asked(messages: Sequence[Message]) -> int:
-    """Where the user's last message is; -1: nowhere. Notes of the system aren't the user's."""
+    """The position of the user's last message; -1: none. Notes of the system don't count."""
     for index in range(len(messages) - 1, -1, -1):
         message = messages[index]
         if isinstance(message, UserMessage) and not message.text.startswith("[system]"):
@@ -79,5 +75,5 @@ def last_asked(messages: Sequence[Message]) -> int:
 
 
 def words_of(message: UserMessage) -> str:
-    """What the user typed: without the time that stands behind it."""
+    """What the user typed, without the time that was added."""
     return "".join(p.text for p in message.content if isinstance(p, Text) and not p.text.startswith("<time>")).strip()
