@@ -1,4 +1,4 @@
-"""How much an edit or a command could break (seed 001): what decides whether a person is asked before it."""
+"""How much an edit or a command could break (seed 001), which decides whether a person is asked first."""
 
 import ast
 import difflib
@@ -42,7 +42,7 @@ _COMMENTS = (
         r"\s*(?://.*|/\*(?:(?!\*/).)*(?:\*/\s*)?|\*(?:[\s*](?:(?!\*/).)*(?:\*/\s*)?)?|\*/\s*)",
     ),
 )
-"""What a line of nothing but a comment looks like, by the ending of the file's name."""
+"""What a line that is only a comment looks like, by the ending of the file's name."""
 _DEFINITION = re.compile(
     r"(?x) ^ (?: export\s.+ | module\.exports\b.* | pub(?:\([^)]*\))?\s.+ | public\s.+"
     r" | (?:async\s+)?def\s+[^_\s]\w*.* | class\s+[^_\s].* | __all__\b.* | func\s+(?:\([^)]*\)\s*)?[A-Z].*"
@@ -62,14 +62,14 @@ _DELETES = re.compile(
 _LARGEST = 5_000_000
 """Bytes of a file that is looked into."""
 _MOST_PARSED = 500_000
-"""Characters of a program that is compared as such."""
+"""Characters of a program up to which it is parsed and compared."""
 _MOST_COMPARED = 3000
-"""Lines up to which a change is looked at line by line; more of them have all changed."""
+"""Lines up to which files are compared line by line; beyond, all lines count as changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Risk:
-    """A level, and what makes it one."""
+    """A level, and the reason for it."""
 
     level: Level
     why: str
@@ -107,7 +107,7 @@ def _command(command: str, workspace: Path) -> Risk:
     if simple is not None and all(_only_reads(part.text, workspace) for part in simple):
         return Risk("low", "it only reads")
     if any(_DELETES.match(each) for part in possible_commands(command) for each in part.effective_commands()):
-        return Risk("high", "it takes files or changes from where they are")
+        return Risk("high", "it deletes, moves or discards files or changes")
     return Risk("medium", "it may change files")
 
 
@@ -120,7 +120,7 @@ def _only_reads(command: str, workspace: Path) -> bool:
 
 
 def _edited(text: str, args: Mapping[str, Any]) -> tuple[str, str]:
-    """The whole file before and after, so that whole lines are judged; where the text isn't in it, the texts alone."""
+    """The whole file before and after the edit; where the text isn't in it, the texts alone."""
     old, new = (str(args.get(name, "")).replace("\r\n", "\n") for name in ("old", "new"))
     if not old or old not in text:
         return old, new
@@ -130,17 +130,20 @@ def _edited(text: str, args: Mapping[str, Any]) -> tuple[str, str]:
 def _symbol(args: Mapping[str, Any], workspace: Path) -> Risk:
     target, content = str(args.get("target", "")), str(args.get("content", ""))
     if args.get("action") in {"delete", "move"}:
-        return Risk("high", f"it takes {target} from where it is")
+        return Risk("high", f"it removes {target}")
     path = file_of(target, workspace)
     name = target.rpartition("/")[2] if args.get("action") == "replace" and path != target else ""
     if (
         name
         and path.endswith((".py", ".pyi"))
-        and _says_the_same(_present(workspace, path), content, target.removeprefix(f"{path}/"))
+        and _is_same_symbol(_present(workspace, path), content, target.removeprefix(f"{path}/"))
     ):
         return Risk("low", "only comments and docstrings change")
     kept = set(map(str.strip, content.splitlines()))
-    defined = (line for line in _present(workspace, path).splitlines() if name and _names(line, name))
+    named = re.compile(rf"\b{re.escape(name)}\b")
+    defined = [
+        line for line in _present(workspace, path).splitlines() if name and _is_public(line) and named.search(line)
+    ]
     return _judged(path, [line for line in defined if line.strip() not in kept], content.splitlines())
 
 
@@ -155,38 +158,40 @@ def _patch(patch: str, workspace: Path) -> Risk:
     try:
         files = read_patch(patch)
     except ToolRefused:
-        return Risk("high", "it can't be told what it changes")
+        return Risk("high", "the patch can't be read")
     return max((_patched(file, workspace) for file in files), key=lambda risk: LEVELS.index(risk.level))
 
 
 def _patched(file: FilePatch, workspace: Path) -> Risk:
     path = file.new or file.old or ""
     if file.new is None or file.move == "rename":
-        return Risk("high", f"it takes {file.old} from where it is")
+        return Risk("high", f"it removes {file.old}")
     path = file.meant(path, lambda name: (workspace / name).is_file())
     lines = [line for hunk in file.hunks for line in hunk.lines]
-    gone, come = ([text for sign, text in lines if sign == wanted] for wanted in "-+")
+    removed, added = ([text for sign, text in lines if sign == wanted] for wanted in "-+")
     old = _present(workspace, path)
     with suppress(ToolRefused):
         if old and _is_same_program(path, old, apply_hunks(path, old, file.hunks)[0]):
-            gone, come = list[str](), list[str]()
-    return _judged(path, gone, come)
+            removed, added = list[str](), list[str]()
+    return _judged(path, removed, added)
 
 
 def _change(path: str, old: str, new: str) -> Risk:
-    return _judged(path, *([], []) if _is_same_program(path, old, new) else _apart(old.splitlines(), new.splitlines()))
+    return _judged(
+        path, *([], []) if _is_same_program(path, old, new) else _changed_lines(old.splitlines(), new.splitlines())
+    )
 
 
 def _is_same_program(path: str, old: str, new: str) -> bool:
-    """Whether a Python program differs in nothing but comments, docstrings and how it is laid out."""
+    """Whether two Python programs differ only in comments, docstrings and layout."""
     if not path.endswith((".py", ".pyi")) or old.startswith("#!") != new.startswith("#!"):
         return False
     program = _plain(_parsed(old))
     return program != "" and program == _plain(_parsed(new))
 
 
-def _says_the_same(old: str, content: str, name: str) -> bool:
-    """Whether new code for a symbol of a Python file differs from it as little."""
+def _is_same_symbol(old: str, content: str, name: str) -> bool:
+    """Whether new code for a symbol of a Python file differs from the old only in these."""
     inside, body = _parsed(old), list[ast.stmt]()
     for part in re.split(r"[/.]", name):
         body = [node for node in inside if getattr(node, "name", "") == part]
@@ -217,47 +222,39 @@ def _plain(body: list[ast.stmt]) -> str:
         return ""
 
 
-def _apart(old: Sequence[str], new: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
-    """The lines that go, and those that come."""
+def _changed_lines(old: Sequence[str], new: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """The lines that are removed, and those that are added."""
     if max(len(old), len(new)) > _MOST_COMPARED:
         return old, new
     lines = [*difflib.unified_diff(old, new, n=0, lineterm="")][2:]
-    gone, come = ([line[1:] for line in lines if line[0] == sign] for sign in "-+")
-    return gone, come
+    removed, added = ([line[1:] for line in lines if line[0] == sign] for sign in "-+")
+    return removed, added
 
 
-def _judged(path: str, gone: Sequence[str], come: Sequence[str]) -> Risk:
-    """The risk of a change by its lines, `gone` and `come`."""
+def _judged(path: str, removed: Sequence[str], added: Sequence[str]) -> Risk:
+    """The risk of a change by the lines that it removes and adds."""
     if _CONFIGURATION.search(path):
         return Risk("high", f"{path} is configuration")
     if _PROSE.search(path):
         return Risk("low", f"{path} is prose")
     if _ENTRY_POINT.search(path):
         return Risk("high", f"{path} is an entry point")
-    if all(_is_comment(path, line) for line in (*gone, *come)):
+    comment = next((pattern for names, pattern in _COMMENTS if re.search(names, path)), r"\s*")
+    if all(not line.strip() or re.fullmatch(comment, line) for line in (*removed, *added)):
         return Risk("low", "only comments and docstrings change")
-    if any(map(_is_public, gone)):
+    if any(map(_is_public, removed)):
         return Risk("high", f"it changes the public API in {path}")
-    if any(line.strip() for line in gone) and not any(line.strip() for line in come):
+    if any(line.strip() for line in removed) and not any(line.strip() for line in added):
         return Risk("high", f"it deletes code in {path}")
     return Risk("medium", f"it changes code in {path}")
-
-
-def _is_comment(path: str, line: str) -> bool:
-    pattern = next((pattern for names, pattern in _COMMENTS if re.search(names, path)), r"\s*")
-    return not line.strip() or re.fullmatch(pattern, line) is not None
 
 
 def _is_public(line: str) -> bool:
     return bool(_DEFINITION.match(line) or _METHOD.match(line))
 
 
-def _names(line: str, name: str) -> bool:
-    return _is_public(line) and re.search(rf"\b{re.escape(name)}\b", line) is not None
-
-
 def _present(workspace: Path, path: str) -> str:
-    """What a file holds; nothing of what is none, or too large."""
+    """The text of a file; empty where it is missing, no regular file, or too large."""
     place = workspace / path
     try:
         if place.is_file() and place.stat().st_size <= _LARGEST:
