@@ -8,7 +8,7 @@ from tests.models.calls import answer, call
 from tests.models.chat import HI, model
 
 from denizen import Agent, load_config, run_agent
-from denizen.models.reach import reach
+from denizen.models.providers import provider_access
 from denizen.ports import ModelRequest
 from denizen.testing import FakeClock, LoopbackOpenAI
 
@@ -44,7 +44,7 @@ def test_azure_is_known_by_its_address_or_name(tmp_path: Path, name: str, base_u
     config = load_config(
         home=tmp_path, environ={}, cwd=tmp_path, overrides={"providers": {name: {"base_url": base_url}}}
     )
-    assert reach(name, config, {}).provider.max_tokens == limit
+    assert provider_access(name, config, {}).provider.max_tokens == limit
 
 
 QUOTA = "You exceeded your current quota, please check your plan and billing details."

@@ -16,8 +16,7 @@ from denizen.errors import ConfigError
 from denizen.events import Retrying, StreamEvent
 from denizen.messages import AssistantMessage, Text, Usage, UserMessage
 from denizen.models import open_model
-from denizen.models.providers import PROVIDERS
-from denizen.models.reach import parse_model
+from denizen.models.providers import PROVIDERS, parse_model
 from denizen.models.resolve import USUAL_MODELS, first_there
 from denizen.ports import KnownModel, ModelRequest
 from denizen.testing import FakeClock, LoopbackAnthropic, LoopbackOpenAI

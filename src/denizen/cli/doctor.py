@@ -23,8 +23,7 @@ from denizen.errors import ConfigError
 from denizen.models import open_model
 from denizen.models.http import CONNECT, PATIENCE, SILENCE
 from denizen.models.local import served_models, somebody_listens
-from denizen.models.providers import PROVIDERS
-from denizen.models.reach import parse_model, reach
+from denizen.models.providers import PROVIDERS, parse_model, provider_access
 from denizen.tools.sandbox import choose_sandbox
 
 _LITTLE_SPACE, _NO_SPACE = 500_000_000, 20_000_000  # bytes
@@ -129,10 +128,10 @@ def _program(name: str, advice: str) -> Check:
 def _models(loaded: Loaded) -> Iterator[Check]:
     """Keys, servers on this machine, the model in use and its fall-backs."""
     config, environ = loaded.config, loaded.environ
-    ways = [reach(name, config, environ) for name in dict.fromkeys((*config.providers, *PROVIDERS))]
-    keys = [f"{way.provider.name} ({way.keys[0].source})" for way in ways if way.keys]
+    accesses = [provider_access(name, config, environ) for name in dict.fromkeys((*config.providers, *PROVIDERS))]
+    keys = [f"{access.provider.name} ({access.keys[0].source})" for access in accesses if access.keys]
     yield Check("fine", "keys", ", ".join(keys) or "none found in denizen.toml, the environment or .env in the home")
-    here = {way.provider.name: way.base_url for way in ways if way.provider.local}
+    here = {access.provider.name: access.base_url for access in accesses if access.provider.local}
     served = {url: served_models(url) for url in here.values()}
     servers = [f"{name} at {url}" for name, url in here.items() if served[url]]
     yield Check("fine", "local servers", ", ".join(servers) or f"none of {', '.join(here)} answers")
@@ -154,18 +153,18 @@ def _models(loaded: Loaded) -> Iterator[Check]:
 def _local_trouble(subject: str, name: str, loaded: Loaded, served: Mapping[str, Sequence[str]]) -> Check | None:
     """Why a server on this machine can't be asked for the model; None: it can, or isn't on this machine."""
     provider, model = parse_model(name)
-    way = reach(provider, loaded.config, loaded.environ)
-    if not way.provider.local:
+    access = provider_access(provider, loaded.config, loaded.environ)
+    if not access.provider.local:
         return None
-    models = served.get(way.base_url, ())
-    if not models and somebody_listens(way.base_url):
-        found = f"{name}: the server at {way.address} doesn't say what it has."
+    models = served.get(access.base_url, ())
+    if not models and somebody_listens(access.base_url):
+        found = f"{name}: the server at {access.address} doesn't say what it has."
         return Check("improvable", subject, found, "It may want a key first: `denizen ask` shows whether it answers.")
     if not models:
         state = "improvable" if loaded.config.fallback_models else "broken"
-        found = f"{name}: no server answers at {way.address}."
+        found = f"{name}: no server answers at {access.address}."
         return Check(state, subject, found, f"Start it, or set providers.{provider}.base_url to where it listens.")
-    if way.provider.name in _ANY or not model or {model, f"{model}:latest"} & {*models}:
+    if access.provider.name in _ANY or not model or {model, f"{model}:latest"} & {*models}:
         return None
-    found = f"{name}: the server at {way.address} doesn't have it."
+    found = f"{name}: the server at {access.address} doesn't have it."
     return Check("improvable", subject, found, f"Get it there, or name one that it has: {', '.join(models[:5])}.")

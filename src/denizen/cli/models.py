@@ -15,8 +15,7 @@ from denizen.config.toml import SettingsFile
 from denizen.errors import ConfigError
 from denizen.models.catalogue import known_models
 from denizen.models.local import served_models
-from denizen.models.providers import PROVIDERS, provider_named
-from denizen.models.reach import Reach, reach
+from denizen.models.providers import PROVIDERS, ProviderAccess, provider_access, provider_named
 from denizen.models.resolve import first_there
 
 _AWS = ("AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_BEARER_TOKEN_BEDROCK")
@@ -91,11 +90,11 @@ def why_in_use(loaded: Loaded, name: str) -> str:
             if "model" in file.data:
                 return file.locate(("model",))
         return "the options"
-    way = reach(name.partition(":")[0], loaded.config, loaded.environ)
-    if way.keys:
-        return f"none is set; there is {way.keys[0].source}"
-    if way.provider.local:
-        return f"none is set; a server answers at {way.address}"
+    access = provider_access(name.partition(":")[0], loaded.config, loaded.environ)
+    if access.keys:
+        return f"none is set; there is {access.keys[0].source}"
+    if access.provider.local:
+        return f"none is set; a server answers at {access.address}"
     return "none is set; no key and no local server were found"
 
 
@@ -116,27 +115,27 @@ def _names(loaded: Loaded, provider: str | None) -> list[str]:
 def _provider(loaded: Loaded, name: str, *, listed: bool) -> ProviderInfo:
     if name == "offline":
         return ProviderInfo(name, True, "always there: rules, not a language model", [ModelInfo("offline")])
-    way = reach(name, loaded.config, loaded.environ)
-    served = served_models(way.base_url) if way.provider.local else []
-    if way.provider.local:
-        ready, why = bool(served), f"{'a' if served else 'no'} server answers at {way.address}"
-    elif name == "bedrock" and not way.keys:
+    access = provider_access(name, loaded.config, loaded.environ)
+    served = served_models(access.base_url) if access.provider.local else []
+    if access.provider.local:
+        ready, why = bool(served), f"{'a' if served else 'no'} server answers at {access.address}"
+    elif name == "bedrock" and not access.keys:
         found = next((variable for variable in _AWS if loaded.environ.get(variable)), "")
         ready = bool(find_spec("anthropic") and found)
         missing = f"set {_AWS[0]}, or another of AWS's variables" if find_spec("anthropic") else how_to_install(name)
         why = f"credentials from {found}" if ready else missing
-    elif missing := way.missing():
+    elif missing := access.missing():
         ready, why = False, missing
-    elif not way.base_url:
+    elif not access.base_url:
         ready, why = True, "provided by an installed package"
     else:
-        ready, why = True, f"key from {way.keys[0].source}" if way.keys else f"no key set, at {way.address}"
-    return ProviderInfo(name, ready, why, [*_models(name, way, served)] if ready or listed else [])
+        ready, why = True, f"key from {access.keys[0].source}" if access.keys else f"no key set, at {access.address}"
+    return ProviderInfo(name, ready, why, [*_models(name, access, served)] if ready or listed else [])
 
 
-def _models(name: str, way: Reach, served: list[str]) -> Iterator[ModelInfo]:
+def _models(name: str, access: ProviderAccess, served: list[str]) -> Iterator[ModelInfo]:
     for model in served:
-        yield ModelInfo(f"{name}:{model}", way.settings.context_window or None, 0.0, 0.0)
+        yield ModelInfo(f"{name}:{model}", access.settings.context_window or None, 0.0, 0.0)
     for known in known_models(name):
         yield ModelInfo(f"{name}:{known.id}", known.window or None, known.input_price, known.output_price)
 

@@ -8,7 +8,7 @@ from typing import Final
 from yarl import URL
 
 from denizen.errors import ConfigError
-from denizen.models.reach import shown
+from denizen.models.providers import shown
 
 _HOSTS: Final = re.compile(r"(?:[\w-]{1,63}\.)*[\w-]{1,63}\.?|[\da-f:.]*:[\da-f:.]*(?:%\w+)?", re.ASCII)
 _NAMES: Final = re.compile(r"[\w!#$%&'*+.^`|~-]+", re.ASCII)

@@ -1,12 +1,18 @@
-"""The providers we know: where each one listens, where its key is, and how it differs from the format that it speaks.
+"""Providers: where each one listens, where its key is, what is configured, and how it differs from its wire format.
 
 A new one is one line in `PROVIDERS`, which has them in the order in which keys and local servers are looked for.
 A provider that isn't here works too, by its `base_url`, as plain OpenAI format.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
+import ipaddress
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
+from urllib.parse import urlsplit
+
+from denizen.config.settings import Config, ProviderSettings
+from denizen.errors import ConfigError
 
 NEW_LIMIT = "max_completion_tokens"
 """What OpenAI calls the limit of an answer since its models think."""
@@ -148,3 +154,88 @@ PROVIDERS: Mapping[str, Provider] = {
 def provider_named(name: str) -> Provider:
     """The provider of that name; an unknown one speaks plain OpenAI format. `llama.cpp` is `llamacpp`."""
     return PROVIDERS.get(name.replace(".", "")) or Provider(name)
+
+
+class Reference(NamedTuple):
+    """A model by name; an empty `model` is the provider's usual one."""
+
+    provider: str
+    model: str
+
+
+class Key(NamedTuple):
+    """A key: the id of its auth profile, itself, and the setting or environment variable that it comes from."""
+
+    profile_id: str
+    secret: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderAccess:
+    """A provider as it is configured. `local` in `provider` says whether it runs on this machine."""
+
+    provider: Provider
+    settings: ProviderSettings
+    base_url: str
+    keys: Sequence[Key]
+
+    @property
+    def address(self) -> str:
+        """Where it is, for people."""
+        return shown(self.base_url)
+
+    @property
+    def keys_setting(self) -> str:
+        """The setting that holds its keys."""
+        return f"providers.{self.provider.name}.auth_profiles"
+
+    def missing(self) -> str:
+        """What to do before it can be asked; empty: nothing."""
+        if self.keys or not self.provider.key_variable or self.settings.base_url:
+            return ""
+        return f"set {self.provider.key_variable}, or {self.keys_setting} in denizen.toml"
+
+
+def parse_model(text: str) -> Reference:
+    """`provider:model`, or `provider` alone for its usual model. Raises ConfigError where there is no provider."""
+    provider, _, model = text.strip().partition(":")
+    if not provider.strip():
+        raise ConfigError(f'"{text}" names no model: write provider:model, like anthropic:claude-sonnet-5-5')
+    return Reference(provider.strip().lower(), model.strip())
+
+
+def provider_access(name: str, config: Config, environ: Mapping[str, str]) -> ProviderAccess:
+    """How a provider is reached; one that nobody knows has no `base_url`.
+
+    A known provider keeps its prices at a base_url on this machine: what listens there may be a proxy.
+    """
+    provider = provider_named(name)
+    settings = config.providers.get(name) or config.providers.get(provider.name) or ProviderSettings()
+    base_url = settings.base_url or provider.base_url
+    host = urlsplit(base_url).hostname or ""
+    local = provider.local or (provider.name not in {*PROVIDERS, "bedrock"} and on_this_machine(host))
+    provider = replace(provider, api=settings.api or provider.api, local=local)
+    azure = (".azure.com", ".azure-api.net", ".azure.us", ".azure.cn")  # OpenAI's own models
+    if provider.api == "openai" and (name.startswith("azure") or host.endswith(azure)):
+        provider = replace(provider, max_tokens=NEW_LIMIT, json_schema="always")
+    source = f"providers.{provider.name}.auth_profiles"
+    keys = [Key(each.id, each.api_key, source) for each in settings.auth_profiles if each.api_key]
+    secret = environ.get(provider.key_variable, "") if provider.key_variable else ""
+    if secret.strip() and not settings.auth_profiles:
+        keys = [Key("environment", secret, provider.key_variable)]
+    return ProviderAccess(provider, settings, base_url, keys)
+
+
+def on_this_machine(host: str) -> bool:
+    """Whether a host is this machine by its name or address."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+    return address.is_loopback or address.is_unspecified
+
+
+def shown(base_url: str) -> str:
+    """The address for people: without a password, and without what follows `?`, which may be a key."""
+    return re.sub("[^/@]*@", "", base_url.partition("?")[0], count=1)

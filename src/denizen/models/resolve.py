@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import EntryPoint, entry_points
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
@@ -16,8 +16,7 @@ from denizen.models.failover import Failover
 from denizen.models.limits import LEARNT, Learnt, ModelLimits
 from denizen.models.local import served_models, served_window
 from denizen.models.profiles import Candidate
-from denizen.models.providers import PROVIDERS
-from denizen.models.reach import Key, Reach, parse_model, reach
+from denizen.models.providers import PROVIDERS, Key, ProviderAccess, parse_model, provider_access
 from denizen.ports import KnownModel, Limits, Model
 
 if TYPE_CHECKING:
@@ -55,11 +54,11 @@ def open_model(config: Config, *, environ: Mapping[str, str], clock: Clock) -> K
 def first_there(config: Config, environ: Mapping[str, str]) -> str:
     """The model that is taken when none is configured, as `provider:model`."""
     for name, model in USUAL_MODELS.items():
-        if reach(name, config, environ).keys:
+        if provider_access(name, config, environ).keys:
             return f"{name}:{model}"
     for name in (*config.providers, *PROVIDERS):
-        way = reach(name, config, environ)
-        if way.provider.local and (served := served_models(way.base_url)):
+        access = provider_access(name, config, environ)
+        if access.provider.local and (served := served_models(access.base_url)):
             return f"{name}:{served[0]}"
     return "offline"
 
@@ -76,57 +75,52 @@ class _Opener:
     def candidates(self, text: str) -> Iterator[Candidate]:
         """A model, with each of its keys. Raises ConfigError."""
         name, model = parse_model(text)
+        access = provider_access(name, self._config, self._environ)
+        provider = access.provider.name
         if name == "offline":
             from denizen.models.offline import OfflineModel
 
             yield Candidate("offline", OfflineModel())
-        elif name == "bedrock":
-            yield from self._bedrock(model)
-        elif (way := reach(name, self._config, self._environ)).base_url:
-            yield from self._wired(way, model or _usual_model(way))
-        else:
-            client = self._plugged(_plugin(name, self._config), model, way.settings)
-            yield Candidate(f"{name}:{model}", client, settings=model_settings(self._config, way, model))
+            return
+        if not access.base_url and name != "bedrock":
+            client = self._from_plugin(_plugin(name, self._config), model, access.settings)
+            yield Candidate(f"{name}:{model}", client, settings=model_settings(self._config, access, model))
+            return
+        if missing := access.missing():
+            raise ConfigError(f"There is no key for {provider}: {missing} (keys: {access.provider.console})")
+        model = model or _usual_model(access)
+        settings = model_settings(self._config, access, model)
+        cost = _pricing(provider, model, self._clock, settings.prices, local=access.provider.local)
+        source = "AWS_BEARER_TOKEN_BEDROCK or the AWS credentials" if name == "bedrock" else access.keys_setting
+        for key in access.keys or [Key("default", "", source)]:
+            limits = _limits(access, model, key, settings)
+            client = self._client(access, model, key, limits)
+            account = (access.base_url, key.secret)
+            yield Candidate(client.name, client, key.profile_id, key.source, cost, limits, account, settings)
 
-    def _wired(self, way: Reach, model: str) -> Iterator[Candidate]:
-        """A model behind HTTP."""
-        if missing := way.missing():
-            raise ConfigError(f"There is no key for {way.provider.name}: {missing} (keys: {way.provider.console})")
-        settings = model_settings(self._config, way, model)
-        for key in way.keys or [Key("default", "", f"providers.{way.provider.name}.auth_profiles")]:
-            limits = _limits(way, model, key, settings)
-            yield Candidate(
-                f"{way.provider.name}:{model}",
-                self._client(way, model, key, limits),
-                key.profile_id,
-                key.source,
-                _pricing(way.provider.name, model, self._clock, settings.prices, local=way.provider.local),
-                limits,
-                (way.base_url, key.secret),
-                settings,
-            )
+    def _client(self, access: ProviderAccess, model: str, key: Key, limits: ModelLimits) -> KnownModel:
+        options: dict[str, Any] = {
+            "api_key": key.secret,
+            "base_url": access.base_url,
+            "headers": access.settings.headers,
+            "profile_id": key.profile_id,
+            "limits": limits,
+            "clock": self._clock,
+        }
+        if access.provider.name == "bedrock":
+            from denizen.models.bedrock import BedrockModel
 
-    def _client(self, way: Reach, model: str, key: Key, limits: ModelLimits) -> Model:
+            return BedrockModel(model, environ=self._environ, **options)
         from denizen.models.http import Http
 
         self._http = self._http or Http(proxy=self._config.proxy, environ=self._environ)
-        if way.provider.api == "anthropic":
+        if access.provider.api == "anthropic":
             from denizen.models.anthropic import AnthropicModel as Client
         else:
             from denizen.models.openai import OpenAIModel as Client
-        return Client(
-            model,
-            way.provider,
-            api_key=key.secret,
-            base_url=way.base_url,
-            headers=way.settings.headers,
-            profile_id=key.profile_id,
-            limits=limits,
-            http=self._http,
-            clock=self._clock,
-        )
+        return Client(model, access.provider, http=self._http, **options)
 
-    def _plugged(self, plugin: EntryPoint, model: str, settings: ProviderSettings) -> Model:
+    def _from_plugin(self, plugin: EntryPoint, model: str, settings: ProviderSettings) -> Model:
         """A model of another package. Raises ConfigError where that fails."""
         try:
             make: MakeModel = plugin.load()
@@ -139,66 +133,43 @@ class _Opener:
                 f"the models {plugin.name!r} of {package} can't be loaded: {broken}; update or remove it"
             ) from broken
 
-    def _bedrock(self, model: str) -> Iterator[Candidate]:
-        from denizen.models.bedrock import BedrockModel
 
-        if not model:
-            raise _nameless("bedrock", "its id, or that of an inference profile; `denizen models bedrock` lists some")
-        way = reach("bedrock", self._config, self._environ)
-        settings = model_settings(self._config, way, model)
-        for key in way.keys or [Key("default", "", "AWS_BEARER_TOKEN_BEDROCK or the AWS credentials")]:
-            client = BedrockModel(
-                model,
-                environ=self._environ,
-                api_key=key.secret,
-                base_url=way.base_url,
-                headers=way.settings.headers,
-                profile_id=key.profile_id,
-                limits=(limits := _limits(way, model, key, settings)),
-                clock=self._clock,
-            )
-            cost = _pricing("bedrock", model, self._clock, settings.prices, local=False)
-            yield Candidate(
-                client.name, client, key.profile_id, key.source, cost, limits, (way.base_url, key.secret), settings
-            )
-
-
-def _usual_model(way: Reach) -> str:
+def _usual_model(access: ProviderAccess) -> str:
     """The model of a provider named alone. Raises ConfigError where there is none."""
-    name = way.provider.name
+    name = access.provider.name
     if usual := USUAL_MODELS.get(name):
         return usual
-    if served := served_models(way.base_url) if way.provider.local else []:
+    if served := served_models(access.base_url) if access.provider.local else []:
         return served[0]
-    start = f" (`{way.provider.start}`)" if way.provider.start else ""
-    told = f"no server at {way.address} tells of one; is it running{start}?" if way.provider.local else ""
-    raise _nameless(name, told or "it has no usual one")
+    why = "it has no usual one"
+    if name == "bedrock":
+        why = "its id, or that of an inference profile; `denizen models bedrock` lists some"
+    elif access.provider.local:
+        start = f" (`{access.provider.start}`)" if access.provider.start else ""
+        why = f"no server at {access.address} lists one; is it running{start}?"
+    raise ConfigError(f"Name a model of {name} ({name}:MODEL): {why}")
 
 
-def _nameless(provider: str, why: str) -> ConfigError:
-    return ConfigError(f"Name a model of {provider} ({provider}:MODEL): {why}")
-
-
-def model_settings(config: Config, way: Reach, model: str) -> ModelSettings:
+def model_settings(config: Config, access: ProviderAccess, model: str) -> ModelSettings:
     """What the user set for a model: under its own name, else under its provider's."""
-    own = config.models.get(f"{way.provider.name}:{model}", ModelSettings())
+    own = config.models.get(f"{access.provider.name}:{model}", ModelSettings())
     names = ModelSettings.__struct_fields__
     default = ModelSettings()
-    chosen = {name: own if getattr(own, name) != getattr(default, name) else way.settings for name in names}
+    chosen = {name: own if getattr(own, name) != getattr(default, name) else access.settings for name in names}
     settings = ModelSettings(**{name: getattr(chosen[name], name) for name in names})
-    return replace(settings, extra_body={**way.settings.extra_body, **own.extra_body})
+    return replace(settings, extra_body={**access.settings.extra_body, **own.extra_body})
 
 
-def _limits(way: Reach, model: str, key: Key, settings: ModelSettings) -> ModelLimits:
+def _limits(access: ProviderAccess, model: str, key: Key, settings: ModelSettings) -> ModelLimits:
     """Those of a model; servers are asked that are the user's own, not the providers that the catalogue knows."""
-    name, api = way.provider.name, way.provider.api
-    own = api == "openai" and (way.provider.local or bool(way.settings.base_url))
+    name, api = access.provider.name, access.provider.api
+    own = api == "openai" and (access.provider.local or bool(access.settings.base_url))
     return ModelLimits(
         model,
         settings.context_window,
-        Limits if way.provider.local else lambda: catalogue.limits(name, model),
-        (lambda: served_window(way.base_url, model, name, key.secret)) if own else None,
-        LEARNT.setdefault((way.base_url, f"{name}:{model}"), Learnt()),
+        Limits if access.provider.local else lambda: catalogue.limits(name, model),
+        (lambda: served_window(access.base_url, model, name, key.secret)) if own else None,
+        LEARNT.setdefault((access.base_url, f"{name}:{model}"), Learnt()),
     )
 
 
