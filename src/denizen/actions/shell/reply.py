@@ -1,4 +1,4 @@
-"""The commands of a reply: those that a person who reads it sees there (documented in docs/actions.md)."""
+"""The commands of a reply: those that a person who reads it sees there (docs/actions.md)."""
 
 import re
 from collections.abc import Sequence
@@ -45,15 +45,15 @@ _CLAIM = re.compile(
 _THOUGHT = re.compile(r"\s*+<(think|thinking|thought|reasoning)>(?s:.*?)</\1>")
 _BLANKS = re.compile(r"\s*+")
 _COMMENT = re.compile(r"[ \t]*+\#[^\n]*+")
-_COMMAND_LINE = re.compile(r"^[ \t]*+\$\((?P<name>[a-z][a-z0-9_-]{0,63})(?=[\s)])", re.MULTILINE)
+_COMMAND_LINE = re.compile(rf"^[ \t]*+\$\({_NAME.pattern}", re.MULTILINE)
 _LINE_END = re.compile(r"[ \t\r.,:;]*+$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One `$(name …)`: `body` is what stands behind the name, `words` the same as words (those of its body alone).
+    """One `$(name …)`: `body` is what follows the name, `words` the same as words (but for prose).
 
-    `start` and `end` are where it stands in the reply.
+    `start` and `end` are its place in the reply.
     """
 
     name: str
@@ -65,10 +65,10 @@ class Command:
 
 @dataclass(slots=True)
 class Reply:
-    """What was found. `prose` is the text beside the commands.
+    """What was found. `prose` is the text around the commands.
 
     `claimed` is where the reply begins to make outputs up (-1: nowhere). `unclosed` names a command without an end,
-    `quoted` one behind a quotation of outputs that no command came before: neither is run, nor what follows.
+    `quoted` one that comes after quoted outputs with no command before them: neither is run, nor what follows.
     """
 
     commands: list[Command] = field(default_factory=list)
@@ -87,80 +87,87 @@ def read_reply(text: str) -> Reply:
     """The commands of a reply, in order; linear in its length, whatever it holds."""
     if "$(" not in text:
         return Reply(prose=text)
-    return _Reading(text).reply
+    return _Reader(text).read()
 
 
-class _Reading:
+class _Reader:
     def __init__(self, text: str) -> None:
         self.reply = Reply()
         self._text = text
         self._words = Words(text)
-        self._beside: list[str] = []
-        self._told = 0  # up to here the text is a command, or beside one
+        self._prose: list[str] = []
+        self._since = 0  # up to here the text is in the prose, or a command
         self._line_end = -1  # of the line that was looked at last
-        self._fresh = False  # nothing but blanks stands behind the last command
-        self._read()
-        end = self.reply.claimed if self.reply.claimed >= 0 else len(text)
-        self._beside.append(text[self._told : end])
-        self.reply.prose = "".join(self._beside).strip()
+        self._fresh = False  # nothing but blanks comes after the last command
 
-    def _read(self) -> None:
+    def read(self) -> Reply:
         thought = _THOUGHT.match(self._text)
-        at = self._told = thought.end() if thought else 0
+        at = self._since = thought.end() if thought else 0
         while at >= 0 and (mark := _MARK.search(self._text, at)):
             self._fresh &= not self._text[at : mark.start()].strip(" \t\r\n.,;")
-            at = self._take(mark.lastgroup or "", mark)
+            match mark.lastgroup:
+                case "fence":
+                    at = self._fence(mark)
+                case "ticks" | "line" as kind:
+                    at = self._code(mark, mark[kind])
+                case "output":
+                    at = self._output(mark)
+                case "quote":
+                    at = self._end_of_line(mark.end())
+                case _:
+                    command = self._command_at(mark.start())
+                    if command:
+                        at = self._add([command], command.start, command.end)
+                    else:
+                        at = -1 if self.reply.unclosed else mark.end()
+        self._prose.append(self._text[self._since : self.reply.claimed if self.reply.claimed >= 0 else None])
+        self.reply.prose = "".join(self._prose).strip()
+        return self.reply
 
-    def _take(self, kind: str, mark: re.Match[str]) -> int:
-        """Take a mark in; where to look for the next one, -1: there is no more to read."""
-        match kind:
-            case "fence":
-                return self._fence(mark)
-            case "ticks" | "line":
-                return self._code(mark, mark[kind])
-            case "output":
-                return self._output(mark)
-            case "quote":
-                return self._end_of_line(mark.end())
-            case _:
-                return self._command(mark)
-
-    def _command(self, mark: re.Match[str]) -> int:
-        command = self._command_at(mark.start())
-        if command is None:
-            return -1 if self.reply.unclosed else mark.end()
-        self._found([command], command.start, command.end)
-        return self._behind(command.end)
-
-    def _found(self, commands: Sequence[Command], start: int, end: int) -> None:
+    def _add(self, commands: Sequence[Command], start: int, end: int) -> int:
+        """Where to read on after the commands; -1: nowhere, as what follows is given out as their output."""
         self.reply.commands += commands
-        self._beside.append(self._text[self._told : start])
-        self._told = end
+        self._prose.append(self._text[self._since : start])
+        self._since = end
         self._fresh = True
-
-    def _behind(self, end: int) -> int:
-        """Where to read on behind commands: nowhere, if what follows is given out as their output."""
-        if not _CLAIM.match(self._text, end):
-            return end
-        self.reply.claimed = end
-        return -1
+        if _CLAIM.match(self._text, end):
+            self.reply.claimed = end
+            return -1
+        return end
 
     def _command_at(self, start: int) -> Command | None:
         """The command that begins there; None: none does, or it has no end."""
-        name = _NAME.match(self._text, start + 2) if self._text.startswith("$(", start) else None
-        if name is None:
+        match = _NAME.match(self._text, start + 2) if self._text.startswith("$(", start) else None
+        if match is None:
             return None
-        begin, words = name.end(), list[Word]()
-        if name["name"] in PROSE:
-            end = _end_of_prose(self._text, begin, self._words)
-        else:
-            words, end = self._words.read(begin)
-        if end < 0 and name["name"] == "done":
-            return _without_end(self._text, begin, start)
+        name, begin = match["name"], match.end()
+        words, end = ([], self._end_of_prose(begin)) if name in PROSE else self._words.read(begin)
+        if end < 0 and name == "done":  # the answer goes on to the end of the reply
+            return Command(name, self._text[begin:].rstrip().removesuffix(")"), [], start, len(self._text))
         if end < 0:
-            self.reply.unclosed = name["name"]
+            self.reply.unclosed = name
             return None
-        return Command(name["name"], self._text[begin:end], words, start, end + 1)
+        return Command(name, self._text[begin:end], words, start, end + 1)
+
+    def _end_of_prose(self, begin: int) -> int:
+        """Where the parenthesis is that closes the command; -1: nowhere.
+
+        Parentheses balance, but for those in a pair of double quotes or backticks on one line, and escaped ones. Where
+        the text goes on and ends with a parenthesis too many (`$(done 1) read 2) write)`), that one closes.
+        """
+        text = self._text
+        if _QUOTED_FIRST.match(text, begin):
+            return self._words.read(begin)[1]
+        depth, at = 0, begin
+        while depth >= 0 and (piece := _PROSE_PIECE.match(text, at)):
+            depth += {"(": 1, ")": -1}.get(piece["paren"] or "", 0)
+            at = piece.end()
+        if depth >= 0:
+            return -1
+        following = text.find("$(", at)
+        rest = text[at : following if following > 0 else len(text)].rstrip()
+        runs_on = rest.endswith(")") and rest.count(")") > rest.count("(")
+        return at - 1 + len(rest) if runs_on else at - 1
 
     def _fence(self, mark: re.Match[str]) -> int:
         """A fence of nothing but commands is as if it weren't there; no other is looked into."""
@@ -170,13 +177,11 @@ class _Reading:
         if self.reply.unclosed:
             return -1
         if end >= 0:
-            self._found(commands, mark.start(), end)
-            return self._behind(end)
+            return self._add(commands, mark.start(), end)
         if self._fresh:
             self.reply.claimed = mark.start()
             return -1
-        at = max((command.end for command in commands), default=mark.end())
-        closed = closing.search(self._text, at)
+        closed = closing.search(self._text, commands[-1].end if commands else mark.end())
         return closed.end() if closed else -1
 
     def _only_commands(self, at: int, closing: re.Pattern[str]) -> tuple[list[Command], int]:
@@ -205,18 +210,20 @@ class _Reading:
         if closed is None:
             return mark.end()
         if mark.lastgroup == "line" and _LINE_END.match(self._text, closed.end()):
-            commands = _commands_of(self._text[mark.end() : closed.start()], mark.end())
-            if commands:
-                self._found(commands, mark.start(), closed.end())
-                return self._behind(closed.end())
+            inner = read_reply(self._text[mark.end() : closed.start()])
+            if inner.commands and not (inner.prose or inner.unclosed or inner.claimed >= 0):
+                moved = [
+                    replace(each, start=each.start + mark.end(), end=each.end + mark.end()) for each in inner.commands
+                ]
+                return self._add(moved, mark.start(), closed.end())
         return closed.end()
 
     def _output(self, mark: re.Match[str]) -> int:
         """An output is made up where a command came before, else it is quoted."""
         if self.reply.commands:
             self.reply.claimed = mark.start()
-        elif behind := _COMMAND_LINE.search(self._text, mark.end()):
-            self.reply.claimed, self.reply.quoted = mark.start(), behind["name"]
+        elif following := _COMMAND_LINE.search(self._text, mark.end()):
+            self.reply.claimed, self.reply.quoted = mark.start(), following["name"]
         return -1
 
     def _end_of_line(self, at: int) -> int:
@@ -224,45 +231,6 @@ class _Reading:
             end = self._text.find("\n", at)
             self._line_end = len(self._text) if end < 0 else end
         return self._line_end
-
-
-def _commands_of(code: str, offset: int) -> list[Command]:
-    """The commands that the code is made of; none where it holds anything else."""
-    found = read_reply(code)
-    if found.prose or found.unclosed or found.claimed >= 0:
-        return []
-    return [replace(command, start=command.start + offset, end=command.end + offset) for command in found.commands]
-
-
-def _without_end(text: str, begin: int, start: int) -> Command:
-    """The answer that goes on to the end of the reply."""
-    body = text[begin:].rstrip()
-    return Command("done", body.removesuffix(")"), [], start, len(text))
-
-
-def _end_of_prose(text: str, begin: int, words: Words) -> int:
-    """Where the parenthesis stands that closes the command; -1: nowhere.
-
-    Parentheses balance, but for those in a pair of double quotes or backticks on one line, and escaped ones. Where the
-    text goes on and ends with a parenthesis too many (`$(done 1) read 2) write)`), that one closes.
-    """
-    if _QUOTED_FIRST.match(text, begin):
-        return words.read(begin)[1]
-    depth, at = 0, begin
-    while piece := _PROSE_PIECE.match(text, at):
-        if piece["paren"]:
-            depth += 1 if piece["paren"] == "(" else -1
-            if depth < 0:
-                return _runs_on(text, at)
-        at = piece.end()
-    return -1
-
-
-def _runs_on(text: str, close: int) -> int:
-    following = text.find("$(", close)
-    rest = text[close + 1 : following if following > 0 else len(text)].rstrip()
-    runs_on = rest.endswith(")") and rest.count(")") > rest.count("(")
-    return close + len(rest) if runs_on else close
 
 
 def plain_prose(prose: str) -> str:
