@@ -141,7 +141,7 @@ class _Reader:
         if match is None:
             return None
         name, begin = match["name"], match.end()
-        words, end = ([], self._end_of_prose(begin)) if name in PROSE else self._words.read(begin)
+        words, end = (list[Word](), self._end_of_prose(begin)) if name in PROSE else self._words.read(begin)
         if end < 0 and name == "done":  # the answer goes on to the end of the reply
             return Command(name, self._text[begin:].rstrip().removesuffix(")"), [], start, len(self._text))
         if end < 0:

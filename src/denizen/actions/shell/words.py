@@ -50,6 +50,11 @@ class Word:
     bare: bool
     option: bool
 
+    @property
+    def ends_options(self) -> bool:
+        """Whether it is the `--` after which no word is an option."""
+        return self.option and self.text == "--"
+
 
 class Words:
     """Reads words from any place of a text; linear in what is read, whatever it holds."""
