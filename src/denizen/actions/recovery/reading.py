@@ -33,8 +33,8 @@ from denizen.actions.recovery.marks import (
     QUOTES,
     THOUGHTS,
 )
+from denizen.actions.recovery.recover import scrub
 from denizen.actions.recovery.scanner import Scanner, WorkLimitReached, WrittenCall
-from denizen.actions.recovery.scrub import scrub
 
 _EVENTS: Final = {
     "think": "|".join(map(re.escape, THOUGHTS)),

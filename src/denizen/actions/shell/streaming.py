@@ -8,6 +8,8 @@ from denizen.ports import Toolset
 
 _INDENT: Final = r"^[ \t]{0,40}(?:(?:[-*+]|\d{1,3}[.)])[ \t]{1,9})?"
 _BEFORE: Final = r"(?<![A-Za-z0-9_\"'`=\\$@])"
+_MOST_HELD: Final = 2_000
+"""Characters of an answer that may wait for a quote to be closed; with more, the rest waits for the end."""
 _DONE: Final = re.compile(r"\s*\$\(\s*done(?=[\s)])\s*")
 _MAYBE_DONE: Final = re.compile(r"\s*(?:\$(?:\(\s*(?:d(?:o(?:ne?)?)?)?)?)?\Z")
 _PIECE: Final = re.compile(
@@ -38,24 +40,16 @@ class HoldCommands:
     """Shows the words up to the first command, or the answer, where the reply begins with `$(done ANSWER)`."""
 
     def __init__(self, openings: Openings) -> None:
-        self._words = HoldCalls(openings)
         self._feed = self._begin
-        self._held: list[str] = []
-        self._size = self._wait = 0  # how much is held, and how much must be there until it is looked at again
+        self._words = HoldCalls(openings)
+        self._held = ""
         self._depth = 0
 
     def feed(self, piece: str) -> str:
         """What can be shown now."""
-        if not self._wait:
-            return self._feed(piece)
-        self._held.append(piece)
-        self._size += len(piece)
-        if self._size < self._wait:
-            return ""
-        text = "".join(self._held)
-        self._held.clear()
-        self._wait = 0
-        return self._feed(text)
+        if self._held:
+            piece, self._held = self._held + piece, ""
+        return self._feed(piece)
 
     def _begin(self, piece: str) -> str:
         done = _DONE.match(piece)
@@ -63,7 +57,7 @@ class HoldCommands:
             self._feed = _nothing if piece[done.end()] in "\"'$" else self._answer
             return self._feed(piece[done.end() :])
         if done or _MAYBE_DONE.match(piece):
-            self._hold(piece)
+            self._held = piece
             return ""
         self._feed = self._words.feed
         return self._feed(piece)
@@ -71,24 +65,15 @@ class HoldCommands:
     def _answer(self, piece: str) -> str:
         """Up to the parenthesis that closes the command, or to what isn't meant as it is written."""
         at = 0
-        while found := _PIECE.match(piece, at):
-            if found["stop"]:
+        while (found := _PIECE.match(piece, at)) and not found["stop"]:
+            self._depth += {"(": 1, ")": -1}.get(found["paren"] or "", 0)
+            if self._depth < 0:
                 break
-            if found["paren"]:
-                self._depth += 1 if found["paren"] == "(" else -1
-                if self._depth < 0:
-                    break
             at = found.end()
-        self._hold(piece[at:])
-        if self._depth < 0 or piece.startswith("\\", at):
+        self._held = piece[at:]
+        if self._depth < 0 or piece.startswith("\\", at) or len(self._held) > _MOST_HELD:
             self._feed = _nothing
         return piece[:at]
-
-    def _hold(self, text: str) -> None:
-        """Look at it again when it has grown by a part, so that the work stays linear."""
-        if text:
-            self._held, self._size = [text], len(text)
-            self._wait = self._size + self._size // 16
 
 
 def _nothing(piece: str) -> str:
