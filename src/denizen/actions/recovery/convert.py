@@ -81,7 +81,7 @@ class Converter:
         if kind != "string":
             if not kinds or kind in kinds or (kind == "integer" and "number" in kinds):
                 return self.value(value, schema) if kind in {"array", "object"} else value
-            if isinstance(value, float) and "integer" in kinds and value.is_integer():
+            if type(value) is float and "integer" in kinds and value.is_integer():
                 return int(value)
         if "boolean" in kinds and "string" not in kinds:
             return _BOOLEANS.get(text.strip().lower(), text)
