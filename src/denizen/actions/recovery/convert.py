@@ -72,7 +72,7 @@ class Converter:
         if kinds == {"string"} or (not kinds and isinstance(written, Verbatim)):
             return text
         try:
-            value = read_whole(text.strip(), self._scanner)
+            value: Any = read_whole(text.strip(), self._scanner)
         except (Unreadable, WorkLimitReached):
             value = text
         if isinstance(value, Untyped) and value.isascii() and value.lstrip("+-").isdigit() and len(value) < 300:
@@ -81,7 +81,7 @@ class Converter:
         if kind != "string":
             if not kinds or kind in kinds or (kind == "integer" and "number" in kinds):
                 return self.value(value, schema) if kind in {"array", "object"} else value
-            if type(value) is float and "integer" in kinds and value.is_integer():
+            if kind == "number" and "integer" in kinds and float(value).is_integer():
                 return int(value)
         if "boolean" in kinds and "string" not in kinds:
             return _BOOLEANS.get(text.strip().lower(), text)
