@@ -32,7 +32,7 @@ class _Embedding(msgspec.Struct):
     embedding: list[float]
 
 
-class _Answer(msgspec.Struct):
+class _Embeddings(msgspec.Struct):
     data: list[_Embedding]
 
 
@@ -100,7 +100,7 @@ class Embeddings:
         if status != 200:
             raise self._failed(f"status {status}")
         try:
-            found = sorted(msgspec.json.decode(answer, type=_Answer).data, key=lambda item: item.index)
+            found = sorted(msgspec.json.decode(answer, type=_Embeddings).data, key=lambda item: item.index)
         except (msgspec.DecodeError, RecursionError) as error:
             raise self._failed(f"its answer can't be read: {error}") from error
         if [item.index for item in found] != [*range(len(texts))]:

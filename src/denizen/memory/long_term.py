@@ -13,7 +13,7 @@ from denizen.config.home import places, project_folder
 from denizen.errors import ToolRefused
 from denizen.memory.embeddings import Embeddings
 from denizen.memory.notes import Notes, one_line, plain_fact
-from denizen.memory.store import FactStore, Found
+from denizen.memory.store import FactStore, FoundFact
 from denizen.memory.terms import index_terms, matches_prefixes, normalized, query_terms
 from denizen.ports import Fact, Scope
 
@@ -101,12 +101,12 @@ class LongTermMemory:
         total, found = await asyncio.to_thread(self._with_terms, query)
         near = await self._embeddings.similarities(query, self._stores) if self._embeddings else {}
 
-        def nearest() -> list[Found]:
+        def nearest() -> list[FoundFact]:
             """The facts that are nearest in meaning, but for those that are found already."""
             known = {each.fact.id for each in found}
             ids = [each for each in heapq.nlargest(limit, near, key=near.__getitem__) if each not in known]
             facts = [fact for store in self._stores for each in ids if (fact := store.by_id(each))]
-            return [Found(fact, frozenset()) for fact in facts]
+            return [FoundFact(fact, frozenset()) for fact in facts]
 
         if found := found + await asyncio.to_thread(nearest):
             return _once(rank(found, total, near, self._clock.now()))[:limit]
@@ -148,7 +148,7 @@ class LongTermMemory:
         facts = sorted(_once(facts), key=lambda fact: fact.at or datetime.min.replace(tzinfo=UTC), reverse=True)
         return facts if limit < 0 else facts[:limit]
 
-    def _with_terms(self, query: str) -> tuple[int, list[Found]]:
+    def _with_terms(self, query: str) -> tuple[int, list[FoundFact]]:
         """How many facts there are, and those with any of the query's terms."""
         terms = query_terms(query)
         results = [store.with_terms(terms) for store in self._stores]
@@ -167,7 +167,7 @@ class LongTermMemory:
         return [*self._notes.facts()][::-1] if self._notes else []
 
 
-def rank(found: Sequence[Found], total: int, near: Mapping[str, float], now: datetime) -> list[Fact]:
+def rank(found: Sequence[FoundFact], total: int, near: Mapping[str, float], now: datetime) -> list[Fact]:
     """The facts, best first; `total` are those that were searched, `near` how near in meaning some are, by id.
 
     The score is relevance x (0.5 + weight) x freshness. Relevance is the share of the query's terms that a fact has,
@@ -177,7 +177,7 @@ def rank(found: Sequence[Found], total: int, near: Mapping[str, float], now: dat
     rarity = {term: math.log(1 + (total - count + 0.5) / (count + 0.5)) for term, count in having.items()}
     whole = sum(rarity.values())
 
-    def score(each: Found) -> tuple[float, float]:
+    def score(each: FoundFact) -> tuple[float, float]:
         fact = each.fact
         relevance = sum(rarity[term] for term in each.terms) / whole if whole else 0.0
         if near:
@@ -197,7 +197,7 @@ def _once(facts: Iterable[Fact]) -> list[Fact]:
     return [*found.values()]
 
 
-def _having(notes: Sequence[Fact], terms: Sequence[str]) -> Iterator[Found]:
+def _having(notes: Sequence[Fact], terms: Sequence[str]) -> Iterator[FoundFact]:
     """The notes that have any of the terms, or words that begin with one."""
     for fact in notes:
         own = index_terms(f"{fact.text} {fact.at:%Y-%m-%d}" if fact.at else fact.text)
@@ -206,4 +206,4 @@ def _having(notes: Sequence[Fact], terms: Sequence[str]) -> Iterator[Found]:
             for term in terms
             if term in own or (matches_prefixes(term) and any(each.startswith(term) for each in own))
         ):
-            yield Found(fact, has)
+            yield FoundFact(fact, has)

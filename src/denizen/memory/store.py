@@ -54,7 +54,7 @@ _Row = tuple[int, str, str, str, float, str, float, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundFact:
     """A fact, and those of the terms that were looked for that it has."""
 
     fact: Fact
@@ -118,7 +118,7 @@ class FactStore:
         """The facts that were said last, the latest first; all of them unless limited."""
         return self._select("SELECT * FROM known ORDER BY at DESC, id DESC LIMIT ?", limit)
 
-    def with_terms(self, terms: Sequence[str]) -> tuple[int, list[Found]]:
+    def with_terms(self, terms: Sequence[str]) -> tuple[int, list[FoundFact]]:
         """How many facts there are, and those with any of the terms, or words that begin with one."""
         if not self.path.exists():
             return 0, []
@@ -132,7 +132,7 @@ class FactStore:
             (total,) = db.execute("SELECT count(*) FROM facts").fetchone()
             chosen = "SELECT * FROM known WHERE id IN (SELECT value FROM json_each(?))"
             rows = db.execute(chosen, (json.dumps(best),)).fetchall()
-            return total, [Found(self._fact(row), frozenset(hits[row[0]])) for row in rows]
+            return total, [FoundFact(self._fact(row), frozenset(hits[row[0]])) for row in rows]
 
     def containing(self, text: str, limit: int) -> list[Fact]:
         """The facts that contain the text as it is, the latest first."""

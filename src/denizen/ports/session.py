@@ -14,7 +14,7 @@ class Session(Protocol):
     `entries` are those from the first to the head, oldest first; `head` is the last one's id ("" when empty). Ids are
     unique in a session and never used again, so whoever has read up to a head finds what is new by comparing one id:
     `entries[count - 1].id == head` means that `entries[count:]` follow it. Anything else about the list may differ from
-    one look to the next. Weak references to a session are taken.
+    one look to the next.
     """
 
     key: str

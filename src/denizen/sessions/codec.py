@@ -36,7 +36,7 @@ class _Link(msgspec.Struct):
     parent: str = ""
 
 
-class Extent(NamedTuple):
+class SoundPart(NamedTuple):
     """How far a file is a transcript: `size` bytes; `unfinished`: the last of its lines lacks its end.
 
     What follows is `torn`: the beginning of a line whose writing was cut off, or zeros that a power failure left.
@@ -67,13 +67,13 @@ def encode(entry: AnyEntry, redactor: Redactor) -> tuple[bytes, AnyEntry]:
     return line + b"\n", entry
 
 
-def extent(data: bytes) -> Extent:
+def extent(data: bytes) -> SoundPart:
     """How far `data` is a transcript."""
     end = data.rfind(b"\n") + 1
     tail = data[end:].rstrip(b"\0")
     if not tail.strip() or _is_cut(tail) or _is_cut(tail + b"0"):  # "0": a number may be cut after its point
-        return Extent(end, torn=end < len(data))
-    return Extent(end + len(tail), unfinished=True)
+        return SoundPart(end, torn=end < len(data))
+    return SoundPart(end + len(tail), unfinished=True)
 
 
 def load(data: bytes, session: str) -> EntryTree:

@@ -1,17 +1,18 @@
 """The file of a session that is open for writing: one writer, whole lines, at its end; and what the disk refuses."""
 
+import asyncio
 import contextlib
 import errno
 import fcntl
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple, Self
 
 from denizen.errors import SessionError
 from denizen.sessions.codec import extent
-from denizen.sessions.flush import Flusher
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _FORBIDDEN = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
@@ -166,11 +167,11 @@ class TranscriptFile:
         full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         raise SessionError(explain("write to", self._path, full)) from full
 
-    async def sync(self, flusher: Flusher) -> None:
+    async def sync(self, threads: ThreadPoolExecutor) -> None:
         """Return when all that was written survives the machine's death."""
         self._refuse_if_lost()
         try:
-            await flusher.sync(os.dup(self._fd), () if self.name_is_synced else self._path.parents[:2])
+            await _sync(threads, os.dup(self._fd), () if self.name_is_synced else self._path.parents[:2])
         except OSError as error:
             # The kernel may forget what it failed to write: a second try would succeed and mean nothing.
             self._lost = explain("sync", self._path, error)
@@ -199,19 +200,39 @@ class TranscriptFile:
             raise SessionError(self._lost)
 
 
-async def create(path: Path, data: bytes, flusher: Flusher | None) -> None:
+async def create(path: Path, data: bytes, threads: ThreadPoolExecutor | None) -> None:
     """Write a new file whole or not at all, private to the user. The caller holds its lock. Raises SessionError."""
     temporary = path.with_name(f".{path.name}.new")
     with explained("write", path):
         try:
             fd = _written(temporary, data)
-            await flusher.sync(fd) if flusher else os.close(fd)
+            await _sync(threads, fd) if threads else os.close(fd)
             temporary.rename(path)
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
-        if flusher:
-            await flusher.sync(os.open(path, os.O_RDONLY | os.O_CLOEXEC), path.parents[:2])
+        if threads:
+            await _sync(threads, os.open(path, os.O_RDONLY | os.O_CLOEXEC), path.parents[:2])
+
+
+async def _sync(threads: ThreadPoolExecutor, fd: int, folders: Sequence[Path] = ()) -> None:
+    """Return when the file and its names in `folders` survive the machine's death. Closes `fd`. Raises OSError."""
+
+    def sync() -> None:
+        with open(fd, "rb", buffering=0):
+            if full := getattr(fcntl, "F_FULLFSYNC", None):  # macOS: fsync alone leaves it in the drive's cache
+                fcntl.fcntl(fd, full)
+            else:
+                os.fsync(fd)
+        for folder in folders:
+            folder_fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                os.fsync(folder_fd)
+            finally:
+                os.close(folder_fd)
+
+    # shielded, as the thread must close `fd` even where the caller is cancelled
+    await asyncio.shield(asyncio.get_running_loop().run_in_executor(threads, sync))
 
 
 def _written(path: Path, data: bytes) -> int:

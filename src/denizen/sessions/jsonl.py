@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from difflib import get_close_matches
 from pathlib import Path
 from typing import NamedTuple
@@ -18,7 +19,6 @@ from denizen.errors import ConfigError, SessionError
 from denizen.ports import Session, SessionInfo
 from denizen.sessions.codec import VERSION, encode, load
 from denizen.sessions.file import FileState, Lock, TranscriptFile, create, explain, explained
-from denizen.sessions.flush import Flusher
 from denizen.sessions.index import summarise
 from denizen.sessions.key import key_of, session_key, transcript_path
 from denizen.sessions.tree import EntryTree
@@ -28,6 +28,7 @@ CLOSED_BYTES = 16 * 1024 * 1024
 CLOSED_SESSIONS = 512
 """How many closed sessions stay in memory: opening one again costs nothing while its file is as it was left."""
 
+_SYNC_THREADS = 4  # the file system joins what is synced at the same time; more threads gain nothing
 _SYNCED = frozenset({UserEntry, StartedEntry, ParkedEntry, AnswerEntry})
 _log = logging.getLogger(__name__)
 
@@ -52,7 +53,7 @@ class JsonlStore:
         self._closed = BoundedCache[_Closed](CLOSED_SESSIONS, CLOSED_BYTES)
         self.clock = clock
         self.redactor = redactor or Redactor()
-        self.flusher = Flusher() if sync else None
+        self.sync_threads = ThreadPoolExecutor(_SYNC_THREADS, "denizen-sync") if sync else None
 
     def path(self, key: str) -> Path:
         """The file of a session, whether it exists or not."""
@@ -102,7 +103,7 @@ class JsonlStore:
             if path.exists():
                 raise SessionError(f"Session {to} exists already. Give the fork another name, or remove that one.")
             try:
-                await create(path, b"".join(lines), self.flusher)
+                await create(path, b"".join(lines), self.sync_threads)
             except BaseException:
                 lock.delete()
                 raise
@@ -202,8 +203,8 @@ class JsonlSession:
 
     async def sync(self) -> None:
         """All that was written survives the machine's death."""
-        if self._store.flusher:
-            await self._file.sync(self._store.flusher)
+        if self._store.sync_threads:
+            await self._file.sync(self._store.sync_threads)
 
     async def close(self) -> None:
         """Give the lock back."""

@@ -14,7 +14,7 @@ from denizen.testing.fake_clock import FakeClock
 from denizen.testing.scripted import ScriptedModel
 
 
-@dataclass(slots=True, weakref_slot=True)
+@dataclass(slots=True)
 class _Silent:
     """A session in which nothing was said, and nothing can be."""
 

@@ -20,7 +20,7 @@ from denizen.ports import (
 
 
 @dataclass(slots=True)
-class _Waiting:
+class _SessionQueue:
     """A session's messages; the first is the one whose turn it is, and stays until that is over.
 
     `taken` of the `controls` were handed to the attempt that runs.
@@ -41,10 +41,10 @@ class _Waiting:
 
 
 @dataclass(slots=True)
-class _Turn:
+class _MemoryTurn:
     message: InboundMessage
     attempt: int
-    _session: _Waiting
+    _session: _SessionQueue
 
     def controls(self) -> Sequence[Control]:
         arrived = self._session.controls[self._session.taken :]
@@ -59,7 +59,7 @@ class MemoryQueue:
         self.failed: list[tuple[InboundMessage, Exception]] = []
         self._attempts = attempts
         self._accepted: set[tuple[str, str]] = set()
-        self._sessions: dict[str, _Waiting] = {}
+        self._sessions: dict[str, _SessionQueue] = {}
         self._changed = asyncio.Event()
 
     async def put(self, message: InboundMessage) -> bool:
@@ -67,7 +67,7 @@ class MemoryQueue:
         if (message.channel, message.id) in self._accepted:
             return False
         self._accepted.add((message.channel, message.id))
-        self._sessions.setdefault(message.session_key, _Waiting()).messages.append(message)
+        self._sessions.setdefault(message.session_key, _SessionQueue()).messages.append(message)
         self._changed.set()
         return True
 
@@ -87,13 +87,13 @@ class MemoryQueue:
                 self._changed.clear()
                 await self._changed.wait()
 
-    async def _run(self, session: _Waiting, handler: TurnHandler) -> None:
+    async def _run(self, session: _SessionQueue, handler: TurnHandler) -> None:
         message, over = session.messages[0], False
         session.attempt += 1
         session.parked = False
         again: list[Control] = []
         try:
-            session.parked = isinstance(await handler(_Turn(message, session.attempt, session)), Parked)
+            session.parked = isinstance(await handler(_MemoryTurn(message, session.attempt, session)), Parked)
             over = not session.parked
         except BaseException as error:
             again = [control for control in session.controls[: session.taken] if isinstance(control, Answer)]
@@ -111,7 +111,7 @@ class MemoryQueue:
             session.messages.popleft()
             del self._sessions[message.session_key]
             if session.messages:
-                self._sessions[message.session_key] = _Waiting(session.messages)
+                self._sessions[message.session_key] = _SessionQueue(session.messages)
 
 
 class MemoryChannel:
