@@ -1,4 +1,4 @@
-"""Another package adds the tools, the provider and the driver that `extending.md` shows, by such entry points."""
+"""Another package adds what `extending.md` shows (tools, provider, driver, world) by such entry points."""
 
 import subprocess
 import sys
@@ -11,7 +11,8 @@ PACKAGE = {
     "METADATA": "Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n",
     "entry_points.txt": (
         "[denizen.tools]\nacme = tool:TOOLS\n\n[denizen.models]\nprogram = provider:open_program\n\n"
-        "[denizen.drivers]\ncareful = driver:Careful\n"
+        "[denizen.drivers]\ncareful = driver:Careful\n\n"
+        "[denizen.worlds]\ngarden = world:WORLD\n"
     ),
 }
 
@@ -52,3 +53,13 @@ def test_drivers_are_found(project: Path, installed: dict[str, str], name: str) 
     find = f"find_driver({name!r}, home=Path.home(), environ={{}})"
     program = f"from pathlib import Path; from denizen.worlds.drivers import find_driver; print({find}.new.__name__)"
     assert run("-c", program, environ=installed, folder=project) == "Careful\n"
+
+
+@pytest.mark.needs("git")
+def test_world_is_found_and_its_sessions_are_listed_and_answered(project: Path, installed: dict[str, str]) -> None:
+    denizen = ("-m", "denizen")
+    assert run("docs/examples/world.py", environ=installed, folder=ROOT) == "parked\n"
+    assert "parked" in run(*denizen, "sessions", "list", environ=installed, folder=project)
+    answered = run(*denizen, "answer", "garden", "no", environ=installed, folder=project)
+    assert answered
+    assert run(*denizen, "ask", "--quiet", "--profile", "keeper", "hello", environ=installed, folder=project)

@@ -232,7 +232,8 @@ class SessionState:
     def observe(self, line: WorldLine) -> None:
         """Take in a line of the world, which is seen but not kept in the session."""
         self.context.observe(line)
-        self._unseen.append(line.text)
+        if line.speaker in {"world", "player"}:  # the agent's own echo and its operator are nobody else's words
+            self._unseen.append(line.text)
 
     def _observe(self, entry: AnyEntry) -> None:
         self.context.observe(entry)
