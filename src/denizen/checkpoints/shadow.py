@@ -19,8 +19,7 @@ from denizen.checkpoints.staging import Staged, include, stage
 from denizen.checkpoints.worktree import Worktree, make_copy, reopen_copy, tree_of
 from denizen.clock import Clock
 from denizen.errors import DenizenError
-from denizen.ports.checkpoints import Conflict
-from denizen.stretch import Stretch
+from denizen.ports.checkpoints import CheckpointSpan, Conflict
 
 
 def shadow_of(workspace: Path, home: Path, *, clock: Clock, environ: Mapping[str, str]) -> "Shadow":
@@ -85,7 +84,7 @@ class Shadow:
             trees = [(history.find(known, old).tree, history.find(known, new).tree) for old, new in pairs]
             return {git.shown(path) for old, new in trees for path in await path_changes(git, old, new)}
 
-    async def ours_alone(self, done: Stretch) -> set[str]:
+    async def ours_alone(self, done: CheckpointSpan) -> set[str]:
         """The paths that the agent changed. Raises Conflict where somebody else changed one of them meanwhile."""
         ours = await self.touched(done.ours)
         if both := ours & await self.touched(done.theirs):

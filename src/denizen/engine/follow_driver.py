@@ -8,7 +8,7 @@ from denizen.entries import AnyEntry, AssistantEntry, CheckpointEntry, EndEntry,
 from denizen.errors import DenizenError
 from denizen.messages import Text, UserMessage
 from denizen.ports import Answer, Ask, Backtrack, Escalate, GiveUp, Proceed
-from denizen.stretch import Stretch, stretch_of
+from denizen.ports.checkpoints import CheckpointSpan, span_of
 
 RETURNED = "returned"
 """The label of the checkpoint behind a return."""
@@ -62,7 +62,7 @@ def _since_reply(turn: Turn) -> Sequence[AnyEntry]:
 async def _backtrack(turn: Turn, action: Backtrack) -> None:
     """Return the files, and let the model remember why: a note stays where what is told is shown but once."""
     done = [entry for entry in _last(turn.session.entries, action.iterations) if not _is_return(entry)]
-    outcome = await _return(turn, stretch_of(done))
+    outcome = await _return(turn, span_of(done))
     await _once(turn, NoteEntry(text=turn.agent.redact(action.text)))
     await _tell(turn, f"{action.text}\n{outcome}")
 
@@ -77,7 +77,7 @@ def _last(entries: Sequence[AnyEntry], iterations: int) -> Sequence[AnyEntry]:
     return entries
 
 
-async def _return(turn: Turn, done: Stretch) -> str:
+async def _return(turn: Turn, done: CheckpointSpan) -> str:
     """Make the files what they were, where the agent changed them; what the model is told of it."""
     checkpoints = turn.agent.checkpoints
     if checkpoints is None or not done.ours or done.first == done.last:

@@ -24,7 +24,7 @@ from denizen.events import RunResult
 from denizen.messages import AssistantMessage, Message, ToolCall, ToolResult
 from denizen.not_run import CANCELLED, ELSEWHERE, MISSING, STOPPED_WHILE_RUNNING
 from denizen.ports import Session, Traits
-from denizen.stretch import BEFORE
+from denizen.ports.checkpoints import BEFORE
 
 UNDONE = "undone"
 """The state entry, behind a head that was moved, that says how to take an undo back."""

@@ -6,7 +6,7 @@ from denizen.entries import CheckpointEntry
 from denizen.errors import DenizenError
 from denizen.events import Notice
 from denizen.ports import Session, Tool, Traits, TurnIO
-from denizen.stretch import AFTER, BEFORE
+from denizen.ports.checkpoints import AFTER, BEFORE
 
 CHANGES = Traits.WRITES | Traits.EXECUTES
 

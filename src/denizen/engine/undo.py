@@ -21,7 +21,7 @@ from denizen.entries import (
 from denizen.errors import DenizenError, SessionError
 from denizen.messages import ToolResult
 from denizen.ports import Checkpoints, Conflict, Session
-from denizen.stretch import AFTER, BEFORE, Pair, Stretch, stretch_of
+from denizen.ports.checkpoints import AFTER, BEFORE, CheckpointSpan, Pair, span_of
 
 INTENDED = "undo"
 """The state entry that says what an undo, or a redo, is about to do: a crash then doesn't leave it half done."""
@@ -53,7 +53,7 @@ async def undo(agent: AgentRecord, session: Session, *, force: bool = False) -> 
         raise DenizenError("There is nothing to undo.")
     before, said = session.entries[first - 1].id, _said(session.entries[first])
     await _keep_open(agent.checkpoints, session)
-    await take_back(agent.checkpoints, session, stretch_of(session.entries[first:]), to=before, force=force)
+    await take_back(agent.checkpoints, session, span_of(session.entries[first:]), to=before, force=force)
     return said
 
 
@@ -70,7 +70,13 @@ async def redo(agent: AgentRecord, session: Session, *, force: bool = False) -> 
 
 
 async def take_back(
-    checkpoints: Checkpoints | None, session: Session, done: Stretch, *, to: str, told: str = "", force: bool = False
+    checkpoints: Checkpoints | None,
+    session: Session,
+    done: CheckpointSpan,
+    *,
+    to: str,
+    told: str = "",
+    force: bool = False,
 ) -> None:
     """Undo what was done to files, move the head to the entry `to`, and tell the model where there is something to be
     `told`; `redo` takes it back. Raises DenizenError as `undo` does.
@@ -164,7 +170,7 @@ async def _arrive(checkpoints: Checkpoints | None, session: Session, way: Way) -
 
 async def _keep_open(checkpoints: Checkpoints | None, session: Session) -> None:
     """Keep what a turn that isn't over has done since its last checkpoint, to tell it from what others do."""
-    if unfinished(session.entries) and stretch_of(session.entries).open:
+    if unfinished(session.entries) and span_of(session.entries).open:
         await _keep_now(checkpoints, session)
 
 

@@ -1,10 +1,19 @@
-"""Checkpoints: what the workspace was."""
+"""Checkpoints: what the workspace was, and who changed it between them."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
+from denizen.entries import AnyEntry, CheckpointEntry
 from denizen.errors import DenizenError
-from denizen.stretch import Pair, Stretch
+
+BEFORE = "before"
+"""The label of the checkpoint before an iteration's first change."""
+AFTER = "after"
+"""The label of the one after its last."""
+
+Pair = tuple[str, str]
+"""A snapshot and a later one."""
 
 _NAMED = 10
 """Paths that a message names."""
@@ -32,6 +41,33 @@ class Conflict(DenizenError):
         self.paths = paths
 
 
+@dataclass(slots=True)
+class CheckpointSpan:
+    """A part of a session between the snapshots `first` and `last`: the agent changed files between the pairs in
+    `ours`, somebody else may have between those in `theirs`.
+
+    `open`: the agent's changes since the last snapshot are in no snapshot yet.
+    """
+
+    first: str = ""
+    last: str = ""
+    ours: list[Pair] = field(default_factory=list)
+    theirs: list[Pair] = field(default_factory=list)
+    open: bool = False
+
+
+def span_of(entries: Iterable[AnyEntry], first: str = "") -> CheckpointSpan:
+    """The span of these entries' checkpoints; `first` is a snapshot from before them."""
+    span = CheckpointSpan(first, first)
+    for entry in entries:
+        if isinstance(entry, CheckpointEntry):
+            between = span.theirs if entry.label == BEFORE and not span.open else span.ours
+            between += [(span.last, entry.snapshot)] if span.last not in ("", entry.snapshot) else []
+            span.first = span.first or entry.snapshot
+            span.last, span.open = entry.snapshot, entry.label == BEFORE
+    return span
+
+
 class Checkpoints(Protocol):
     """What the workspace was: snapshots of its files, outside of it."""
 
@@ -43,7 +79,7 @@ class Checkpoints(Protocol):
         """The paths that changed between the snapshots of any of these pairs."""
         ...
 
-    async def ours_alone(self, done: Stretch) -> Collection[str]:
+    async def ours_alone(self, done: CheckpointSpan) -> Collection[str]:
         """The paths that the agent changed. Raises DenizenError where somebody else changed one of them meanwhile."""
         ...
 

@@ -6,7 +6,7 @@ from denizen.entries import AnyEntry, ToolEntry
 from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
 from denizen.ports import Checkpoints, Tool, ToolContext, Traits
-from denizen.stretch import stretch_of
+from denizen.ports.checkpoints import span_of
 from denizen.tools.function import result, tool
 
 
@@ -34,7 +34,7 @@ def checkpoint_tools(checkpoints: Checkpoints) -> list[Tool]:
         """
         label = _checked(label)
         snapshot, since = _kept(turn.entries, label)
-        done, now = stretch_of(since, snapshot), await checkpoints.snapshot()
+        done, now = span_of(since, snapshot), await checkpoints.snapshot()
         done.ours.append((done.last, now))  # what earlier calls of this reply did
         if not (ours := await checkpoints.ours_alone(done)):
             return result(f"You have changed no file since {label!r}.")

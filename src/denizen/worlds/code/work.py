@@ -15,7 +15,7 @@ from denizen.errors import DenizenError
 from denizen.events import Notice, RunResult
 from denizen.messages import UserMessage
 from denizen.ports import Answer, Ask, Session, TurnIO
-from denizen.stretch import AFTER, BEFORE, Stretch, stretch_of
+from denizen.ports.checkpoints import AFTER, BEFORE, CheckpointSpan, span_of
 from denizen.worlds.code.validators import Verdict, validate
 from denizen.worlds.world import AgentHandle
 
@@ -243,10 +243,10 @@ def _last_task(entries: Sequence[AnyEntry]) -> tuple[_Task | None, Sequence[AnyE
     return None, ()
 
 
-def _done(session: Session) -> Stretch:
+def _done(session: Session) -> CheckpointSpan:
     """What was done to the files since the last task began."""
     task, since = _last_task(session.entries)
-    return stretch_of(since, task.began if task else "")
+    return span_of(since, task.began if task else "")
 
 
 async def changed(checkpoints: Shadow, session: Session) -> Sequence[str]:
