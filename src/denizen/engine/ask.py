@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from denizen.engine.prompting import renew_prompt
-from denizen.engine.showing import Showing
+from denizen.engine.reply_stream import ReplyStream
 from denizen.engine.tracing import UNTRACED, call_span, record_answer
 from denizen.engine.turn import Turn, TurnOver
 from denizen.entries import AssistantEntry, CompactionEntry
@@ -132,13 +132,13 @@ async def _shrink(turn: Turn, entry: CompactionEntry) -> None:
 
 async def _call(turn: Turn, request: ModelRequest, *, keep: bool = False) -> Outcome:
     """One call through fail-over; `keep` what had streamed when the turn is cancelled."""
-    showing = Showing(turn)
+    stream = ReplyStream(turn)
     with call_span(turn.agent.model.name) if turn.traced else UNTRACED as span:
         try:
-            outcome = await _unless_stopped(turn, _consume(turn, request, showing))
+            outcome = await _unless_stopped(turn, _consume(turn, request, stream))
         except (asyncio.CancelledError, TurnOver):
-            if keep and showing.text:
-                await turn.append(AssistantEntry(message=AssistantMessage([Text(showing.text)], stop_reason="aborted")))
+            if keep and stream.text:
+                await turn.append(AssistantEntry(message=AssistantMessage([Text(stream.text)], stop_reason="aborted")))
             raise
         if isinstance(outcome, ModelError):
             outcome.reword(turn.agent.redact(outcome.message))
@@ -159,27 +159,27 @@ async def _unless_stopped(turn: Turn, answering: Coroutine[Any, Any, Outcome]) -
     return task.result()
 
 
-async def _consume(turn: Turn, request: ModelRequest, showing: Showing) -> Outcome:
+async def _consume(turn: Turn, request: ModelRequest, stream: ReplyStream) -> Outcome:
     events = turn.agent.model.stream(request)
     try:
         async for event in events:
             if type(event) is TextDelta:  # nearly always
-                showing.say(event)
+                stream.add_text(event)
             elif isinstance(event, Finished):
                 message = turn.agent.redactor.message(event.message)
-                showing.end(message)
+                stream.end(message)
                 return message
             elif isinstance(event, Failed):
-                showing.withdraw()
+                stream.withdraw()
                 return event.error
             elif isinstance(event, Retrying):
-                showing.again(event)
+                stream.retry(event)
             else:
-                showing.show(event)
+                stream.add(event)
     finally:
         if isinstance(events, AsyncGenerator):
             await events.aclose()
-    showing.withdraw()
+    stream.withdraw()
     return ModelError(f"{turn.agent.model.name} ended its answer without saying how", kind="timeout")
 
 
