@@ -47,7 +47,7 @@ async def test_title_is_the_first_message_with_words(store: JsonlStore) -> None:
 
 
 @pytest.mark.parametrize("length", [1000, 100_000, 1_000_000])
-async def test_what_the_last_finished_turn_used_is_found_behind_a_long_unfinished_one(
+async def test_what_the_last_finished_turn_used_is_found_before_a_long_unfinished_one(
     store: JsonlStore, length: int
 ) -> None:
     async with opened(store) as session:

@@ -5,7 +5,7 @@ import os
 import re
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, BinaryIO, NamedTuple
 
 import msgspec
 
@@ -15,10 +15,10 @@ from denizen.ports import SessionInfo
 from denizen.sessions.codec import ENTRY, UNREADABLE
 from denizen.sessions.key import key_of
 
-_WINDOW = 64 * 1024  # bytes looked at, at the beginning and at first at the end
-_FURTHEST = 64 * _WINDOW  # bytes looked at to find how the last turn ended
+_WINDOW = 64 * 1024  # bytes looked at, at first at the end
+_FURTHEST = 64 * _WINDOW  # bytes looked at to find how the last turn ended; and the longest line that is looked at
+_FIRST_LINES = 100  # lines in which the first message is looked for
 _TITLE = 80  # characters
-_FIRST_TEXT = re.compile(rb'^\{"type":"user".*?"type":"text","text":"((?:[^"\\]|\\.){1,1000})', re.DOTALL)
 _OF_A_TURN = re.compile(rb'^\{"type":"(user|assistant|started|tool|parked|answer)"')
 
 
@@ -41,13 +41,12 @@ def summarise(path: Path) -> SessionInfo:
     """What the index says of a session. What damage hides is left out. Raises OSError."""
     with path.open("rb") as file:
         stat = os.fstat(file.fileno())
-        beginning = file.read(_WINDOW)
-        header, title = _read_beginning(beginning)
-        size, reach = stat.st_size, _WINDOW
-        ending = _read_ending(beginning if size <= reach else os.pread(file.fileno(), reach, size - reach))
-        while not ending.end and reach < min(size, _FURTHEST):
-            reach = min(8 * reach, size, _FURTHEST)
-            ending = _read_ending(os.pread(file.fileno(), reach, size - reach))
+        header, title = _read_beginning(file)
+        reach = min(stat.st_size, _WINDOW)
+        ending = _read_ending(os.pread(file.fileno(), reach, stat.st_size - reach))
+        while not ending.end and reach < min(stat.st_size, _FURTHEST):
+            reach = min(8 * reach, stat.st_size, _FURTHEST)
+            ending = _read_ending(os.pread(file.fileno(), reach, stat.st_size - reach))
     end = ending.end
     return SessionInfo(
         key=key_of(path) or (header.key if header else path.stem),
@@ -63,18 +62,19 @@ def summarise(path: Path) -> SessionInfo:
     )
 
 
-def _read_beginning(data: bytes) -> tuple[SessionEntry | None, str]:
+def _read_beginning(file: BinaryIO) -> tuple[SessionEntry | None, str]:
     """The header, and the title: what the user said first, without what a host adds, such as the form of an answer."""
     header = None
-    for line in data.split(b"\n"):
-        match _entry(line):
+    for _ in range(_FIRST_LINES):
+        match _entry(line := file.readline(_FURTHEST)):
             case SessionEntry() as header:
                 pass
             case UserEntry(message=message) if message.text.strip():
-                texts = (part.text for part in message.content if isinstance(part, Text))
-                return header, _title(next(filter(str.strip, texts)))
-            case None if text := _first_text(line):
-                return header, _title(text)
+                first = next(part.text for part in message.content if isinstance(part, Text) and part.text.strip())
+                words = "".join(filter(str.isprintable, " ".join(first[: 4 * _TITLE].split())))
+                return header, words if len(words) <= _TITLE else words[: _TITLE - 1] + "…"
+            case None if not line:
+                break
     return header, ""
 
 
@@ -96,19 +96,3 @@ def _entry(line: bytes) -> AnyEntry | None:
     with contextlib.suppress(*UNREADABLE):
         return ENTRY.decode(line)
     return None
-
-
-def _first_text(line: bytes) -> str:
-    """The beginning of a message that is longer than the window; its last word may be cut."""
-    found = _FIRST_TEXT.match(line)
-    text = found[1] if found else b""
-    while text:
-        with contextlib.suppress(*UNREADABLE):  # cut within an escape or a character
-            return msgspec.json.decode(b'"' + text + b'"', type=str)
-        text = text[:-1]
-    return ""
-
-
-def _title(text: str) -> str:
-    line = "".join(filter(str.isprintable, " ".join(text[: 4 * _TITLE].split())))
-    return line if len(line) <= _TITLE else line[: _TITLE - 1] + "…"
