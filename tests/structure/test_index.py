@@ -160,7 +160,7 @@ def test_a_damaged_file_is_made_anew(damage: bytes, project: Project) -> None:
     assert "store.py/Store" in project.symbols()
 
 
-def test_damage_that_shows_itself_later_is_mended_too(project: Project) -> None:
+def test_damage_found_later_is_fixed_too(project: Project) -> None:
     project.write(**{f"m{number}": "def f(): g()\n" * 200 for number in range(20)})
     project.refresh()
     with project.database.open("r+b") as file:
@@ -188,7 +188,7 @@ def test_it_is_for_the_user_alone(project: Project) -> None:
     assert project.database.parent.stat().st_mode & 0o777 == 0o700
 
 
-def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     (tmp_path / "index.db").mkdir()
     with pytest.raises(ToolRefused, match=r"the code index .*index\.db can't be used: .*delete it"):
         use_index(tmp_path / "index.db", lambda index: index.files())

@@ -58,5 +58,5 @@ def test_every_language_goes_by_its_own_name() -> None:
         ("amd", "md", False),
     ],
 )
-def test_a_word_that_is_no_language_stands_for_a_file_ending(path: str, word: str, fits: bool) -> None:
+def test_a_word_that_is_no_language_is_taken_as_a_suffix(path: str, word: str, fits: bool) -> None:
     assert is_of_type(path, word) is fits

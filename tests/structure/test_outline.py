@@ -75,7 +75,7 @@ def test_a_symbol_has_its_comments_decorators_and_keywords() -> None:
     assert source[last.start : last.end] == b"y = 2  # two"
 
 
-def test_a_comment_that_stands_apart_is_not_a_symbols() -> None:
+def test_a_separate_comment_does_not_belong_to_a_symbol() -> None:
     source = b"# A section.\n\ndef f():\n    pass\n    # The end of f.\ndef g():\n    pass\n"
     f, g = outline(source, "python").symbols
     assert (f.first, f.doc) == (3, "")

@@ -88,7 +88,7 @@ async def test_risky_places_are_found_in_every_language(file: str, workspace: Pa
     assert {(int(row.split(":")[1].split()[0]), row.split()[2].rstrip(":")) for row in found} == marked
 
 
-async def test_a_secret_is_told_without_being_shown(workspace: Path, analyze: Analyze) -> None:
+async def test_a_secret_is_reported_without_being_shown(workspace: Path, analyze: Analyze) -> None:
     shutil.copytree(DATA / "risky", workspace, dirs_exist_ok=True)
     text = (await analyze("security", most=500)).text + (await analyze("security", jq=".")).text
     assert "secret: password  is in the code" in text
@@ -189,7 +189,7 @@ async def test_hotspots_need_a_repository(write: Callable[[Files], None], analyz
 PIECE = "".join(f"    value_{number} = compute({number})\n" for number in range(8))
 
 
-async def test_copies_are_found_whatever_stands_around_them(write: Callable[[Files], None], analyze: Analyze) -> None:
+async def test_copies_are_found_whatever_is_around_them(write: Callable[[Files], None], analyze: Analyze) -> None:
     write(
         {
             "a.py": f"def one():\n{PIECE}    return 1\n",

@@ -210,7 +210,7 @@ async def test_text_over_several_lines_stays_what_it_is(store: Path, call: Call)
         ("", {"content": "import os", "before": True}, "import os\n\n\nLIMIT = 100\n"),
     ],
 )
-async def test_what_is_inserted_stands_apart_as_things_do_there(
+async def test_insertions_are_separated_like_their_neighbours(
     target: str, args: dict[str, Any], expected: str, store: Path, call: Call
 ) -> None:
     await call(edit_symbol, target=f"store.py/{target}", action="insert", **args)

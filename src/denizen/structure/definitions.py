@@ -52,33 +52,21 @@ class Extent(NamedTuple):
     comments: Sequence[Span]
 
 
-class Lines:
-    """Where the lines of a text begin."""
-
-    def __init__(self, source: bytes) -> None:
-        self._ends = [found.start() for found in re.finditer(rb"\n", source)]
-
-    def number(self, at: int) -> int:
-        """The line (from 1) that a byte is in."""
-        return bisect_left(self._ends, at) + 1
-
-    def start(self, at: int) -> int:
-        """Where that line begins."""
-        line = bisect_left(self._ends, at)
-        return self._ends[line - 1] + 1 if line else 0
-
-
 class Extents:
     """Finds the range of definitions by byte positions: asking nodes for their neighbours takes much longer."""
 
     def __init__(self, source: bytes) -> None:
-        self.lines = Lines(source)
         self._source = source
+        self._line_ends = [found.start() for found in re.finditer(rb"\n", source)]
         self._ends: dict[int, tuple[Span, bool]] = {}
         self._comments: dict[int, int] = {}
         self._wholes: list[Node] = []
         self._parents: dict[int, Node] = {}
         self._header_end = 0
+
+    def line(self, at: int) -> int:
+        """The line (from 1) that a byte is in."""
+        return bisect_left(self._line_ends, at) + 1
 
     def add(self, kind: str, node: "Node") -> None:
         """Take in a `comment`, an `attribute`, or a statement that may be a `whole`."""
@@ -128,12 +116,12 @@ class Extents:
     def _is_about(self, comment: Span, start: int) -> bool:
         """Whether the comment is right above the code at `start`, and begins its line at the same column."""
         column = self._column(start)
-        near = self.lines.number(start) - self.lines.number(comment.end) <= 1
+        near = self.line(start) - self.line(comment.end) <= 1
         return near and comment.end > self._header_end and column is not None and column == self._column(comment.start)
 
     def _column(self, at: int) -> int | None:
         """How far it is indented; None if something is before it on its line."""
-        indent = self._source[self.lines.start(at) : at]
+        indent = self._source[self._source.rfind(b"\n", 0, at) + 1 : at]
         return len(indent) if len(indent) < _WIDEST_INDENT and not indent.strip() else None
 
     def _end(self, end: int) -> int:

@@ -82,7 +82,7 @@ async def test_names_the_authors_of_one_file(ask: Ask) -> None:
     assert (await ask("who wrote web/app.ts?")).reply == (
         "By the commits, `web/app.ts` was written by:\n\n```\nAda  2 commits\n```"
     )
-    assert (await ask("who wrote `attic.py`?")).reply == "No commit of `attic.py` tells who wrote it."
+    assert (await ask("who wrote `attic.py`?")).reply == "I find no commits of `attic.py`."
 
 
 async def test_names_the_authors_without_git_by_their_file(ask: Ask, workshop: Path) -> None:

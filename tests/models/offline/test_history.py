@@ -1,4 +1,4 @@
-"""The offline model tells what changed, and what is not committed yet."""
+"""The offline model lists what changed, and what is not committed yet."""
 
 import shutil
 from pathlib import Path
@@ -10,7 +10,7 @@ from tests.models.offline.workshop import Ask
 @pytest.mark.parametrize(
     "question", ["what changed recently?", "What's new?", "the git log", "changes since last week"]
 )
-async def test_tells_the_latest_commits_and_what_is_uncommitted(ask: Ask, workshop: Path, question: str) -> None:
+async def test_lists_the_latest_commits_and_what_is_uncommitted(ask: Ask, workshop: Path, question: str) -> None:
     (workshop / "Makefile").write_text("ship:\n")
     reply = (await ask(question)).reply
     assert reply.startswith("The latest 2 commits, newest first:")
@@ -18,14 +18,14 @@ async def test_tells_the_latest_commits_and_what_is_uncommitted(ask: Ask, worksh
     assert " M Makefile" in reply
 
 
-async def test_tells_what_changed_in_one_file(ask: Ask) -> None:
+async def test_lists_the_commits_of_one_file(ask: Ask) -> None:
     reply = (await ask("what changed in Makefile?")).reply
     assert reply.startswith("The only commit of `Makefile`")
     assert "baskets" not in reply
     assert "baskets" in (await ask("show the last 1 commits")).reply
 
 
-async def test_tells_what_is_not_committed(ask: Ask, workshop: Path) -> None:
+async def test_lists_what_is_not_committed(ask: Ask, workshop: Path) -> None:
     assert (await ask("git status")).reply == "Nothing is uncommitted (branch main)."
     (workshop / "Makefile").write_text("ship:\n")
     assert " M Makefile" in (await ask("are there uncommitted changes?")).reply

@@ -1,4 +1,4 @@
-"""The offline model tells what files a project has, how it is tested, and what it depends on."""
+"""The offline model knows what files a project has, how it is tested, and what it depends on."""
 
 import shutil
 from pathlib import Path
@@ -42,7 +42,7 @@ async def test_lists_many_files_by_folder(ask: Ask, workshop: Path) -> None:
     assert "Makefile" in reply
 
 
-async def test_many_files_below_one_folder_are_told_by_the_folders_in_it(ask: Ask, workshop: Path) -> None:
+async def test_many_files_below_one_folder_are_listed_by_its_folders(ask: Ask, workshop: Path) -> None:
     for number in range(80):
         (workshop / f"src/shop/part{number}.py").touch()
     (workshop / "src/run.py").touch()
@@ -51,7 +51,7 @@ async def test_many_files_below_one_folder_are_told_by_the_folders_in_it(ask: As
     assert "src/run.py\nsrc/shop/  83 files" in reply
 
 
-async def test_an_empty_folder_is_said_to_be_empty(ask: Ask, workshop: Path) -> None:
+async def test_says_that_the_workspace_is_empty(ask: Ask, workshop: Path) -> None:
     shutil.rmtree(workshop)
     git(workshop.parent, "init", "--quiet", str(workshop))
     for question in ("what language is this?", "list the files"):
@@ -91,7 +91,7 @@ async def test_what_runs_the_tests_is_read_in_the_projects_own_files(ask: Ask, w
     assert (await ask("run the tests")).reply == f"I only look, and run nothing. {result.reply}"
 
 
-async def test_says_that_nothing_tells_how_tests_are_run(ask: Ask, workshop: Path) -> None:
+async def test_says_that_it_finds_no_test_command(ask: Ask, workshop: Path) -> None:
     for path in ("pyproject.toml", "tools", "Makefile"):
         shutil.rmtree(workshop / path) if path == "tools" else (workshop / path).unlink()
     (workshop / "package.json").write_text('{"scripts": {"test": "echo \\"Error: no test specified\\" && exit 1"}}')

@@ -19,7 +19,7 @@ EDGES = "[.[] | select(.module and (.imports | length > 0)) | {(.module): .impor
 
 @pytest.fixture
 def imports(workspace: Path, turn: ToolContext, tmp_path: Path) -> Imports:
-    """What is said of these files: `await imports(files)`, of one: `await imports(files, "a.py")`."""
+    """The result for these files: `await imports(files)`, of one: `await imports(files, "a.py")`."""
 
     async def run(files: Files, path: str = ".", **args: Any) -> str:
         for name, text in files.items():
@@ -148,13 +148,13 @@ async def test_cycles_come_first_and_then_what_many_import(imports: Imports) -> 
     assert rows[2:4] == ["   2   2  src/shop/cart.py", "   2   2  src/shop/prices.py"]
 
 
-async def test_of_a_file_both_sides_are_told(imports: Imports) -> None:
+async def test_for_a_file_both_directions_are_reported(imports: Imports) -> None:
     text = await imports(PYTHON, "src/shop/prices.py")
     assert text.startswith("[src/shop/prices.py imports 2 modules of this project, 2 import it]\n")
     assert "\nimports  src/shop/cart.py, src/shop/store/shelf.py\n" in text
     assert "\nimported by  src/shop/cart.py, src/shop/store/shelf.py\n" in text
 
 
-async def test_languages_whose_imports_name_no_files_are_told(imports: Imports) -> None:
+async def test_languages_whose_imports_name_no_files_are_reported(imports: Imports) -> None:
     text = await imports({"A.cs": "using System;\n", "b.swift": "import Foundation\n"})
     assert "not followed, as they name no files: csharp, swift" in text

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator
 
 import msgspec
 
@@ -15,8 +15,6 @@ from denizen.models.offline.question import last_asked, read_question, words_of
 from denizen.ports import Limits, ModelRequest
 
 NO_SCHEMA = f"{SELF}, so I can't answer in the form that is asked for."
-
-_WORD = re.compile(r"\S*\s*")
 
 
 class OfflineModel:
@@ -45,11 +43,16 @@ class OfflineModel:
             yield Failed(ModelError("the offline model can't summarise a conversation", provider="offline"))
             return
         step = NO_SCHEMA if request.output_schema else _next_step(request, asked, said)
-        message = _message(step)
-        if request.stream:
-            for event in _events(message):
-                yield event
-        yield Finished(message)
+        content, stop = ([Text(step)], "end") if isinstance(step, str) else (step, "tool_calls")
+        for part in content if request.stream else ():
+            if isinstance(part, Text):
+                for word in re.findall(r"\S+\s*|\s+", part.text):
+                    yield TextDelta(word)
+                yield TextEnd(part.text)
+            else:
+                yield ToolCallDelta(part.id, part.name, msgspec.json.encode(part.args).decode())
+                yield ToolCallEnd(part)
+        yield Finished(AssistantMessage([*content], "offline", Usage(cost_usd=0.0), stop))
 
 
 def _next_step(request: ModelRequest, asked: int, said: str) -> str | list[ToolCall]:
@@ -60,19 +63,3 @@ def _next_step(request: ModelRequest, asked: int, said: str) -> str | list[ToolC
     results = {each.call_id: each for each in request.messages[asked + 1 :] if isinstance(each, ToolResult)}
     mark = hashlib.sha256(f"{asked} {said}".encode(errors="replace")).hexdigest()[:8]
     return advance(plan, results, {tool.name for tool in request.tools}, f"offline-{mark}")
-
-
-def _message(step: str | list[ToolCall]) -> AssistantMessage:
-    content, stop = ([Text(step)], "end") if isinstance(step, str) else (step, "tool_calls")
-    return AssistantMessage([*content], "offline", Usage(cost_usd=0.0), stop)
-
-
-def _events(message: AssistantMessage) -> Iterator[StreamEvent]:
-    """The message in pieces."""
-    for part in message.content:
-        if isinstance(part, Text):
-            yield from (TextDelta(word) for word in _WORD.findall(part.text) if word)
-            yield TextEnd(part.text)
-        elif isinstance(part, ToolCall):
-            yield ToolCallDelta(part.id, part.name, msgspec.json.encode(part.args).decode())
-            yield ToolCallEnd(part)

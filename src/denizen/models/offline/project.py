@@ -104,7 +104,7 @@ def authors(asked: Question, found: re.Match[str]) -> Plan:
         return f"`{file}` says:\n\n{block(lines, NAMES)}" if file else _no_history(str(trouble))
     names = Counter(log).most_common()
     if not names:
-        return f"No commit of {what} tells who wrote it."
+        return f"I find no commits of {what}."
     rows = [f"{name}  {counted(count, 'commit')}" for name, count in names]
     latest = f"the latest {COUNTED:,} commits" if len(log) >= COUNTED else "the commits"
     return f"By {latest}, {what} was written by:\n\n{block(rows, NAMES)}"
@@ -237,7 +237,7 @@ def test_command(asked: Question, found: re.Match[str]) -> Plan:
         return f"The tests are run by:\n\n{rows}"
     files = yield from find_files("{test_*.py,*_test.py}")
     if any(map(is_own, files.files)):
-        return "The tests are run by `python -m pytest`, as far as the names of their files tell."
+        return "The tests are run by `python -m pytest`, going by the names of their files."
     return "I find nothing here that says how tests are run, such as a Makefile, pyproject.toml or package.json."
 
 

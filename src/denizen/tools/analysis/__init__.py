@@ -1,1 +1,1 @@
-"""What can be told of code without running it: how complex it is, who calls whom, what was copied, what is risky."""
+"""The analyses of `analyze`: how complex code is, who calls whom, what was copied, what is risky."""
