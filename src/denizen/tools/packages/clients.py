@@ -267,14 +267,17 @@ class Clients:
                 return file.read(LARGEST)
 
         seconds = self._settings.timeout * patience
-        with tempfile.TemporaryDirectory(prefix="denizen-") as name:
-            folder = Path(name)
-            await asyncio.to_thread(prepare, folder)
-            words = ["sh", "-c", 'exec 2>errors; exec "$@"', "sh", *command]
-            wrapped = await asyncio.to_thread(self._sandbox.wrap, words, workspace=folder, network=True)
-            wrapped = msgspec.structs.replace(wrapped, environ={**wrapped.environ, **self._environ})
-            status = await run(wrapped, folder, seconds=seconds, take=take)
-            errors = await asyncio.to_thread(errors_in, folder)
+        try:
+            with tempfile.TemporaryDirectory(prefix="denizen-") as name:
+                folder = Path(name)
+                await asyncio.to_thread(prepare, folder)
+                line = ["sh", "-c", 'exec 2>errors; exec "$@"', "sh", *command]
+                wrapped = await asyncio.to_thread(self._sandbox.wrap, line, workspace=folder, network=True)
+                wrapped = msgspec.structs.replace(wrapped, environ={**wrapped.environ, **self._environ})
+                status = await run(wrapped, folder, seconds=seconds, take=take)
+                errors = await asyncio.to_thread(errors_in, folder)
+        except OSError as error:
+            raise NoAnswer(f"{command[0]} can't be run: {error}") from error
         if status is None:
             raise NoAnswer(f"{command[0]} took longer than {seconds:g} s")
         if status == 127:
