@@ -4,8 +4,8 @@ import contextlib
 import os
 import re
 import shutil
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from denizen.checkpoints.git import Git, GitError, locked
@@ -29,32 +29,24 @@ _BY_PRODUCTS = (
 """What programs leave behind and nobody writes: never kept, unless the project's repository tracks it."""
 
 
-@dataclass(frozen=True, slots=True)
-class ShadowLocation:
-    """Where the shadow repository of `workspace` is; `private` is a folder that snapshots never hold."""
-
-    folder: Path
-    workspace: Path
-    clock: Clock
-    environ: Mapping[str, str]
-    private: Path | None = None
-
-
 @contextlib.asynccontextmanager
-async def open_repository(location: ShadowLocation) -> AsyncGenerator[Git]:
-    """The repository, held until the end; made where it is missing. Raises DenizenError."""
-    workspace, folder = location.workspace, location.folder
+async def open_repository(git: Git, clock: Clock, private: Path | None) -> AsyncGenerator[Git]:
+    """The shadow repository of the workspace `git.root`, held until the end; made where it is missing.
+
+    `private` is a folder that snapshots never hold. Raises DenizenError.
+    """
+    workspace, folder = git.root, git.folder
     private_folder(folder)
     try:
-        async with locked(folder, location.clock) as held:
-            root = await _root(Git(folder, workspace, location.environ, held=held))
-            private = [each for each in (folder, location.private) if each and not workspace.is_relative_to(each)]
+        async with locked(folder, clock) as held:
+            root = await _root(replace(git, held=held))
+            hidden = [each for each in (folder, private) if each and not workspace.is_relative_to(each)]
             project = _project_repository(root)
-            _write_excludes(folder, project, [each.relative_to(root) for each in private if each.is_relative_to(root)])
+            _write_excludes(folder, project, [each.relative_to(root) for each in hidden if each.is_relative_to(root)])
             clear(root / TEMPORARY)
             within = workspace.relative_to(root).as_posix()
-            git = Git(folder, root, location.environ, "" if within == "." else within, held=held)
-            await _include_tracked(git, project, private)
+            git = replace(git, root=root, within="" if within == "." else within, held=held)
+            await _include_tracked(git, project, hidden)
             try:
                 yield git
             except GitError as error:

@@ -13,7 +13,7 @@ from pathlib import Path
 from denizen.checkpoints import history
 from denizen.checkpoints.git import Git
 from denizen.checkpoints.history import Difference, Snapshot, all_snapshots, changed_paths, difference, path_changes
-from denizen.checkpoints.repository import ShadowLocation, open_repository
+from denizen.checkpoints.repository import open_repository
 from denizen.checkpoints.restore import PathBlocked, carry_out, find_in_the_way, plan_restore
 from denizen.checkpoints.staging import Staged, include, stage
 from denizen.checkpoints.worktree import Worktree, make_copy, reopen_copy, tree_of
@@ -49,11 +49,13 @@ class Shadow:
         self, folder: Path, workspace: Path, *, clock: Clock, environ: Mapping[str, str], private: Path | None = None
     ) -> None:
         self.workspace = workspace.resolve()
-        self._location = ShadowLocation(folder.resolve(), self.workspace, clock, environ, private and private.resolve())
+        self._git = Git(folder.resolve(), self.workspace, environ)
+        self._clock = clock
+        self._private = private and private.resolve()
 
     def opened(self) -> AbstractAsyncContextManager[Git]:
         """The repository, held until the end."""
-        return open_repository(self._location)
+        return open_repository(self._git, self._clock, self._private)
 
     async def snapshot(self, label: str = "", paths: Collection[str | Path] = ()) -> str:
         """Keep the files as they are; returns the snapshot's id, which stays the same while nothing has changed.
@@ -156,7 +158,7 @@ class Shadow:
     async def copy_in(self, folder: Path) -> Worktree | None:
         """The copy that an earlier process made and left in a folder, not long ago; None where there is none."""
         async with self.opened() as git:
-            return reopen_copy(git, await all_snapshots(git), folder, self._location.clock.now())
+            return reopen_copy(git, await all_snapshots(git), folder, self._clock.now())
 
     async def worked_in(self, worktree: Worktree) -> bool:
         """Whether anything was done in a copy."""
@@ -201,9 +203,9 @@ class Shadow:
         if latest and latest[0].id == staged.last and latest[0].tree == tree and not label and not paths:
             return latest[0]
         number = max((each.number for each in latest), default=0) + 1
-        made = Snapshot("", self._location.clock.now(), label, note, paths, staged.left_out, tree, number)
+        made = Snapshot("", self._clock.now(), label, note, paths, staged.left_out, tree, number)
         made = await history.record(git, made, previous=staged.last)
-        await history.prune(git, made, self._location.clock)
+        await history.prune(git, made, self._clock)
         return made
 
     def _relative(self, path: str) -> str:
