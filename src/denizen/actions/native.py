@@ -33,18 +33,22 @@ class Native:
         return msgspec.structs.replace(request, tools=tools.schemas)
 
     def read(self, message: AssistantMessage, tools: Toolset, seen: SeenText = NOTHING_SEEN) -> Intent:
-        """The calls as they came, and the text beside them; calls that the server left in the text are found there."""
-        calls, text, quoted, problems = message.tool_calls, message.text, frozenset[str](), tuple[str, ...]()
+        """The calls as they came, and the text; calls that the server left in the text are found there."""
         thoughts = [part.text for part in message.content if type(part) is Thinking]
-        if calls:
-            calls = [_with_clean_name(call, tools) if "<|" in call.name else call for call in calls]
-        elif len(tools) and may_hold_calls(text, (tool.name for tool in tools)):
-            found = recover_calls(text, tools)
-            calls, text = [_with_own_id(call, message) for call in found.calls], found.text
-            quoted = frozenset(call.id for call, words in zip(calls, found.wordings, strict=True) if seen.quotes(words))
-            thoughts += [found.thinking] if found.thinking else []
-            problems = tuple(f"Not run: {why}." for why in found.broken) if calls else ()
-        return Intent(calls, text, "\n".join(thoughts), problems=problems, quoted=quoted)
+        calls, text = message.tool_calls, message.text
+        if calls or not len(tools) or not may_hold_calls(text, (tool.name for tool in tools)):
+            calls = [_without_token(call, tools) if "<|" in call.name else call for call in calls]
+            return Intent(calls, text, "\n".join(thoughts))
+        found = recover_calls(text, tools)
+        # the context's size keeps an id apart from that of the same words later on
+        calls = [msgspec.structs.replace(call, id=f"{call.id}-{message.usage.context}") for call in found.calls]
+        return Intent(
+            calls,
+            found.text,
+            "\n".join([*thoughts, *([found.thinking] if found.thinking else [])]),
+            problems=tuple(f"Not run: {why}." for why in found.broken) if calls else (),
+            quoted=frozenset(call.id for call, words in zip(calls, found.wordings, strict=True) if seen.quotes(words)),
+        )
 
     def stream_filter(self, tools: Toolset) -> StreamFilter | None:
         """Holds back calls that a server leaves in the text; without tools there are none."""
@@ -57,8 +61,16 @@ class Native:
         return HoldCalls(self._openings[tools])
 
     def report(self, results: Sequence[ToolResult]) -> Sequence[Message]:
-        """The results as they are; as words where their calls were, too: their provider knows of no call."""
-        return [_told(results)] if results and results[0].call_id.startswith(RECOVERED) else results
+        """The results as they are; as words where their calls were words, too: their provider knows of no call."""
+        if not results or not results[0].call_id.startswith(RECOVERED):
+            return results
+        parts: list[UserPart] = []
+        for result in results:
+            text = "".join(part.text for part in result.content if isinstance(part, Text))
+            failed = " (error)" if result.is_error else ""
+            parts.append(Text(f"Result of {result.name}{failed}:\n{text}\n"))
+            parts += [part for part in result.content if not isinstance(part, Text)]
+        return [UserMessage(parts)]
 
     def show(self, call: ToolCall, tools: Toolset) -> str:
         """The tool's name with its arguments in brackets."""
@@ -66,22 +78,7 @@ class Native:
         return f"{call.name}({args})"
 
 
-def _with_clean_name(call: ToolCall, tools: Toolset) -> ToolCall:
-    """The call under its tool's name, where a server left special tokens behind it (`name<|channel|>commentary`)."""
+def _without_token(call: ToolCall, tools: Toolset) -> ToolCall:
+    """The call under its tool's name, where a server left special tokens after it (`name<|channel|>commentary`)."""
     name = call.name.partition("<|")[0]
     return msgspec.structs.replace(call, name=name) if name in tools else call
-
-
-def _with_own_id(call: ToolCall, message: AssistantMessage) -> ToolCall:
-    """The call under an id that it doesn't share with the same words later on, when the context has grown."""
-    return msgspec.structs.replace(call, id=f"{call.id}-{message.usage.context}")
-
-
-def _told(results: Sequence[ToolResult]) -> UserMessage:
-    parts: list[UserPart] = []
-    for result in results:
-        words = [part for part in result.content if isinstance(part, Text)]
-        others = [part for part in result.content if not isinstance(part, Text)]
-        failed = " (error)" if result.is_error else ""
-        parts += [Text(f"Result of {result.name}{failed}:\n{''.join(part.text for part in words)}\n"), *others]
-    return UserMessage(parts)

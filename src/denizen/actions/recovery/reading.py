@@ -4,61 +4,33 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from denizen.actions.recovery.forms import (
-    AT_LINES,
-    IN_MARKS,
-    LINES,
-    OPENERS,
-    TRAILING,
-    UNMARKED,
-    Form,
-    bare_objects,
-    functions,
-    read_block,
-)
-from denizen.actions.recovery.marks import (
-    ANSWERS,
-    CALL_INFO,
-    CLOSES,
-    FENCE,
-    FINAL,
-    FRAMES,
-    HEADS,
-    INDENT,
-    INFO,
-    NAME,
-    OBJECT,
-    OPENS,
-    OTHERS,
-    QUOTES,
-    THOUGHTS,
-)
+from denizen.actions.recovery import forms, marks
 from denizen.actions.recovery.recover import scrub
 from denizen.actions.recovery.scanner import Scanner, WorkLimitReached, WrittenCall
 
 _EVENTS: Final = {
-    "think": "|".join(map(re.escape, THOUGHTS)),
-    "thought": "|".join(map(re.escape, [*THOUGHTS.values(), FINAL])),
-    "other": OTHERS,
-    "element": QUOTES,
-    "fence": f"^{FENCE}",
-    "line": LINES,
-    "block": f"^{INDENT}>",
+    "think": "|".join(map(re.escape, marks.THOUGHTS)),
+    "thought": "|".join(map(re.escape, [*marks.THOUGHTS.values(), marks.FINAL])),
+    "other": marks.OTHERS,
+    "element": marks.QUOTES,
+    "fence": f"^{marks.FENCE}",
+    "line": forms.LINES,
+    "block": f"^{marks.INDENT}>",
     "code": r"`+",
-    "unmarked": OPENERS,
-    "mark": OPENS,
-    "answer": ANSWERS,
-    "frame": FRAMES,
-    "object": OBJECT,
-    "function": rf"^[ \t]{{0,3}}\[?{NAME}\(",
+    "unmarked": forms.OPENERS,
+    "mark": marks.OPENS,
+    "answer": marks.ANSWERS,
+    "frame": marks.FRAMES,
+    "object": marks.OBJECT,
+    "function": rf"^[ \t]{{0,3}}\[?{marks.NAME}\(",
 }
 _EVENT: Final = re.compile("|".join(f"(?P<{name}>{event})" for name, event in _EVENTS.items()), re.MULTILINE)
 """The next event; the group that matched last is its name."""
 
 _SHOWN: Final = 200
 """Characters of a call that can't be read which the model sees."""
-_WORD: Final = re.compile(NAME)
-_EDGE: Final = re.compile(rf"{OPENS}|{CLOSES}")
+_WORD: Final = re.compile(marks.NAME)
+_EDGE: Final = re.compile(rf"{marks.OPENS}|{marks.CLOSES}")
 _BEFORE_OBJECT: Final = frozenset(":;,.!?>)}]{*\n")
 _CALL_LIKE: Final = re.compile(
     r"[{\[]\s{0,99}\{?\s{0,99}[\"'](?:name|function|tool|tool_name|tool_calls|function_call)[\"']"
@@ -114,13 +86,13 @@ class Reader:
             "object": self._object,
             "function": self._function,
             "line": self._line,
-            "mark": lambda event: self._read_calls(event.start(), UNMARKED),
-            "unmarked": lambda event: self._read_calls(event.start(), UNMARKED),
+            "mark": lambda event: self._read_calls(event.start(), forms.UNMARKED),
+            "unmarked": lambda event: self._read_calls(event.start(), forms.UNMARKED),
         }
 
     def run(self) -> None:
         """Go through the text."""
-        head = HEADS.match(self._whole)
+        head = marks.HEADS.match(self._whole)
         at = head.end() if head else 0
         try:
             while event := _EVENT.search(self._whole, at):
@@ -150,7 +122,7 @@ class Reader:
         self._thought = True
         if self._has_words and is_quoted(self._whole, *event.span(), since=self._since):
             return self._add_words(*event.span())
-        end_mark = THOUGHTS[event[0]]
+        end_mark = marks.THOUGHTS[event[0]]
         close = self._scanner.find(end_mark, event.end())
         if close < 0:
             self._thinking = True
@@ -201,9 +173,9 @@ class Reader:
         if "`" in info:
             return self._code(event)
         inner, end = self._fence_end(event["ticks"], body)
-        says = event["label"] or CALL_INFO.fullmatch(info) or _CALL_LIST.match(self._whole, body)
-        if INFO.fullmatch(info) and (self._is_all(event.start()) or (says and self._is_last(end))):
-            calls, stop = read_block(self._scanner, body, IN_MARKS, IN_MARKS)
+        says = event["label"] or marks.CALL_INFO.fullmatch(info) or _CALL_LIST.match(self._whole, body)
+        if marks.INFO.fullmatch(info) and (self._is_all(event.start()) or (says and self._is_last(end))):
+            calls, stop = forms.read_block(self._scanner, body, forms.IN_MARKS, forms.IN_MARKS)
             whole = self._scanner.past_space(stop) >= inner >= stop
             if calls and whole and self._take(calls, event.start("ticks"), end):
                 return end
@@ -216,7 +188,7 @@ class Reader:
                 self._scanner.spend(close.end() - body)
                 return close.span()
         self._scanner.spend(len(self._whole) - body)
-        end = self._scanner.first(THOUGHTS.values(), body)
+        end = self._scanner.first(marks.THOUGHTS.values(), body)
         return end, end
 
     def _is_all(self, start: int) -> bool:
@@ -236,7 +208,7 @@ class Reader:
 
     def _is_last(self, end: int) -> bool:
         """Whether nothing but marks follows."""
-        trailing = self._scanner.match(TRAILING, end)
+        trailing = self._scanner.match(forms.TRAILING, end)
         return self._scanner.past_space(trailing.end() if trailing else end) == len(self._whole)
 
     # Calls
@@ -244,7 +216,7 @@ class Reader:
     def _object(self, event: re.Match[str]) -> int:
         """An object or a list without marks."""
         start = event.start()
-        found = bare_objects(self._scanner, start) if start >= self._objects_from else None
+        found = forms.bare_objects(self._scanner, start) if start >= self._objects_from else None
         if found is None:
             if start >= self._objects_from and not _CALL_LIKE.match(self._whole, start):
                 self._objects_from = self._paragraph_end(start)
@@ -253,14 +225,14 @@ class Reader:
         before = self._whole[max(start - 99, 0) : start].rstrip(" \t")
         if not found.calls or not self._bare or (before and before[-1] not in _BEFORE_OBJECT):
             return self._add_words(start, found.end)
-        return self._read_calls(start, (bare_objects,))
+        return self._read_calls(start, (forms.bare_objects,))
 
     def _function(self, event: re.Match[str]) -> int:
         """A call as program text, without marks: the last thing in the reply, on lines of its own."""
         self.doubtful = True
         if self._bare:
             start = self._scanner.past_space(event.start())
-            calls, end = read_block(self._scanner, start, (functions,), (functions,))
+            calls, end = forms.read_block(self._scanner, start, (forms.functions,), (forms.functions,))
             last = self._scanner.past_space(end) == len(self._whole)
             known = all(self._scanner.tools.find(call.name) for call in calls)
             if calls and last and known and self._take(calls, start, end):
@@ -270,11 +242,11 @@ class Reader:
     def _line(self, event: re.Match[str]) -> int:
         """A call that begins a line."""
         self.doubtful = True
-        return self._read_calls(event.start(), AT_LINES) if self._bare else self._add_words(*event.span())
+        return self._read_calls(event.start(), forms.AT_LINES) if self._bare else self._add_words(*event.span())
 
-    def _read_calls(self, start: int, forms: Sequence[Form]) -> int:
+    def _read_calls(self, start: int, tried: Sequence[forms.Form]) -> int:
         """The calls that begin at `start`, or the marks there as words."""
-        calls, end = read_block(self._scanner, start, forms)
+        calls, end = forms.read_block(self._scanner, start, tried)
         if calls and self._take(calls, start, end):
             return end
         piece = "" if calls else _EDGE.split(self._whole[end : end + _SHOWN], 1)[0].strip()

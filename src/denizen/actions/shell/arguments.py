@@ -7,14 +7,7 @@ from contextlib import suppress
 from itertools import takewhile
 from typing import Any
 
-from denizen.actions.shell.commands import (
-    PROSE,
-    Parameter,
-    Parameters,
-    command_name,
-    parameters_of,
-    plain_text,
-)
+from denizen.actions.shell.commands import PROSE, Parameter, Parameters, command_name, parameters_of, plain_text
 from denizen.actions.shell.reply import Command, plain_prose, read_reply
 from denizen.actions.shell.words import WHOLLY_QUOTED, Word, Words, quote
 from denizen.errors import ToolRefused
