@@ -38,14 +38,12 @@ def parse_dotenv(text: str, name: str) -> dict[str, str]:
         match = _ASSIGNMENT.fullmatch(stripped)
         if match is None:
             raise ConfigError(f'{name}:{number}: expected NAME=value, or NAME="value" where it has quotes or #.')
-        variables[match["name"]] = _value(match)
+        if match["escaped"] is not None:
+            value = _ESCAPE.sub(lambda escape: _ESCAPES.get(escape[1], escape[1]), match["escaped"])
+        else:
+            value = match["literal"] or match["bare"] or ""
+        variables[match["name"]] = value
     return variables
-
-
-def _value(match: re.Match[str]) -> str:
-    if match["escaped"] is not None:
-        return _ESCAPE.sub(lambda escape: _ESCAPES.get(escape[1], escape[1]), match["escaped"])
-    return match["literal"] or match["bare"] or ""
 
 
 def references(text: str) -> Iterator[str]:

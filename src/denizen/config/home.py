@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import os
 from collections.abc import Generator, Mapping
+from itertools import takewhile
 from pathlib import Path
 
 import msgspec
@@ -94,22 +95,15 @@ def workspace_for(cwd: Path, config: Config, flag: Path | None = None, *, border
     """
     own = config.agent.workspace_dir
     if flag is None:
-        return _repository(cwd.resolve(), {config.home, (border or Path.home()).resolve()}) or own
+        borders = {config.home, (border or Path.home()).resolve()}
+        inside = takewhile(lambda folder: folder not in borders, (cwd.resolve(), *cwd.resolve().parents))
+        return next((folder for folder in inside if (folder / ".git").exists()), own)
     folder = (cwd / flag).resolve()
     if not folder.is_dir() and folder != own:  # its own is made when it is needed
         raise ConfigError(f"The workspace {folder} is not a folder. Make it, or name another with --workspace.")
     if folder == config.home:
         raise ConfigError(f"The workspace can't be {folder}: that is the home, with its keys and settings.")
     return folder
-
-
-def _repository(folder: Path, borders: set[Path | None]) -> Path | None:
-    for candidate in (folder, *folder.parents):
-        if candidate in borders:
-            return None
-        if (candidate / ".git").exists():
-            return candidate
-    return None
 
 
 @contextlib.contextmanager

@@ -56,20 +56,14 @@ def _settings(table: type[msgspec.Struct], prefix: str) -> Iterator[Setting]:
         inner = (get_args(field.type) or [field.type])[-1]
         full = prefix + name + (".NAME" if get_origin(field.type) is dict and is_table(inner) else "")
         if get_origin(field.type) is list or not is_table(inner):
-            yield Setting(full, describe(field.type), _default(field), _doc(table, name))
+            default = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
+            text = "" if default in (None, msgspec.NODEFAULT) else to_toml(default)
+            doc = next(doc for each in table.__mro__ if (doc := _docs().get((each.__name__, name))))
+            yield Setting(full, describe(field.type), text, doc)
         else:
             yield Setting(full, "a table", "", _docs()[inner.__name__, ""])
         if is_table(inner):
             yield from _settings(inner, f"{full}[]." if get_origin(field.type) is list else f"{full}.")
-
-
-def _default(field: msgspec.structs.FieldInfo) -> str:
-    default = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
-    return "" if default in (None, msgspec.NODEFAULT) else to_toml(default)
-
-
-def _doc(table: type[msgspec.Struct], name: str) -> str:
-    return next(doc for each in table.__mro__ if (doc := _docs().get((each.__name__, name))))
 
 
 @functools.cache
@@ -86,15 +80,14 @@ def _docs() -> dict[tuple[str, str], str]:
     return docs
 
 
-def _example(type: str) -> str:
-    """A value of that type: the first of its choices, or one for what it begins with."""
-    if choice := re.match(r'"[^"]*"', type):
-        return choice[0]
-    return next(value for begins, value in _EXAMPLES.items() if type.startswith(begins))
-
-
 def _lines(setting: Setting) -> str:
     if setting.type == "a table" and not setting.default:
         return f"\n# {setting.doc}\n#[{setting.name}]\n"
-    value = setting.default or f"{_example(setting.type)}  # an example: it has no default"
+    value = setting.default
+    if not value:  # the first of its choices, or an example by what the type begins with
+        choice = re.match(r'"[^"]*"', setting.type)
+        example = (
+            choice[0] if choice else next(text for begins, text in _EXAMPLES.items() if setting.type.startswith(begins))
+        )
+        value = f"{example}  # an example: it has no default"
     return f"# {setting.doc}\n#{setting.name.rpartition('.')[2]} = {value}\n"

@@ -87,7 +87,8 @@ def check_examples(rule: Rule) -> None:
     """Raise ConfigError when one of the rule's examples isn't matched by it, or one of `not_examples` is."""
     for wanted, examples in ((True, rule.examples), (False, rule.not_examples)):
         for example in examples:
-            if _matches_example(rule, example) != wanted:
+            parts = _command_parts(example) if rule.tool == "bash" else [Part(example, (example,), (example,))]
+            if (all if rule.decide == "allow" else any)(_matches(rule, part) for part in parts) != wanted:
                 raise ConfigError(
                     f"The rule that {_VERBS[rule.decide]} {rule.tool} {rule.match!r} "
                     f"{'does not match its example' if wanted else 'matches what it must not'}: {example!r}. "
@@ -189,8 +190,3 @@ def _covers(pattern: str, text: str) -> bool:
 
 def _site(address: str) -> str:
     return "/".join(address.split("/")[: 3 if "://" in address else 1])
-
-
-def _matches_example(rule: Rule, example: str) -> bool:
-    parts = _command_parts(example) if rule.tool == "bash" else [Part(example, (example,), (example,))]
-    return (all if rule.decide == "allow" else any)(_matches(rule, part) for part in parts)

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from denizen.errors import ToolRefused
@@ -15,17 +16,10 @@ def files_of(call: ToolCall, workspace: Path) -> Sequence[str]:
     args = {name: value for name, value in call.args.items() if isinstance(value, str)}
     targets = [args[name] for name in ("path", "target") if name in args]
     targets += [args["content"]] if args.get("action") == "move" and "content" in args else []
-    names = [*targets, *(file_of(target, workspace) for target in targets), *_patched(args.get("patch", ""), workspace)]
+    names = [*targets, *(file_of(target, workspace) for target in targets)]
+    with suppress(ToolRefused):  # a patch that can't be read does nothing
+        names += [path for file in read_patch(args.get("patch") or "") for path in meant_by_patch(file, workspace)]
     return [*dict.fromkeys(names)]
-
-
-def _patched(patch: str, workspace: Path) -> Sequence[str]:
-    """The files of a patch; none of one that can't be read, and so does nothing."""
-    try:
-        files = read_patch(patch) if patch else []
-    except ToolRefused:
-        return ()
-    return [path for file in files for path in meant_by_patch(file, workspace)]
 
 
 def meant_by_patch(file: FilePatch, workspace: Path) -> list[str]:

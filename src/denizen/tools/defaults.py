@@ -72,18 +72,16 @@ def check_rules(rules: Sequence[Rule], tools: Toolset) -> None:
 
     Tools of an installed extension that isn't loaded are known by its prefix: `notion_search`.
     """
+    from importlib.metadata import entry_points
+
     known = {"*", *ELSEWHERE, *(tool.name for tool in tools)}
+    unknown = {rule.tool for rule in rules} - known
+    prefixes = tuple(f"{entry.name}_" for entry in entry_points(group="denizen.tools")) if unknown else ()
     for number, rule in enumerate(rules):
-        if rule.tool not in known and not _is_of_extension(rule.tool):
+        if rule.tool not in known and not rule.tool.startswith(prefixes):
             meant = resolve_alias(rule.tool, known)
             hint = f"Did you mean {meant}?" if meant else _nearest(rule.tool, known)
             raise ConfigError(f"policy.rules[{number}]: there is no tool {rule.tool!r}. {hint}")
-
-
-def _is_of_extension(name: str) -> bool:
-    from importlib.metadata import entry_points
-
-    return any(name.startswith(f"{entry.name}_") for entry in entry_points(group="denizen.tools"))
 
 
 def may_default(schema: Schema) -> dict[str, dict[str, Any]]:

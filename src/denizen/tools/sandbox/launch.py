@@ -183,7 +183,11 @@ def _become(command: list[str], options: Options, scratch: str) -> NoReturn:
                     _make_read_only(place)
             _confine(options, scratch)
         if options.filtered:
-            command[1:1] = ["--seccomp", str(_file_with(_filter([AF_UNIX, *AF_NET], own_memory=True)))]
+            place = os.memfd_create("filter")
+            os.write(place, _filter([AF_UNIX, *AF_NET], own_memory=True))
+            os.lseek(place, 0, os.SEEK_SET)
+            os.set_inheritable(place, True)
+            command[1:1] = ["--seccomp", str(place)]
         os.execvp(command[0], command)  # noqa: S606
     except BaseException as error:  # noqa: BLE001 (nothing of the copied process may run on)
         os.write(2, f"{command[0] if command else 'the command'} can't be run: {error}\n".encode(errors="replace"))
@@ -226,7 +230,10 @@ def _confine(options: Options, scratch: str) -> None:
     for grant in (*options.grants, Grant("--write", scratch, [])):
         for place in _beneath(grant.path, grant.without):
             _add(rules, place, READ if grant.access == "--read" else handled)
-    _drop_capabilities()
+    capability = 0  # root without its powers; for everybody else there is nothing to drop
+    while not libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0):
+        capability += 1
+    libc.capset(struct.pack("Ii", 0x20080522, 0), bytes(24))
     if libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
         raise OSError(ctypes.get_errno(), "no_new_privs was refused")
     _called(RESTRICT_SELF, rules, ctypes.c_uint32(0))
@@ -260,24 +267,8 @@ def _add(rules: int, path: str, rights: int) -> None:
         os.close(place)
 
 
-def _drop_capabilities() -> None:
-    """Root without its powers; for everybody else there is nothing to drop."""
-    capability = 0
-    while not libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0):
-        capability += 1
-    libc.capset(struct.pack("Ii", 0x20080522, 0), bytes(24))
-
-
 class _Program(ctypes.Structure):
     _fields_ = [("length", ctypes.c_ushort), ("filter", ctypes.c_char_p)]
-
-
-def _file_with(data: bytes) -> int:
-    place = os.memfd_create("filter")
-    os.write(place, data)
-    os.lseek(place, 0, os.SEEK_SET)
-    os.set_inheritable(place, True)
-    return place
 
 
 def _filter(families: Sequence[int], *, own_memory: bool) -> bytes:
