@@ -6,7 +6,7 @@ from typing import Any
 from tests.engine.conftest import MakeAgent
 from tests.engine.scene import DEFAULT, Host, call, run_agent, say
 
-from denizen.engine.inject_memories import inject_memories, recalled
+from denizen.engine.prompting import inject_memories, recalled
 from denizen.engine.turn import Turn, TurnOptions
 from denizen.events import Notice
 from denizen.ports import Traits

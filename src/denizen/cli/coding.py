@@ -20,8 +20,7 @@ from denizen.errors import ConfigError
 from denizen.events import Notice
 from denizen.messages import Text, UserMessage, UserPart
 from denizen.worlds.assemble import Agent
-from denizen.worlds.code import steps
-from denizen.worlds.code.carry_out import carry_out
+from denizen.worlds.code.carry_out import STEPS_REQUEST, carry_out
 from denizen.worlds.code.commit import REQUEST as COMMIT
 from denizen.worlds.code.commit import (
     repository_of,
@@ -91,7 +90,7 @@ async def _message(wanted: Wanted, agent: Agent, role: Role | None, said: list[U
     parts = [*said]
     if wanted.base:
         parts.append(await difference_to(wanted.base, agent))
-    requests = (role.instructions if role else "", steps.REQUEST if wanted.explain else "", COMMIT * wanted.commits)
+    requests = (role.instructions if role else "", STEPS_REQUEST if wanted.explain else "", COMMIT * wanted.commits)
     parts += [Text(f"\n\n{request}") for request in requests if request]
     return UserMessage(parts)
 

@@ -1,6 +1,7 @@
 """Running the tools that a model asked for."""
 
 import asyncio
+import threading
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from itertools import groupby
@@ -9,19 +10,46 @@ from typing import Any
 import msgspec
 
 from denizen.engine.permit import answer_to, permit
-from denizen.engine.progress import Progress
 from denizen.engine.snapshots import snapshot_after, snapshot_before
 from denizen.engine.tracing import UNTRACED, record_result, tool_span
 from denizen.engine.turn import Turn, TurnOver
 from denizen.entries import StartedEntry, ToolEntry
 from denizen.errors import DenizenError, ToolRefused
-from denizen.events import ToolEnd, ToolStart
+from denizen.events import ToolEnd, ToolStart, ToolUpdate
 from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult, UserPart
 from denizen.not_run import DROPPED, NOT_RUN
 from denizen.ports import Answer, Ask, Tool, ToolContext, Traits
 
 MOVES = Traits.WRITES | Traits.EXECUTES | Traits.SENDS
 """Traits that keep a call from running beside others."""
+
+
+class Progress:
+    """Passes a call's output on while it runs, without secrets; also from the thread that a plain function runs in."""
+
+    def __init__(self, turn: Turn, call: ToolCall) -> None:
+        self._turn = turn
+        self._call = call
+        self._stream = turn.agent.redactor.stream()
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
+        self._over = False
+
+    def emit(self, text: str) -> None:
+        """Show some more."""
+        if threading.get_ident() == self._thread:
+            self._show(self._stream.feed(text))
+        else:
+            self._loop.call_soon_threadsafe(lambda: self._show(self._stream.feed(text)))
+
+    def end(self) -> None:
+        """Show what was held back; nothing comes after it."""
+        self._show(self._stream.flush())
+        self._over = True
+
+    def _show(self, text: str) -> None:
+        if text and not self._over:
+            self._turn.emit(ToolUpdate(self._call.name, self._call.id, text))
 
 
 async def run_calls(turn: Turn, reply: AssistantMessage, calls: Sequence[ToolCall]) -> list[ToolResult]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from denizen.engine.drivers.watched import Watched
+from denizen.engine.drivers import Watched
 from denizen.engine.turn import Turn, TurnOver
 from denizen.entries import AnyEntry, AssistantEntry, CheckpointEntry, EndEntry, NoteEntry, SystemEntry, UserEntry
 from denizen.errors import DenizenError

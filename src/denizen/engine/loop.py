@@ -9,9 +9,8 @@ import msgspec
 from denizen.engine.ask import ask_model
 from denizen.engine.calls import run_calls
 from denizen.engine.follow_driver import follow_driver
-from denizen.engine.inject_memories import inject_memories
 from denizen.engine.output import TRIES
-from denizen.engine.prompting import renew_prompt
+from denizen.engine.prompting import inject_memories, renew_prompt
 from denizen.engine.record import AgentRecord
 from denizen.engine.resume import (
     answer_text,

@@ -1,10 +1,12 @@
-"""The system prompt of a session: made once, kept in its transcript, so that it stays the same byte by byte."""
+"""What goes before the conversation: the system prompt of a session, made once, and what memory has for a task."""
 
 import msgspec
 
-from denizen.engine.session_state import PROMPT, Prompt
+from denizen.engine.session_state import PROMPT, RECALLED, Prompt
 from denizen.engine.turn import Turn
 from denizen.entries import SessionEntry, StateEntry
+from denizen.errors import DenizenError
+from denizen.ports import Fact
 
 
 async def renew_prompt(turn: Turn) -> None:
@@ -20,3 +22,28 @@ async def renew_prompt(turn: Turn) -> None:
         turn.notice(notice, warning=True)
     prompt = Prompt(agent.redact(made.text), made_for, agent.actions.name, made.private, made.untrusted)
     await turn.append(StateEntry(name=PROMPT, value=msgspec.to_builtins(prompt)))
+
+
+async def recalled(turn: Turn, task: str, most: int = 5) -> list[str]:
+    """The facts that fit a task best, a line each that says when and where it was kept.
+
+    A memory that can't be read is told to the user, and recalls nothing: the task goes on without.
+    """
+    try:
+        return [_line(fact) for fact in await turn.agent.memory.recall(task, most)] if task.strip() else []
+    except DenizenError as error:
+        turn.notice(f"Nothing is recalled. {error}", warning=True)
+        return []
+
+
+def _line(fact: Fact) -> str:
+    day = f"{fact.at:%Y-%m-%d}" if fact.at else ""
+    session = fact.source.rpartition(":")[2]
+    return f"{fact.marked} ({', '.join(filter(None, [fact.context, day, session and f'from {session}', fact.id]))})"
+
+
+async def inject_memories(turn: Turn, task: str) -> None:
+    """Give the model what earlier sessions left that fits the task, where its profile wants that."""
+    facts = await recalled(turn, task) if turn.agent.recalls else []
+    if facts:
+        await turn.append(StateEntry(name=RECALLED, value=facts))

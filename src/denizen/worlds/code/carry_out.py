@@ -2,23 +2,28 @@
 
 import dataclasses
 import functools
+import re
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
 from denizen.engine import TurnOptions
 from denizen.errors import DenizenError
 from denizen.events import Notice, RunResult
-from denizen.messages import UserMessage
+from denizen.messages import AssistantMessage, Message, ToolResult, UserMessage
 from denizen.plural import counted
 from denizen.ports import Session, TurnIO, named
 from denizen.sessions import short_name
-from denizen.worlds.code import steps
 from denizen.worlds.code.aside import work_aside
 from denizen.worlds.code.commit import by_products, commit, in_other_repositories, message_of, without_message
 from denizen.worlds.code.findings import findings_of, table_of
 from denizen.worlds.code.roles import AUDITOR, find_role
 from denizen.worlds.code.work import Job, Outcome, edited, unfinished_job, words_of, work
 from denizen.worlds.world import AgentHandle, Conclusion, RenderingHost
+
+_STEPS = "## Steps"
+STEPS_REQUEST = f"End your answer with a section {_STEPS!r}: what you did and why, step by step."
+_SECTION = re.compile(rf"^{_STEPS}\s*$", re.MULTILINE)
 
 
 async def go_on(agent: AgentHandle, session: Session, io: TurnIO, options: TurnOptions) -> Conclusion | None:
@@ -65,7 +70,7 @@ def _rendered(agent: AgentHandle, job: Job, explain: bool, result: RunResult) ->
         findings, others = findings_of(result.reply)
         return "\n\n".join(filter(None, ["\n".join(others), table_of(findings)]))
     reply = without_message(result.reply) if job.commits else result.reply
-    taken = steps.explained(agent, result.reply, result.messages) if explain else ""
+    taken = _steps_taken(agent, result.reply, result.messages) if explain else ""
     return "\n\n".join(filter(None, [reply, taken]))
 
 
@@ -95,3 +100,16 @@ async def _commit(agent: AgentHandle, session: Session, io: TurnIO, outcome: Out
     subject, _, _ = message.partition("\n")
     io.emit(Notice(f"committed {made}: {subject} ({counted(len(ours), 'file')})"))
     return True
+
+
+def _steps_taken(agent: AgentHandle, reply: str, messages: Sequence[Message]) -> str:
+    """The steps that the answer lacks, made of the calls of the turn; empty where it has them."""
+    if _SECTION.search(reply):
+        return ""
+    failed = {message.call_id for message in messages if isinstance(message, ToolResult) and message.is_error}
+    record = agent.record
+    replies = [message for message in messages if isinstance(message, AssistantMessage)]
+    calls = [call for reply in replies for call in record.calls_of(reply)]
+    shown = (record.shown(call) + (" (failed)" if call.id in failed else "") for call in calls)
+    steps = [f"{number}. {line}" for number, line in enumerate(shown, 1)]
+    return "\n".join([_STEPS, *(steps or ["1. Answered without looking anything up."])])
