@@ -36,25 +36,12 @@ class RunningTurn:
         """What its message says."""
         return self.turn.message.content
 
-    def finish(self) -> None:
-        """It is over."""
-        self.outcome.set_result(None)
-
-    def park(self) -> None:
-        """It waits for a person."""
-        self.outcome.set_result(Parked())
-
-    def fail(self) -> None:
-        """It raises."""
-        self.outcome.set_exception(RuntimeError(f"no turn can be made of {self.content}"))
-
-    async def controls(self, count: int = 1) -> list[Control]:
-        """The next controls that reach it."""
-        arrived = [*self.turn.controls()]
-        while len(arrived) < count:
-            await asyncio.sleep(0)
-            arrived += self.turn.controls()
-        return arrived
+    def end(self, outcome: Parked | Exception | None = None) -> None:
+        """It is over, or it is parked, or it raises."""
+        if isinstance(outcome, Exception):
+            self.outcome.set_exception(outcome)
+        else:
+            self.outcome.set_result(outcome)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,17 +68,22 @@ class Worker:
         for _ in range(count):
             turn = await self.next()
             contents.append(turn.content)
-            turn.finish()
+            turn.end()
         return contents
 
     async def expect_nothing_but(self, marker: str) -> None:
-        """No turn begins before one that another session asks for now: none was ready."""
+        """None was ready: no turn begins before the one of a message that another session gets now."""
         await self.queue.put(message(marker, marker))
         assert await self.finish_all(1) == [marker]
 
     async def controls_of(self, running: RunningTurn, count: int = 1) -> list[Control]:
         """The next controls that reach a turn."""
-        return await asyncio.wait_for(running.controls(count), self.patience)
+        arrived: list[Control] = []
+        async with asyncio.timeout(self.patience):
+            while len(arrived) < count:
+                arrived += running.turn.controls()
+                await asyncio.sleep(0)
+        return arrived
 
 
 class TurnQueueConformance:
@@ -156,7 +148,7 @@ class TurnQueueConformance:
                 running = await worker.next()
                 assert running.content == content
                 await worker.expect_nothing_but(f"next to {content}")
-                running.finish()
+                running.end()
 
     async def test_sessions_run_concurrently(self, new_queue: NewQueue) -> None:
         queue = new_queue()
@@ -172,7 +164,7 @@ class TurnQueueConformance:
                 await queue.put(message(content))
             running = await worker.next()
             await worker.expect_nothing_but("next to 1")
-            running.finish()
+            running.end()
             assert await worker.finish_all(1) == ["2"]
             await worker.expect_nothing_but("next to 2")
 
@@ -209,7 +201,7 @@ class TurnQueueConformance:
             running = await worker.next()
             await queue.put(message("2"))
             await queue.control(session_key("ann"), Stop())
-            running.finish()
+            running.end()
             assert not (await worker.next()).turn.controls()
 
     # Parking
@@ -220,7 +212,7 @@ class TurnQueueConformance:
         async with self.serving(queue) as worker:
             for content in ("1", "2"):
                 await queue.put(message(content))
-            (await worker.next()).park()
+            (await worker.next()).end(Parked())
             await worker.expect_nothing_but("a")
             await queue.control(session_key("ann"), Steer("hurry"))
             await worker.expect_nothing_but("b")
@@ -228,7 +220,7 @@ class TurnQueueConformance:
             running = await worker.next()
             assert (running.content, running.turn.attempt) == ("1", 2)
             assert await worker.controls_of(running, 2) == [Steer("hurry"), control]
-            running.finish()
+            running.end()
             assert await worker.finish_all(1) == ["2"]
 
     async def test_answer_that_comes_before_the_turn_is_parked_is_not_lost(self, new_queue: NewQueue) -> None:
@@ -237,13 +229,13 @@ class TurnQueueConformance:
             await queue.put(message("1"))
             running = await worker.next()
             await queue.control(session_key("ann"), YES)
-            running.park()
+            running.end(Parked())
             assert await worker.controls_of(await worker.next()) == [YES]
 
     async def test_parked_turn_stays_parked_when_another_worker_serves(self, new_queue: NewQueue) -> None:
         async with self.serving(new_queue()) as worker:
             await worker.queue.put(message("1"))
-            (await worker.next()).park()
+            (await worker.next()).end(Parked())
             await worker.expect_nothing_but("a")
         async with self.serving(new_queue()) as worker:
             await worker.expect_nothing_but("b")
@@ -260,7 +252,7 @@ class TurnQueueConformance:
         async with self.serving(new_queue()) as worker:
             running = await worker.next()
             assert (running.content, running.turn.attempt) == ("1", 2)
-            running.finish()
+            running.end()
             assert await worker.finish_all(1) == ["2"]
 
     async def test_answer_is_not_lost_with_the_attempt_that_took_it(self, new_queue: NewQueue) -> None:
@@ -282,7 +274,7 @@ class TurnQueueConformance:
             while (running := await worker.next()).content == "1":
                 contents.append(running.content)
                 assert running.turn.attempt == len(contents) <= 100
-                running.fail()
+                running.end(RuntimeError("no turn can be made of it"))
             assert running.content == "2"
             assert len(contents) > 1, "a failure may pass"
             assert not await queue.put(message("1")), "it isn't accepted again"
