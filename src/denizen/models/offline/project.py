@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Generator, Sequence
 from fnmatch import fnmatch
 from pathlib import PurePosixPath
-from typing import Final, NamedTuple
+from typing import Final
 
 from denizen.messages import ToolResult
 from denizen.models.offline.files import is_own
@@ -192,46 +192,39 @@ def _declared(path: str, result: ToolResult) -> str:
     return "\n".join(rows)
 
 
-class TestRunner(NamedTuple):
-    """A command that runs tests: a file of that name which holds the `sign`, a regular expression, calls for it."""
-
-    file: str
-    sign: str
-    command: str
-
-
-RUNNERS: Final = (
-    TestRunner("[Mm]akefile", r"^test\s*:(?!=)", "make test"),
-    TestRunner("[Mm]akefile", r"\A(?![\s\S]*^test\s*:)[\s\S]*^check\s*:(?!=)", "make check"),
-    TestRunner("justfile", r"^test\b.*:", "just test"),
-    TestRunner("tox.ini", "", "tox"),
-    TestRunner("noxfile.py", "", "nox"),
-    TestRunner("pyproject.toml", r"pytest", "python -m pytest"),
-    TestRunner("pytest.ini", "", "python -m pytest"),
-    TestRunner("setup.cfg", r"^\[tool:pytest\]", "python -m pytest"),
-    TestRunner("manage.py", r"django", "python manage.py test"),
-    TestRunner("package.json", r'"test"\s*:\s*"(?!.*no test specified)', "npm test"),
-    TestRunner("Cargo.toml", "", "cargo test"),
-    TestRunner("go.mod", "", "go test ./..."),
-    TestRunner("pom.xml", "", "mvn test"),
-    TestRunner("build.gradle*", "", "gradle test"),
-    TestRunner("*.csproj", "", "dotnet test"),
-    TestRunner("Package.swift", "", "swift test"),
-    TestRunner("mix.exs", "", "mix test"),
-    TestRunner("Gemfile", r"\brspec", "bundle exec rspec"),
-    TestRunner("composer.json", r'"test"\s*:', "composer test"),
-    TestRunner("pubspec.yaml", "", "dart test"),
+_TEST_COMMANDS: Final = (
+    ("[Mm]akefile", r"^test\s*:(?!=)", "make test"),
+    ("[Mm]akefile", r"\A(?![\s\S]*^test\s*:)[\s\S]*^check\s*:(?!=)", "make check"),
+    ("justfile", r"^test\b.*:", "just test"),
+    ("tox.ini", "", "tox"),
+    ("noxfile.py", "", "nox"),
+    ("pyproject.toml", r"pytest", "python -m pytest"),
+    ("pytest.ini", "", "python -m pytest"),
+    ("setup.cfg", r"^\[tool:pytest\]", "python -m pytest"),
+    ("manage.py", r"django", "python manage.py test"),
+    ("package.json", r'"test"\s*:\s*"(?!.*no test specified)', "npm test"),
+    ("Cargo.toml", "", "cargo test"),
+    ("go.mod", "", "go test ./..."),
+    ("pom.xml", "", "mvn test"),
+    ("build.gradle*", "", "gradle test"),
+    ("*.csproj", "", "dotnet test"),
+    ("Package.swift", "", "swift test"),
+    ("mix.exs", "", "mix test"),
+    ("Gemfile", r"\brspec", "bundle exec rspec"),
+    ("composer.json", r'"test"\s*:', "composer test"),
+    ("pubspec.yaml", "", "dart test"),
 )
+"""Files, what must be in them (a regular expression), and the command that runs the tests then."""
 
 
 def test_command(asked: Question, found: re.Match[str]) -> Plan:
     """The commands that run the tests, and which file says so."""
-    texts = yield from _texts(f"{{{','.join(dict.fromkeys(runner.file for runner in RUNNERS))}}}")
+    texts = yield from _texts(f"{{{','.join(dict.fromkeys(name for name, _, _ in _TEST_COMMANDS))}}}")
     commands: dict[str, str] = {}
-    for runner in RUNNERS:
+    for name, sign, command in _TEST_COMMANDS:
         for path, text in texts.items():
-            if fnmatch(PurePosixPath(path).name, runner.file) and re.search(runner.sign, text, re.MULTILINE):
-                commands.setdefault(runner.command, path)
+            if fnmatch(PurePosixPath(path).name, name) and re.search(sign, text, re.MULTILINE):
+                commands.setdefault(command, path)
     if commands:
         rows = "\n".join(f"- `{command}` (from `{path}`)" for command, path in commands.items())
         return f"The tests are run by:\n\n{rows}"

@@ -69,28 +69,28 @@ MOST_JOINED = 50
 """Parts of a string concatenation that are looked at."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Rule:
-    """A rule of `security.toml`, with its patterns compiled."""
+class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A rule, as `security.toml` explains them."""
 
     id: str
     severity: str
     says: str
-    dynamic: bool
-    call: re.Pattern[str] | None
-    code: re.Pattern[str] | None
-    unless_call: re.Pattern[str]
-    args: re.Pattern[str]
-    unless: re.Pattern[str]
-    file: re.Pattern[bytes]
+    languages: list[str]
+    call: str = "(?!)"
+    unless_call: str = "(?!)"
+    args: str = ""
+    unless: str = "(?!)"
+    code: str = "(?!)"
+    file: str = ""
+    dynamic: bool = False
 
-    def matches(self, callee: str, args: str) -> bool:
+    def matches_call(self, callee: str, args: str) -> bool:
         """Whether it is about this call."""
-        if not self.call or not self.call.search(callee) or self.unless_call.search(callee):
+        if not _pattern(rf"(?:(?<![\w$])|(?=\.))(?:{self.call})$").search(callee):
             return False
-        if self.dynamic and _CONSTANT.fullmatch(args):
+        if _pattern(rf"(?:{self.unless_call})$").search(callee) or (self.dynamic and _CONSTANT.fullmatch(args)):
             return False
-        return bool(self.args.search(args)) and not self.unless.search(args)
+        return bool(_pattern(self.args).search(args)) and not _pattern(self.unless).search(args)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ def risks(source: bytes, language: str) -> list[Risk]:
     return [*found.values()]
 
 
-def _risks(rules: Sequence[_Rule], source: bytes, nodes: "dict[str, Node]", language: str) -> Iterator[Risk]:
+def _risks(rules: Sequence[Rule], source: bytes, nodes: "dict[str, Node]", language: str) -> Iterator[Risk]:
     if string := nodes.get("string"):
         yield from _risky_string(string, source, language)
     elif call := nodes.get("call"):
@@ -152,13 +152,13 @@ def _risks(rules: Sequence[_Rule], source: bytes, nodes: "dict[str, Node]", lang
         callee = _text(source, max(call.start_byte, border - 200), border).strip()
         args = _text(source, border, call.end_byte)
         for rule in rules:
-            if rule.matches(callee, args) and rule.file.search(source):
+            if rule.matches_call(callee, args) and _pattern(rule.file.encode()).search(source):
                 name = " ".join(callee.split())[-LONGEST_NAME:]
                 yield Risk(rule.severity, rule.id, call.start_point[0] + 1, name, rule.says)
     elif code := nodes.get("code"):
         text = _text(source, code.start_byte, code.end_byte)
         for rule in rules:
-            if rule.code and rule.code.match(text) and rule.file.search(source):
+            if _pattern(rule.code).match(text) and _pattern(rule.file.encode()).search(source):
                 yield Risk(rule.severity, rule.id, code.start_point[0] + 1, rule.id, rule.says)
 
 
@@ -209,42 +209,16 @@ def _text(source: bytes, start: int, end: int) -> str:
 
 
 @functools.cache
-def _rules(language: str) -> "tuple[Query, Sequence[_Rule]]":
+def _rules(language: str) -> "tuple[Query, Sequence[Rule]]":
     """The rules of one language, and the query for the nodes that they are about."""
     import tree_sitter
 
     table = _table()
-    own = [rule for rule in table["rules"] if language in rule["languages"]]
-    rules = [_compiled(**{key: value for key, value in rule.items() if key != "languages"}) for rule in own]
+    rules = [rule for rule in msgspec.convert(table["rules"], list[Rule]) if language in rule.languages]
     return tree_sitter.Query(grammar(language), table["languages"][language]), rules
 
 
-def _compiled(
-    id: str,
-    severity: str,
-    says: str,
-    *,
-    call: str = "",
-    unless_call: str = "",
-    args: str = "",
-    unless: str = "",
-    code: str = "",
-    file: str = "",
-    dynamic: bool = False,
-) -> _Rule:
-    never = "(?!)"
-    return _Rule(
-        id,
-        severity,
-        says,
-        dynamic,
-        re.compile(rf"(?:(?<![\w$])|(?=\.))(?:{call})$") if call else None,
-        re.compile(code) if code else None,
-        re.compile(rf"(?:{unless_call})$" if unless_call else never),
-        re.compile(args),
-        re.compile(unless or never),
-        re.compile(file.encode()),
-    )
+_pattern = functools.cache(re.compile)
 
 
 @functools.cache
