@@ -10,7 +10,7 @@ import msgspec
 
 from denizen.cli.home import store
 from denizen.cli.host import JsonLines, describe, parse_answer
-from denizen.cli.options import MODEL, TERMINAL, WORKPLACE, TurnOptions, turn_options
+from denizen.cli.options import MODEL, TERMINAL, WORKPLACE, CommandOptions, command_options
 from denizen.cli.output import write
 from denizen.cli.terminal import Terminal
 from denizen.cli.turns import STATUS, decide_folder, opened, options_as_begun, run
@@ -34,8 +34,8 @@ Scope = Literal["once", "session", "always"]
 @click.option(
     "--always", "scope", flag_value="always", help="Say yes for ever: it becomes a rule of the configuration."
 )
-@turn_options((MODEL, WORKPLACE, TERMINAL))
-def answer(name: str, words: tuple[str, ...], scope: Scope | None, options: TurnOptions) -> int:
+@command_options((MODEL, WORKPLACE, TERMINAL))
+def answer(name: str, words: tuple[str, ...], scope: Scope | None, options: CommandOptions) -> int:
     """Answer the question that a parked turn waits for, and go on with it.
 
     Anything but yes or no is said to the agent in place of running the call. Without an answer the question is shown.
@@ -54,7 +54,7 @@ def answer(name: str, words: tuple[str, ...], scope: Scope | None, options: Turn
 
 
 async def _go_on(
-    name: str, given: AnswerEntry, options: TurnOptions, loaded: Loaded, host: Terminal | JsonLines
+    name: str, given: AnswerEntry, options: CommandOptions, loaded: Loaded, host: Terminal | JsonLines
 ) -> int:
     for text in loaded.notices:
         host.emit(Notice(text, "warning"))

@@ -9,7 +9,7 @@ import click
 
 from denizen.cli.attachments import compose, read_piped, unattached
 from denizen.cli.host import JsonLines
-from denizen.cli.options import TurnOptions, turn_options
+from denizen.cli.options import CommandOptions, command_options
 from denizen.cli.terminal import Terminal
 from denizen.cli.turns import STATUS, decide_folder, opened, run
 from denizen.config.home import places
@@ -33,8 +33,8 @@ Examples:
 @click.argument("message", nargs=-1)
 @click.option("--image", "images", multiple=True, type=_FILE, help="Show the agent a picture; may be repeated.")
 @click.option("--output-schema", type=_FILE, help="Print an answer that matches this JSON schema.")
-@turn_options()
-def ask(message: tuple[str, ...], images: tuple[Path, ...], output_schema: Path | None, options: TurnOptions) -> int:
+@command_options()
+def ask(message: tuple[str, ...], images: tuple[Path, ...], output_schema: Path | None, options: CommandOptions) -> int:
     """Ask one question, or give one task.
 
     Piped input is added to the message; @path attaches a file. Without a message, --continue or --session goes on with
@@ -58,7 +58,7 @@ def ask(message: tuple[str, ...], images: tuple[Path, ...], output_schema: Path 
 
 async def _ask(
     said: UserMessage | None,
-    options: TurnOptions,
+    options: CommandOptions,
     loaded: Loaded,
     host: Terminal | JsonLines,
     output: Output | None,

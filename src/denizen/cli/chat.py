@@ -13,7 +13,7 @@ import click
 from denizen import __version__
 from denizen.cli.conversation import Conversation
 from denizen.cli.host import terminal_modes
-from denizen.cli.options import TurnOptions, turn_options
+from denizen.cli.options import CommandOptions, command_options
 from denizen.cli.output import say, say_error
 from denizen.cli.slash import COMMANDS, is_command, respond
 from denizen.cli.text import printable
@@ -37,8 +37,8 @@ GOOD_ENDS = {"answered", "iteration_limit", None}
 
 
 @click.command()
-@turn_options()
-def chat(options: TurnOptions) -> int:
+@command_options()
+def chat(options: CommandOptions) -> int:
     """Talk with the agent, message after message.
 
     /help lists the commands. What you enter while the agent works is passed on to it. Ctrl-C stops the agent, not the
@@ -76,7 +76,7 @@ def _talk(runner: asyncio.Runner, conversation: Conversation) -> None:
             _converse(runner, conversation, lambda: run(runner, _read(conversation, editor)))
 
 
-def _can_show_prompt(options: TurnOptions) -> bool:
+def _can_show_prompt(options: CommandOptions) -> bool:
     """Whether nothing comes to the screen past the prompt, as what goes through a pipe does."""
     piped = stat.S_ISFIFO(os.fstat(sys.stdout.fileno()).st_mode)
     return not (options.json or piped or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb")

@@ -9,7 +9,7 @@ import msgspec
 
 from denizen.cli.attachments import compose, unattached
 from denizen.cli.host import JsonLines, terminal_lines
-from denizen.cli.options import TurnOptions
+from denizen.cli.options import CommandOptions
 from denizen.cli.output import error_width, say
 from denizen.cli.terminal import Terminal
 from denizen.cli.text import cut, one_line
@@ -39,7 +39,7 @@ class Conversation:
     `lines`. `outputs` are those of tools that were shown in part.
     """
 
-    def __init__(self, options: TurnOptions, loaded: Loaded, *, typed: bool) -> None:
+    def __init__(self, options: CommandOptions, loaded: Loaded, *, typed: bool) -> None:
         self.options = options
         self.agent = options.agent(loaded)
         self.name = options.session

@@ -24,16 +24,16 @@ FAILED, WRONG_USE, CANCELLED = 1, 2, 130
 
 COMMANDS = {
     "ask": ("denizen.cli.ask:ask", "Ask one question, or give one task."),
-    "code": ("denizen.cli.code:code", "Do one task in a project: look, change, check."),
+    "code": ("denizen.cli.code.task:code", "Do one task in a project: look, change, check."),
     "chat": ("denizen.cli.chat:chat", "Talk with the agent."),
     "answer": ("denizen.cli.answer:answer", "Answer the question that a parked turn waits for."),
     "sessions": ("denizen.cli.sessions:sessions", "List, show, fork, remove or export conversations."),
     "checkpoints": ("denizen.cli.checkpoints:checkpoints", "List, compare, make or restore snapshots of files."),
     "memory": ("denizen.cli.memory:memory", "List, search, forget or export what is remembered."),
-    "replay": ("denizen.cli.replay:replay_session", "Run a session's tools again: do they answer the same?"),
+    "replay": ("denizen.cli.code.replay:replay_session", "Run a session's tools again: do they answer the same?"),
     "context": ("denizen.cli.context:context", "Show what the next model call of a session contains."),
     "friction": ("denizen.cli.friction:show_friction", "Show where tools cost too much, and what would help."),
-    "acp": ("denizen.cli.acp:acp", "Serve the agent to an editor (Agent Client Protocol)."),
+    "acp": ("denizen.cli.code.acp:acp", "Serve the agent to an editor (Agent Client Protocol)."),
     "models": ("denizen.cli.models:models", "List the providers and models that can be used."),
     "config": ("denizen.cli.config:config", "Write, check or find the configuration."),
     "trust": ("denizen.cli.config:trust_folder", "Let a folder bring its own settings and skills."),
@@ -57,9 +57,10 @@ class _Lazy(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
+        target = COMMANDS[cmd_name][0] if cmd_name in COMMANDS else _command_of_a_world(cmd_name)
+        if target is None:
             return None
-        module, _, name = COMMANDS[cmd_name][0].partition(":")
+        module, _, name = target.partition(":")
         return getattr(importlib.import_module(module), name)
 
     def resolve_command(
@@ -87,6 +88,13 @@ class _Lazy(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+def _command_of_a_world(name: str) -> str | None:
+    """Where the command of an installed world is; these have no line in the help, which loads no world."""
+    from denizen.worlds.world import worlds
+
+    return next((world.commands[name] for world in worlds() if name in world.commands), None)
 
 
 @click.group(

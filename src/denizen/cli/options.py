@@ -17,7 +17,7 @@ from denizen.cli.terminal import Terminal
 from denizen.clock import SystemClock
 from denizen.config.home import places
 from denizen.config.load import Loaded, load
-from denizen.engine import TurnOptions as EngineOptions
+from denizen.engine import TurnOptions
 from denizen.engine.output import Output
 from denizen.errors import ConfigError
 from denizen.ports import Level, Model, Reasoning
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TurnOptions:
+class CommandOptions:
     """What the command line said."""
 
     usual_profile: str
@@ -88,10 +88,10 @@ class TurnOptions:
         profile = self.profile or self.usual_profile
         return Agent(loaded.config, environ=loaded.environ, profile=profile, model=model, read_only=self.read_only)
 
-    def turn(self, agent: Agent, output: Output | None = None) -> EngineOptions:
+    def turn(self, agent: Agent, output: Output | None = None) -> TurnOptions:
         """What holds for one turn of the agent."""
         stream = not self.no_stream and output is None
-        return EngineOptions(stream=stream, output=output, read_only=agent.read_only)
+        return TurnOptions(stream=stream, output=output, read_only=agent.read_only)
 
     def host(
         self,
@@ -118,7 +118,7 @@ class TurnOptions:
             outputs=outputs,
         )
 
-    async def with_session(self, loaded: Loaded, *, begun: bool) -> "TurnOptions":
+    async def with_session(self, loaded: Loaded, *, begun: bool) -> "CommandOptions":
         """These options with the name of the session, and the profile that it began with unless another is named.
 
         It is the session of `--session`, else the one of `--continue`, else a new one. Raises ConfigError where there
@@ -202,7 +202,7 @@ TERMINAL: tuple[Option, ...] = (
 """What is printed, and what is asked."""
 
 
-def turn_options(
+def command_options(
     groups: Sequence[tuple[Option, ...]] = (SESSION, MODEL, WORKPLACE, TERMINAL), *, profile: str = "assistant"
 ) -> Option:
     """Give a command the options of these groups and the profile, as one argument `options`."""
@@ -210,8 +210,8 @@ def turn_options(
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(command)
         def with_options(**given: Any) -> Any:
-            ours = {field.name: given.pop(field.name) for field in fields(TurnOptions) if field.name in given}
-            options = TurnOptions(usual_profile=profile, **ours)
+            ours = {field.name: given.pop(field.name) for field in fields(CommandOptions) if field.name in given}
+            options = CommandOptions(usual_profile=profile, **ours)
             if options.quiet and options.verbose:
                 raise click.UsageError("--quiet and --verbose contradict each other: use one of them.")
             if options.yes and options.non_interactive:

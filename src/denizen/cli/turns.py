@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from denizen.cli.host import JsonLines
-from denizen.cli.options import TurnOptions
+from denizen.cli.options import CommandOptions
 from denizen.cli.output import confirm
 from denizen.cli.terminal import Terminal
 from denizen.cli.text import printable
@@ -30,7 +30,7 @@ STATUS = {"answered": 0, "iteration_limit": 3, "loop": 3, "budget": 3, "parked":
 _Result = TypeVar("_Result")
 
 
-def decide_folder(options: TurnOptions) -> Loaded:
+def decide_folder(options: CommandOptions) -> Loaded:
     """The configuration, once the person has said whether the workspace may bring its own settings and skills.
 
     Outside of git repositories they are asked whether the agent is to work here; else it works in a folder of its own.
@@ -48,7 +48,7 @@ def decide_folder(options: TurnOptions) -> Loaded:
     return dataclasses.replace(loaded, notices=(*loaded.notices, elsewhere))
 
 
-def _decide_trust(options: TurnOptions) -> Loaded:
+def _decide_trust(options: CommandOptions) -> Loaded:
     loaded = options.load()
     found = awaiting_trust(loaded.config)
     if not found or not options.interactive:
@@ -97,7 +97,7 @@ def run(runner: asyncio.Runner, work: Coroutine[Any, Any, _Result]) -> _Result:
         raise click.Abort from None
 
 
-def options_as_begun(options: TurnOptions, entries: Sequence[AnyEntry]) -> TurnOptions:
+def options_as_begun(options: CommandOptions, entries: Sequence[AnyEntry]) -> CommandOptions:
     """The options; where they say nothing, the session's own folder, profile and last action format."""
     began = _workspace_of(entries)
     profile = next((entry.profile for entry in entries if isinstance(entry, SessionEntry)), "")

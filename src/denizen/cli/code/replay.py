@@ -1,31 +1,27 @@
-"""`denizen replay`: a session gone through again with its recorded replies."""
+"""`denizen replay`: run a session's tools again, with the recorded replies."""
 
 import asyncio
 from collections.abc import Sequence
 
 import click
-import msgspec
 
 from denizen.cli.home import store
-from denizen.cli.options import WORKPLACE, TurnOptions, turn_options
-from denizen.cli.output import write
+from denizen.cli.options import WORKPLACE, CommandOptions, command_options
+from denizen.cli.output import write, write_json
 from denizen.cli.text import cut, one_line, printable
 from denizen.cli.turns import decide_folder, options_as_begun, run
 from denizen.config.load import Loaded
 from denizen.entries import AnyEntry
-from denizen.worlds.code.replay import RecordedModel, Step, replay
-
-SHOWN = 100
-"""Characters of a call."""
+from denizen.worlds.code.replay import RecordedModel, replay
 
 
 @click.command("replay")
 @click.argument("name", metavar="SESSION")
 @click.option("--from", "start", default="", metavar="ENTRY", help="From the turn that holds this entry on.")
 @click.option("--json", is_flag=True, help="One JSON object a line for each call.")
-@turn_options((WORKPLACE,))
-def replay_session(name: str, start: str, options: TurnOptions) -> int:
-    """Go through a session again and say where tools now answer differently.
+@command_options((WORKPLACE,))
+def replay_session(name: str, start: str, options: CommandOptions) -> int:
+    """Run a session's tools again and say where they now answer differently.
 
     The model's replies are the recorded ones: nothing is asked, and nothing is spent. The tools run in a copy of the
     files as they were when the session first changed them; what reaches out, and what a person answered, isn't run.
@@ -38,27 +34,24 @@ def replay_session(name: str, start: str, options: TurnOptions) -> int:
         return run(runner, _replay(entries, start, options, decide_folder(options)))
 
 
-async def _replay(entries: Sequence[AnyEntry], start: str, options: TurnOptions, loaded: Loaded) -> int:
+async def _replay(entries: Sequence[AnyEntry], start: str, options: CommandOptions, loaded: Loaded) -> int:
     same = differing = 0
     nobody = RecordedModel("recorded", lambda: None)  # so that no key is needed: `replay` has the replies
     async with options.agent(loaded, model=nobody) as agent:
         async for step in replay(agent, entries, start=start):
-            (_print_json if options.json else _show)(step)
+            difference = step.difference() if step.differs else ""
             differing += step.differs
             same += step.now is not None and not step.differs
+            if options.json:
+                facts = {"entry": step.entry, "call": step.shown, "ran": step.now is not None, "differs": step.differs}
+                write_json(facts | {"difference": difference})
+                continue
+            sign, colour = ("✗", "red") if step.differs else ("✓", "green")
+            note = ""
+            if step.now is None:
+                sign, colour, note = "·", "bright_black", "  (not run again)"
+            write(click.style(f"{sign} {step.entry}  {cut(one_line(step.shown), 100)}{note}", fg=colour) + "\n")
+            write("".join(f"    {line}\n" for line in printable(difference).splitlines()))
     if not options.json:
         write(f"{same} as recorded, {differing} different\n")
     return 1 if differing else 0
-
-
-def _print_json(step: Step) -> None:
-    told = {"entry": step.entry, "call": step.shown, "ran": step.now is not None, "differs": step.differs}
-    write(msgspec.json.encode(told | {"difference": step.difference() if step.differs else ""}).decode() + "\n")
-
-
-def _show(step: Step) -> None:
-    sign, colour = ("·", "bright_black") if step.now is None else ("✗", "red") if step.differs else ("✓", "green")
-    note = "  (not run again)" if step.now is None else ""
-    write(click.style(f"{sign} {step.entry}  {cut(one_line(step.shown), SHOWN)}{note}", fg=colour) + "\n")
-    if step.differs:
-        write("".join(f"    {line}\n" for line in printable(step.difference()).splitlines()))

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from denizen.cli.models import ready_models
-from denizen.cli.options import MODEL, WORKPLACE, TurnOptions, turn_options
+from denizen.cli.options import MODEL, WORKPLACE, CommandOptions, command_options
 from denizen.cli.turns import run
 from denizen.clock import SystemClock
 from denizen.config.extras import how_to_install
@@ -18,8 +18,8 @@ from denizen.worlds.assemble import Agent
 
 
 @click.command("acp")
-@turn_options((MODEL, WORKPLACE), profile="coder")
-def acp(options: TurnOptions) -> int:
+@command_options((MODEL, WORKPLACE), profile="coder")
+def acp(options: CommandOptions) -> int:
     """Serve the agent to an editor over the Agent Client Protocol, on standard input and output.
 
     The editor says in which folder a session works, shows what the agent does, and asks its user where something needs
@@ -31,7 +31,7 @@ def acp(options: TurnOptions) -> int:
     except ImportError as missing:
         raise DenizenError(f"{missing.name} is not installed. Install it: {how_to_install('acp')}") from missing
 
-    def options_in(folder: Path) -> TurnOptions:
+    def options_in(folder: Path) -> CommandOptions:
         return dataclasses.replace(options, workspace=options.workspace or folder)
 
     def agent_in(folder: Path, model: str) -> tuple[Agent, Sequence[str]]:
