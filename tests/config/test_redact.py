@@ -1,4 +1,4 @@
-"""Secrets are replaced wherever they stand, however they are escaped or cut, and nothing else is."""
+"""Secrets are replaced wherever they are, however they are escaped or cut, and nothing else is."""
 
 import json
 import logging

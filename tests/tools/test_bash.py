@@ -1,4 +1,4 @@
-"""`bash`: output, endings, and what is left behind."""
+"""`bash`: output, exit codes, and what is left running."""
 
 import asyncio
 import dataclasses
@@ -72,9 +72,9 @@ async def test_what_the_sandbox_disarms_is_reported(sandbox: Sandbox, turn: Tool
     if not sandbox.confines:
         pytest.skip("nothing is taken out")
     result = await bash(sandbox, turn, "echo made; echo evil > .envrc")
-    told = "[taken out, because it would run by itself outside the sandbox: .envrc (now .envrc.disabled). "
-    assert result.text.startswith(f"made\n{told}")
-    assert told in "".join(shown)
+    note = "[taken out, because it would run by itself outside the sandbox: .envrc (now .envrc.disabled). "
+    assert result.text.startswith(f"made\n{note}")
+    assert note in "".join(shown)
 
 
 async def test_a_failure_is_an_error_with_its_exit_code(sandbox: Sandbox, turn: ToolContext) -> None:
@@ -207,7 +207,7 @@ async def test_a_command_that_takes_too_long_is_ended(sandbox: Sandbox, turn: To
     assert result.details == {"exit_code": None}
 
 
-# Each of these leaves a process behind that has the file `held` open for reading: a writer sees when it is gone.
+# Each of these leaves a process running that has the file `held` open for reading: a writer sees when it is gone.
 LEFT_BEHIND = {
     "in the background": "{ exec 9<held; echo; sleep 1000; } &",
     "without its output": "{ exec 9<held; echo >&8; sleep 1000; } 8>&1 >/dev/null 2>&1 8>&- &",

@@ -1,4 +1,4 @@
-"""`git`: what it tells, and that nothing of a hostile repository runs."""
+"""`git`: what it says, and that nothing of a hostile repository runs."""
 
 import os
 import subprocess

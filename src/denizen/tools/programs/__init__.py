@@ -1,1 +1,1 @@
-"""Programs run for the tools: their output bounded, no process left behind; among them the filters of jq."""
+"""Programs that the tools run, with bounded output and no process left running; among them the filters of jq."""

@@ -31,7 +31,7 @@ class Job:
 
     @property
     def running(self) -> bool:
-        """Whether it goes on."""
+        """Whether it still runs."""
         return not self.task.done()
 
     @property

@@ -23,7 +23,7 @@ WRONG, CUT = 3, 4
 
 def main(path: str) -> int:
     """Print the results, one in each line; the exit status."""
-    jq: Any = importlib.import_module("jq")  # it tells no types
+    jq: Any = importlib.import_module("jq")  # it has no types
     task = json.loads(Path(path).read_bytes())
     _confine()
     left = task["most"]

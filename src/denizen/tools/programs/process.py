@@ -1,4 +1,4 @@
-"""Runs programs: their output as it comes, bounded, and no process left behind."""
+"""Runs programs: their output as it comes, bounded, and no process left running."""
 
 import asyncio
 import codecs
