@@ -10,7 +10,7 @@ from denizen.tools.edit import edit
 from denizen.tools.edit_symbol import edit_symbol
 from denizen.tools.function import tool
 from denizen.tools.patch import apply_patch
-from denizen.tools.preview import preview
+from denizen.tools.policy import preview
 from denizen.tools.write import write
 
 CODE = "def one():\n    return 1\n"

@@ -1,5 +1,7 @@
 """What may run: the user's rules, else the default policy, and over both the rule of two and `--read-only`."""
 
+import dataclasses
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -8,19 +10,19 @@ from denizen.config.redact import Redactor
 from denizen.config.rules import DeniedPaths, all_arguments, deciding_rule, literally, main_argument, plain_url
 from denizen.config.settings import PolicySettings, Rule
 from denizen.config.write import add_rule
+from denizen.errors import ToolRefused
 from denizen.messages import ToolCall
-from denizen.ports import Decision, Tool, ToolContext, Traits, is_harmless, only_reads
+from denizen.ports import Decision, PlanningTool, Tool, ToolContext, Traits, is_harmless, only_reads
 from denizen.tools.call_files import files_of
+from denizen.tools.editing.texts import difference
 from denizen.tools.files.autorun import is_autorun
+from denizen.tools.files.changes import load_or_empty
 from denizen.tools.files.workspace import Workspace
-from denizen.tools.preview import preview
 from denizen.tools.risk import exceeds, risk_of
 from denizen.tools.secrets import restore_secrets
 
 _MOST_SHOWN = 200
 """Characters of a call's argument that a reason shows."""
-_CHANGES = Traits.WRITES | Traits.EXECUTES | Traits.SENDS
-_HARMLESS = Traits.READS | Traits.REPEATABLE  # what may be done twice has changed nothing
 _REACHES_OUT = Traits.NETWORK | Traits.SENDS
 _BOTH = Traits.UNTRUSTED | Traits.PRIVATE
 
@@ -169,3 +171,26 @@ def _by_rule(rule: Rule, call: ToolCall) -> Decision:
 def _shown(call: ToolCall) -> str:
     argument = " ".join(main_argument(call.args).split())
     return f"{call.name} ({argument if len(argument) <= _MOST_SHOWN else argument[: _MOST_SHOWN - 1] + '…'})"
+
+
+async def preview(tool: Tool, args: dict[str, Any], turn: ToolContext) -> str:
+    """The whole diff of what the call would do to files; empty where it would be refused, or it isn't known."""
+    if not (isinstance(tool, PlanningTool) and tool.plans):
+        return ""
+    planned: dict[str, bytes | None] = {}
+    try:
+        await tool.run(args, dataclasses.replace(turn, planned=planned))
+        diffs = [_diff(Workspace.of(turn), path, data) for path, data in planned.items()]
+    except ToolRefused:
+        return ""
+    return "\n".join(diffs) if all(diffs) else ""
+
+
+def _diff(workspace: Workspace, path: str, data: bytes | None) -> str:
+    old = load_or_empty(workspace, path)
+    new = dataclasses.replace(old, data=data)
+    if diff := difference(old.text, new.text, most=sys.maxsize).diff:
+        return (
+            f"--- {path if old.data is not None else '(new)'}\n+++ {path if data is not None else '(deleted)'}\n{diff}"
+        )
+    return ""
