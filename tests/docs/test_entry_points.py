@@ -63,3 +63,16 @@ def test_world_is_found_and_its_sessions_are_listed_and_answered(project: Path, 
     answered = run(*denizen, "answer", "garden", "no", environ=installed, folder=project)
     assert answered
     assert run(*denizen, "ask", "--quiet", "--profile", "keeper", "hello", environ=installed, folder=project)
+
+
+@pytest.mark.needs("git")
+def test_table_of_a_world_is_read_strictly(project: Path, installed: dict[str, str], tmp_path: Path) -> None:
+    settings = tmp_path / "home" / "denizen.toml"
+    read = "from denizen import Agent; print([tool.name for tool in Agent(profile='keeper').tools])"
+    settings.write_text('model = "offline"\n[garden]\nbeds = ["tulips"]\n')
+    assert run("-c", read, environ=installed, folder=project) == "['water']\n"
+    settings.write_text('model = "offline"\n[garden]\nbed = ["tulips"]\n')
+    check = [sys.executable, "-m", "denizen", "config", "check"]
+    ran = subprocess.run(check, cwd=project, env=installed, capture_output=True, text=True, check=False)
+    assert ran.returncode == 2
+    assert "garden.bed" in ran.stderr
