@@ -2,8 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
 import msgspec
 
@@ -11,18 +9,12 @@ from denizen.actions.recovery import RECOVERED, may_hold_calls, recover_calls
 from denizen.messages import AssistantMessage, Message, Text, Thinking, ToolCall, ToolResult, UserMessage, UserPart
 from denizen.ports import NOTHING_SEEN, Intent, ModelRequest, SeenText, StreamFilter, Tool, Toolset
 
-if TYPE_CHECKING:
-    from denizen.actions.recovery.streaming import Openings
-
 
 class Native:
     """The provider turns the model's calls into structure; what a server leaves of them in the text isn't shown."""
 
     name = "native"
     lists_tools = False
-
-    def __init__(self) -> None:
-        self._openings: WeakKeyDictionary[Toolset, Openings] = WeakKeyDictionary()
 
     def extra_tools(self, tools: Sequence[Tool]) -> Sequence[Tool]:
         """None."""
@@ -52,13 +44,9 @@ class Native:
 
     def stream_filter(self, tools: Toolset) -> StreamFilter | None:
         """Holds back calls that a server leaves in the text; without tools there are none."""
-        from denizen.actions.recovery.streaming import HoldCalls, Openings
+        from denizen.actions.recovery.streaming import HoldCalls, openings_of
 
-        if not len(tools):
-            return None
-        if tools not in self._openings:
-            self._openings[tools] = Openings(tool.name for tool in tools)
-        return HoldCalls(self._openings[tools])
+        return HoldCalls(openings_of(tuple(tool.name for tool in tools))) if len(tools) else None
 
     def report(self, results: Sequence[ToolResult]) -> Sequence[Message]:
         """The results as they are; as words where their calls were words, too: their provider knows of no call."""

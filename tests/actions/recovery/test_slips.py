@@ -154,7 +154,7 @@ def test_what_they_call_is_called() -> None:
 @pytest.mark.parametrize("size", [1, 3, 100])
 def test_their_thoughts_do_not_stream(size: int) -> None:
     spoken, text = (
-        HoldCalls(Openings(tool["name"] for tool in TOOLS)),
+        HoldCalls(Openings([tool["name"] for tool in TOOLS])),
         "analysisThe user wants 4.assistantfinalIt is 4.",
     )
     assert "".join(spoken.feed(text[at : at + size]) for at in range(0, len(text), size)) == "It is 4."

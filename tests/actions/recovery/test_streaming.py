@@ -20,7 +20,7 @@ from denizen.actions.recovery.scanner import Tools
 from denizen.actions.recovery.streaming import HoldCalls, Openings
 from denizen.ports import Toolset
 
-OFFERED = Openings(tool["name"] for tool in TOOLS)
+OFFERED = Openings([tool["name"] for tool in TOOLS])
 LEADS = {"alone": "", "behind words": "I'll look.\n", "behind a thought": "<think>Hm, `a`.</think>\n\nI'll look.\n"}
 END_OF_A_THOUGHT = ("</think>", "</thinking>", "<|END_THINKING|>")
 PLACES = st.lists(st.integers(0, 400), max_size=40)
@@ -29,7 +29,7 @@ REPLIES = [row for row in ROWS if row["tools"]]
 
 
 def _openings(tools: list[dict[str, Any]]) -> Openings:
-    return Openings(tool["name"] for tool in tools)
+    return Openings([tool["name"] for tool in tools])
 
 
 def _shown(text: str, places: Sequence[int] | None = None, openings: Openings = OFFERED) -> str:

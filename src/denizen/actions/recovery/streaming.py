@@ -2,7 +2,8 @@
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 from denizen.actions.recovery.forms import NAME_KEYS
@@ -53,9 +54,8 @@ class Openings:
     """
 
     def __init__(
-        self, names: Iterable[str], *, opening: str = "", begun: str = "", letters: str = "", fenced: str = "(?!)"
+        self, names: Sequence[str], *, opening: str = "", begun: str = "", letters: str = "", fenced: str = "(?!)"
     ) -> None:
-        names = [*names]
         alternatives = "|".join(map(re.escape, names)) or "(?!)"
         heads = [*_HEADS, *(head.format(name) for head in _HEADS_BY_NAME for name in names)]
         self.heads = tuple(sorted(heads))
@@ -69,6 +69,12 @@ class Openings:
         """Whether more of the line, which is without white space, may make it one that opens a call."""
         at = bisect_left(self.heads, line)
         return at < len(self.heads) and self.heads[at].startswith(line)
+
+
+@lru_cache(maxsize=16)
+def openings_of(tools: tuple[str, ...]) -> Openings:
+    """What opens a call of the tools with these names."""
+    return Openings(tools)
 
 
 class HoldCalls:

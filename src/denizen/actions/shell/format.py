@@ -3,7 +3,6 @@
 import hashlib
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -15,9 +14,6 @@ from denizen.actions.shell.reply import Command, Reply, plain_prose, read_reply
 from denizen.errors import ToolRefused
 from denizen.messages import AssistantMessage, Message, Text, Thinking, ToolCall, ToolResult, UserMessage, UserPart
 from denizen.ports import MISUSED, NOTHING_SEEN, Intent, ModelRequest, SeenText, StreamFilter, Tool, Toolset
-
-if TYPE_CHECKING:
-    from denizen.actions.recovery.streaming import Openings
 
 _OUR_ID = re.compile(r"sh[0-9a-f]{12}-(?P<number>\d+)")
 _CUT_OFF = frozenset({"length", "refusal", "error", "aborted"})
@@ -48,7 +44,6 @@ class Shell:
     def __init__(self) -> None:
         self._native = Native()
         self._grammars: WeakKeyDictionary[Toolset, str] = WeakKeyDictionary()
-        self._openings: WeakKeyDictionary[Toolset, Openings] = WeakKeyDictionary()
 
     def extra_tools(self, tools: Sequence[Tool]) -> Sequence[Tool]:
         """`$(help)`, where there are tools to explain."""
@@ -73,11 +68,9 @@ class Shell:
 
     def stream_filter(self, tools: Toolset) -> StreamFilter:
         """Shows the words up to the first command, or the answer that the reply begins with."""
-        from denizen.actions.shell.streaming import HoldCommands, openings_of
+        from denizen.actions.shell.streaming import HoldCommands
 
-        if tools not in self._openings:
-            self._openings[tools] = openings_of(tools)
-        return HoldCommands(self._openings[tools])
+        return HoldCommands(tuple(tool.name for tool in tools))
 
     def report(self, results: Sequence[ToolResult]) -> Sequence[Message]:
         """The outputs in one message, numbered as the commands were; results of structured calls as they are."""

@@ -1,10 +1,10 @@
 """What of a reply with commands is shown while it streams."""
 
 import re
+from functools import lru_cache
 from typing import Final
 
 from denizen.actions.recovery.streaming import HoldCalls, Openings
-from denizen.ports import Toolset
 
 _INDENT: Final = r"^[ \t]{0,40}(?:(?:[-*+]|\d{1,3}[.)])[ \t]{1,9})?"
 _BEFORE: Final = r"(?<![A-Za-z0-9_\"'`=\\$@])"
@@ -25,10 +25,11 @@ _PIECE: Final = re.compile(
 )
 
 
-def openings_of(tools: Toolset) -> Openings:
+@lru_cache(maxsize=16)
+def _openings_of(tools: tuple[str, ...]) -> Openings:
     """What opens a command, besides what opens a native call."""
     return Openings(
-        [tool.name for tool in tools],
+        tools,
         opening=rf"{_BEFORE}\$\(\s*[a-z]|^[ \t]*\[\d{{1,3}}\][ \t]*\$[ \t]|{_INDENT}`{{1,2}}\s*\$\(",
         begun=rf"{_BEFORE}\$(?:\(\s*)?|^[ \t]*\[(?:\d{{1,3}}(?:\][ \t]*\$?)?)?|{_INDENT}`{{1,2}}\s*\$?|^[ \t]+",
         letters="$",
@@ -39,9 +40,9 @@ def openings_of(tools: Toolset) -> Openings:
 class HoldCommands:
     """Shows the words up to the first command, or the answer, where the reply begins with `$(done ANSWER)`."""
 
-    def __init__(self, openings: Openings) -> None:
+    def __init__(self, tools: tuple[str, ...]) -> None:
         self._feed = self._begin
-        self._words = HoldCalls(openings)
+        self._words = HoldCalls(_openings_of(tools))
         self._held = ""
         self._depth = 0
 
