@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 COMPARED: Final = 150
-"""Characters of a call, as `_plain` has them, by which it is known again."""
+"""Characters of a call, as `_plain` has them, by which it is recognised."""
 
 _KEPT: Final = re.compile(r"\\[nrt]|([^\W\d_]+|[$()\[\]{}])")
 _CODED: Final = re.compile(r"\\u([\da-fA-F]{4})")

@@ -1,7 +1,7 @@
 """The marks that model families put around calls, thoughts and answers.
 
-`OPENS` and `CLOSES` stand around calls and carry no meaning of their own: a call is recognised by its form, in whatever
-marks it stands, so that a missing or a doubled mark loses nothing.
+`OPENS` and `CLOSES` are around calls and carry no meaning of their own: a call is recognised by its form, whatever its
+marks are, so that a missing or a doubled mark loses nothing.
 """
 
 import re
@@ -26,7 +26,7 @@ OBJECT: Final = r"[{\[](?=\s{0,99}[{\[\"'])"
 """Where an object, or a list of them, may begin."""
 
 INDENT: Final = r"[ \t]{0,40}(?:(?:[-*+]|\d{1,3}[.)])[ \t]{1,9})?"
-"""What may stand in a line before a fence or a quotation."""
+"""What a line may have before a fence or a quotation."""
 
 FENCE: Final = rf"{INDENT}(?P<label>{LABEL}\s{{0,9}})?(?P<ticks>`{{3,}}|~{{3,}})"
 """How a fence begins, after a label perhaps."""

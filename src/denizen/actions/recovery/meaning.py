@@ -107,10 +107,10 @@ class _Message(NamedTuple):
 
 
 def _messages(text: str) -> list[_Message]:
-    """The messages that a reply is made of; none where something stands between them, as in a text about them."""
+    """The messages that a reply is made of; none where there is something between them, as in a text about them."""
     if "<|message|>" not in text:
         return _without_tokens(text)
-    pieces = ["start", *_MARK.split(text), ""]  # each piece behind its mark
+    pieces = ["start", *_MARK.split(text), ""]  # each piece after its mark
     found: list[_Message] = []
     header = ""
     for number in range(0, len(pieces) - 2, 2):

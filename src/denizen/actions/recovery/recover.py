@@ -76,7 +76,7 @@ def recover_calls(text: str, tools: Tools) -> Recovered:
 def scrub(text: str) -> str:
     """The text without the special tokens of models: `<|word|>`, `<|word>`, `<word|>`, `<｜word｜>`.
 
-    What stands around a token may make another when it is gone: that is taken out, too.
+    Where the text around a token makes another one when it is gone, that is taken out, too.
     """
     if "|" not in text and "｜" not in text:
         return text

@@ -112,7 +112,7 @@ class HoldCalls:
         return piece if words == piece else words
 
     def _past_thought(self, text: str) -> str:
-        """The text behind the thoughts that it begins with; a mark that is cut off stays there."""
+        """The text after the thoughts that it begins with; a mark that is cut off is kept."""
         while True:
             if self._thought:
                 _, mark, after = text.partition(self._thought)

@@ -9,7 +9,7 @@ from typing import Any
 
 from denizen.actions.shell.commands import PROSE, Parameter, Parameters, command_name, parameters_of, plain_text
 from denizen.actions.shell.reply import Command, plain_prose, read_reply
-from denizen.actions.shell.words import WHOLLY_QUOTED, Word, Words, quote
+from denizen.actions.shell.splitting import WHOLLY_QUOTED, Word, WordSplitter, quote
 from denizen.errors import ToolRefused
 from denizen.messages import ToolCall
 from denizen.ports import MISUSED, Toolset
@@ -45,7 +45,7 @@ class _Arguments:
 
     def take_prose(self) -> None:
         """Options, then prose as it is, and options or a table of them; or one quoted word and options."""
-        words, _ = Words(self._body).read(0)
+        words, _ = WordSplitter(self._body).read(0)
         taken = self._take_options(words)
         rest = words[taken:]
         quoted = WHOLLY_QUOTED.match(self._body, rest[0].start) if rest else None
@@ -56,14 +56,14 @@ class _Arguments:
         end = self._take_table() or self._take_last_options(start)
         text = self._body[start:end].strip()
         alone = end < len(self._body) and WHOLLY_QUOTED.fullmatch(text)
-        if text := (Words(text).read(0)[0][0].text if alone else plain_prose(text)) if rest or not taken else "":
+        if text := (WordSplitter(text).read(0)[0][0].text if alone else plain_prose(text)) if rest or not taken else "":
             self.given[self._places[0].name] = text
 
     def _take_last_options(self, start: int) -> int:
         """Take the options that the prose ends with; where they begin. Each has its value and nothing else."""
         end = len(self._body)
         for option in reversed([*_OPTION.finditer(self._body, start + 1)]):
-            words, _ = Words(self._body[option.start() : end]).read(0)
+            words, _ = WordSplitter(self._body[option.start() : end]).read(0)
             name, equals, first = words[0].text.partition("=")
             values = [*([first] if equals else []), *(word.text for word in words[1:])]
             parameter, meant = self._find(name)

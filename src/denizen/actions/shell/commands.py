@@ -35,7 +35,7 @@ Act by commands in $(cmd) syntax, in plain text: not in code, not in a quotation
 in order, and the next message holds their outputs, numbered: [1] $ cmd. Never write an output yourself: it would be
 made up. End your reply after the last command, and wait.
 
-Words are as in a shell, but nothing is expanded. Quote what has blanks: 'it is' or "it's". Long text comes last:
+WordSplitter are as in a shell, but nothing is expanded. Quote what has blanks: 'it is' or "it's". Long text comes last:
 $(write PATH <<'END'
 any lines
 END

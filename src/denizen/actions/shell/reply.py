@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from denizen.actions.shell.commands import PROSE
-from denizen.actions.shell.words import WHOLLY_QUOTED, Word, Words
+from denizen.actions.shell.splitting import WHOLLY_QUOTED, Word, WordSplitter
 
 _MARK = re.compile(
     r"""
@@ -94,7 +94,7 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self.reply = Reply()
         self._text = text
-        self._words = Words(text)
+        self._words = WordSplitter(text)
         self._prose: list[str] = []
         self._since = 0  # up to here the text is in the prose, or a command
         self._line_end = -1  # of the line that was looked at last

@@ -1,4 +1,4 @@
-"""The words of a command, read as a shell reads them though nothing is expanded; and written so that they are again."""
+"""Splitting a command into words as a shell does, but with nothing expanded; and quoting a word."""
 
 import re
 from bisect import bisect_left
@@ -40,7 +40,7 @@ WHOLLY_QUOTED = re.compile(r"""\$'(?:\\.|[^'\\])*+'|"(?:\\.|[^"\\])*+"|'[^']*+'"
 class Word:
     """A word as it is meant: without its quotes.
 
-    `start` is where it begins behind the command's name, `gap` the blanks before it. `bare`: nothing of it is quoted;
+    `start` is where it begins after the command's name, `gap` the blanks before it. `bare`: nothing of it is quoted;
     `option`: it begins with a `--` that isn't.
     """
 
@@ -56,7 +56,7 @@ class Word:
         return self.option and self.text == "--"
 
 
-class Words:
+class WordSplitter:
     """Reads words from any place of a text; linear in what is read, whatever it holds."""
 
     def __init__(self, text: str) -> None:
@@ -64,11 +64,11 @@ class Words:
 
     def read(self, begin: int) -> tuple[list[Word], int]:
         """The words from there to the parenthesis that closes the command, and where that is (-1: nowhere)."""
-        reading = _Reading(self._text, begin, self)
-        return reading.words, reading.end
+        reader = _CommandReader(self._text, begin, self)
+        return reader.words, reader.end
 
     def document(self, tag: str, begin: int) -> tuple[int, int] | None:
-        """Where the first line behind `begin` stands that holds nothing but the tag, which ends a here-document."""
+        """Where the first line after `begin` is that holds nothing but the tag, which ends a here-document."""
         lines = self._tag_lines.get(tag, [])
         index = bisect_left(lines, (begin, 0))
         return lines[index] if index < len(lines) else None
@@ -81,20 +81,20 @@ class Words:
         return lines
 
 
-class _Reading:
+class _CommandReader:
     """One command, token by token."""
 
-    def __init__(self, text: str, begin: int, source: Words) -> None:
+    def __init__(self, text: str, begin: int, splitter: WordSplitter) -> None:
         self.words: list[Word] = []
         self.end = -1
         self._text = text
         self._begin = begin
-        self._source = source
+        self._splitter = splitter
         self._pieces: list[str] | None = None
         self._start = self._last_end = begin
         self._bare = True
         self._depth = 0
-        self._after_line = 0  # where the text goes on behind the here-documents of this line
+        self._after_line = 0  # where the text goes on after the here-documents of this line
         self._read(begin)
 
     def _read(self, at: int) -> None:
@@ -150,7 +150,7 @@ class _Reading:
     def _document(self, token: re.Match[str]) -> None:
         """A here-document is one word: the lines up to its tag. Without such a line the signs are what they are."""
         line_end = self._after_line or self._text.find("\n", token.end())
-        found = self._source.document(token["tag"], line_end) if line_end > 0 else None
+        found = self._splitter.document(token["tag"], line_end) if line_end > 0 else None
         if found is None:
             self._add(token, token[0])
             return
