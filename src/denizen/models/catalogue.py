@@ -16,9 +16,7 @@ from denizen.messages import Usage
 from denizen.ports import Limits
 
 if TYPE_CHECKING:
-    from decimal import Decimal
-
-    from genai_prices.types import ModelInfo, ModelPrice, StartDateConstraint, TieredPrices, TimeOfDateConstraint
+    from genai_prices.types import ModelInfo, ModelPrice
 
 
 class PricedModel(NamedTuple):
@@ -28,38 +26,6 @@ class PricedModel(NamedTuple):
     window: int
     input_price: float | None
     output_price: float | None
-
-
-def limits(provider: str, model: str) -> Limits:
-    """What a model can take; a window of 200,000 tokens where the catalogue doesn't know it."""
-    entry = _entry(provider, model)
-    return Limits(entry.window if entry and entry.window else Limits().window, longest_answer(model))
-
-
-def longest_answer(model: str) -> int:
-    """Tokens that a model can answer, where that is less than anybody asks for: genai-prices doesn't say."""
-    return 4096 if _SHORT_ANSWERS.search(model) else Limits().max_output
-
-
-def cost(provider: str, model: str, usage: Usage, at: datetime) -> float | None:
-    """US dollars of one call made `at` a time; None where the price isn't known, or nobody counted the tokens.
-
-    Tokens written to a cache are priced as living shortly (Anthropic: 5 minutes), the only life that we ask for.
-    """
-    entry = _entry(provider, model)
-    if entry is None or not entry.periods or (usage.input is None and usage.output is None):
-        return None
-    return entry.price(at).of(usage)
-
-
-def cost_at(prices: Prices, usage: Usage) -> float | None:
-    """The same, at prices of the user's."""
-    if usage.input is None and usage.output is None:
-        return None
-    sent = prices.input or 0.0
-    read, written = (sent if each is None else each for each in (prices.cache_read, prices.cache_write))
-    rates = _Rates(sent / 1e6, (prices.output or 0.0) / 1e6, read / 1e6, written / 1e6, 0.0)
-    return _Price([], [rates]).of(usage)
 
 
 _NO_CHAT: Final = re.compile(
@@ -78,6 +44,43 @@ _ELSEWHERE: Final = {
 }
 """Names of a provider's models that aren't served in the format in which we ask it."""
 
+_SHORT_ANSWERS: Final = re.compile(
+    r"claude-3-(opus|sonnet|haiku)|gpt-3\.5-turbo|gpt-4-(turbo|1106|0125)|gpt-4o-2024-05"
+)
+
+
+def limits(provider: str, model: str) -> Limits:
+    """What a model can take; a window of 200,000 tokens where the catalogue doesn't know it."""
+    info = _find(provider, model)
+    return Limits((info.context_window if info else 0) or Limits().window, longest_answer(model))
+
+
+def longest_answer(model: str) -> int:
+    """Tokens that a model can answer, where that is less than anybody asks for: genai-prices doesn't say."""
+    return 4096 if _SHORT_ANSWERS.search(model) else Limits().max_output
+
+
+def cost(provider: str, model: str, usage: Usage, at: datetime) -> float | None:
+    """US dollars of one call made `at` a time; None where the price isn't known, or nobody counted the tokens.
+
+    Tokens written to a cache are priced as living shortly (Anthropic: 5 minutes), the only life that we ask for.
+    """
+    info = _find(provider, model)
+    if info is None or not info.prices or (usage.input is None and usage.output is None):
+        return None
+    price = _price(info.get_prices(at))
+    return price.of(usage) if price else None
+
+
+def cost_at(prices: Prices, usage: Usage) -> float | None:
+    """The same, at prices of the user's."""
+    if usage.input is None and usage.output is None:
+        return None
+    sent = prices.input or 0.0
+    read, written = (sent if each is None else each for each in (prices.cache_read, prices.cache_write))
+    rates = _Rates(sent / 1e6, (prices.output or 0.0) / 1e6, read / 1e6, written / 1e6, 0.0)
+    return _Price([], [rates]).of(usage)
+
 
 def known_models(provider: str) -> Iterator[PricedModel]:
     """The models of a provider that chat, at the prices of short prompts; none where the catalogue doesn't know it."""
@@ -88,16 +91,10 @@ def known_models(provider: str) -> Iterator[PricedModel]:
     for info in found.models if found else ():
         if _NO_CHAT.search(info.id) or (elsewhere and elsewhere.search(info.id)):
             continue
-        entry = _read(info)
-        rates = entry.periods[0][1].rates[0] if entry.periods else None
-        yield PricedModel(
-            info.id, entry.window, rates.input * 1e6 if rates else None, rates.output * 1e6 if rates else None
-        )
-
-
-_SHORT_ANSWERS: Final = re.compile(
-    r"claude-3-(opus|sonnet|haiku)|gpt-3\.5-turbo|gpt-4-(turbo|1106|0125)|gpt-4o-2024-05"
-)
+        first = info.prices[0].prices if isinstance(info.prices, list) and info.prices else info.prices
+        price = _price(first) if first and not isinstance(first, list) else None
+        input_price, output_price = (rate * 1e6 for rate in price.rates[0][:2]) if price else (None, None)
+        yield PricedModel(info.id, info.context_window or 0, input_price, output_price)
 
 
 class _Rates(NamedTuple):
@@ -112,7 +109,9 @@ class _Rates(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Price:
-    """A price worked out once: `rates[0]`, and `rates[n]` for prompts of more than `starts[n - 1]` tokens."""
+    """A price worked out once, as genai-prices takes 0.1 ms for each call of it: `rates[0]`, and `rates[n]` for prompts
+    of more than `starts[n - 1]` tokens.
+    """
 
     starts: list[int]
     rates: list[_Rates]
@@ -124,69 +123,42 @@ class _Price:
         return tokens + (usage.output or 0) * rates.output + rates.call
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    """A model: its window (0: not known), its prices and when they hold (None: always); the last that does wins."""
-
-    window: int
-    periods: "list[tuple[StartDateConstraint | TimeOfDateConstraint | None, _Price]]"
-
-    def price(self, at: datetime) -> _Price:
-        """What it costs at a time."""
-        for when, price in reversed(self.periods):
-            if when is None or when.active(at):
-                return price
-        return self.periods[0][1]
+_PRICES: Final[dict[int, _Price | None]] = {}
+"""By the id of the catalogue's own price, which stays in memory."""
 
 
 @functools.cache
-def _entry(provider: str, model: str) -> _Entry | None:
+def _find(provider: str, model: str) -> "ModelInfo | None":
     from genai_prices import data_snapshot
 
     try:
-        _, info = data_snapshot.get_snapshot().find_provider_model(model, None, provider, None)
+        return data_snapshot.get_snapshot().find_provider_model(model, None, provider, None)[1]
     except LookupError:
         return None
-    return _read(info)
 
 
-def _read(info: "ModelInfo") -> _Entry:
-    periods = (
-        [(p.constraint, p.prices) for p in info.prices] if isinstance(info.prices, list) else [(None, info.prices)]
-    )
-    return _Entry(info.context_window or 0, [(when, _price(price)) for when, price in periods if _by_tokens(price)])
-
-
-def _by_tokens(price: "ModelPrice") -> bool:
-    """Whether we can tell what a call costs: nothing at all, or so much for its tokens."""
-    return not any(vars(price).values()) or price.input_mtok is not None or price.output_mtok is not None
-
-
-def _price(price: "ModelPrice") -> _Price:
+def _price(price: "ModelPrice") -> _Price | None:
+    """None where we can't tell what a call costs: it is neither free nor priced by its tokens."""
     from genai_prices.types import TieredPrices
 
-    tiers = [tier for value in vars(price).values() if isinstance(value, TieredPrices) for tier in value.tiers]
-    starts = sorted({tier.start for tier in tiers})
-    return _Price(starts, [_rates(price, sent) for sent in (0, *(start + 1 for start in starts))])
+    def rates(sent: int) -> _Rates:
+        """Of a prompt of `sent` tokens. Cached tokens without a price of their own cost what others cost."""
 
+        def at(name: str, otherwise: float = 0.0) -> float:
+            each = getattr(price, name)
+            if isinstance(each, TieredPrices):
+                each = next((tier.price for tier in reversed(each.tiers) if sent > tier.start), each.base)
+            return otherwise if each is None else float(each)
 
-def _rates(price: "ModelPrice", sent: int) -> _Rates:
-    """The rates of a prompt of `sent` tokens. Cached tokens without a price of their own cost what others cost."""
-    fresh = _at(price.input_mtok, sent)
-    read = fresh if price.cache_read_mtok is None else _at(price.cache_read_mtok, sent)
-    written = fresh if price.cache_write_mtok is None else _at(price.cache_write_mtok, sent)
-    return _Rates(
-        fresh / 1e6,
-        _at(price.output_mtok, sent) / 1e6,
-        read / 1e6,
-        written / 1e6,
-        _at(price.requests_kcount, sent) / 1e3,
-    )
+        fresh = at("input_mtok")
+        read, written = at("cache_read_mtok", fresh), at("cache_write_mtok", fresh)
+        return _Rates(fresh / 1e6, at("output_mtok") / 1e6, read / 1e6, written / 1e6, at("requests_kcount") / 1e3)
 
-
-def _at(price: "Decimal | TieredPrices | None", sent: int) -> float:
-    from genai_prices.types import TieredPrices
-
-    if isinstance(price, TieredPrices):
-        price = next((tier.price for tier in reversed(price.tiers) if sent > tier.start), price.base)
-    return float(price or 0)
+    if id(price) not in _PRICES:
+        tiers = [tier for value in vars(price).values() if isinstance(value, TieredPrices) for tier in value.tiers]
+        starts = sorted({tier.start for tier in tiers})
+        known = not any(vars(price).values()) or price.input_mtok is not None or price.output_mtok is not None
+        _PRICES[id(price)] = (
+            _Price(starts, [rates(sent) for sent in (0, *(start + 1 for start in starts))]) if known else None
+        )
+    return _PRICES[id(price)]
