@@ -11,8 +11,7 @@ import pytest
 from hypothesis import settings
 
 from denizen.config.settings import SandboxSettings
-from denizen.models.limits import LEARNT
-from denizen.models.profiles import HEALTH
+from denizen.models.profiles import HEALTH, LEARNT
 from denizen.tools.sandbox.environment import CommandEnvironment
 
 settings.register_profile("patient", settings.default, deadline=None)

@@ -15,8 +15,7 @@ from denizen.messages import AssistantMessage, Text, Usage, UserMessage
 from denizen.models.anthropic import AnthropicModel
 from denizen.models.failover import LINGER, PATIENCE, SESSIONS, WARM, Failover
 from denizen.models.http import Http
-from denizen.models.limits import ModelLimits
-from denizen.models.profiles import Candidate, Cooldown
+from denizen.models.profiles import Candidate, Cooldown, ModelLimits
 from denizen.ports import ModelRequest
 from denizen.testing import FakeClock, LoopbackAnthropic, ScriptedModel, Step
 

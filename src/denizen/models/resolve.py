@@ -13,9 +13,8 @@ from denizen.errors import ConfigError
 from denizen.messages import Usage
 from denizen.models import catalogue
 from denizen.models.failover import Failover
-from denizen.models.limits import LEARNT, Learnt, ModelLimits
 from denizen.models.local import served_models, served_window
-from denizen.models.profiles import Candidate
+from denizen.models.profiles import LEARNT, Candidate, Learnt, ModelLimits
 from denizen.models.providers import PROVIDERS, Key, ProviderAccess, parse_model, provider_access
 from denizen.ports import KnownModel, Limits, Model
 

@@ -159,15 +159,19 @@ class LoopbackServer:
         if reply is None:
             body = msgspec.json.encode(self.wire.error(500, "the loopback server has no reply left"))
             reply = Reply([body], 500, {hdrs.CONTENT_TYPE: JSON})
-        elif isinstance(reply, AssistantMessage) and received.json.get("stream"):
-            reply = Reply(self.wire.streamed(reply), 200, {hdrs.CONTENT_TYPE: EVENT_STREAM})
         elif isinstance(reply, AssistantMessage):
-            reply = Reply([self.wire.whole(reply)], 200, {hdrs.CONTENT_TYPE: JSON})
+            reply = self._said(reply, received)
         try:
             return await self._send(reply, request, releases)
         except (asyncio.CancelledError, ConnectionError):
             self.gone.set()
             raise
+
+    def _said(self, message: AssistantMessage, request: Request) -> Reply:
+        """A message as the request asks for it; servers that frame it otherwise override this."""
+        if request.json.get("stream"):
+            return Reply(self.wire.streamed(message), 200, {hdrs.CONTENT_TYPE: EVENT_STREAM})
+        return Reply([self.wire.whole(message)], 200, {hdrs.CONTENT_TYPE: JSON})
 
     def _has_plain_reply(self) -> bool:
         reply = self._replies[0] if self._replies else None
