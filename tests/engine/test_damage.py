@@ -165,4 +165,4 @@ async def test_an_answer_that_broke_off_is_given_anew(make: Make) -> None:
     assert (await run_agent(None, agent=agent)).reply == "All of it."
     [request] = requests_of(agent)
     assert sound(request.messages)
-    assert "Your answer was broken off. Give it anew." in request.messages[-1].text
+    assert "Your answer was broken off. Give it again." in request.messages[-1].text

@@ -27,7 +27,7 @@ async def ask_model(turn: Turn) -> AssistantMessage:
     """The model's answer to the context as it is now; the caller appends it to the session.
 
     A context that won't fit is relieved before the call, one that the provider refuses after it (seed 003, "3-level
-    context overflow recovery"); the levels begin anew with each iteration. Raises ModelError when nothing helped.
+    context overflow recovery"); each iteration starts with the first level. Raises ModelError when nothing helped.
     """
     levels = [1, 2, 3]
     await _relieve_early(turn, levels)
@@ -74,7 +74,7 @@ async def summary_entry(turn: Turn, level: int) -> CompactionEntry | None:
 
 
 def request_of(turn: Turn) -> ModelRequest:
-    """What the model is asked next: the context as it stands, in the agent's action format."""
+    """What the model is asked next: the current context, in the agent's action format."""
     agent = turn.agent
     request = ModelRequest(
         turn.context.assemble(turn.view()),
@@ -95,7 +95,7 @@ def request_of(turn: Turn) -> ModelRequest:
 
 
 async def _relieve_early(turn: Turn, levels: list[int]) -> None:
-    """Make a context smaller that won't fit, as far as can be told; nothing is cut without a summary for that."""
+    """Make a context smaller that is estimated not to fit; nothing is cut without a summary for that."""
     if turn.agent.model.local or turn.context.tokens(turn.view()) > SURELY_HELD:
         await turn.state.know_limits(turn.agent.model, turn.session.key)
     while levels and not _fits(turn):
@@ -135,7 +135,7 @@ async def _call(turn: Turn, request: ModelRequest, *, keep: bool = False) -> Out
     stream = ReplyStream(turn)
     with call_span(turn.agent.model.name) if turn.traced else UNTRACED as span:
         try:
-            outcome = await _unless_stopped(turn, _consume(turn, request, stream))
+            outcome = await _until_stopped(turn, _consume(turn, request, stream))
         except (asyncio.CancelledError, TurnOver):
             if keep and stream.text:
                 await turn.append(AssistantEntry(message=AssistantMessage([Text(stream.text)], stop_reason="aborted")))
@@ -146,7 +146,7 @@ async def _call(turn: Turn, request: ModelRequest, *, keep: bool = False) -> Out
     return outcome
 
 
-async def _unless_stopped(turn: Turn, answering: Coroutine[Any, Any, Outcome]) -> Outcome:
+async def _until_stopped(turn: Turn, answering: Coroutine[Any, Any, Outcome]) -> Outcome:
     """What the call gives. A stop of the person ends it at once, whether it streams, thinks or waits to try again."""
     task = asyncio.create_task(answering)
     try:

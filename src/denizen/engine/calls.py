@@ -21,7 +21,7 @@ from denizen.not_run import DROPPED, NOT_RUN
 from denizen.ports import Answer, Ask, Tool, ToolContext, Traits
 
 MOVES = Traits.WRITES | Traits.EXECUTES | Traits.SENDS
-"""Traits that keep a call from running beside others."""
+"""Traits that keep a call from running in parallel."""
 
 
 class Progress:
@@ -146,8 +146,8 @@ async def _execute(turn: Turn, call: ToolCall, tool: Tool) -> ToolResult:
         await turn.append(StartedEntry(call_id=call.id, name=call.name))
     progress = Progress(turn, call)
     try:
-        args = _own(turn.agent.policy.arguments(call, tool, approved=turn.state.approved))
-        result = _fit(turn, call, await tool.run(args, _context(turn, call, tool, progress)))
+        args = _copied(turn.agent.policy.arguments(call, tool, approved=turn.state.approved))
+        result = _within_limit(turn, call, await tool.run(args, _context(turn, call, tool, progress)))
     except TurnOver:  # it asked the person, and nobody is there
         raise
     except asyncio.CancelledError:
@@ -165,7 +165,7 @@ async def _execute(turn: Turn, call: ToolCall, tool: Tool) -> ToolResult:
     return turn.agent.redactor.message(result)
 
 
-def _own(args: dict[str, Any]) -> dict[str, Any]:
+def _copied(args: dict[str, Any]) -> dict[str, Any]:
     """Arguments that the tool may change: the session keeps what the model said."""
     return {name: value if type(value) is str else deepcopy(value) for name, value in args.items()}
 
@@ -207,7 +207,7 @@ def _context(turn: Turn, call: ToolCall, tool: Tool, progress: Progress) -> Tool
     )
 
 
-def _fit(turn: Turn, call: ToolCall, result: ToolResult) -> ToolResult:
+def _within_limit(turn: Turn, call: ToolCall, result: ToolResult) -> ToolResult:
     """The result under the call's id, cut to what the model may get. Raises TypeError where it is none."""
     if not isinstance(result, ToolResult) or not all(isinstance(part, UserPart) for part in result.content):
         raise TypeError("its result is not a ToolResult of texts and images")

@@ -162,7 +162,7 @@ class Watched:
         self._loops.observe(iteration)
         try:
             self._driver.observe(iteration)
-        except Exception as failure:  # noqa: BLE001 (as above; told by decide(), as entries must be taken in whole)
+        except Exception as failure:  # noqa: BLE001 (as above; decide\(\) raises it, as an entry must be observed whole)
             self._failure = failure
 
     def _failed(self, where: str, failure: Exception) -> DenizenError:

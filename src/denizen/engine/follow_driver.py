@@ -11,7 +11,7 @@ from denizen.ports import Answer, Ask, Backtrack, Escalate, GiveUp, Proceed
 from denizen.ports.checkpoints import CheckpointSpan, span_of
 
 RETURNED = "returned"
-"""The label of the checkpoint behind a return."""
+"""The label of the checkpoint after a return."""
 NO_ADVICE = frozenset({"", "y", "yes"})
 """What is no answer to what should be done, as `--yes` gives it."""
 
@@ -27,7 +27,7 @@ async def follow_driver(turn: Turn) -> None:
             pass
         case Proceed(text):
             driver = turn.state.driver
-            if await _tell(turn, text) and isinstance(driver, Watched) and driver.stuck:
+            if await _append_system(turn, text) and isinstance(driver, Watched) and driver.stuck:
                 turn.notice("The agent seems to be stuck; it is asked to reflect.")
         case Backtrack() as action:
             await _backtrack(turn, action)
@@ -37,11 +37,11 @@ async def follow_driver(turn: Turn) -> None:
             raise TurnOver("loop", turn.agent.redact(reason))
 
 
-async def _tell(turn: Turn, text: str) -> bool:
-    return await _once(turn, SystemEntry(text=turn.agent.redact(text)))
+async def _append_system(turn: Turn, text: str) -> bool:
+    return await _append_once(turn, SystemEntry(text=turn.agent.redact(text)))
 
 
-async def _once(turn: Turn, entry: SystemEntry | NoteEntry) -> bool:
+async def _append_once(turn: Turn, entry: SystemEntry | NoteEntry) -> bool:
     """Append it, unless that was done before a crash; whether it was done now."""
     if any(isinstance(other, type(entry)) and other.text == entry.text for other in _since_reply(turn)):
         return False
@@ -60,14 +60,14 @@ def _since_reply(turn: Turn) -> Sequence[AnyEntry]:
 
 
 async def _backtrack(turn: Turn, action: Backtrack) -> None:
-    """Return the files, and let the model remember why: a note stays where what is told is shown but once."""
-    done = [entry for entry in _last(turn.session.entries, action.iterations) if not _is_return(entry)]
-    outcome = await _return(turn, span_of(done))
-    await _once(turn, NoteEntry(text=turn.agent.redact(action.text)))
-    await _tell(turn, f"{action.text}\n{outcome}")
+    """Return the files, and let the model remember why: a note stays in every context, a system message may not."""
+    done = [entry for entry in _last_iterations(turn.session.entries, action.iterations) if not _is_return(entry)]
+    outcome = await _restore_files(turn, span_of(done))
+    await _append_once(turn, NoteEntry(text=turn.agent.redact(action.text)))
+    await _append_system(turn, f"{action.text}\n{outcome}")
 
 
-def _last(entries: Sequence[AnyEntry], iterations: int) -> Sequence[AnyEntry]:
+def _last_iterations(entries: Sequence[AnyEntry], iterations: int) -> Sequence[AnyEntry]:
     """The entries of the turn's last iterations."""
     for at in range(len(entries) - 1, -1, -1):
         entry = entries[at]
@@ -77,8 +77,8 @@ def _last(entries: Sequence[AnyEntry], iterations: int) -> Sequence[AnyEntry]:
     return entries
 
 
-async def _return(turn: Turn, done: CheckpointSpan) -> str:
-    """Make the files what they were, where the agent changed them; what the model is told of it."""
+async def _restore_files(turn: Turn, done: CheckpointSpan) -> str:
+    """Make the files what they were, where the agent changed them; the outcome, for the model."""
     checkpoints = turn.agent.checkpoints
     if checkpoints is None or not done.ours or done.first == done.last:
         return "No file needed to be taken back."
@@ -106,4 +106,4 @@ async def _escalate(turn: Turn, action: Escalate) -> None:
     if isinstance(answer, Answer) and answer.allow and answer.text.lower() not in NO_ADVICE:
         await turn.say(UserMessage([Text(f"{asked}\n{answer.text}")]))
     elif action.otherwise:
-        await _tell(turn, action.otherwise)
+        await _append_system(turn, action.otherwise)

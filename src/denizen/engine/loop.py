@@ -32,7 +32,7 @@ from denizen.messages import AssistantMessage, Text, ToolResult, Usage, UserMess
 from denizen.plural import counted
 from denizen.ports import Intent, Session, TurnIO
 
-ANSWER_AGAIN = "Your answer was broken off. Give it anew."
+ANSWER_AGAIN = "Your answer was broken off. Give it again."
 """What the model reads when it goes on with a turn: it can't be asked to add to its own words."""
 CONTINUE = (
     "Your answer was cut off by the length limit. Go on exactly where it stops, in the middle of the word if need be, "
@@ -119,8 +119,8 @@ async def _iterate(turn: Turn) -> TurnStop:
         # Controls that arrived, and what the driver wants
         await turn.hear()
         if turn.interrupts or turn.steers:
-            await turn.pass_on(turn.interrupts)
-            await turn.pass_on(turn.steers)
+            await turn.deliver(turn.interrupts)
+            await turn.deliver(turn.steers)
         await follow_driver(turn)
 
         # context.assemble → actions.prepare → the model; durable before a tool runs
@@ -166,7 +166,7 @@ async def _is_answer(turn: Turn, intent: Intent, results: Sequence[ToolResult]) 
     if accept and (complaint := await accept(text)):
         await turn.say(UserMessage([Text(complaint)]))
         return False
-    return not await turn.pass_on(turn.follow_ups)
+    return not await turn.deliver(turn.follow_ups)
 
 
 def _flaw(turn: Turn, reply: AssistantMessage) -> str:
@@ -221,7 +221,7 @@ async def _finish(turn: Turn, stop: TurnStop, note: str = "") -> RunResult:
         await snapshot_after(turn)
         await close_calls(turn)
         for waiting in (turn.interrupts, turn.steers, turn.follow_ups):
-            await turn.pass_on(waiting)
+            await turn.deliver(waiting)
     if stop == "answered":
         note = _flaw(turn, next(each for each in reversed(messages) if isinstance(each, AssistantMessage)))
     end = _end(turn, stop, note)

@@ -18,7 +18,7 @@ LONGEST_CYCLE = 4
 """Calls of a cycle. Twice with the same results is a loop already."""
 NOTHING_NEW = 5
 """Iterations in a row without anything new that are a loop. As many with something new and no error that was there
-before, and the ladder begins anew."""
+before, and the ladder starts over."""
 BOOKKEEPING = frozenset({"keep", "note", "notes", "task"})
 """Tools whose calls are neither a loop nor news: with them the agent keeps its own books."""
 
@@ -34,10 +34,10 @@ _WAITING = (
     f"You have made the same call {SAME} times in a row: {{}}. If you wait for something, wait longer before you look "
     "again; else say in a sentence what it is to bring, and do something else."
 )
-_TOLD = 6
+_MOST_LISTED = 6
 """Calls that are named as what was tried."""
 _WIDEST = 120
-"""Characters of a call, or of what it gave, that are told."""
+"""Characters of a call, or of what it gave, that the model reads."""
 
 
 def changing_tools(tools: Iterable[Tool]) -> frozenset[str]:
@@ -45,7 +45,7 @@ def changing_tools(tools: Iterable[Tool]) -> frozenset[str]:
     return frozenset(tool.name for tool in tools if tool.traits & _CHANGES)
 
 
-class _Step(NamedTuple):
+class _Attempt(NamedTuple):
     """A call with its result. `call_key` and `key` are alike for like calls, and for like calls with like results.
 
     `again`: the call was made before in the turn.
@@ -60,7 +60,7 @@ class _Step(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Sign:
+class _LoopSign:
     """Why a turn seems to go round in circles, and since which iteration."""
 
     what: str
@@ -73,8 +73,8 @@ class Loops:
     The same call with the same result, nothing having changed between; the same error, whatever was changed between,
     until the call that gave it succeeds; a cycle of calls; nothing new.
     For the first loop that is a reflection, then a return to the last checkpoint, then a question to the person, then
-    the end of the turn; each counts anew. The same call in a row that gives something else each time is no loop, as it
-    may wait for something: it is asked about, once. An iteration costs the same however many came before it.
+    the end of the turn; each restarts the counts. The same call in a row that gives something else each time is no
+    loop, as it may wait for something: it is asked about, once. An iteration costs the same however many came before.
     `changing` are the names of tools that can change something, `show` tells a call in a line.
     """
 
@@ -87,11 +87,11 @@ class Loops:
         self._known: set[int] = set()  # what was seen in the turn: calls, results, both together, errors, texts
         self._first: Iteration | None = None
         self._fresh = 0  # iterations in a row that brought something new
-        self._recent = deque[_Step](maxlen=SAME * LONGEST_CYCLE)
+        self._recent = deque[_Attempt](maxlen=SAME * LONGEST_CYCLE)
         self._row_of = 0  # the calls that the last iterations have made, each the same; `_row` is how many of them
-        self._count_anew()
+        self._restart_counts()
 
-    def _count_anew(self) -> None:
+    def _restart_counts(self) -> None:
         self._counts: dict[int, tuple[int, int]] = {}  # how often, since when: calls with their results
         self._errors: dict[int, tuple[int, int]] = {}
         self._failing: dict[int, int] = {}  # the calls whose last result was an error, and which
@@ -125,18 +125,18 @@ class Loops:
         elif steps and self._in_a_row(steps):
             self.action = Proceed(_WAITING.format(self._named(steps[0])))
 
-    def _sign(self, steps: Sequence[_Step]) -> _Sign | None:
+    def _sign(self, steps: Sequence[_Attempt]) -> _LoopSign | None:
         return self._repeated(steps) or self._error(steps) or self._circle(steps)
 
-    def _steps(self, iteration: Iteration) -> Sequence[_Step]:
+    def _steps(self, iteration: Iteration) -> Sequence[_Attempt]:
         """The calls that count, each once."""
-        steps: dict[int, _Step] = {}
+        steps: dict[int, _Attempt] = {}
         for call, result in zip(iteration.calls, iteration.results, strict=False):
             if call.name not in BOOKKEEPING and result.text not in _NOT_ITS_DOING:
                 call_key = hash((call.name, _ENCODER.encode(call.args)))
                 key = hash((call_key, result.is_error, *self._seen(result)))
                 if key not in steps:
-                    steps[key] = _Step(call, result, call_key, key, not self._is_new(call_key), self._now)
+                    steps[key] = _Attempt(call, result, call_key, key, not self._is_new(call_key), self._now)
         self._recent.extend(steps.values())
         return [*steps.values()]
 
@@ -146,7 +146,7 @@ class Loops:
             return result.content
         return [_TIMES.sub("", part.text) if isinstance(part, Text) else part for part in result.content]
 
-    def _is_news(self, step: _Step) -> bool:
+    def _is_news(self, step: _Attempt) -> bool:
         """Whether the turn had not seen that before: an error, a change, or what something looks like."""
         unseen = self._is_new(step.key)
         if step.result.is_error:
@@ -162,16 +162,18 @@ class Loops:
         self._known.add(key)
         return new
 
-    def _repeated(self, steps: Iterable[_Step]) -> _Sign | None:
+    def _repeated(self, steps: Iterable[_Attempt]) -> _LoopSign | None:
         for step in steps:
             times, since = self._counts.get(step.key, (0, self._now))
             self._counts[step.key] = times + 1, since
             if times + 1 == SAME:
-                return _Sign(f"the same call was made {SAME} times with the same result: {self._named(step)}", since)
+                return _LoopSign(
+                    f"the same call was made {SAME} times with the same result: {self._named(step)}", since
+                )
         return None
 
-    def _error(self, steps: Iterable[_Step]) -> _Sign | None:
-        failed: dict[int, _Step] = {}
+    def _error(self, steps: Iterable[_Attempt]) -> _LoopSign | None:
+        failed: dict[int, _Attempt] = {}
         for step in steps:
             if step.result.is_error:
                 self._failing[step.call_key] = key = _error_key(step)
@@ -182,39 +184,39 @@ class Loops:
             times, since = self._errors.get(key, (0, self._now))
             self._errors[key] = times + 1, since
             if times + 1 == SAME:
-                return _Sign(f"the same error came {SAME} times: {_first_line(step.result)}", since)
+                return _LoopSign(f"the same error came {SAME} times: {_first_line(step.result)}", since)
         return None
 
-    def _circle(self, steps: Iterable[_Step]) -> _Sign | None:
+    def _circle(self, steps: Iterable[_Attempt]) -> _LoopSign | None:
         if not any(step.again for step in steps):
             return None
         cycle = [step for step in self._recent if step.iteration >= self._counted_from]
         for length in range(2, LONGEST_CYCLE + 1):
             keys = [step.key for step in cycle[-2 * length :]]
             calls = [step.call_key for step in cycle[-SAME * length :]]
-            if _goes_round(keys, length, 2) or _goes_round(calls, length, SAME):
+            if _is_cycle(keys, length, 2) or _is_cycle(calls, length, SAME):
                 names = ", ".join(self._named(step) for step in cycle[-length:])
-                return _Sign(f"the same {length} calls are made in turn: {names}", cycle[-2 * length].iteration)
+                return _LoopSign(f"the same {length} calls are made in turn: {names}", cycle[-2 * length].iteration)
         return None
 
-    def _in_a_row(self, steps: Sequence[_Step]) -> bool:
+    def _in_a_row(self, steps: Sequence[_Attempt]) -> bool:
         """Whether this is the last of so many iterations that made the same calls, whatever they gave."""
         calls = hash(frozenset(step.call_key for step in steps))
         self._row = self._row + 1 if calls == self._row_of else 1
         self._row_of = calls
         return self._row == SAME
 
-    def _nothing_new(self) -> _Sign | None:
+    def _nothing_new(self) -> _LoopSign | None:
         if self._stale < NOTHING_NEW:
             return None
-        return _Sign(f"the last {self._stale} iterations brought nothing new", self._now - self._stale + 1)
+        return _LoopSign(f"the last {self._stale} iterations brought nothing new", self._now - self._stale + 1)
 
-    def _climb(self, sign: _Sign) -> None:
-        """Take the next step against a loop, and begin to count anew."""
+    def _climb(self, sign: _LoopSign) -> None:
+        """Take the next step against a loop, and restart the counts."""
         since = max(sign.since, self._forgiven + 1)
         self._since = min(self._since, since) if self._rung else since
         self._rung += 1
-        self._count_anew()
+        self._restart_counts()
         match self._rung:
             case 1:
                 self.action = Proceed(
@@ -236,20 +238,20 @@ class Loops:
 
     def _tried(self) -> str:
         latest = {step.call_key: step for step in self._recent if step.iteration >= self._since}
-        steps = [*latest.values()][-_TOLD:]
+        steps = [*latest.values()][-_MOST_LISTED:]
         return "\n".join(f"- {self._named(step)}: {_first_line(step.result)}" for step in steps)
 
-    def _named(self, step: _Step) -> str:
+    def _named(self, step: _Attempt) -> str:
         return f"`{_cut(self._show(step.call))}`"
 
 
-def _goes_round(keys: Sequence[int], length: int, rounds: int) -> bool:
+def _is_cycle(keys: Sequence[int], length: int, rounds: int) -> bool:
     """Whether the last keys are the same few, not all alike, so many times over."""
     last = keys[-length:]
     return len(keys) == rounds * length and len(set(last)) > 1 and [*last] * rounds == [*keys]
 
 
-def _error_key(step: _Step) -> int:
+def _error_key(step: _Attempt) -> int:
     """What an error says, whatever numbers are in it; which call it is where that is but an exit code."""
     text = step.result.text
     words = re.sub(r"\[[^\]]*\]", "", text[:500] + text[500:][-500:])

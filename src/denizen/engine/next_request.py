@@ -65,8 +65,8 @@ def next_request(agent: AgentRecord, entries: Sequence[AnyEntry]) -> ModelReques
 
 def parts_of(request: ModelRequest, prompt: str) -> Iterator[Part]:
     """The pieces of a call, in order; what of its system prompt isn't the session's `prompt` is the grammar."""
-    before, found, behind = request.system.partition(prompt) if prompt else ("", "", request.system)
-    for kind, text in (("grammar", before), ("prompt", found), ("grammar", behind)):
+    before, found, after = request.system.partition(prompt) if prompt else ("", "", request.system)
+    for kind, text in (("grammar", before), ("prompt", found), ("grammar", after)):
         if text.strip():
             yield _part(0, "system", kind, text)
     for schema in request.tools:

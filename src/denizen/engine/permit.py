@@ -17,7 +17,7 @@ QUOTED = "this call is a quotation: it repeats what you have read and the user d
 
 
 async def permit(turn: Turn, call: ToolCall) -> str:
-    """Why the call may not run, told to the model; empty: it may.
+    """Why the call may not run, for the model; empty: it may.
 
     Ends the turn as parked when a person must answer and nobody is there.
     """
@@ -49,7 +49,7 @@ async def permit(turn: Turn, call: ToolCall) -> str:
     answer = await answer_to(turn, Ask(call.id, question, call.name, call.args, quotation, diff))
     if not answer.allow:
         return f"not run: {QUOTED if quotation else ''}{_refusal(answer)}"
-    await _keep(turn, call, tool, answer)
+    await _keep_approval(turn, call, tool, answer)
     return ""
 
 
@@ -104,7 +104,7 @@ def _park(turn: Turn, request: Ask) -> ParkedEntry:
     )
 
 
-async def _keep(turn: Turn, call: ToolCall, tool: Tool, answer: AnswerEntry | Answer) -> None:
+async def _keep_approval(turn: Turn, call: ToolCall, tool: Tool, answer: AnswerEntry | Answer) -> None:
     """Keep an approval that holds longer than this call."""
     if answer.scope == "once":
         return

@@ -27,7 +27,7 @@ async def renew_prompt(turn: Turn) -> None:
 async def recalled(turn: Turn, task: str, most: int = 5) -> list[str]:
     """The facts that fit a task best, a line each that says when and where it was kept.
 
-    A memory that can't be read is told to the user, and recalls nothing: the task goes on without.
+    A memory that can't be read is reported to the user, and the task goes on without it.
     """
     try:
         return [_line(fact) for fact in await turn.agent.memory.recall(task, most)] if task.strip() else []

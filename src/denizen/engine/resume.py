@@ -27,7 +27,7 @@ from denizen.ports import Session, Traits
 from denizen.ports.checkpoints import BEFORE
 
 UNDONE = "undone"
-"""The state entry, behind a head that was moved, that says how to take an undo back."""
+"""The state entry, after a head that was moved, that says how to take an undo back."""
 
 
 async def settle_calls(turn: Turn) -> tuple[AssistantMessage, list[ToolResult]] | None:
@@ -75,7 +75,7 @@ class LastReply:
 
 
 def last_reply(entries: Sequence[AnyEntry]) -> LastReply | None:
-    """What the unfinished turn stands at; None where nothing was answered since the last message."""
+    """The last reply of the unfinished turn and what became of it; None where there is none since the last message."""
     after: list[AnyEntry] = []
     for entry in reversed(entries):
         match entry:

@@ -26,7 +26,7 @@ async def snapshot_after(turn: Turn) -> None:
 
 
 async def take_snapshot(agent: AgentRecord, session: Session, io: TurnIO, label: str) -> None:
-    """Keep what the workspace is; where that isn't possible, the user is told, and work goes on."""
+    """Keep what the workspace is; where that isn't possible, the user is warned, and work goes on."""
     if agent.checkpoints is None:
         return
     try:

@@ -66,7 +66,7 @@ class TurnOptions:
 
 
 class TurnOver(Exception):
-    """Ends the turn from wherever it stands."""
+    """Ends the turn from anywhere in it."""
 
     def __init__(self, reason: TurnStop, note: str = "") -> None:
         super().__init__(note)
@@ -205,7 +205,7 @@ class Turn:
                     self.answers.append(control)
         return stopped
 
-    async def pass_on(self, waiting: list[str]) -> bool:
+    async def deliver(self, waiting: list[str]) -> bool:
         """Give the model what the person said meanwhile; whether there was anything."""
         said = bool(waiting)
         while waiting:

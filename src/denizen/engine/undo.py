@@ -27,11 +27,11 @@ INTENDED = "undo"
 """The state entry that says what an undo, or a redo, is about to do: a crash then doesn't leave it half done."""
 
 
-class Way(msgspec.Struct, frozen=True, omit_defaults=True):
+class HeadMove(msgspec.Struct, frozen=True, omit_defaults=True):
     """To which entry the head goes, and what becomes of the files: those that changed between the snapshots of `ours`
     (all, where there are none) become as they are in `snapshot`, unless they differ from `expect` by now.
 
-    `told` is what the model is told of it, `back` the way that takes it back.
+    The model then reads `told`; `back` takes the move back.
     """
 
     to: str
@@ -39,7 +39,7 @@ class Way(msgspec.Struct, frozen=True, omit_defaults=True):
     expect: str = ""
     ours: list[Pair] = []
     told: str = ""
-    back: "Way | None" = None
+    back: "HeadMove | None" = None
 
 
 async def undo(agent: AgentRecord, session: Session, *, force: bool = False) -> str:
@@ -51,8 +51,8 @@ async def undo(agent: AgentRecord, session: Session, *, force: bool = False) -> 
     first = _last_turn(session.entries)
     if first is None:
         raise DenizenError("There is nothing to undo.")
-    before, said = session.entries[first - 1].id, _said(session.entries[first])
-    await _keep_open(agent.checkpoints, session)
+    before, said = session.entries[first - 1].id, _user_text(session.entries[first])
+    await _snapshot_open_turn(agent.checkpoints, session)
     await take_back(agent.checkpoints, session, span_of(session.entries[first:]), to=before, force=force)
     return said
 
@@ -60,13 +60,13 @@ async def undo(agent: AgentRecord, session: Session, *, force: bool = False) -> 
 async def redo(agent: AgentRecord, session: Session, *, force: bool = False) -> str:
     """Take the last undo back; returns what the user had said. Raises DenizenError as `undo` does."""
     last = session.entries[-1] if session.entries else None
-    way = last.read(Way) if isinstance(last, StateEntry) and last.name == UNDONE else None
-    if way is None:
+    move = last.read(HeadMove) if isinstance(last, StateEntry) and last.name == UNDONE else None
+    if move is None:
         raise DenizenError("There is nothing to redo: nothing was undone, or something was said since.")
-    with _told_how():
-        await _go(agent.checkpoints, session, way, force=force)
+    with _with_force_hint():
+        await _carry_out(agent.checkpoints, session, move, force=force)
     first = _last_turn(session.entries)
-    return "" if first is None else _said(session.entries[first])
+    return "" if first is None else _user_text(session.entries[first])
 
 
 async def take_back(
@@ -81,29 +81,31 @@ async def take_back(
     """Undo what was done to files, move the head to the entry `to`, and tell the model where there is something to be
     `told`; `redo` takes it back. Raises DenizenError as `undo` does.
     """
-    with _told_how():
+    with _with_force_hint():
         if done.first == done.last:
-            way = Way(to, told=told, back=Way(session.head))
+            move = HeadMove(to, told=told, back=HeadMove(session.head))
         else:
-            kept = _needed(checkpoints)
+            kept = _required(checkpoints)
             if not force:
                 await kept.ours_alone(done)
-            back = Way(session.head, await kept.snapshot(), done.first, done.ours)
-            way = Way(to, done.first, done.last, done.ours, told, back)
-        await _go(checkpoints, session, way, force=force)
+            back = HeadMove(session.head, await kept.snapshot(), done.first, done.ours)
+            move = HeadMove(to, done.first, done.last, done.ours, told, back)
+        await _carry_out(checkpoints, session, move, force=force)
 
 
 async def return_to(checkpoints: Checkpoints, session: Session, snapshot: str) -> str:
     """Make the files those of a snapshot, and the conversation what it was then; `redo` takes it back.
 
     Returns the snapshot of what the files were until now. Raises DenizenError where the session made no such
-    checkpoint on its way to its head.
+    checkpoint on its move to its head.
     """
-    to = _moment(session.entries, snapshot)
+    to = _entry_at(session.entries, snapshot)
     if not to:
         raise DenizenError(f"Session {session.key} made no checkpoint {snapshot[:10]} on its way here.")
     before = await checkpoints.snapshot()
-    await _go(checkpoints, session, Way(to, snapshot, back=Way(session.head, before, snapshot)), force=True)
+    await _carry_out(
+        checkpoints, session, HeadMove(to, snapshot, back=HeadMove(session.head, before, snapshot)), force=True
+    )
     return before
 
 
@@ -114,13 +116,13 @@ async def finish_undo(checkpoints: Checkpoints | None, session: Session) -> None
     """
     last = session.entries[-1] if session.entries else None
     if isinstance(last, CheckpointEntry) and last.label == BEFORE and not unfinished(session.entries):
-        with suppress(DenizenError):  # what can't be kept now is no longer told from what the user does
-            await _keep_now(checkpoints, session)  # the changes of a copy were being applied
-    way = last.read(Way) if isinstance(last, StateEntry) and last.name == INTENDED else None
-    if last is None or way is None:
+        with suppress(DenizenError):  # otherwise these changes count as the user's
+            await _snapshot_now(checkpoints, session)  # the changes of a copy were being applied
+    move = last.read(HeadMove) if isinstance(last, StateEntry) and last.name == INTENDED else None
+    if last is None or move is None:
         return
     try:
-        await _arrive(checkpoints, session, way)
+        await _apply(checkpoints, session, move)
     except SessionError:
         raise
     except DenizenError as why:
@@ -131,7 +133,7 @@ async def finish_undo(checkpoints: Checkpoints | None, session: Session) -> None
 
 
 @contextmanager
-def _told_how() -> Generator[None]:
+def _with_force_hint() -> Generator[None]:
     """Lets the person know how to overwrite what they changed."""
     try:
         yield
@@ -139,47 +141,47 @@ def _told_how() -> Generator[None]:
         raise Conflict(why.paths, "force it (in a chat: /undo force, /redo force)") from why
 
 
-async def _go(checkpoints: Checkpoints | None, session: Session, way: Way, *, force: bool) -> None:
-    if way.snapshot:
-        _needed(checkpoints)
+async def _carry_out(checkpoints: Checkpoints | None, session: Session, move: HeadMove, *, force: bool) -> None:
+    if move.snapshot:
+        _required(checkpoints)
     stays = session.head
-    way = msgspec.structs.replace(way, expect="") if force else way
-    await session.append(StateEntry(name=INTENDED, value=msgspec.to_builtins(way)))
+    move = msgspec.structs.replace(move, expect="") if force else move
+    await session.append(StateEntry(name=INTENDED, value=msgspec.to_builtins(move)))
     try:
-        await _arrive(checkpoints, session, way)
+        await _apply(checkpoints, session, move)
     except SessionError:
         raise
     except DenizenError:
         await session.move_head(stays)
         raise
     except asyncio.CancelledError:
-        await _arrive(checkpoints, session, way)  # half of it is nothing that anybody wants
+        await _apply(checkpoints, session, move)  # half of it is nothing that anybody wants
         raise
 
 
-async def _arrive(checkpoints: Checkpoints | None, session: Session, way: Way) -> None:
-    if way.snapshot:
-        kept = _needed(checkpoints)
-        await kept.restore(way.snapshot, expect=way.expect, only=await kept.touched(way.ours))
-    await session.move_head(way.to)
-    if way.told:
-        await session.append(SystemEntry(text=way.told))
-    if way.back:
-        await session.append(StateEntry(name=UNDONE, value=msgspec.to_builtins(way.back)))
+async def _apply(checkpoints: Checkpoints | None, session: Session, move: HeadMove) -> None:
+    if move.snapshot:
+        kept = _required(checkpoints)
+        await kept.restore(move.snapshot, expect=move.expect, only=await kept.touched(move.ours))
+    await session.move_head(move.to)
+    if move.told:
+        await session.append(SystemEntry(text=move.told))
+    if move.back:
+        await session.append(StateEntry(name=UNDONE, value=msgspec.to_builtins(move.back)))
 
 
-async def _keep_open(checkpoints: Checkpoints | None, session: Session) -> None:
+async def _snapshot_open_turn(checkpoints: Checkpoints | None, session: Session) -> None:
     """Keep what a turn that isn't over has done since its last checkpoint, to tell it from what others do."""
     if unfinished(session.entries) and span_of(session.entries).open:
-        await _keep_now(checkpoints, session)
+        await _snapshot_now(checkpoints, session)
 
 
-async def _keep_now(checkpoints: Checkpoints | None, session: Session) -> None:
+async def _snapshot_now(checkpoints: Checkpoints | None, session: Session) -> None:
     if checkpoints:
         await session.append(CheckpointEntry(snapshot=await checkpoints.snapshot(), label=AFTER))
 
 
-def _needed(checkpoints: Checkpoints | None) -> Checkpoints:
+def _required(checkpoints: Checkpoints | None) -> Checkpoints:
     if checkpoints is None:
         raise DenizenError("This agent keeps no checkpoints, so the files of that turn can't be brought back.")
     return checkpoints
@@ -199,28 +201,28 @@ def _last_turn(entries: Sequence[AnyEntry]) -> int | None:
     return first
 
 
-def _moment(entries: Sequence[AnyEntry], snapshot: str) -> str:
+def _entry_at(entries: Sequence[AnyEntry], snapshot: str) -> str:
     """The entry where the conversation stood while the files were as in a snapshot: the end of a turn where there is
     one, else the latest step; what was kept before calls belongs before the reply that asks for them.
     """
-    there, ended, stands = False, False, ""
+    there, ended, found = False, False, ""
     reply: AnyEntry | None = None
     for entry in entries:
         match entry:
             case CheckpointEntry(snapshot=kept) if kept != snapshot:
                 there = ended = False
             case ToolEntry(message=ToolResult(details={"checkpoint": kept})) if kept == snapshot:
-                there, stands = True, entry.id
+                there, found = True, entry.id
             case CheckpointEntry(label=label) if not ended:
-                there, stands = True, reply.parent if reply and label == BEFORE else entry.id
+                there, found = True, reply.parent if reply and label == BEFORE else entry.id
             case AssistantEntry():
                 reply = entry
             case EndEntry() if there:
-                ended, stands = True, entry.id
+                ended, found = True, entry.id
             case _:
                 pass
-    return stands
+    return found
 
 
-def _said(entry: AnyEntry) -> str:
+def _user_text(entry: AnyEntry) -> str:
     return entry.message.text if isinstance(entry, UserEntry) else ""

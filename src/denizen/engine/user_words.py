@@ -28,7 +28,7 @@ class UserWords:
             self._take(result.text)
 
     def covers(self, call: ToolCall) -> bool:
-        """Whether it fetches an address that stands verbatim there, or searches for the user's own words."""
+        """Whether it fetches an address that is there verbatim, or searches for the user's own words."""
         match call.name, call.args:
             case "web_fetch", {"url": str(url)}:
                 return url in self._urls
