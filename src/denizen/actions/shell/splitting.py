@@ -64,14 +64,61 @@ class WordSplitter:
 
     def read(self, begin: int) -> tuple[list[Word], int]:
         """The words from there to the parenthesis that closes the command, and where that is (-1: nowhere)."""
-        reader = _CommandReader(self._text, begin, self)
-        return reader.words, reader.end
+        text = self._text
+        words: list[Word] = []
+        pieces: list[str] = []  # of the word that is read; an empty one counts, too
+        start = last_end = at = begin
+        bare, depth, end = True, 0, -1
+        after_line = 0  # where the text goes on after the here-documents of this line
 
-    def document(self, tag: str, begin: int) -> tuple[int, int] | None:
-        """Where the first line after `begin` is that holds nothing but the tag, which ends a here-document."""
-        lines = self._tag_lines.get(tag, [])
-        index = bisect_left(lines, (begin, 0))
-        return lines[index] if index < len(lines) else None
+        def finish(at: int) -> None:
+            nonlocal bare, last_end
+            if pieces:
+                gap, option = text[last_end:start], text.startswith("--", start)
+                words.append(Word("".join(pieces), start - begin, gap, bare, option))
+                pieces.clear()
+                bare, last_end = True, at
+
+        while token := _TOKEN.match(text, at):
+            kind = token.lastgroup or ""
+            if kind == "alone" or (kind == "close" and not depth):
+                end = -1 if kind == "alone" else at
+                break
+            at = token.end()
+            between = kind in {"blank", "newline", "here"} or token[0] == "\\\n"
+            document = self._document(token, after_line) if kind == "document" else None
+            if between or document:
+                finish(token.start())
+            if between:
+                bare &= kind != "here"  # what follows is one word
+                if kind == "newline":
+                    at, after_line = max(at, after_line), 0
+                continue
+            start = start if pieces else token.start()
+            if document:  # one word: the lines up to its tag
+                bare, after_line = False, document[1]
+                pieces.append(document[0])
+                finish(at)
+            elif kind in {"coded", "double", "single", "inner"}:
+                bare = False
+                pieces.append(_unquoted(kind, token[kind]))
+            else:
+                depth += {"open": 1, "close": -1}.get(kind, 0)
+                escaped = kind == "escape" and token[0][1] in _SPECIAL
+                pieces.append(token[0][1] if escaped else token[0])
+        finish(at)
+        return words, end
+
+    def _document(self, token: re.Match[str], after_line: int) -> tuple[str, int] | None:
+        """What the here-document holds, and where the line ends that ends it; None without a line of its tag alone."""
+        line_end = after_line or self._text.find("\n", token.end())
+        tag_lines = self._tag_lines.get(token["tag"], []) if line_end > 0 else []
+        index = bisect_left(tag_lines, (line_end, 0))
+        if index == len(tag_lines):
+            return None
+        last, end = tag_lines[index]
+        body = self._text[line_end + 1 : last]
+        return re.sub(r"^\t+", "", body, flags=re.MULTILINE) if token["dash"] else body, end
 
     @cached_property
     def _tag_lines(self) -> dict[str, list[tuple[int, int]]]:
@@ -79,87 +126,6 @@ class WordSplitter:
         for match in _LINE_WITH_ONE_WORD.finditer(self._text):
             lines.setdefault(match["tag"], []).append(match.span())
         return lines
-
-
-class _CommandReader:
-    """One command, token by token."""
-
-    def __init__(self, text: str, begin: int, splitter: WordSplitter) -> None:
-        self.words: list[Word] = []
-        self.end = -1
-        self._text = text
-        self._begin = begin
-        self._splitter = splitter
-        self._pieces: list[str] | None = None
-        self._start = self._last_end = begin
-        self._bare = True
-        self._depth = 0
-        self._after_line = 0  # where the text goes on after the here-documents of this line
-        self._read(begin)
-
-    def _read(self, at: int) -> None:
-        while token := _TOKEN.match(self._text, at):
-            kind = token.lastgroup or ""
-            if kind == "alone" or (kind == "close" and not self._depth):
-                self.end = -1 if kind == "alone" else at
-                break
-            at = self._take(kind, token)
-        self._finish(at)
-
-    def _take(self, kind: str, token: re.Match[str]) -> int:
-        """Take a token in; where the next one begins."""
-        match kind:
-            case "blank":
-                self._finish(token.start())
-            case "newline":
-                self._finish(token.start())
-                after, self._after_line = self._after_line, 0
-                return max(token.end(), after)
-            case "escape" if token[0] == "\\\n":
-                self._finish(token.start())
-            case "escape":
-                self._add(token, token[0][1] if token[0][1] in _SPECIAL else token[0])
-            case "here":
-                self._finish(token.start())
-                self._bare = False
-            case "document":
-                self._document(token)
-            case "coded" | "double" | "single" | "inner":
-                self._add(token, _unquoted(kind, token[kind]), bare=False)
-            case _:
-                self._depth += {"open": 1, "close": -1}.get(kind, 0)
-                self._add(token, token[0])
-        return token.end()
-
-    def _add(self, token: re.Match[str], piece: str, *, bare: bool = True) -> None:
-        pieces = self._pieces
-        if pieces is None:
-            self._pieces = pieces = list[str]()
-            self._start = token.start()
-        pieces.append(piece)
-        self._bare &= bare
-
-    def _finish(self, at: int) -> None:
-        if self._pieces is None:
-            return
-        option = self._text.startswith("--", self._start)
-        gap = self._text[self._last_end : self._start]
-        self.words.append(Word("".join(self._pieces), self._start - self._begin, gap, self._bare, option))
-        self._pieces, self._bare, self._last_end = None, True, at
-
-    def _document(self, token: re.Match[str]) -> None:
-        """A here-document is one word: the lines up to its tag. Without such a line the signs are what they are."""
-        line_end = self._after_line or self._text.find("\n", token.end())
-        found = self._splitter.document(token["tag"], line_end) if line_end > 0 else None
-        if found is None:
-            self._add(token, token[0])
-            return
-        self._finish(token.start())
-        body = self._text[line_end + 1 : found[0]]
-        body = re.sub(r"^\t+", "", body, flags=re.MULTILINE) if token["dash"] else body
-        self._add(token, body, bare=False)
-        self._finish(token.end())
-        self._after_line = found[1]
 
 
 def quote(text: str) -> str:
