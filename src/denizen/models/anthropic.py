@@ -23,8 +23,7 @@ from denizen.models.anthropic_answer import AnthropicAnswer
 from denizen.models.encoding import Encoded, encode_json
 from denizen.models.providers import PROVIDERS
 from denizen.models.reasoning import anthropic_fields
-from denizen.models.schema import closed
-from denizen.models.wire import WireModel, with_options
+from denizen.models.wire import WireModel, closed, with_options
 from denizen.ports import ModelRequest, Schema
 
 VERSION: Final = "2023-06-01"
@@ -38,7 +37,7 @@ Block = dict[str, Any]
 
 
 class AnthropicModel(WireModel):
-    """A model behind Anthropic's Messages API, or behind a server that speaks it.
+    """A model of Anthropic's Messages API, or of a server that speaks it.
 
     The prompt's tools, system text and last two turns of the user are marked for the provider's cache: what one call
     writes there the next one reads.
@@ -55,7 +54,7 @@ class AnthropicModel(WireModel):
         version = {"anthropic-version": VERSION}
         return {"x-api-key": api_key, **version} if api_key else version
 
-    def _reply(self) -> AnthropicAnswer:
+    def _new_answer(self) -> AnthropicAnswer:
         return AnthropicAnswer(self._origin)
 
     def _head(self, request: ModelRequest) -> bytes:

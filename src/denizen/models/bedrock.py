@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 _NOT_SET_UP: Final = "AWS isn't set up"
 
 CONNECT: Final = 10.0
-"""Seconds until a connection stands."""
+"""Seconds to connect."""
 
 SILENCE: Final = {True: 120.0, False: 600.0}
 """Seconds without a byte after which a stream, or an answer in one piece, is given up."""
 
 
 class BedrockModel(AnthropicModel):
-    """A model behind Bedrock's InvokeModel; `model` is an id or an inference profile of Bedrock.
+    """A model of Bedrock's InvokeModel; `model` is an id or an inference profile of Bedrock.
 
     `api_key` is a Bedrock API key, in place of AWS credentials; an empty `base_url` is the region's. Raises ConfigError
     where the extra isn't installed.
@@ -73,23 +73,23 @@ class BedrockModel(AnthropicModel):
         from anthropic import APIError
         from httpx2 import HTTPError
 
-        reply = self._reply()
+        answer = self._new_answer()
         try:
-            async with aclosing(self._told(request)) as told:
-                async for data in told:
+            async with aclosing(self._payloads(request)) as payloads:
+                async for data in payloads:
                     if request.stream:
-                        for event in reply.feed([data]):
+                        for event in answer.feed([data]):
                             yield event
                     else:
-                        reply.read(data)
-            last = self._last(reply)
+                        answer.read(data)
+            last = self._last(answer)
         except ModelError as error:
             last = Failed(error)
         except (APIError, HTTPError) as error:  # the latter comes through once a stream has begun
-            last = Finished(reply.message()) if reply.complete else Failed(self._failed(error))
+            last = Finished(answer.message()) if answer.complete else Failed(self._failed(error))
         yield last
 
-    async def _told(self, request: ModelRequest) -> AsyncGenerator[bytes]:
+    async def _payloads(self, request: ModelRequest) -> AsyncGenerator[bytes]:
         """The events of the answer as JSON, or the whole answer. Raises the SDK's errors, and ModelError."""
         from anthropic import AsyncStream, Timeout
         from botocore.exceptions import BotoCoreError
@@ -152,7 +152,7 @@ class BedrockModel(AnthropicModel):
 
 
 def _credentials(api_key: str, environ: Mapping[str, str]) -> dict[str, str | None]:
-    """What the SDK is told; what is None it looks for itself."""
+    """The SDK's credentials; it looks itself for those that are None."""
     region = environ.get("AWS_REGION") or environ.get("AWS_DEFAULT_REGION")
     if key := api_key or environ.get("AWS_BEARER_TOKEN_BEDROCK"):
         return {"aws_region": region, "api_key": key}

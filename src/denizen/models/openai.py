@@ -16,8 +16,7 @@ from denizen.models.encoding import Encodings, encode_json
 from denizen.models.openai_answer import OpenAIAnswer
 from denizen.models.providers import NEW_LIMIT, PROVIDERS
 from denizen.models.reasoning import openai_fields
-from denizen.models.schema import closed
-from denizen.models.wire import WireModel, with_options
+from denizen.models.wire import WireModel, closed, with_options
 from denizen.ports import ModelRequest, Schema
 
 _WANTS_NEW_LIMIT: Final = re.compile(rf"'max_tokens'.*\buse '?{NEW_LIMIT}", re.IGNORECASE)
@@ -32,7 +31,7 @@ _HEARD: Final[Json] = {"role": "assistant", "content": "I have the results."}
 
 
 class OpenAIModel(WireModel):
-    """A model behind OpenAI's Chat Completions API, or behind one of the many servers that speak it.
+    """A model of OpenAI's Chat Completions API, or of one of the many servers that speak it.
 
     What sets a provider apart is in its `Provider`.
     """
@@ -59,7 +58,7 @@ class OpenAIModel(WireModel):
         self._encodings = Encodings(self._run)
         return True
 
-    def _reply(self) -> OpenAIAnswer:
+    def _new_answer(self) -> OpenAIAnswer:
         return OpenAIAnswer(self._origin, thoughts_extra=self.provider.thoughts_extra)
 
     def _head(self, request: ModelRequest) -> bytes:
@@ -79,7 +78,7 @@ class OpenAIModel(WireModel):
         return head + encode_json({"role": "system", "content": request.system}) if request.system.strip() else head
 
     def _run(self, run: Sequence[Message]) -> bytes:
-        """Pictures don't fit into results: they follow behind them."""
+        """Pictures don't fit into results: they follow after them."""
         messages: list[Json | None] = []
         pictures: list[Text | Image] = []
         said: list[Json | None] = []

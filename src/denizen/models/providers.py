@@ -37,7 +37,7 @@ class Provider:
     max_tokens: str = "max_tokens"
     """What the field is called that limits the answer."""
     stream_usage: bool = True
-    """A stream tells its usage only when asked to by `stream_options`."""
+    """A stream reports its usage only when `stream_options` asks for it."""
     json_schema: Literal["never", "object", "alone", "always"] = "alone"
     """When the schema of the answer may be sent: never, not itself but that JSON is wanted, in requests without tools,
     in all.
@@ -51,7 +51,7 @@ class Provider:
     thoughts_extra: bool = False
     """The tokens of thoughts aren't part of the tokens of the answer in its usage."""
     reasoning: Literal["effort", "object", "switch", "template"] = "effort"
-    """How it is told how much to think: `reasoning_effort`, an object `reasoning`, a switch `thinking`, or by the
+    """How a request says how much to think: `reasoning_effort`, an object `reasoning`, a switch `thinking`, or by the
     model's own template.
     """
     cache_on_request: str = ""

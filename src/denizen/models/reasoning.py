@@ -8,7 +8,7 @@ from denizen.models.providers import Provider
 from denizen.ports import Level, Reasoning
 
 BUDGETS: Final[Mapping[Level, int]] = {"none": 0, "low": 2_048, "medium": 8_192, "high": 24_576}
-"""The tokens that a level stands for, where a provider wants tokens."""
+"""The tokens of each level, where a provider wants tokens."""
 
 LEAST_BUDGET: Final = 1_024
 """Tokens of thoughts that Claude takes at least, and that are left for the answer."""

@@ -4,7 +4,7 @@ import errno
 import ssl
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any, Final, Protocol
 
 from msgspec.structs import replace
@@ -24,7 +24,7 @@ PAUSES: Final = 10
 """How often in a row a provider may pause amid its own tools and be asked to go on."""
 
 
-class Reply(Protocol):
+class AnswerReader(Protocol):
     """An answer as it is put together."""
 
     done: bool
@@ -54,7 +54,7 @@ class Reply(Protocol):
 
 
 class WireModel(ABC):
-    """A model behind HTTP. `name` is `provider:model`; an empty `base_url` is the provider's own.
+    """A model that is asked over HTTP. `name` is `provider:model`; an empty `base_url` is the provider's own.
 
     Several models may share one `http`; closing any of them closes its connections.
     """
@@ -101,7 +101,7 @@ class WireModel(ABC):
         """Its wire messages; see `EncodeRun`."""
 
     @abstractmethod
-    def _reply(self) -> Reply:
+    def _new_answer(self) -> AnswerReader:
         """An empty answer."""
 
     def _base(self, base_url: str) -> str:
@@ -125,33 +125,36 @@ class WireModel(ABC):
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent]:
         """The answer as it comes, or in one piece (`request.stream`); see `Model.stream`."""
-        reply, began = self._reply(), False
+        answer, began = self._new_answer(), False
         try:
             async with self._http.post(self._to, self._body(request), stream=request.stream) as response:
                 if await self._in_one_piece(response, request):
-                    reply.read(await response.read())
+                    answer.read(await response.read())
                 else:
                     events = EventStream()
-                    while not reply.done and (data := await response.read_some()):
+                    while not answer.done and (data := await response.read_some()):
                         began = True
-                        for event in reply.feed(events.feed(data)):
+                        for event in answer.feed(events.feed(data)):
                             yield event
-                    for event in reply.feed(events.close()) if not reply.done else ():
+                    for event in answer.feed(events.close()) if not answer.done else ():
                         yield event
                     await response.finish()
-            last = self._last(reply)
+            last = self._last(answer)
         except ModelError as error:
             last = Failed(error)
         except OSError as error:
-            last = Finished(reply.message()) if reply.complete else Failed(self._cut_off(error, began=began))
-        async for event in self._ended(request, reply, last):
+            last = Finished(answer.message()) if answer.complete else Failed(self._cut_off(error, began=began))
+        async for event in self._ended(request, answer, last):
             yield event
 
-    async def _ended(self, request: ModelRequest, reply: Reply, last: Finished | Failed) -> AsyncGenerator[StreamEvent]:
+    async def _ended(
+        self, request: ModelRequest, answer: AnswerReader, last: Finished | Failed
+    ) -> AsyncGenerator[StreamEvent]:
         """The last event, or all that comes where the request is made once more."""
+        paused_often = all(isinstance(message, AssistantMessage) for message in request.messages[-PAUSES:])
         if isinstance(last, Failed) and self._adapts(last.error):
             more = self.stream(request)
-        elif isinstance(last, Finished) and reply.paused and not _paused_often(request):
+        elif isinstance(last, Finished) and answer.paused and not paused_often:
             more = self._go_on(request, last.message)
         else:
             yield last
@@ -164,7 +167,11 @@ class WireModel(ABC):
         """Have the provider add to an answer; both parts are one message."""
         async with aclosing(self.stream(replace(request, messages=[*request.messages, begun]))) as events:
             async for event in events:
-                yield Finished(_joined(begun, event.message)) if isinstance(event, Finished) else event
+                if isinstance(event, Finished):
+                    more = event.message
+                    content, usage = [*begun.content, *more.content], begun.usage.plus(more.usage)
+                    event = Finished(replace(more, content=content, usage=usage))
+                yield event
 
     def _body(self, request: ModelRequest) -> list[bytes]:
         encoded = self._encodings.of(request.messages, request.session_key)
@@ -177,21 +184,21 @@ class WireModel(ABC):
     async def _in_one_piece(self, response: Response, request: ModelRequest) -> bool:
         """Whether the answer isn't a stream. Raises ModelError where it is a refusal."""
         if response.status != 200:
-            raise self._refused(response.status, await _refusal(response), response.headers)
+            body = b""
+            with suppress(OSError):  # the status says enough where its words break off
+                body = await response.read()
+            error = self._origin.refused(body, response.status)
+            if (wait := retry_after(response.headers, self._clock.now())) is not None:
+                error.retry_after = wait
+            raise error
         media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         if media_type == "text/html":
             raise self._origin.failure(f"answered with a web page: is {self._setting} right?")
         return media_type == "application/json" if request.stream else media_type != "text/event-stream"
 
-    def _refused(self, status: int, body: bytes, headers: Mapping[str, str]) -> ModelError:
-        error = self._origin.refused(body, status)
-        if (wait := retry_after(headers, self._clock.now())) is not None:
-            error.retry_after = wait
-        return error
-
-    def _last(self, reply: Reply) -> Finished | Failed:
-        if reply.complete:
-            return Finished(reply.message())
+    def _last(self, answer: AnswerReader) -> Finished | Failed:
+        if answer.complete:
+            return Finished(answer.message())
         return Failed(self._origin.failure("the stream ended before the answer did", "timeout"))
 
     def _cut_off(self, error: OSError, *, began: bool) -> ModelError:
@@ -206,22 +213,6 @@ class WireModel(ABC):
         return self._origin.failure(f"the connection failed: {error or type(error).__name__}", "timeout")
 
 
-async def _refusal(response: Response) -> bytes:
-    """What a refused request is told; the status says enough where that breaks off."""
-    try:
-        return await response.read()
-    except OSError:
-        return b""
-
-
-def _paused_often(request: ModelRequest) -> bool:
-    return all(isinstance(message, AssistantMessage) for message in request.messages[-PAUSES:])
-
-
-def _joined(begun: AssistantMessage, more: AssistantMessage) -> AssistantMessage:
-    return replace(more, content=[*begun.content, *more.content], usage=begun.usage.plus(more.usage))
-
-
 def with_options(fields: dict[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a request with the user's own over them; tools in `extra_body` are added to the agent's."""
     extra = options.get("extra_body") or {}
@@ -230,3 +221,49 @@ def with_options(fields: dict[str, Any], options: Mapping[str, Any]) -> dict[str
     if "tools" in fields and "tools" in extra:
         merged["tools"] = [*fields["tools"], *extra["tools"]]
     return merged
+
+
+_KEPT: Final = frozenset(
+    {"$ref", "const", "default", "description", "enum", "format", "required", "title", "type"}
+)  # limits of numbers and lengths are refused; whoever asked for the answer checks them
+_NAMED: Final = ("$defs", "definitions", "properties")
+_NESTED: Final = ("allOf", "anyOf", "items")
+
+
+class _Open(Exception):
+    """An object may hold fields that the schema doesn't name."""
+
+
+def closed(schema: dict[str, Any], *, all_required: bool = False) -> dict[str, Any] | None:
+    """The schema with every object closed to further fields; None where that would change its meaning.
+
+    `all_required`: also None where a field may be left out.
+    """
+    try:
+        return _closed(schema, all_required)
+    except _Open:
+        return None
+
+
+def _closed(node: Any, all_required: bool) -> Any:
+    if isinstance(node, list):
+        return [_closed(each, all_required) for each in node]
+    if not isinstance(node, dict):
+        return node
+    made = {key: value for key, value in node.items() if key in _KEPT}
+    made |= {key: _closed(node[key], all_required) for key in _NESTED if key in node}
+    for key in _NAMED:
+        if key in node:
+            made[key] = {name: _closed(each, all_required) for name, each in node[key].items()}
+    if node.get("type") == "object":
+        _check(node, all_required)
+        made["additionalProperties"] = False
+    return made
+
+
+def _check(node: dict[str, Any], all_required: bool) -> None:
+    fields = node.get("properties")
+    if fields is None or node.get("additionalProperties"):
+        raise _Open
+    if all_required and set(fields) - set(node.get("required", ())):
+        raise _Open
