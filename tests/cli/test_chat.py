@@ -78,7 +78,7 @@ def test_lines_are_edited(chat: Chat, model: Model) -> None:
 def test_tab_completes_commands_and_lists_those_that_fit(chat: Chat) -> None:
     screen = chat("--session", "s")
     screen.type("/co\t")
-    screen.expect("  /continue /compact\n")
+    screen.shows("/continue /compact")
     screen.type("m\t\r")
     screen.expect("There is nothing to compact.")
     screen.type("/qu\t\r")

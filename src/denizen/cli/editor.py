@@ -8,17 +8,16 @@ from pathlib import Path
 
 import click
 from prompt_toolkit import PromptSession
-from prompt_toolkit.application import run_in_terminal
 from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.completion import WordCompleter
 from prompt_toolkit.enums import DEFAULT_BUFFER
 from prompt_toolkit.filters import has_focus
 from prompt_toolkit.history import FileHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.output import Output, create_output
 from prompt_toolkit.output.vt100 import Vt100_Output
+from prompt_toolkit.shortcuts import CompleteStyle
 
-from denizen.cli.output import error_width, question_stream
-from denizen.cli.text import wrapped
 from denizen.clock import Clock
 
 MEANT_FOR_THE_TURN = 1.0
@@ -65,7 +64,7 @@ class Editor:
         self._clock = clock
         self._given = ("", 0.0)  # what the prompt began with, and when
         self._history = _History(history)
-        self._words = words
+        self._completer = WordCompleter([*words], sentence=True)
         self._prompt = self.prompt(keys(self._clear_or_leave))
 
     async def read(self) -> str | None:
@@ -80,13 +79,15 @@ class Editor:
 
     def prompt(self, pressed: KeyBindings, *, transient: bool = False) -> PromptSession[str]:
         """A prompt with this history and these completions; of a `transient` one nothing stays on the screen."""
-        pressed.add("tab", filter=_TYPING)(self._complete)
         return PromptSession(
             "> ",
             multiline=True,
             prompt_continuation="… ",
             history=self._history,
             key_bindings=pressed,
+            completer=self._completer,
+            complete_while_typing=False,
+            complete_style=CompleteStyle.READLINE_LIKE,
             interrupt_exception=_Interrupted,
             enable_suspend=True,
             erase_when_done=transient,
@@ -115,16 +116,6 @@ class Editor:
         except asyncio.CancelledError:
             self.draft = self._prompt.default_buffer.text
             raise
-
-    def _complete(self, event: KeyPressEvent) -> None:
-        """As much as all words that fit have in common, or where that is nothing more a list of them."""
-        typed = event.current_buffer.document.text_before_cursor
-        found = [word for word in self._words if word.startswith(typed)]
-        if more := os.path.commonprefix(found)[len(typed) :]:  # noqa: RUF071 - of words, not of paths
-            event.current_buffer.insert_text(more)
-        elif len(found) > 1:
-            lines = wrapped(f"  {' '.join(found)}", error_width())
-            run_in_terminal(lambda: click.secho(lines, question_stream(), fg="cyan"))
 
     def _clear_or_leave(self, event: KeyPressEvent) -> None:
         """What is cleared can be had again from the history; what has only just come back isn't."""
