@@ -20,7 +20,7 @@ _CLOSERS: Final = re.compile(r"(?<=[)\]}])(?: [)\]}])+\Z")
 
 
 class SeenText:
-    """What a session's model has read, up to its last reply: what others wrote, and what the user typed.
+    """What a session's model has read before its last reply: what others wrote, and what the user typed.
 
     Texts are searched when a call is compared with them: each once for each word that calls begin with, so that a turn
     costs what was added. White space, numbers, quotation marks, bullets and escapes don't matter, and of a long call
@@ -61,7 +61,7 @@ class _Texts:
 
 
 def _beginning_with(word: str, plain: str) -> Iterator[str]:
-    """How the text goes on at each place where the word is, and where it is a command's name, from its `$(` on."""
+    """The text from each place where the word is, and from the `$(` before it where it is a command's name."""
     at = plain.find(f" {word} ")
     while at >= 0:
         yield plain[at : at + COMPARED]
@@ -71,7 +71,7 @@ def _beginning_with(word: str, plain: str) -> Iterator[str]:
 
 
 def _decoded(text: str) -> str:
-    r"""A text as who repeats it would write it: `$(`, not `&#36;(`, `\u0024(` or `＄（`, and without unseen signs."""
+    r"""A text with escapes decoded and invisible characters removed: `$(`, not `&#36;(`, `\u0024(` or `＄（`."""
     text = _CODED.sub(lambda sign: chr(int(sign[1], 16)), html.unescape(text))
     return unicodedata.normalize("NFKC", _UNSEEN.sub("", text))
 
@@ -82,6 +82,6 @@ def _plain(text: str) -> str:
 
 
 def _wording(call: str) -> str:
-    """What is compared of a call: whatever marks it ends with, one closing bracket of several."""
+    """The part of a call that is compared: without the marks at its end, with one closing bracket of several."""
     inner = call[:-_END_CHARS] + _END.sub("", call[-_END_CHARS:])
     return _CLOSERS.sub("", _plain(inner).rstrip())[:COMPARED]
