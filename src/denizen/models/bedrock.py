@@ -23,7 +23,7 @@ from denizen.models.providers import Provider
 from denizen.ports import Limits, ModelRequest
 
 if TYPE_CHECKING:
-    from anthropic import AsyncAnthropicBedrock, AsyncStream
+    from anthropic import AsyncAnthropicBedrock
 
 _NOT_SET_UP: Final = "AWS isn't set up"
 
@@ -91,8 +91,9 @@ class BedrockModel(AnthropicModel):
 
     async def _payloads(self, request: ModelRequest) -> AsyncGenerator[bytes]:
         """The events of the answer as JSON, or the whole answer. Raises the SDK's errors, and ModelError."""
-        from anthropic import AsyncStream, Timeout
+        from anthropic import APIError, AsyncAnthropicBedrock, AsyncStream, Timeout
         from botocore.exceptions import BotoCoreError
+        from httpx2 import HTTPError
 
         call: dict[str, Any] = {
             "path": "/v1/messages",
@@ -100,25 +101,21 @@ class BedrockModel(AnthropicModel):
             "body": msgspec.json.decode(b"".join(self._body(request))),
             "options": {"timeout": Timeout(SILENCE[request.stream], connect=CONNECT)},
         }
+        if self._sdk is None:
+            try:
+                self._sdk = AsyncAnthropicBedrock(**self._settings)
+            except ValueError as error:
+                raise self._origin.failure(f"{_NOT_SET_UP}: no region is set", "auth") from error
         try:
-            sdk = self._opened()
-            answer = await sdk.post(**call, stream=request.stream, stream_cls=AsyncStream[Any])
+            answer = await self._sdk.post(**call, stream=request.stream, stream_cls=AsyncStream[Any])
         except (ValueError, RecursionError) as error:
             raise self._origin.failure("its answer is not a message in Anthropic's format") from error
         except (RuntimeError, BotoCoreError) as error:  # no credentials, no such profile
             missing = "no credentials are found" if isinstance(error, RuntimeError) else error
             raise self._origin.failure(f"{_NOT_SET_UP}: {missing}", "auth") from error
-        if request.stream:
-            async for event in self._framed(answer):
-                yield event
-        else:
+        if not request.stream:
             yield msgspec.json.encode(answer)
-
-    async def _framed(self, answer: "AsyncStream[Any]") -> AsyncGenerator[bytes]:
-        """The events in the frames of AWS."""
-        from anthropic import APIError
-        from httpx2 import HTTPError
-
+            return
         async with answer:
             try:
                 async for event in answer:
@@ -127,17 +124,6 @@ class BedrockModel(AnthropicModel):
                 raise
             except Exception as error:  # the boundary to the SDK: where a frame makes no sense, it may raise anything
                 raise self._origin.failure("its stream is damaged", "timeout") from error
-
-    def _opened(self) -> "AsyncAnthropicBedrock":
-        """The SDK's client. Raises ModelError where no region is known."""
-        from anthropic import AsyncAnthropicBedrock
-
-        if self._sdk is None:
-            try:
-                self._sdk = AsyncAnthropicBedrock(**self._settings)
-            except ValueError as error:
-                raise self._origin.failure(f"{_NOT_SET_UP}: no region is set", "auth") from error
-        return self._sdk
 
     def _failed(self, error: Exception) -> ModelError:
         from anthropic import APIStatusError

@@ -21,7 +21,11 @@ def served_models(base_url: str) -> list[str]:
 
     A port on which nobody listens costs a fraction of a millisecond. Blocks for `PATIENCE` at most.
     """
-    return _chat_models(_Server(base_url).get("/models"))
+    match _Server(base_url).get("/models"):
+        case {"data": [*models]}:
+            names = [str(model["id"]) for model in models if isinstance(model, dict) and model.get("id")]
+            return [name for name in names if "embed" not in name.lower()]
+    return []
 
 
 def served_window(base_url: str, model: str, provider: str = "", api_key: str = "") -> int:
@@ -77,12 +81,12 @@ def _listed(answer: Any, model: str) -> int:
     return 0
 
 
-def _props(answer: Any) -> int:
-    """The window of each of llama.cpp's slots.
+def _llamacpp(server: _Server, _: str) -> int:
+    """The window of each of its slots.
 
     https://github.com/ggml-org/llama.cpp/tree/master/tools/server
     """
-    match answer:
+    match server.root("/props"):
         case {"default_generation_settings": {"n_ctx": tokens}} | {"n_ctx": tokens}:
             return _tokens(tokens)
     return 0
@@ -122,16 +126,8 @@ _FIELDS = ("loaded_context_length", "max_model_len", "context_length", "context_
 
 _WINDOWS: Mapping[str, Callable[[_Server, str], int]] = {
     "vllm": lambda server, model: _listed(server.get("/models"), model),
-    "llamacpp": lambda server, _: _props(server.root("/props")),
+    "llamacpp": _llamacpp,
     "lmstudio": lambda server, model: _listed(server.root("/api/v0/models"), model),
     "ollama": _ollama,
 }
 """How a provider's servers are asked for the window of a model."""
-
-
-def _chat_models(answer: Any) -> list[str]:
-    match answer:
-        case {"data": [*models]}:
-            names = [str(model["id"]) for model in models if isinstance(model, dict) and model.get("id")]
-            return [name for name in names if "embed" not in name.lower()]
-    return []
