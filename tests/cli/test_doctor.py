@@ -1,5 +1,6 @@
 """`denizen doctor`: what was found, and what to do about it."""
 
+import json
 import os
 import socket
 import subprocess
@@ -149,7 +150,8 @@ def test_the_sandbox_says_what_it_promises(denizen: Run) -> None:
 
 def test_a_sandbox_that_breaks_builds_is_not_fine(repo: Path, environ: dict[str, str]) -> None:
     # under the launcher mounts are refused, as some kernels and containers do
-    confined = [sys.executable, launch.__file__, "--write", "/", "--network", "--", *PROGRAM, "doctor"]
+    options = json.dumps({"grants": [["write", "/", []]], "network": True})
+    confined = [sys.executable, launch.__file__, options, "--", *PROGRAM, "doctor"]
     out = subprocess.run(confined, cwd=repo, env=environ, capture_output=True, text=True, check=True).stdout
     assert found(out, "sandbox").startswith("! sandbox       Landlock without namespaces: ")
     assert "→ Commands can't make, rename or delete files in the workspace's root" in found(out, "sandbox")

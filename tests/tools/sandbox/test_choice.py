@@ -117,3 +117,17 @@ def test_a_missing_program_is_reported(tmp_path: Path) -> None:
     command = Unconfined(SandboxSettings(), {"PATH": PATH}).wrap(["nothing-of-this-name"], workspace=tmp_path)
     ran = subprocess.run(command.argv, env=command.environ, check=False, capture_output=True, text=True)
     assert (ran.returncode, ran.stderr.count("nothing-of-this-name can't be run: ")) == (126, 1)
+
+
+def test_any_number_of_places_may_be_protected(tmp_path: Path) -> None:
+    workspace = tmp_path / "workspace"
+    for number in range(1500):
+        folder = workspace / f"{'folder' * 10}-{number}"
+        folder.mkdir(parents=True)
+        (folder / ".envrc").touch()
+    sandbox = LandlockAlone(SandboxSettings(), {"PATH": PATH}, tmp_path / "home")
+    if problem := problem_with(sandbox):
+        pytest.skip(problem)
+    command = sandbox.wrap(["echo", "ran"], workspace=workspace)
+    ran = subprocess.run(command.argv, env=command.environ, check=False, capture_output=True, text=True, cwd=workspace)
+    assert (ran.stdout, ran.stderr) == ("ran\n", "")

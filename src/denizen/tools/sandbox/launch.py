@@ -2,13 +2,10 @@
 
 A program of its own, of the standard library alone so that it starts quickly:
 
-    python -I -S launch.py [--read PATH | --write PATH [--except PATH…]]… [--link NAME TARGET]… [--network]
-                           [--namespaces] [--protect PATH]… [--filter] -- COMMAND…
+    python -I -S launch.py OPTIONS… -- COMMAND…
 
-With grants, the command gets a home and a folder for temporary files of its own; links in that home lead to what it may
-read of the real one. With `--namespaces`, it has mounts and System V memory of its own, and what is protected is
-read-only in whatever it may write; without, System V memory is refused to a confined command. With `--filter`, the
-command is a bwrap, which gets the filter of system calls as its `--seccomp`.
+OPTIONS are pieces of the JSON of `Options`. With grants, the command gets a home and a folder for temporary files of
+its own; links in that home lead to what it may read of the real one.
 
 The launcher adopts every orphan of the command (PR_SET_CHILD_SUBREAPER), so none escapes by leaving its group, its
 session or its parent, and ends them when the command is over, on SIGTERM, and when its own parent dies. Its exit status
@@ -21,6 +18,7 @@ is the command's, 128 + n after signal n, 126 where the command couldn't be conf
 import contextlib
 import ctypes
 import errno
+import json
 import os
 import signal
 import struct
@@ -55,27 +53,25 @@ MOUNT_SETATTR, AT_FDCWD, AT_RECURSIVE, MOUNT_ATTR_RDONLY = 442, -100, 0x8000, 1
 libc = ctypes.CDLL(None, use_errno=True)
 
 
-class Grant(NamedTuple):
-    """Everything in `path` but what is in `without`."""
-
-    access: str
-    path: str
-    without: list[str]
-
-
 class Options(NamedTuple):
-    """How the command is confined; `protected` is None without namespaces."""
+    """How the command is confined.
 
-    grants: list[Grant]
-    links: list[tuple[str, str]]
-    network: bool
-    protected: list[str] | None
-    filtered: bool
+    A grant is an access (`read` or `write`), a place, and what in it is excepted. With `protected` places the command
+    has mounts and System V memory of its own, and those places are read-only in it; with None it has no namespaces, and
+    System V memory is refused to a confined command. `bwrap`: the command is one, and gets the filter of system calls.
+    """
+
+    grants: Sequence[tuple[str, str, Sequence[str]]] = ()
+    links: Sequence[tuple[str, str]] = ()
+    network: bool = False
+    protected: Sequence[str] | None = None
+    bwrap: bool = False
 
 
 def main(argv: Sequence[str]) -> int:
     """Run the command to its end; its exit status."""
-    options, command = _read(argv[1:])
+    end = argv.index("--")
+    options, command = Options(**json.loads("".join(argv[1:end]))), [*argv[end + 1 :]]
     libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -89,32 +85,6 @@ def main(argv: Sequence[str]) -> int:
         finally:
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
             _end_all()
-
-
-def _read(words: Sequence[str]) -> tuple[Options, list[str]]:
-    grants: list[Grant] = []
-    links: list[tuple[str, str]] = []
-    protected: list[str] | None = None
-    rest, network, filtered = iter(words), False, False
-    for word in rest:
-        match word:
-            case "--read" | "--write":
-                grants.append(Grant(word, next(rest), []))
-            case "--except":
-                grants[-1].without.append(next(rest))
-            case "--link":
-                links.append((next(rest), next(rest)))
-            case "--network":
-                network = True
-            case "--namespaces":
-                protected = []
-            case "--protect":
-                protected = [*(protected or []), next(rest)]
-            case "--filter":
-                filtered = True
-            case _:
-                break
-    return Options(grants, links, network, protected, filtered), list(rest)
 
 
 def abi() -> int:
@@ -182,7 +152,7 @@ def _become(command: list[str], options: Options, scratch: str) -> NoReturn:
                 for place in options.protected:
                     _make_read_only(place)
             _confine(options, scratch)
-        if options.filtered:
+        if options.bwrap:
             place = os.memfd_create("filter")
             os.write(place, _filter([AF_UNIX, *AF_NET], own_memory=True))
             os.lseek(place, 0, os.SEEK_SET)
@@ -227,9 +197,9 @@ def _confine(options: Options, scratch: str) -> None:
     handled = ALL if version >= 5 else ALL & ~DEVICE_CONTROL
     attributes = struct.pack("QQQ", handled, 0, SCOPES if version >= 6 else 0)
     rules = _called(CREATE_RULESET, attributes, ctypes.c_size_t(len(attributes)), ctypes.c_uint32(0))
-    for grant in (*options.grants, Grant("--write", scratch, [])):
-        for place in _beneath(grant.path, grant.without):
-            _add(rules, place, READ if grant.access == "--read" else handled)
+    for access, path, without in (*options.grants, ("write", scratch, ())):
+        for place in _beneath(path, without):
+            _add(rules, place, READ if access == "read" else handled)
     capability = 0  # root without its powers; for everybody else there is nothing to drop
     while not libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0):
         capability += 1

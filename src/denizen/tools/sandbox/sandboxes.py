@@ -1,5 +1,6 @@
 """The sandboxes: bubblewrap, Landlock with namespaces or alone, and none."""
 
+import json
 import os
 import re
 import shutil
@@ -8,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from denizen.config.home import user_folder
 from denizen.config.settings import SandboxSettings
@@ -19,6 +21,8 @@ from denizen.tools.sandbox.guard import Guard
 from denizen.tools.sandbox.layout import Layout, is_in_any, layout
 
 _LAUNCHER = Path(__file__).with_name("launch.py")
+_LONGEST_ARGUMENT = 100_000
+"""Characters of one argument of a program; Linux takes 131,071."""
 _TRIAL_SECONDS = 10.0
 """How long a sandbox may take to show that it works."""
 _NAMESPACES = (
@@ -146,7 +150,7 @@ class Bubblewrap(_Confined):
             *[word for place in inner_last for word in (*mounts[place], str(place))],
             *("--chdir", str(places.workspace), "--", *self._limited(argv)),
         ]
-        return _supervised(bubble, ["--filter"]), {"TMPDIR": "/tmp"}  # noqa: S108 (a private one)
+        return _supervised(bubble, {"bwrap": True}), {"TMPDIR": "/tmp"}  # noqa: S108 (a private one)
 
 
 class Landlock(_Confined):
@@ -163,20 +167,22 @@ class Landlock(_Confined):
         self, argv: Sequence[str], places: Layout, protected: Sequence[Path], *, network: bool
     ) -> tuple[list[str], Mapping[str, str]]:
         unseen = (*places.hidden, *places.secret)
-        options = [*_grant("--read", Path("/"), (*unseen, Path("/dev")))]
-        for place in (*(place.resolve() for place in places.shown), places.workspace):
-            options += _grant("--read", place, unseen)
+        grants = [_grant("read", Path("/"), (*unseen, Path("/dev")))]
+        grants += [_grant("read", place.resolve(), unseen) for place in (*places.shown, places.workspace)]
         if places.writable:
-            options += _grant("--write", places.workspace, (*unseen, *(() if self.namespaces else protected)))
-        for device in _DEVICES:
-            options += ["--write", device]
+            grants.append(_grant("write", places.workspace, (*unseen, *(() if self.namespaces else protected))))
         user = user_folder(self._environ).resolve()
-        for place in places.shown:  # the command's own home has links to what is shown of the real one
-            if place.is_relative_to(user):
-                options += ["--link", str(place.relative_to(user)), str(place.resolve())]
-        options += ["--network"] if network else []
-        if self.namespaces:
-            options += ["--namespaces", *(word for place in protected for word in ("--protect", str(place)))]
+        options = {
+            "grants": [*grants, *(("write", device, ()) for device in _DEVICES)],
+            # the command's own home has links to what is shown of the real one
+            "links": [
+                (str(place.relative_to(user)), str(place.resolve()))
+                for place in places.shown
+                if place.is_relative_to(user)
+            ],
+            "network": network,
+            "protected": [*map(str, protected)] if self.namespaces else None,
+        }
         path = self._passed.variables["PATH"].split(os.pathsep)
         # a shell finds programs also in a folder that it can't read, and then fails to run them
         seen = os.pathsep.join(name for name in path if not name or not places.hides(Path(name)))
@@ -229,19 +235,19 @@ def problem_with(sandbox: Sandbox) -> str:
     return ran.stderr.decode(errors="replace").strip() or f"exit code {ran.returncode}" if ran.returncode else ""
 
 
-def _supervised(argv: Sequence[str], options: Sequence[str] = ()) -> list[str]:
+def _supervised(argv: Sequence[str], options: Mapping[str, Any] | None = None) -> list[str]:
     """The command run by `launch.py`, which adopts and ends what escapes its process group; as it is outside Linux."""
     if sys.platform != "linux" or not sys.executable:
         return [*argv]
+    text = json.dumps(options or {})
+    pieces = [text[start : start + _LONGEST_ARGUMENT] for start in range(0, len(text), _LONGEST_ARGUMENT)]
     # the very interpreter, not a link to it that a command could change in a workspace's own environment
-    return [str(Path(sys.executable).resolve()), "-I", "-S", str(_LAUNCHER), *options, "--", *argv]
+    return [str(Path(sys.executable).resolve()), "-I", "-S", str(_LAUNCHER), *pieces, "--", *argv]
 
 
-def _grant(access: str, place: Path, without: Sequence[Path]) -> Iterator[str]:
-    yield from (access, str(place))
-    for other in without:
-        if other != place and other.is_relative_to(place):
-            yield from ("--except", str(other))
+def _grant(access: str, place: Path, without: Sequence[Path]) -> tuple[str, str, Sequence[str]]:
+    """For `launch.py`: the access to all of a place but what is `without`."""
+    return access, str(place), [str(other) for other in without if other != place and other.is_relative_to(place)]
 
 
 def _sockets() -> Iterator[Path]:
