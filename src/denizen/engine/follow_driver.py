@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from denizen.engine.drivers import Watched
 from denizen.engine.turn import Turn, TurnOver
 from denizen.entries import AnyEntry, AssistantEntry, CheckpointEntry, EndEntry, NoteEntry, SystemEntry, UserEntry
 from denizen.errors import DenizenError
@@ -26,8 +25,7 @@ async def follow_driver(turn: Turn) -> None:
         case Proceed(""):
             pass
         case Proceed(text):
-            driver = turn.state.driver
-            if await _append_system(turn, text) and isinstance(driver, Watched) and driver.stuck:
+            if await _append_system(turn, text) and turn.state.driver.stuck:
                 turn.notice("The agent seems to be stuck; it is asked to reflect.")
         case Backtrack() as action:
             await _backtrack(turn, action)
