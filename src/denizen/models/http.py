@@ -276,7 +276,7 @@ def _broken(error: Exception, silence: float) -> OSError:
         case TimeoutError():
             return TimeoutError(f"nothing came for {silence:g} s")
         case aiohttp.ClientResponseError() if "content-encoding" in error.message:
-            return ConnectionError(f"its answer is compressed, in a access that it wasn't asked for ({error.message})")
+            return ConnectionError(f"its answer is compressed, in a way that it wasn't asked for ({error.message})")
         case aiohttp.ClientResponseError():
             return ConnectionError(f"its answer is not HTTP: {' '.join(error.message.split())[:200]}")
         case aiohttp.ClientPayloadError() if not isinstance(cause, ContentLengthError | TransferEncodingError):
