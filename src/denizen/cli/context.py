@@ -9,11 +9,11 @@ import click
 from denizen.cli.home import store
 from denizen.cli.output import print_table, write, write_json
 from denizen.cli.text import printable
-from denizen.cli.turns import last_prompt
+from denizen.cli.turns import header_of, last_prompt
 from denizen.config.load import load
 from denizen.engine.next_request import Part, next_request, parts_of
 from denizen.engine.resume import question_of
-from denizen.entries import AnyEntry, SessionEntry
+from denizen.entries import AnyEntry
 from denizen.worlds.assemble import Agent
 
 
@@ -54,7 +54,7 @@ def context(session: str, full: bool, as_json: bool, config: Path | None) -> Non
 
 
 async def _parts(entries: Sequence[AnyEntry], config: Path | None) -> list[Part]:
-    header = next((entry for entry in entries if isinstance(entry, SessionEntry)), SessionEntry(key=""))  # may be lost
+    header = header_of(entries)
     loaded = load(config, workspace=header.workspace if Path(header.workspace).is_dir() else None)
     async with Agent(loaded.config, environ=loaded.environ, profile=header.profile or "assistant") as agent:
         prompt = last_prompt(entries)

@@ -66,7 +66,7 @@ async def opened(agent: Agent, name: str, host: Terminal | JsonLines) -> AsyncGe
     try:
         for warning in session.warnings:
             host.emit(Notice(warning, "warning"))
-        began = _workspace_of(session.entries)
+        began = header_of(session.entries).workspace
         if began not in ("", str(agent.workspace)):
             host.emit(Notice(f"This session began in {began}; it goes on in {agent.workspace}.", "warning"))
         yield session
@@ -99,13 +99,11 @@ def run(runner: asyncio.Runner, work: Coroutine[Any, Any, _Result]) -> _Result:
 
 def options_as_begun(options: CommandOptions, entries: Sequence[AnyEntry]) -> CommandOptions:
     """The options; where they say nothing, the session's own folder, profile and last action format."""
-    began = _workspace_of(entries)
-    profile = next((entry.profile for entry in entries if isinstance(entry, SessionEntry)), "")
-    prompt = last_prompt(entries)
+    header, prompt = header_of(entries), last_prompt(entries)
     return dataclasses.replace(
         options,
-        workspace=options.workspace or (Path(began) if began else None),
-        profile=options.profile or profile or None,
+        workspace=options.workspace or (Path(header.workspace) if header.workspace else None),
+        profile=options.profile or header.profile or None,
         actions=options.actions or (prompt.actions if prompt else None),
     )
 
@@ -116,6 +114,6 @@ def last_prompt(entries: Sequence[AnyEntry]) -> Prompt | None:
     return next(filter(None, (state.read(Prompt) for state in states)), None)
 
 
-def _workspace_of(entries: Sequence[AnyEntry]) -> str:
-    """Where a session began; empty where it doesn't say."""
-    return next((entry.workspace for entry in entries if isinstance(entry, SessionEntry)), "")
+def header_of(entries: Sequence[AnyEntry]) -> SessionEntry:
+    """The session's header; an empty one where it is lost."""
+    return next((entry for entry in entries if isinstance(entry, SessionEntry)), SessionEntry(key=""))
