@@ -50,7 +50,7 @@ async def test_an_answer_streams(connect: Connect, repo: Path, model: Model) -> 
     assert len(editor.of("agent_message_chunk")) > 1
 
 
-async def test_what_the_configuration_leaves_out_is_told_once(connect: Connect, repo: Path, model: Model) -> None:
+async def test_what_the_configuration_leaves_out_is_reported_once(connect: Connect, repo: Path, model: Model) -> None:
     (repo / "denizen.toml").write_text("[agent]\nmax_iterations = 2\n")  # nobody trusted this folder
     model.plays("Hello.", "Hello again.")
     editor = Editor()

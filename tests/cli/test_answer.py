@@ -34,7 +34,7 @@ def test_no_tells_the_model(denizen: Run, model: Model, repo: Path, parked: str)
     assert "the user said no" in model.told()
 
 
-def test_words_are_told_to_the_model_in_place_of_running_the_call(
+def test_words_reach_the_model_in_place_of_running_the_call(
     denizen: Run, model: Model, repo: Path, parked: str
 ) -> None:
     model.plays("Then so.")

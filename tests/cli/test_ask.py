@@ -43,12 +43,12 @@ def test_standard_error_tells_which_tool_ran_on_what_how_long_and_what_was_used(
     ],
     ids=lambda value: value.rpartition(" ")[0] if isinstance(value, str) else "",
 )
-def test_a_call_is_told_in_short(denizen: Run, model: Model, asked: AssistantMessage, told: str) -> None:
+def test_a_call_is_shown_in_short(denizen: Run, model: Model, asked: AssistantMessage, told: str) -> None:
     model.plays(asked, "Done.")
     assert f"✓ {told}" in denizen("ask", "hi").err
 
 
-def test_where_a_call_goes_on_is_told(denizen: Run, model: Model, repo: Path) -> None:
+def test_where_a_call_goes_on_is_reported(denizen: Run, model: Model, repo: Path) -> None:
     (repo / "two.py").touch()
     model.plays(call("ls", start=2), "Done.")
     assert "✓ ls from 2 ·" in denizen("ask", "hi").err
@@ -147,7 +147,7 @@ def test_a_model_that_refuses_is_a_failure(denizen: Run, model: Model) -> None:
     assert "this model does not exist" in ran.err
 
 
-def test_who_goes_on_for_a_model_that_refuses_is_told(denizen: Run, model: Model, home: Path) -> None:
+def test_who_goes_on_for_a_model_that_refuses_is_reported(denizen: Run, model: Model, home: Path) -> None:
     settings = home / "denizen.toml"
     settings.write_text(f'fallback_models = ["test:other"]\n{settings.read_text()}')
     model.plays(refuses(401, "no such key"), "There.")
@@ -156,7 +156,7 @@ def test_who_goes_on_for_a_model_that_refuses_is_told(denizen: Run, model: Model
     assert "  test:scripted: no such key (HTTP 401): going on with test:other\n" in ran.err
 
 
-def test_retries_are_told_and_counted(denizen: Run, model: Model) -> None:
+def test_retries_are_reported_and_counted(denizen: Run, model: Model) -> None:
     model.plays(refuses(500, "busy"), "There.")
     ran = denizen("ask", "hi")
     assert (ran.status, ran.out) == (0, "There.\n")
@@ -223,7 +223,7 @@ def test_the_workspace_is_the_repository_that_one_is_in(denizen: Run, model: Mod
 
 
 @pytest.mark.parametrize("command", ["ask", "chat"])
-def test_outside_a_repository_it_is_told_where_the_work_is_done(
+def test_outside_a_repository_it_is_reported_where_the_work_is_done(
     denizen: Run, model: Model, home: Path, tmp_path: Path, command: str
 ) -> None:
     told = f"This folder is no git repository: working in {home}/workspace. To work here: --workspace ."
@@ -300,7 +300,7 @@ def test_continue_where_there_is_nothing_to_continue(denizen: Run, model: Model)
     assert "no session to continue" in ran.err
 
 
-def test_a_session_that_goes_on_elsewhere_is_told(denizen: Run, model: Model, tmp_path: Path, repo: Path) -> None:
+def test_a_session_that_goes_on_elsewhere_is_reported(denizen: Run, model: Model, tmp_path: Path, repo: Path) -> None:
     model.plays("Hello.", "Hello again.")
     denizen("ask", "--session", "ada", "hi")
     (tmp_path / "other").mkdir()

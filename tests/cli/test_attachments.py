@@ -63,7 +63,7 @@ def test_piped_input_that_is_neither_text_nor_a_picture_is_refused(denizen: Run,
     ids=["a suffix", "a folder", "a name", "an address"],
 )
 @pytest.mark.parametrize("command", ["ask", "chat"])
-def test_a_mention_that_looks_like_a_path_and_is_none_is_told(
+def test_a_mention_that_looks_like_a_path_and_is_none_is_reported(
     denizen: Run, model: Model, command: str, words: str, told: str
 ) -> None:
     model.plays("Fine.")

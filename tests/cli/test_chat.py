@@ -100,7 +100,7 @@ def test_history_lasts_and_is_private(chat: Chat, model: Model, home: Path) -> N
     assert stat.S_IMODE((home / "history").stat().st_mode) == 0o600
 
 
-def test_history_that_cannot_be_kept_is_told_and_nothing_else_is_lost(chat: Chat, model: Model, home: Path) -> None:
+def test_history_that_cannot_be_kept_is_reported_and_nothing_else_is_lost(chat: Chat, model: Model, home: Path) -> None:
     model.plays("One.", "Two.")
     (home / "history").mkdir()
     screen = chat()
@@ -191,7 +191,7 @@ def test_a_command_at_a_question_is_a_command(chat: Chat, model: Model, repo: Pa
     assert not (repo / "new.txt").exists()
 
 
-def test_a_failure_is_told_and_the_conversation_goes_on(chat: Chat, model: Model) -> None:
+def test_a_failure_is_reported_and_the_conversation_goes_on(chat: Chat, model: Model) -> None:
     model.plays(refuses(404, "no such model"), "Fine.")
     screen = chat()
     screen.enter("hi")
@@ -313,7 +313,7 @@ def test_a_question_that_waits_is_asked_at_once(
 
 
 @pytest.mark.usefixtures("asks_about_writes")
-def test_where_nobody_can_be_asked_it_is_told_how_to_answer(denizen: Run, model: Model) -> None:
+def test_where_nobody_can_be_asked_it_says_how_to_answer(denizen: Run, model: Model) -> None:
     model.plays(call("write", path="new.txt", content="x"))
     denizen("ask", "--session", "s", "write it")
     ran = denizen("chat", "--session", "s")
@@ -413,7 +413,7 @@ def test_nothing_said_leaves_no_session(denizen: Run, model: Model) -> None:
     assert "no sessions yet" in denizen("sessions", "list").err
 
 
-def test_a_session_that_is_in_use_is_told(chat: Chat, denizen: Run, model: Model) -> None:
+def test_a_session_that_is_in_use_is_reported(chat: Chat, denizen: Run, model: Model) -> None:
     model.plays("Hello.")
     screen = chat("--session", "s")
     ran = denizen("ask", "--session", "s", "hi")
@@ -433,7 +433,7 @@ def test_undo_and_redo_take_a_turn_back_and_forward(denizen: Run, model: Model, 
     assert ran.status == 0
 
 
-def test_undo_says_what_stands_in_its_way(denizen: Run, model: Model, repo: Path) -> None:
+def test_undo_says_what_is_in_its_way(denizen: Run, model: Model, repo: Path) -> None:
     model.plays(call("write", path="made.txt", content="new\n"), "Made.")
     denizen("chat", "--session", "tale", piped="Make a file\n")
     (repo / "made.txt").write_text("mine\n")

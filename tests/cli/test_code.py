@@ -41,7 +41,7 @@ def test_only_the_answer_is_printed_and_commands_are_progress(denizen: Run, mode
     assert "hello.py" in str(model.requests[1]["messages"])
 
 
-def test_a_command_is_told_by_what_it_is_about(denizen: Run, model: Model) -> None:
+def test_a_command_is_shown_by_what_it_is_about(denizen: Run, model: Model) -> None:
     model.plays("$(view hello.py)", "$(keep 1)\n$(edit hello.py insert '# hello')\n$(analyze length hello.py)", "Done.")
     told = denizen("code", "Say hello").err
     assert "✓ keep 1 · " in told
@@ -49,7 +49,7 @@ def test_a_command_is_told_by_what_it_is_about(denizen: Run, model: Model) -> No
     assert "✓ analyze length hello.py · " in told
 
 
-def test_a_command_is_told_by_the_name_that_the_model_wrote(denizen: Run, model: Model) -> None:
+def test_a_command_is_shown_by_the_name_that_the_model_wrote(denizen: Run, model: Model) -> None:
     model.plays("$(replace hello.py hello bye)\n$(text-search bye)\n$(grep bye)\n$(run true)", "Done.")
     told = denizen("code", "--yes", "Say bye").err
     assert {line.split()[1] for line in told.splitlines() if line.startswith("  ✓")} == {
@@ -100,7 +100,7 @@ def test_what_commands_and_checks_leave_is_not_committed(
     assert (committed / "__pycache__").exists() == ("--shadow" not in how)
 
 
-def test_a_message_that_came_to_nothing_is_told(denizen: Run, model: Model, committed: Path) -> None:
+def test_a_message_that_came_to_nothing_is_reported(denizen: Run, model: Model, committed: Path) -> None:
     hook = committed / ".git/hooks/pre-commit"
     hook.write_text("#!/bin/sh\necho no; exit 1\n")
     hook.chmod(0o755)
@@ -266,7 +266,7 @@ def test_a_checkpoint_restored_with_its_session_is_redone(denizen: Run, model: M
     assert "no session" in denizen("checkpoints", "restore", first["id"], "--session", "other").err.lower()
 
 
-def test_a_failing_check_is_told_and_rolled_back(denizen: Run, model: Model, committed: Path) -> None:
+def test_a_failing_check_is_reported_and_rolled_back(denizen: Run, model: Model, committed: Path) -> None:
     model.plays(WRITES, "Done.", "Done again.")
     ran = denizen("code", "--validate", "test ! -e made.txt", "--tries", "2", "--rollback", "Make a file")
     assert ran.status == 1

@@ -85,7 +85,7 @@ def test_a_model_whose_server_does_not_run_has_one_that_goes_on(denizen: Run, ho
     assert found(ran.out, "fallback") == "✓ fallback      offline"
 
 
-def test_a_model_that_a_local_server_lacks_is_told_with_those_it_has(denizen: Run, model: Model) -> None:
+def test_a_model_that_a_local_server_lacks_is_reported_with_those_it_has(denizen: Run, model: Model) -> None:
     model.plays(lists("qwen3:latest", "gemma3:4b"))
     ran = denizen("doctor")
     assert ran.status == 0
@@ -124,7 +124,7 @@ def test_a_model_without_a_key_makes_it_unusable(denizen: Run, home: Path) -> No
     assert "ANTHROPIC_API_KEY" in found(ran.out, "model")
 
 
-def test_an_open_home_is_told(denizen: Run, home: Path) -> None:
+def test_an_open_home_is_reported(denizen: Run, home: Path) -> None:
     home.chmod(0o755)
     assert f"→ Close it: chmod 700 {home}" in found(denizen("doctor").out, "home")
 
@@ -167,7 +167,7 @@ def test_a_socket_whose_name_holds_line_breaks_changes_nothing(denizen: Run, pat
     assert (ran.status, ran.err) == (0, "")
 
 
-def test_missing_programs_are_told(denizen: Run, tmp_path: Path) -> None:
+def test_missing_programs_are_reported(denizen: Run, tmp_path: Path) -> None:
     ran = denizen("doctor", PATH=str(tmp_path))
     assert ran.status == 0
     assert "→ Install git" in found(ran.out, "git")

@@ -98,7 +98,7 @@ def test_a_person_is_asked(on_terminal: OnTerminal, home: Path, answer: str, wan
     assert settings(home) == wanted
 
 
-def test_an_accepted_default_is_told_to_the_model_and_used(denizen: Run, model: Model, home: Path) -> None:
+def test_an_accepted_default_is_reported_to_the_model_and_used(denizen: Run, model: Model, home: Path) -> None:
     with (home / "denizen.toml").open("a") as file:
         file.write("[tools.grep]\nmode = 'files'\n")
     model.plays(call("grep", pattern="hello"), "In hello.py.")
@@ -108,7 +108,7 @@ def test_an_accepted_default_is_told_to_the_model_and_used(denizen: Run, model: 
     assert model.told() == "hello.py"
 
 
-def test_a_default_that_cannot_be_is_told_with_what_was_meant(denizen: Run, model: Model, home: Path) -> None:
+def test_a_default_that_cannot_be_is_reported_with_what_was_meant(denizen: Run, model: Model, home: Path) -> None:
     with (home / "denizen.toml").open("a") as file:
         file.write("[tools.grep]\ncontxt = 2\n")
     ran = denizen("ask", "Where is hello?")

@@ -231,7 +231,7 @@ def test_a_line_that_was_entered_before_a_question_is_no_answer(working: Working
 
 
 @pytest.mark.parametrize("draft", ["", "and "])
-def test_what_is_typed_right_behind_an_answer_is_kept(working: Working, model: Model, repo: Path, draft: str) -> None:
+def test_what_is_typed_right_after_an_answer_is_kept(working: Working, model: Model, repo: Path, draft: str) -> None:
     screen = working(call("write", path="new.txt", content="x"), "Written.", "Fine.")
     screen.type(draft)
     (repo / "go").touch()
@@ -325,7 +325,7 @@ def test_what_is_not_sent_when_the_program_ends_is_in_the_history(working: Worki
     assert "a long thought" in (home / "history").read_text()
 
 
-def test_a_second_ctrl_c_behind_the_turn_clears_nothing(working: Working, model: Model) -> None:
+def test_a_second_ctrl_c_after_the_turn_clears_nothing(working: Working, model: Model) -> None:
     screen = working("Fine.")
     screen.type("but be short\x03")
     screen.expect("cancelled")
@@ -402,7 +402,7 @@ def test_a_line_that_was_left_for_the_history_is_there_too(working: Working, mod
     assert model.told().startswith("half a thought")
 
 
-def test_lines_come_back_behind_a_turn_that_was_going_round_in_circles(working: Working, repo: Path) -> None:
+def test_lines_come_back_after_a_turn_that_was_going_round_in_circles(working: Working, repo: Path) -> None:
     screen = working(*[call("read", path="nowhere") for _ in range(20)])
     screen.enter("/usage")
     screen.shows("queued: /usage")
@@ -413,7 +413,7 @@ def test_lines_come_back_behind_a_turn_that_was_going_round_in_circles(working: 
     screen.expect("> /usage")
 
 
-def test_lines_come_back_behind_a_command_whose_turn_was_parked(
+def test_lines_come_back_after_a_command_whose_turn_was_parked(
     on_terminal: OnTerminal, denizen: Run, model: Model
 ) -> None:
     model.plays(call("write", path="new.txt", content="x"))

@@ -88,7 +88,7 @@ def test_progress_that_cannot_be_written_stops_nothing(model: Model, repo: Path,
     assert (ran.stdout, ran.returncode) == (b"Done.\n", 0)
 
 
-def test_a_folder_that_is_gone_is_told(tmp_path: Path, environ: dict[str, str]) -> None:
+def test_a_folder_that_is_gone_is_reported(tmp_path: Path, environ: dict[str, str]) -> None:
     words = ["/bin/sh", "-c", f"mkdir gone; cd gone; rmdir ../gone; {' '.join(PROGRAM)} ask hi"]
     done = subprocess.run(words, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
     assert done.returncode == 2

@@ -126,7 +126,7 @@ def test_a_fork_never_overwrites(denizen: Run, talked: str) -> None:
     assert denizen("sessions", "fork", talked, talked).status == 1
 
 
-def test_rm_deletes_when_told_not_to_ask(denizen: Run, talked: str) -> None:
+def test_rm_deletes_with_yes(denizen: Run, talked: str) -> None:
     assert denizen("sessions", "rm", talked, "--yes").status == 0
     assert denizen("sessions", "show", talked).status == 1
 

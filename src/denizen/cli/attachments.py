@@ -59,7 +59,7 @@ def read_piped(stream: TextIO) -> bytes:
     if not (stat.S_ISFIFO(mode) or stat.S_ISREG(mode) or stat.S_ISSOCK(mode)):
         return b""
     data = b""
-    while len(data) <= MOST_BYTES and (more := os.read(stream.fileno(), _CHUNK)):  # Ctrl-C is heard between pieces
+    while len(data) <= MOST_BYTES and (more := os.read(stream.fileno(), _CHUNK)):  # Ctrl-C works between pieces
         data += more
     return _checked(data, "The piped input")
 

@@ -236,14 +236,14 @@ async def _worked(conversation: Conversation, live: "LivePrompt", work: Work, te
     """Do that at the prompt. Without a good end, what was said in vain is the person's again, also the `text`."""
     before = len(conversation.entries)
     if await live.run(_done(work), "cancelled") not in GOOD_ENDS:
-        live.bring_back(_unsaid(conversation, before, text, live.heard))
+        live.bring_back(_unsaid(conversation, before, text, live.delivered))
 
 
-def _unsaid(conversation: Conversation, before: int, text: str, heard: Sequence[str]) -> list[str]:
-    """What isn't among the new entries of the text that began the turn, and of what was heard in it."""
+def _unsaid(conversation: Conversation, before: int, text: str, delivered: Sequence[str]) -> list[str]:
+    """What isn't among the new entries of the text that began the turn, and of what was delivered in it."""
     new = [entry.message.text for entry in conversation.entries[before:] if isinstance(entry, UserEntry)]
     first = [] if new or is_command(text) else [text]
-    return [*first, *(words for words in heard if words not in new)]
+    return [*first, *(words for words in delivered if words not in new)]
 
 
 def _converse(runner: asyncio.Runner, conversation: Conversation, read: Callable[[], str | None]) -> int:
@@ -264,7 +264,7 @@ def _tried(runner: asyncio.Runner, conversation: Conversation, work: Work, text:
         end = "cancelled"
     if lines := conversation.lines:
         good = end in GOOD_ENDS
-        lines.bring_back([] if good else [*_unsaid(conversation, before, text, lines.heard), *lines.rest()])
+        lines.bring_back([] if good else [*_unsaid(conversation, before, text, lines.delivered), *lines.rest()])
     return end
 
 

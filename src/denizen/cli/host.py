@@ -146,11 +146,11 @@ def parse_answer(request: Ask, words: str) -> Answer:
 class TerminalLines:
     """The terminal's lines, read without blocking the event loop. It must be in its usual mode: a line on Enter.
 
-    `heard` are messages that the agent got in this turn, `unsaid` what the next prompt is to begin with.
+    `delivered` are messages that the agent got in this turn, `unsaid` what the next prompt is to begin with.
     """
 
     def __init__(self, stream: TextIO, screen: TextIO) -> None:
-        self.heard: list[str] = []
+        self.delivered: list[str] = []
         self.unsaid: list[str] = []
         self._stream = stream
         self._screen = screen
@@ -161,7 +161,7 @@ class TerminalLines:
         self._read()
         entered = [*self._entered]
         self._entered.clear()
-        self.heard += [line for line in entered if not line.startswith("/")]
+        self.delivered += [line for line in entered if not line.startswith("/")]
         return entered
 
     def rest(self) -> Sequence[str]:
@@ -177,7 +177,7 @@ class TerminalLines:
         """End a turn: that, and what was entered before a question and not looked at since, is the person's again."""
         self.unsaid += [*unsaid, *self._entered]
         self._entered.clear()
-        self.heard.clear()
+        self.delivered.clear()
 
     async def ask(self, question: str, prompt: str) -> str | None:
         """The line that answers; None at the end of input (Ctrl-D). What was typed before is no answer."""

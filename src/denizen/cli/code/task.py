@@ -33,7 +33,7 @@ from denizen.worlds.code.validators import validators_of
 from denizen.worlds.code.work import Job, last_job
 
 AUTO = "auto"
-"""The check that stands for the project's own."""
+"""The name of the project's own checks."""
 
 _EXAMPLES = """\b
 Examples:
