@@ -6,7 +6,7 @@ from pathlib import Path
 import fastjsonschema
 import pytest
 
-from denizen.worlds.code.findings import SEVERITIES, Finding, findings_of, sarif_of, table_of
+from denizen.worlds.code.roles import SEVERITIES, Finding, findings_of, sarif_of, table_of
 
 SCHEMA = Path(__file__).parents[2] / "data" / "sarif" / "sarif-2.1.0-rtm.5.json"
 PLACES = ("src/a.py", "./a b.py", "a:b.py", "../out.py", "/project/lib/ü%20.py", ".", "src/")

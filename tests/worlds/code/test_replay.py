@@ -19,7 +19,7 @@ from denizen.errors import SessionError
 from denizen.messages import Text, UserMessage
 from denizen.ports import Answer
 from denizen.testing import FakeClock, ScriptedModel
-from denizen.worlds.code.replay import Step, replay
+from denizen.worlds.code.replay import ReplayedCall, replay
 from denizen.worlds.code.work import Job, work
 
 LOOK = "$(view hello.py)"
@@ -38,13 +38,13 @@ def coder(tmp_path: Path) -> Callable[..., Agent]:
     return make
 
 
-async def replayed(agent: Agent, start: str = "") -> Sequence[Step]:
+async def replayed(agent: Agent, start: str = "") -> Sequence[ReplayedCall]:
     session = await agent.open("default")
     await session.close()
     return [step async for step in replay(agent, session.entries, start=start)]
 
 
-def shown(steps: Sequence[Step]) -> list[tuple[str, bool, bool]]:
+def shown(steps: Sequence[ReplayedCall]) -> list[tuple[str, bool, bool]]:
     """The calls, whether they were run again, and whether they differ."""
     return [(step.shown, step.now is not None, step.differs) for step in steps]
 

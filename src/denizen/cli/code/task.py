@@ -25,10 +25,8 @@ from denizen.messages import Text, UserMessage
 from denizen.worlds.assemble import Agent
 from denizen.worlds.code.carry_out import STEPS_REQUEST, carry_out
 from denizen.worlds.code.commit import REQUEST as COMMIT
-from denizen.worlds.code.commit import repository_of
-from denizen.worlds.code.difference import difference_to
-from denizen.worlds.code.findings import findings_of, sarif_of
-from denizen.worlds.code.roles import AUDITOR, Role, find_role
+from denizen.worlds.code.commit import difference_to, repository_of
+from denizen.worlds.code.roles import AUDITOR, Role, find_role, findings_of, sarif_of
 from denizen.worlds.code.validators import validators_of
 from denizen.worlds.code.work import Job, last_job
 

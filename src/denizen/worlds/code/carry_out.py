@@ -1,24 +1,22 @@
-"""A task from its turn to its end: checked, in the project or in a copy of it, and committed where it should be."""
+"""A whole task: its turn with the checks, in the project or in a copy of it, and the commit where one is wanted."""
 
 import dataclasses
 import functools
 import re
 import shlex
-from collections.abc import Sequence
 from pathlib import Path
 
 from denizen.engine import TurnOptions
 from denizen.errors import DenizenError
 from denizen.events import Notice, RunResult
-from denizen.messages import AssistantMessage, Message, ToolResult, UserMessage
+from denizen.messages import AssistantMessage, ToolResult, UserMessage
 from denizen.plural import counted
 from denizen.ports import Session, TurnIO, named
 from denizen.sessions import short_name
-from denizen.worlds.code.aside import work_aside
 from denizen.worlds.code.commit import by_products, commit, in_other_repositories, message_of, without_message
-from denizen.worlds.code.findings import findings_of, table_of
-from denizen.worlds.code.roles import AUDITOR, find_role
-from denizen.worlds.code.work import Job, Outcome, edited, unfinished_job, words_of, work
+from denizen.worlds.code.roles import AUDITOR, find_role, findings_of, table_of
+from denizen.worlds.code.work import Job, Outcome, edited, message_of_task, unfinished_job, work
+from denizen.worlds.code.work_in_copy import work_in_copy
 from denizen.worlds.world import AgentHandle, Conclusion, RenderingHost
 
 _STEPS = "## Steps"
@@ -27,7 +25,7 @@ _SECTION = re.compile(rf"^{_STEPS}\s*$", re.MULTILINE)
 
 
 async def go_on(agent: AgentHandle, session: Session, io: TurnIO, options: TurnOptions) -> Conclusion | None:
-    """Go on with the task that the session is in the middle of; None where it is in none."""
+    """Continue the task that the session is in the middle of; None where it is in none."""
     job = unfinished_job(session.entries)
     return await carry_out(agent, session, None, io, job=job, options=options) if job else None
 
@@ -42,7 +40,7 @@ async def carry_out(
     options: TurnOptions,
     explain: bool = False,
 ) -> Conclusion:
-    """Do the task, or go on with it (`message` None), and what is to become of its changes.
+    """Do the task, or continue it (`message` None), and commit its changes where the job says so.
 
     With `explain` the answer says what was done, step by step. Raises what `work` raises.
     """
@@ -52,16 +50,14 @@ async def carry_out(
         io.render = functools.partial(_rendered, agent, job, explain)
     if job.shadow:
         again = f"denizen code --session {shlex.quote(short_name(session.key))}"
-        outcome = await work_aside(agent, session, message, io, job=job, options=options, again=again)
+        outcome = await work_in_copy(agent, session, message, io, job=job, options=options, again=again)
     else:
         outcome = await work(agent, session, message, io, job=job, options=options)
     if outcome.failed:
         io.emit(Notice(f"Not done, as {outcome.failed.command} fails:\n{outcome.failed.shown}", "error"))
         return Conclusion(outcome.result, failed=True)
-    committed = (
-        await _commit(agent, session, io, outcome, Path(job.repository)) if job.commits and outcome.done else True
-    )
-    return Conclusion(outcome.result, failed=not committed)
+    failed = job.commits and outcome.done and not await _commit(agent, session, io, outcome, Path(job.repository))
+    return Conclusion(outcome.result, failed=failed)
 
 
 def _rendered(agent: AgentHandle, job: Job, explain: bool, result: RunResult) -> str:
@@ -70,14 +66,23 @@ def _rendered(agent: AgentHandle, job: Job, explain: bool, result: RunResult) ->
         findings, others = findings_of(result.reply)
         return "\n\n".join(filter(None, ["\n".join(others), table_of(findings)]))
     reply = without_message(result.reply) if job.commits else result.reply
-    taken = _steps_taken(agent, result.reply, result.messages) if explain else ""
-    return "\n\n".join(filter(None, [reply, taken]))
+    if not explain or _SECTION.search(result.reply):
+        return reply
+    # The answer lacks the steps that were asked for: they are made of the turn's calls
+    record, messages = agent.record, result.messages
+    failed = {message.call_id for message in messages if isinstance(message, ToolResult) and message.is_error}
+    calls = [call for each in messages if isinstance(each, AssistantMessage) for call in record.calls_of(each)]
+    shown = (record.shown(call) + (" (failed)" if call.id in failed else "") for call in calls)
+    lines = [f"{number}. {line}" for number, line in enumerate(shown, 1)]
+    steps = "\n".join([_STEPS, *(lines or ["1. Answered without looking anything up."])])
+    return f"{reply}\n\n{steps}" if reply else steps
 
 
 async def _commit(agent: AgentHandle, session: Session, io: TurnIO, outcome: Outcome, repository: Path) -> bool:
-    """Commit what the task changed, but for what commands left; whether there is nothing left to commit."""
+    """Commit what the task's edits changed; whether nothing is left to commit."""
     environ = agent.record.environ
-    message = message_of(words_of(session.entries), outcome.result.reply)
+    task = message_of_task(session.entries)
+    message = message_of(task.text if task else "", outcome.result.reply)
     others = in_other_repositories(agent.workspace, outcome.changed)
     if others:
         io.emit(Notice(f"In repositories of their own, and so not committed: {named(others)}.", "warning"))
@@ -100,16 +105,3 @@ async def _commit(agent: AgentHandle, session: Session, io: TurnIO, outcome: Out
     subject, _, _ = message.partition("\n")
     io.emit(Notice(f"committed {made}: {subject} ({counted(len(ours), 'file')})"))
     return True
-
-
-def _steps_taken(agent: AgentHandle, reply: str, messages: Sequence[Message]) -> str:
-    """The steps that the answer lacks, made of the calls of the turn; empty where it has them."""
-    if _SECTION.search(reply):
-        return ""
-    failed = {message.call_id for message in messages if isinstance(message, ToolResult) and message.is_error}
-    record = agent.record
-    replies = [message for message in messages if isinstance(message, AssistantMessage)]
-    calls = [call for reply in replies for call in record.calls_of(reply)]
-    shown = (record.shown(call) + (" (failed)" if call.id in failed else "") for call in calls)
-    steps = [f"{number}. {line}" for number, line in enumerate(shown, 1)]
-    return "\n".join([_STEPS, *(steps or ["1. Answered without looking anything up."])])

@@ -1,15 +1,18 @@
-"""One commit of what a task changed, with a message that says what and why."""
+"""Git and a task: the difference that goes with the task, and the commit of what the task changed."""
 
 import os
 import re
+import shlex
 import textwrap
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePath
 
-from denizen.errors import DenizenError, ToolRefused
-from denizen.ports import Sandboxed
+from denizen.errors import ConfigError, DenizenError, ToolRefused
+from denizen.messages import Text
+from denizen.ports import Answer, Sandboxed, ToolContext
+from denizen.tools.git import git_tool
 from denizen.tools.programs.process import Kept, run
+from denizen.worlds.world import AgentHandle
 
 HEADING = "## Commit"
 REQUEST = (
@@ -19,14 +22,46 @@ REQUEST = (
 SUBJECT = 72
 """Characters of a subject at most."""
 SECONDS = 300.0
+MOST_DIFFERENCE = 200_000
+"""Bytes of a difference that go with a task."""
 _MOST_LISTED = 10_000_000
 """Bytes of a list of paths."""
 _FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
 
 
+async def difference_to(base: str, agent: AgentHandle) -> Text:
+    """What differs from the commit `base`, uncommitted changes included; new files that git doesn't track by name.
+
+    Nothing that the repository brings along is run for it. Raises ConfigError where git knows no such commit.
+    """
+
+    async def nobody(_: str) -> Answer:
+        raise ToolRefused("nobody is asked here")
+
+    turn = ToolContext(
+        session_key="",
+        call_id="diff",
+        workspace=agent.workspace,
+        clock=agent.record.clock,
+        emit=lambda _: None,
+        ask=nobody,
+    )
+    git = git_tool(agent.record.environ, most=MOST_DIFFERENCE)
+    try:
+        answer = await git.run({"args": f"diff --end-of-options {shlex.quote(base)} --"}, turn)
+        status = await git.run({"args": "status --porcelain --untracked-files=all"}, turn)
+    except ToolRefused as why:
+        raise ConfigError(f"--diff {base}: {why}.") from why
+    if answer.is_error:
+        raise ConfigError(f"--diff {base}: git says: {answer.text.partition('[exit code')[0].strip()}")
+    new = [line for line in status.text.splitlines() if line.startswith("?? ")]
+    untracked = "\n".join(["\nNot known to git yet:", *new]) if new else ""
+    return Text(f'\n\n<diff base="{base}">\n{answer.text}{untracked}\n</diff>')
+
+
 def message_of(task: str, reply: str) -> str:
-    """The commit's message: what the answer says it should be, else one made of the task and the answer."""
-    text = _written(reply)
+    """The commit's message: the answer's section for it, else one made of the task and the answer."""
+    _, text, _ = _split(reply)
     subject, _, body = text.partition("\n") if text else (task.strip().partition("\n")[0], "", reply.strip())
     short = textwrap.shorten(subject.strip() or "Changes by the agent", SUBJECT, placeholder=" …")
     lines = [textwrap.fill(line, SUBJECT) if len(line) > SUBJECT else line for line in body.strip().splitlines()]
@@ -34,15 +69,47 @@ def message_of(task: str, reply: str) -> str:
 
 
 def without_message(reply: str) -> str:
-    """The answer for the person: without what is taken for the commit's message, unless it says nothing else."""
-    section = _section(reply)
-    parts = (section.before.rstrip(), section.after.strip("\n")) if section else (reply,)
-    return "\n\n".join(parts).strip() or _written(reply)
+    """The answer for the person: without the commit's message, unless it says nothing else."""
+    before, message, after = _split(reply)
+    after = after.strip("\n")
+    return f"{before.rstrip()}\n\n{after}".strip() or message
+
+
+def _split(reply: str) -> tuple[str, str, str]:
+    """An answer as the text before the commit's message, the message (empty: it has none), and the text after it.
+
+    The message is the last section of that name, up to the next section; if that begins with a fenced block, the block.
+    """
+    lines = reply.splitlines(keepends=True)
+    blocks: dict[int, int] = {}  # the first line of each fenced block, and the line after it
+    end = 0
+    for at, line in enumerate(lines):
+        if at >= end and (fence := _FENCE.match(line)):
+            closing = re.compile(rf"\s*{fence[1]}{fence[1][0]}*\s*$")
+            end = next((n for n in range(at + 1, len(lines)) if closing.match(lines[n])), len(lines)) + 1
+            blocks[at] = end
+    headings = [
+        at
+        for at, line in enumerate(lines)
+        if line.startswith("## ") and not any(first <= at < end for first, end in blocks.items())
+    ]
+    start = next((at for at in reversed(headings) if lines[at].rstrip() == HEADING), None)
+    if start is None:
+        return reply, "", ""
+    first = next((at for at in range(start + 1, len(lines)) if lines[at].strip()), len(lines))
+    if first in blocks:
+        end = blocks[first]
+        message = lines[first + 1 : end - 1]
+    else:
+        end = next((at for at in headings if at > start), len(lines))
+        message = lines[first:end]
+    return "".join(lines[:start]), "".join(message).strip(), "".join(lines[end:])
 
 
 def in_other_repositories(workspace: Path, paths: Sequence[str]) -> Sequence[str]:
-    """The paths that lie in a repository within the project, a submodule: no commit of the project can hold them."""
-    return [path for path in paths if any((workspace / folder / ".git").exists() for folder in _folders(path))]
+    """The paths that are in a repository within the project, a submodule: no commit of the project can hold them."""
+    folders = {path: PurePath(path).parents[:-1] for path in paths}
+    return [path for path in paths if any((workspace / folder / ".git").exists() for folder in folders[path])]
 
 
 async def by_products(
@@ -63,16 +130,19 @@ def repository_of(workspace: Path) -> Path | None:
 async def commit(
     workspace: Path, paths: Sequence[str], message: str, environ: Mapping[str, str], *, repository: Path
 ) -> str:
-    """Commit these paths and nothing else, what the user has staged included; returns the commit's short id,
+    """Commit these paths and nothing else, not even what the user has staged; returns the commit's short id,
     empty where all of it is committed already.
 
-    The hooks and settings of `repository`, which the workspace was in before the task, hold, as this is the user's
-    commit. Raises DenizenError with what git says, and where the task would decide what git runs: it made a repository
+    The hooks and settings of `repository`, which the workspace was in before the task, apply: this is the user's
+    commit. Raises DenizenError with git's message, and where the task would decide what git runs: it made a repository
     of its own, or changed the hooks.
     """
     if repository_of(workspace) != repository:
         raise DenizenError(f"Since the task began, {workspace} is no longer in the repository {repository}.")
-    await _require_own_hooks(workspace, paths, environ)
+    hooks = Path(os.path.normpath(workspace / await _git(workspace, environ, "rev-parse", "--git-path", "hooks")))
+    folder = hooks.parent if hooks.name == "_" else hooks  # husky's hooks run what is in the folder above
+    if ran := next((path for path in paths if (workspace / path).is_relative_to(folder)), None):
+        raise DenizenError(f"The task changed {ran}, which a commit runs: look at it, and commit it yourself.")
     there = [path for path in paths if os.path.lexists(workspace / path)]
     if there:
         await _git(workspace, environ, "add", "--", *there)
@@ -83,68 +153,6 @@ async def commit(
         return ""
     await _git(workspace, environ, "commit", "--quiet", "--only", "-m", message, "--", *there, *gone)
     return await _git(workspace, environ, "rev-parse", "--short", "HEAD")
-
-
-@dataclass(frozen=True, slots=True)
-class _Section:
-    """The part of an answer that is the commit's message, and what stands around it."""
-
-    before: str
-    message: str
-    after: str
-
-
-def _section(reply: str) -> _Section | None:
-    """The section that is the commit's message: the last of that name, up to the next; of one that begins with a block
-    in fences, the block.
-    """
-    lines = reply.splitlines(keepends=True)
-    blocks = _blocks(lines)
-    quoted = {at for first, (end, _) in blocks.items() for at in range(first, end)}
-    headings = [at for at, line in enumerate(lines) if line.startswith("## ") and at not in quoted]
-    start = next((at for at in reversed(headings) if lines[at].rstrip() == HEADING), None)
-    if start is None:
-        return None
-    first = next((at for at in range(start + 1, len(lines)) if lines[at].strip()), len(lines))
-    end = next((at for at in headings if at > start), len(lines))
-    end, message = blocks.get(first, (end, "".join(lines[first:end])))
-    return _Section("".join(lines[:start]), message.strip(), "".join(lines[end:]))
-
-
-def _blocks(lines: Sequence[str]) -> Mapping[int, tuple[int, str]]:
-    """The blocks in fences: where each begins, the line behind it, and what is in it."""
-    found: dict[int, tuple[int, str]] = {}
-    end = 0
-    for at, line in enumerate(lines):
-        if at >= end and (mark := _FENCE.match(line)):
-            last = next((n for n in range(at + 1, len(lines)) if _closes(mark[1], lines[n])), len(lines))
-            end = last + 1
-            found[at] = (end, "".join(lines[at + 1 : last]))
-    return found
-
-
-def _closes(mark: str, line: str) -> bool:
-    text = line.strip()
-    return len(text) >= len(mark) and not text.strip(mark[0])
-
-
-def _written(reply: str) -> str:
-    """What the answer says that the message should be; empty where it doesn't."""
-    section = _section(reply)
-    return section.message if section else ""
-
-
-async def _require_own_hooks(workspace: Path, paths: Sequence[str], environ: Mapping[str, str]) -> None:
-    """Raise DenizenError where the commit would run hooks, or what hooks of husky run, that are among the paths."""
-    hooks = Path(os.path.normpath(workspace / await _git(workspace, environ, "rev-parse", "--git-path", "hooks")))
-    folder = hooks.parent if hooks.name == "_" else hooks
-    if changed := next((path for path in paths if (workspace / path).is_relative_to(folder)), None):
-        raise DenizenError(f"The task changed {changed}, which a commit runs: look at it, and commit it yourself.")
-
-
-def _folders(path: str) -> Sequence[PurePath]:
-    """The folders that a path leads through."""
-    return PurePath(path).parents[:-1]
 
 
 async def _git(workspace: Path, environ: Mapping[str, str], *words: str, most: int = 4_000) -> str:

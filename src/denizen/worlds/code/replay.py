@@ -1,11 +1,11 @@
-"""Going through a session again, with the model's recorded replies, to see where tools answer differently now."""
+"""Replays a session with the model's recorded replies, to see where tools give other results now."""
 
 import difflib
 import re
 import tempfile
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from denizen.engine.listener import Listener
 from denizen.entries import AnyEntry, AssistantEntry, CheckpointEntry, EndEntry, ToolEntry, UserEntry
 from denizen.errors import DenizenError, ModelError, SessionError, ToolRefused
 from denizen.events import Failed, Finished, StreamEvent
-from denizen.messages import AssistantMessage, ToolCall, ToolResult, UserMessage
+from denizen.messages import AssistantMessage, ToolResult, UserMessage
 from denizen.not_run import MISSING, STOPPED_WHILE_RUNNING
 from denizen.ports import (
     Answer,
@@ -25,7 +25,6 @@ from denizen.ports import (
     Limits,
     ModelRequest,
     Schema,
-    Session,
     Steer,
     Tool,
     ToolContext,
@@ -35,17 +34,17 @@ from denizen.ports import (
 from denizen.worlds.world import AgentHandle
 
 REACHES_OUT = Traits.NETWORK | Traits.SENDS | Traits.PRIVATE
-"""Traits of tools that aren't run again: they say what is recorded."""
+"""Traits of tools that aren't run again: they give their recorded results."""
 
 _DURATION = re.compile(r"(?<![\w.])\d+(?:\.\d+)?\s?(?:ms|µs|us|s|sec|secs|seconds|min|minutes)(?![\w])")
 
 ELSEWHERE = frozenset({"ask", "remember", "recall", "forget"})
-"""Tools that neither are: a person, or the home, answers them."""
+"""Tools that aren't run again either: a person, or the home, answers them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """A call of the session: the entry that asked for it, the call, what it gave, and what it gives now.
+class ReplayedCall:
+    """A call of the session: the entry that made it, the call, its result then, and its result now.
 
     `now` is None where it isn't run again.
     """
@@ -57,24 +56,20 @@ class Step:
 
     @property
     def differs(self) -> bool:
-        """Whether it now answers something else; how long something took doesn't count."""
+        """Whether the result is another one now; how long something took doesn't count."""
         if self.now is None:
             return False
-        return _timeless(self.now.text) != _timeless(self.was.text) or self.now.is_error != self.was.is_error
+        now, was = (_DURATION.sub("…", result.text) for result in (self.now, self.was))
+        return now != was or self.now.is_error != self.was.is_error
 
     def difference(self) -> str:
-        """What is no longer said, and what is said instead, line by line."""
+        """How the result now differs from the recorded one, line by line."""
         was, now = self.was.text.splitlines(), (self.now or self.was).text.splitlines()
-        lines = difflib.unified_diff(was, now, "recorded", "now", n=0, lineterm="")
-        return "\n".join(lines)
+        return "\n".join(difflib.unified_diff(was, now, "recorded", "now", n=0, lineterm=""))
 
 
-def _timeless(text: str) -> str:
-    return _DURATION.sub("…", text)
-
-
-class _Replayed:
-    """A tool that runs again, or says again what is recorded."""
+class _ReplayTool:
+    """A tool that runs again, or gives its recorded result."""
 
     def __init__(self, tool: Tool, recorded: Mapping[str, ToolResult], *, runs: bool) -> None:
         self.name: str = tool.name
@@ -92,8 +87,8 @@ class _Replayed:
         return await self._tool.run(args, turn) if self._runs and _was_run(was) else was
 
 
-class _Person(Listener):
-    """Who spoke to the agent then: says again what was said, when it was said, and allows what was allowed."""
+class _RecordedPerson(Listener):
+    """The person of the session: says again what they said, when they said it, and allows what they allowed."""
 
     def __init__(self, recorded: Mapping[str, ToolResult]) -> None:
         super().__init__()
@@ -101,12 +96,12 @@ class _Person(Listener):
         self._said: deque[UserMessage | AssistantMessage] = deque()
 
     def begin(self, entries: Sequence[AnyEntry]) -> None:
-        """Play what follows the message that began a turn."""
+        """Play back what follows the message that began a turn."""
         said = [entry.message for entry in entries if isinstance(entry, UserEntry | AssistantEntry)]
         self._said = deque(said[1:])
 
     def reply(self) -> AssistantMessage | None:
-        """What the model said next."""
+        """The model's next reply."""
         self.controls()
         said = self._said.popleft() if self._said else None
         return said if isinstance(said, AssistantMessage) else None
@@ -145,96 +140,66 @@ class RecordedModel:
         """There is nothing to give back."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Replay:
-    """An agent of the same kind in a copy of the files, whose model is the transcript; `runs` names the tools that run
-    again.
-    """
-
-    agent: AgentHandle
-    project: Path
-    person: _Person
-    recorded: Mapping[str, ToolResult]
-    runs: frozenset[str]
-
-    async def turn(self, session: Session, message: UserMessage, entries: Sequence[AnyEntry]) -> list[Step]:
-        """Go through one turn."""
-        first = len(session.entries)
-        with suppress(ModelError):  # the recorded turn had no further reply
-            self.person.begin(entries)
-            await run_turn(self.agent.record, session, message, self.person, TurnOptions(stream=False))
-        now = {
-            entry.message.call_id: entry.message for entry in session.entries[first:] if isinstance(entry, ToolEntry)
-        }
-        replies = [entry for entry in entries if isinstance(entry, AssistantEntry)]
-        return [
-            self._step(reply.id, call, now.get(call.id))
-            for reply in replies
-            for call in self.agent.record.calls_of(reply.message)
-            if call.id in self.recorded
-        ]
-
-    def _step(self, entry: str, call: ToolCall, now: ToolResult | None) -> Step:
-        shown = self.agent.record.actions.show(call, self.agent.record.tools)
-        was = self.recorded[call.id]
-        return Step(
-            entry, shown, was, self._as_there(now) if now and call.name in self.runs and _was_run(was) else None
-        )
-
-    def _as_there(self, result: ToolResult) -> ToolResult:
-        """The result with the project's path in the place of the copy's."""
-        here, there = str(self.agent.workspace), str(self.project)
-        return map_text(result, lambda text: text.replace(here, there))
-
-
-async def replay(agent: AgentHandle, entries: Sequence[AnyEntry], *, start: str = "") -> AsyncGenerator[Step]:
+async def replay(agent: AgentHandle, entries: Sequence[AnyEntry], *, start: str = "") -> AsyncGenerator[ReplayedCall]:
     """Every call of the session in order, from the turn that holds entry `start` on.
 
-    `agent` names the project: nothing of it, or of the home, is changed. Tools that reach out, and what a person or a
-    memory answered, say what is recorded; commands run only where there is a sandbox. Raises DenizenError, also where
-    there is no such entry.
+    `agent` names the project: nothing in it, or in the home, is changed. Tools that reach out give the recorded result,
+    and so do questions to a person and memory; commands run only where there is a sandbox. Raises DenizenError, also
+    where there is no such entry.
     """
     if start and all(entry.id != start for entry in entries):
         raise SessionError(f"The session has no entry {start!r}; `denizen sessions export` shows their ids.")
-    begun = not start
-    async with _replaying(agent, entries) as again:
-        session = await again.agent.open("replay")
-        try:
-            for message, turn in _turns(entries):
-                begun = begun or any(entry.id == start for entry in turn)
-                steps = await again.turn(session, message, turn)
-                for step in steps if begun else ():
-                    yield step
-        finally:
-            await session.close()
-
-
-@asynccontextmanager
-async def _replaying(agent: AgentHandle, entries: Sequence[AnyEntry]) -> AsyncGenerator[_Replay]:
     if agent.checkpoints is None:
         raise DenizenError(
             f"No checkpoints are kept in {agent.workspace}, so there is no copy of its files to replay in. "
             "They are kept in git repositories, and with the profile coder everywhere."
         )
-    kept = next((entry.snapshot for entry in entries if isinstance(entry, CheckpointEntry)), "")
+    snapshot = next((entry.snapshot for entry in entries if isinstance(entry, CheckpointEntry)), "")
     recorded = {entry.message.call_id: entry.message for entry in entries if isinstance(entry, ToolEntry)}
-    person = _Person(recorded)
+    person = _RecordedPerson(recorded)
     async with AsyncExitStack() as stack:
+        # An agent of the same kind in a copy of the files, whose model is the transcript
         home = stack.enter_context(tempfile.TemporaryDirectory(prefix="denizen-replay-"))
-        copy = await stack.enter_async_context(agent.checkpoints.worktree(kept or await agent.checkpoints.snapshot()))
+        first_files = snapshot or await agent.checkpoints.snapshot()
+        copy = await stack.enter_async_context(agent.checkpoints.worktree(first_files))
         model = RecordedModel(agent.record.model.name, person.reply)
         again = await stack.enter_async_context(
             agent.elsewhere(copy.path, copy.linked_folders, home=Path(home), model=model)
         )
         runs = frozenset(tool.name for tool in again.record.tools if _runs(tool, again))
-        tools = Toolset(_Replayed(tool, recorded, runs=tool.name in runs) for tool in again.record.tools)
-        again.record = replace(
+        tools = Toolset(_ReplayTool(tool, recorded, runs=tool.name in runs) for tool in again.record.tools)
+        record = replace(
             again.record,
             tools=tools,
             states=again.record.states.with_tools(tools),
             limits=replace(again.record.limits, iterations=len(entries)),  # no turn had more
         )
-        yield _Replay(again, agent.workspace, person, recorded, runs)
+        again.record = record
+        session = await again.open("replay")
+        stack.push_async_callback(session.close)
+        is_wanted = not start
+        for message, turn in _turns(entries):
+            is_wanted = is_wanted or any(entry.id == start for entry in turn)
+            first = len(session.entries)
+            with suppress(ModelError):  # the recorded turn had no further reply
+                person.begin(turn)
+                await run_turn(record, session, message, person, TurnOptions(stream=False))
+            if not is_wanted:
+                continue
+            new = (entry.message for entry in session.entries[first:] if isinstance(entry, ToolEntry))
+            results = {result.call_id: result for result in new}
+            asked = (
+                (each, call)
+                for each in turn
+                if isinstance(each, AssistantEntry)
+                for call in record.calls_of(each.message)
+            )
+            for entry, call in asked:
+                if was := recorded.get(call.id):
+                    now = results.get(call.id) if call.name in runs and _was_run(was) else None
+                    if now:  # with the project's path in place of the copy's
+                        now = map_text(now, lambda text: text.replace(str(again.workspace), str(agent.workspace)))
+                    yield ReplayedCall(entry.id, record.shown(call), was, now)
 
 
 def _was_run(result: ToolResult) -> bool:

@@ -1,8 +1,24 @@
-"""What the agent is there for: roles (seed 001)."""
+"""What the agent is there for: roles (seed 001), and the findings in an auditor's answer, as data, table or SARIF."""
 
+import os
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
 from denizen.errors import ConfigError
+
+SEVERITIES = ("CRITICAL", "HIGH", "MEDIUM", "LOW", "INFO")
+_LINE = re.compile(
+    rf"^[\s>*•-]*(?:\[|\*\*)?({'|'.join(SEVERITIES)})(?:\]|\*\*)?:?\s+"
+    r"`?([^\s`]+?):(\d{1,9})(?:-(\d{1,9})|:\d+)?`?[:\s]\s*(\S.*)$",
+    re.IGNORECASE,
+)
+_LEVELS = {"CRITICAL": "error", "HIGH": "error", "MEDIUM": "warning", "LOW": "note", "INFO": "note"}
+_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_HELP = "A model found this by reading the code: see for yourself before you act on it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,3 +64,77 @@ def find_role(name: str) -> Role:
     if name not in ROLES:
         raise ConfigError(f"There is no role {name!r}; there is: {', '.join(ROLES)}.")
     return ROLES[name]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something wrong at a place, a line or those up to `last`; `severity` is one of `SEVERITIES`."""
+
+    severity: str
+    path: str
+    line: int
+    text: str
+    last: int | None = None
+
+    @property
+    def place(self) -> str:
+        """`a.py:1-3`."""
+        return f"{self.path}:{self.line}" + (f"-{self.last}" if self.last else "")
+
+
+def findings_of(answer: str) -> tuple[list[Finding], list[str]]:
+    """The findings of an answer, the worst first, and its lines that are none."""
+    findings: list[Finding] = []
+    others: list[str] = []
+    for line in answer.splitlines():
+        match = _LINE.match(line)
+        if match:
+            severity, path, number, last, text = match.groups()
+            end = int(last) if last and int(last) > int(number) else None
+            findings.append(Finding(severity.upper(), path, int(number), text.strip(), end))
+        elif line.strip():
+            others.append(line)
+    return sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity)), others
+
+
+def table_of(findings: Sequence[Finding]) -> str:
+    """The findings as a Markdown table; nothing where there are none."""
+    rows = [
+        f"| {finding.severity} | {finding.place} | " + finding.text.replace("|", r"\|") + " |" for finding in findings
+    ]
+    return "\n".join(["| severity | place | finding |", "|---|---|---|", *rows]) if rows else ""
+
+
+def sarif_of(findings: Sequence[Finding], version: str, workspace: Path) -> dict[str, Any]:
+    """The findings in the Static Analysis Results Interchange Format 2.1.0 (OASIS), with paths from the workspace."""
+    rules: list[dict[str, Any]] = []
+    for severity in sorted({finding.severity for finding in findings}, key=SEVERITIES.index):
+        text = {"text": f"An auditor's finding of {severity.lower()} severity."}
+        rules.append(
+            {
+                "id": severity,
+                "shortDescription": text,
+                "fullDescription": text,  # code hosts want each of the three texts
+                "help": {"text": _HELP},
+                "defaultConfiguration": {"level": _LEVELS[severity]},
+            }
+        )
+    results: list[dict[str, Any]] = []
+    for finding in findings:
+        path = Path(os.path.normpath(workspace / finding.path))
+        location = {"uri": path.as_uri()}
+        if path.is_relative_to(workspace):
+            location = {"uri": quote(path.relative_to(workspace).as_posix()), "uriBaseId": "%SRCROOT%"}
+        end = {"endLine": finding.last} if finding.last else {}
+        region = {"startLine": max(finding.line, 1), **end}
+        results.append(
+            {
+                "ruleId": finding.severity,
+                "level": _LEVELS[finding.severity],
+                # SARIF doubles braces that aren't placeholders (§ 3.11.5)
+                "message": {"text": finding.text.replace("{", "{{").replace("}", "}}")},
+                "locations": [{"physicalLocation": {"artifactLocation": location, "region": region}}],
+            }
+        )
+    driver = {"name": "denizen", "version": version, "rules": rules}
+    return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}

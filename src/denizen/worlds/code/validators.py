@@ -1,11 +1,11 @@
-"""What says whether a project still works: its own tests, linters and compilers (seed 001, validators)."""
+"""Checks whether a project still works, with its own tests, linters and compilers (seed 001, validators)."""
 
 import asyncio
 import json
 import re
 import shutil
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,21 +16,20 @@ from denizen.ports import Sandbox
 from denizen.tools.programs.process import Kept, run
 
 MOST = 50_000
-"""Bytes of a command's output that are compared with what it wrote before."""
+"""Bytes of a command's output that are compared with its earlier output."""
 SHOWN = 6_000
 """Characters of a failed command's output that the model gets."""
 SECONDS = 900.0
 """How long one may take."""
 _LARGEST = 5_000_000
 """Bytes of a file that is looked into."""
-_TESTS = ("tests", "test")
 _NO_TESTS = "no test specified"
 _NUMBERS = re.compile(r"[\d.,]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether a command passed, and what it wrote."""
+    """Whether a command passed, and its output."""
 
     command: str
     passed: bool
@@ -53,7 +52,26 @@ def validators_of(workspace: Path) -> list[str]:
 
     pytest, ruff, cargo check, tsc, go build, npm test and make check, in this order.
     """
-    return [command for command in _found(workspace) if _installed(command, workspace)]
+    commands: list[str] = []
+    tools = _table(_read_table(workspace / "pyproject.toml", tomllib.loads).get("tool"))
+    if "pytest" in tools or (workspace / "pytest.ini").is_file() or _has_python_tests(workspace):
+        commands += [f"{python} -m pytest -q" for python in _pythons_with_pytest(workspace)][:1]
+    if "ruff" in tools or (workspace / "ruff.toml").is_file():
+        commands.append(f"{_own_or_installed(workspace, '.venv/bin/ruff')} check")
+    if (workspace / "Cargo.toml").is_file():
+        commands.append("cargo check")
+    if (workspace / "tsconfig.json").is_file():
+        commands.append(f"{_own_or_installed(workspace, 'node_modules/.bin/tsc')} --noEmit")
+    if (workspace / "go.mod").is_file():
+        commands.append("go build ./...")
+    scripts = _table(_read_table(workspace / "package.json", json.loads).get("scripts"))
+    if _NO_TESTS not in str(scripts.get("test", _NO_TESTS)):
+        commands.append("npm test")
+    makefiles = (workspace / name for name in ("Makefile", "makefile", "GNUmakefile"))
+    if any(re.search(r"^check[ \t]*:(?!=)", _text(file), re.MULTILINE) for file in makefiles):
+        commands.append("make check")
+    programs = {command: command.split(maxsplit=1)[0] for command in commands}
+    return [each for each in commands if (workspace / programs[each]).is_file() or shutil.which(programs[each])]
 
 
 async def validate(
@@ -73,72 +91,36 @@ async def validate(
     return Verdict(command, status == 0, f"{kept.text('run it to see them').strip()}\n[{ending}]".strip())
 
 
-def _found(workspace: Path) -> Iterator[str]:
-    settings = _table(_toml(workspace / "pyproject.toml").get("tool"))
-    if _has_python_tests(workspace, settings) and (python := _python(workspace)):
-        yield f"{python} -m pytest -q"
-    if "ruff" in settings or (workspace / "ruff.toml").is_file():
-        yield f"{_own(workspace, '.venv/bin/ruff') or 'ruff'} check"
-    if (workspace / "Cargo.toml").is_file():
-        yield "cargo check"
-    if (workspace / "tsconfig.json").is_file():
-        yield f"{_own(workspace, 'node_modules/.bin/tsc') or 'tsc'} --noEmit"
-    if (workspace / "go.mod").is_file():
-        yield "go build ./..."
-    test = _table(_json(workspace / "package.json").get("scripts")).get("test", _NO_TESTS)
-    if _NO_TESTS not in str(test):
-        yield "npm test"
-    if any(_has_check(workspace / name) for name in ("Makefile", "makefile", "GNUmakefile")):
-        yield "make check"
+def _has_python_tests(workspace: Path) -> bool:
+    below = (file for name in ("tests", "test") for file in (workspace / name).rglob("test_*.py"))
+    return any(True for _ in workspace.glob("test_*.py")) or any(True for _ in below)
 
 
-def _installed(command: str, workspace: Path) -> bool:
-    program = command.split(maxsplit=1)[0]
-    return (workspace / program).is_file() or shutil.which(program) is not None
+def _pythons_with_pytest(workspace: Path) -> Iterator[str]:
+    """The Pythons that have pytest, the project's own first; nothing of them is run to find out."""
+
+    def has_pytest(python: Path) -> bool:
+        return python.is_file() and any(python.parent.parent.glob("lib/python*/*-packages/pytest"))
+
+    yield from (name for name in (".venv/bin/python", "venv/bin/python") if has_pytest(workspace / name))
+    if shutil.which("pytest") or has_pytest(Path(shutil.which("python3") or "")):
+        yield "python3"
 
 
-def _has_python_tests(workspace: Path, tools: Mapping[str, Any]) -> bool:
-    settings = "pytest" in tools or (workspace / "pytest.ini").is_file()
-    files = [*workspace.glob("test_*.py"), *(file for name in _TESTS for file in (workspace / name).rglob("test_*.py"))]
-    return settings or bool(files)
+def _own_or_installed(workspace: Path, name: str) -> str:
+    """The project's own program where it has it, else that on the path."""
+    return name if (workspace / name).is_file() else Path(name).name
 
 
-def _python(workspace: Path) -> str:
-    """The Python that has pytest: the project's own, else the one on the path; nothing of it is run to find out."""
-    for name in (".venv/bin/python", "venv/bin/python"):
-        if _has_pytest(workspace / name):
-            return name
-    return "python3" if shutil.which("pytest") or _has_pytest(Path(shutil.which("python3") or "")) else ""
-
-
-def _has_pytest(python: Path) -> bool:
-    return python.is_file() and any(python.parent.parent.glob("lib/python*/*-packages/pytest"))
-
-
-def _own(workspace: Path, name: str) -> str:
-    return name if (workspace / name).is_file() else ""
-
-
-def _has_check(makefile: Path) -> bool:
-    return re.search(r"^check[ \t]*:(?!=)", _text(makefile), re.MULTILINE) is not None
-
-
-def _toml(path: Path) -> Mapping[str, Any]:
+def _read_table(path: Path, parse: Callable[[str], object]) -> Mapping[str, Any]:
     try:
-        return tomllib.loads(_text(path))
-    except (ValueError, RecursionError):
-        return {}
-
-
-def _json(path: Path) -> Mapping[str, Any]:
-    try:
-        return _table(json.loads(_text(path)))
+        return _table(parse(_text(path)))
     except (ValueError, RecursionError):
         return {}
 
 
 def _text(path: Path) -> str:
-    """What a file holds; nothing of what is none: a pipe would keep it waiting."""
+    """The text of a file; empty for anything else: reading a pipe would wait."""
     try:
         return (read_file(path, _LARGEST) or b"").decode("utf-8", "replace")
     except OSError:
@@ -146,5 +128,5 @@ def _text(path: Path) -> str:
 
 
 def _table(value: object) -> Mapping[str, Any]:
-    """The value where it is one with names; people, and their tools, write all kinds of things."""
+    """The value if it is a table, else an empty one: people write all kinds of things into these files."""
     return value if isinstance(value, dict) else {}

@@ -1,4 +1,4 @@
-"""One task in a project: the turn, the checks that its changes must pass, and the way back where they don't."""
+"""One task in a project: the turn, the checks that its changes must pass, and the rollback if they don't."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,10 +20,10 @@ from denizen.worlds.code.validators import Verdict, validate
 from denizen.worlds.world import AgentHandle
 
 TASK = "task"
-"""The state entry that holds what the files were when a task began, and how it is to be done."""
+"""The state entry that says how a task is to be done, and names the snapshot of the files when it began."""
 
 FAILED_BEFORE = "failed before"
-"""The state entry that holds the checks that failed before a task began, and what they wrote."""
+"""The state entry that holds the checks that failed before a task began, and their outputs."""
 
 FIX = "Fix the cause. Don't weaken the check."
 FIX_OR_LEAVE = (
@@ -34,10 +34,11 @@ TAKEN_BACK = "The task failed, and what it changed in files was taken back."
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How a task is done, whoever goes on with it: the `validators` that must pass, those among them that are the
-    project's `own` and may fail as they did before, how often the agent may try, whether a failure takes its changes
-    back, whether it is done in a copy (`shadow`), and whether it ends in a commit, to the `repository` that the project
-    was in at first.
+    """How a task is done, also when it is continued later.
+
+    Its changes must pass the `validators`, within `tries`; those that are the project's `own` may fail as they did
+    before the task. `rollback`: a failure undoes the changes. `shadow`: it is done in a copy. `commits`: it ends in a
+    commit to `repository`, where the project was when the task began.
     """
 
     role: str = ""
@@ -52,8 +53,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What became of a task: the turn's result, the check that failed last, and where it ends in a commit, or is done
-    in a copy, the paths that the agent changed.
+    """How a task ended: the turn's result, the check that failed last, and the paths that the agent changed, where the
+    task ends in a commit or was done in a copy.
     """
 
     result: RunResult
@@ -69,10 +70,10 @@ class Outcome:
 
 @dataclass(slots=True)
 class Checks:
-    """Runs the validators on what would be the last word of a turn; the agent gets what failed, `tries` times.
+    """Runs the validators on a reply that would end the turn; the agent gets what failed, `tries` times.
 
-    `before`: what the project's own checks wrote that failed before the task began. The agent hears once that they
-    still do; then that fails nothing.
+    `before`: the outputs of the project's own checks that failed before the task began. The agent hears once that they
+    still fail; after that they are excused.
     """
 
     agent: AgentHandle
@@ -88,7 +89,7 @@ class Checks:
         """What failed, for the model; empty: nothing did, or it has tried often enough."""
         self.tries -= 1
         await take_snapshot(self.agent.record, self.session, self.io, BEFORE)
-        self.failed = await self._failure()
+        self.failed = await self._first_failure()
         await take_snapshot(self.agent.record, self.session, self.io, AFTER)
         if self.failed is None:
             self.io.emit(Notice("no other check fails" if self.excused else "the checks pass"))
@@ -101,8 +102,8 @@ class Checks:
         self.io.emit(Notice(f"{self.failed.command} fails; the agent gets what it says", "warning"))
         return f"The work isn't done: `{self.failed.command}` fails.\n{self.failed.shown}\n{advice}"
 
-    async def _failure(self) -> Verdict | None:
-        """The first check that fails and isn't excused; the others after it aren't run."""
+    async def _first_failure(self) -> Verdict | None:
+        """The first check that fails and isn't excused; the later ones aren't run."""
         for command in self.commands:
             verdict = await check(self.agent, self.io, command)
             if verdict.passed:
@@ -119,7 +120,7 @@ class Checks:
 
 
 async def check(agent: AgentHandle, io: TurnIO, command: str) -> Verdict:
-    """Run one check of the project; what it wrote is without secrets."""
+    """Run one check of the project; its output comes without secrets."""
     io.emit(Notice(f"checking: {command}"))
     network = agent.config.sandbox.network
     verdict = await validate(command, sandbox=agent.record.sandbox, workspace=agent.workspace, network=network)
@@ -134,17 +135,63 @@ async def work(
     Raises what `run_turn` raises, after the files were brought back where the job says so, and DenizenError where its
     validators may not run.
     """
-    await allowed(agent, io, job.validators)
-    if message and not question_of(session.entries):
-        await begin(agent, session, io, job)
+    await prepare(agent, session, message, io, job)
     stays = False
     try:
         outcome = await attempt(agent, session, message, io, job=job, options=options)
         stays = outcome.done or outcome.result.stop_reason == "parked"
     finally:
         rolled_back = not stays and job.rollback and await _roll_back(agent, session, io)
-    ours = await changed(agent.checkpoints, session) if job.commits and agent.checkpoints else ()
-    return replace(outcome, rolled_back=rolled_back, changed=ours)
+    paths = await changed(agent.checkpoints, session) if job.commits and agent.checkpoints else ()
+    return replace(outcome, rolled_back=rolled_back, changed=paths)
+
+
+async def prepare(agent: AgentHandle, session: Session, message: UserMessage | None, io: TurnIO, job: Job) -> None:
+    """Get the user's leave for the checks where no sandbox confines them, and record how a new task is to be done.
+
+    Where the job depends on it, the files are snapshotted, too: otherwise nothing is kept of them before the first call
+    that may change some. Raises DenizenError where the checks may not run, or the files can't be snapshotted.
+    """
+    if job.validators and not agent.record.sandbox.confines:
+        commands = ", ".join(job.validators)
+        ask = Ask("", f"There is no sandbox here: may {commands} run with all your rights to check the work?")
+        answer = await io.ask(ask)
+        if not isinstance(answer, Answer) or not answer.allow:
+            raise DenizenError(
+                "The checks may not run without a sandbox, so the work can't be checked. --yes allows them."
+            )
+    if message and not question_of(session.entries):
+        needs_snapshot = job.rollback or job.shadow or job.commits
+        began = await agent.checkpoints.snapshot() if agent.checkpoints and needs_snapshot else ""
+        await session.append(StateEntry(name=TASK, value=msgspec.to_builtins(_Task(began, job))))
+
+
+async def attempt(
+    agent: AgentHandle, session: Session, message: UserMessage | None, io: TurnIO, *, job: Job, options: TurnOptions
+) -> Outcome:
+    """Run the turn with its checks. Raises what `run_turn` raises."""
+    if message and job.own and not question_of(session.entries):
+        # Record which checks fail already, and let the model know
+        await take_snapshot(agent.record, session, io, BEFORE)
+        verdicts = [await check(agent, io, command) for command in job.own]
+        await take_snapshot(agent.record, session, io, AFTER)
+        failed = [verdict for verdict in verdicts if not verdict.passed]
+        await session.append(StateEntry(name=FAILED_BEFORE, value={each.command: each.output for each in failed}))
+        for verdict in failed:
+            ending = " ".join(verdict.output.splitlines()[-2:])
+            io.emit(Notice(f"{verdict.command} fails already, before the task: {ending}", "warning"))
+            text = f"`{verdict.command}` fails already, before the task:\n{verdict.shown}"
+            await session.append(SystemEntry(text=text))
+    _, since = _last_task(session.entries)
+    states = (entry for entry in since if isinstance(entry, StateEntry) and entry.name == FAILED_BEFORE)
+    before = next((found for entry in states if (found := entry.read(dict[str, str]))), {})
+    checks = Checks(agent, session, io, job.validators, job.tries, before)
+    is_over = message is None and not unfinished(session.entries)
+    options = replace(options, accept=checks if job.validators else None)
+    result = await run_turn(agent.record, session, message or Resume(), io, options)
+    if is_over and job.validators:  # the process ended before the verdict was recorded
+        await checks(result.reply)
+    return Outcome(result=result, failed=checks.failed)
 
 
 def last_job(entries: Sequence[AnyEntry]) -> Job | None:
@@ -154,7 +201,7 @@ def last_job(entries: Sequence[AnyEntry]) -> Job | None:
 
 
 def unfinished_job(entries: Sequence[AnyEntry]) -> Job | None:
-    """How the task is to be done that the session is in the middle of; None where it is in none."""
+    """How to do the task that the session is in the middle of; None where it is in none."""
     said = ended = False
     for entry in reversed(entries):
         match entry:
@@ -177,56 +224,6 @@ def message_of_task(entries: Sequence[AnyEntry]) -> UserMessage | None:
     return next((entry.message for entry in since if isinstance(entry, UserEntry)), None)
 
 
-def words_of(entries: Sequence[AnyEntry]) -> str:
-    """The words of the session's last task."""
-    said = message_of_task(entries)
-    return said.text if said else ""
-
-
-async def attempt(
-    agent: AgentHandle, session: Session, message: UserMessage | None, io: TurnIO, *, job: Job, options: TurnOptions
-) -> Outcome:
-    """Run the turn with its checks. Raises what `run_turn` raises."""
-    if message and job.own and not question_of(session.entries):
-        await _look_before(agent, session, io, job.own)
-    checks = Checks(agent, session, io, job.validators, job.tries, _failed_before(session.entries))
-    over = message is None and not unfinished(session.entries)
-    options = replace(options, accept=checks if job.validators else None)
-    result = await run_turn(agent.record, session, message or Resume(), io, options)
-    if over and job.validators:  # what they said then was lost with the process
-        await checks(result.reply)
-    return Outcome(result=result, failed=checks.failed)
-
-
-async def begin(agent: AgentHandle, session: Session, io: TurnIO, job: Job) -> None:
-    """Keep how the task is to be done, and where the job rests on that, what the files are: otherwise nothing is kept
-    of them before the first call that may change some. Raises DenizenError where that isn't possible.
-    """
-    rests_on_it = job.rollback or job.shadow or job.commits
-    began = await agent.checkpoints.snapshot() if agent.checkpoints and rests_on_it else ""
-    await session.append(StateEntry(name=TASK, value=msgspec.to_builtins(_Task(began, job))))
-
-
-async def _look_before(agent: AgentHandle, session: Session, io: TurnIO, commands: Sequence[str]) -> None:
-    """Keep which checks fail already, and tell the model."""
-    await take_snapshot(agent.record, session, io, BEFORE)
-    verdicts = [await check(agent, io, command) for command in commands]
-    await take_snapshot(agent.record, session, io, AFTER)
-    failed = [verdict for verdict in verdicts if not verdict.passed]
-    await session.append(StateEntry(name=FAILED_BEFORE, value={each.command: each.output for each in failed}))
-    for verdict in failed:
-        ending = " ".join(verdict.output.splitlines()[-2:])
-        io.emit(Notice(f"{verdict.command} fails already, before the task: {ending}", "warning"))
-        await session.append(SystemEntry(text=f"`{verdict.command}` fails already, before the task:\n{verdict.shown}"))
-
-
-def _failed_before(entries: Sequence[AnyEntry]) -> Mapping[str, str]:
-    """The checks that failed before the last task began, and what they wrote."""
-    _, since = _last_task(entries)
-    states = (entry for entry in since if isinstance(entry, StateEntry) and entry.name == FAILED_BEFORE)
-    return next((found for entry in states if (found := entry.read(dict[str, str]))), {})
-
-
 class _Task(msgspec.Struct, frozen=True):
     """The value of a `task`: the snapshot that it began with (empty: its job needs none), and how it is done."""
 
@@ -235,7 +232,7 @@ class _Task(msgspec.Struct, frozen=True):
 
 
 def _last_task(entries: Sequence[AnyEntry]) -> tuple[_Task | None, Sequence[AnyEntry]]:
-    """What is kept of the last task, and the entries since it began."""
+    """The last task as it was recorded, and the entries since it began."""
     for at in range(len(entries) - 1, -1, -1):
         entry = entries[at]
         if isinstance(entry, StateEntry) and entry.name == TASK and (task := entry.read(_Task)):
@@ -243,17 +240,17 @@ def _last_task(entries: Sequence[AnyEntry]) -> tuple[_Task | None, Sequence[AnyE
     return None, ()
 
 
-def _done(session: Session) -> CheckpointSpan:
-    """What was done to the files since the last task began."""
+def _checkpoints_of_task(session: Session) -> CheckpointSpan:
+    """The checkpoints since the last task began."""
     task, since = _last_task(session.entries)
     return span_of(since, task.began if task else "")
 
 
 async def changed(checkpoints: Shadow, session: Session) -> Sequence[str]:
     """What the agent changed since the task began, and is still so; what the user did meanwhile is not the task's."""
-    done = _done(session)
-    ours = await checkpoints.touched(done.ours)
-    return [path for path in (await checkpoints.diff(done.first)).paths if path in ours] if ours else []
+    span = _checkpoints_of_task(session)
+    ours = await checkpoints.touched(span.ours)
+    return [path for path in (await checkpoints.diff(span.first)).paths if path in ours] if ours else []
 
 
 def edited(entries: Sequence[AnyEntry]) -> set[str]:
@@ -262,22 +259,12 @@ def edited(entries: Sequence[AnyEntry]) -> set[str]:
     return {file["path"] for entry in since if isinstance(entry, ToolEntry) for file in entry.message.edits}
 
 
-async def allowed(agent: AgentHandle, io: TurnIO, commands: Sequence[str]) -> None:
-    """Ask whether the commands may run, where there is no sandbox. Raises DenizenError where they may not."""
-    if agent.record.sandbox.confines or not commands:
-        return
-    asked = Ask("", f"There is no sandbox here: may {', '.join(commands)} run with all your rights to check the work?")
-    answer = await io.ask(asked)
-    if not isinstance(answer, Answer) or not answer.allow:
-        raise DenizenError("The checks may not run without a sandbox, so the work can't be checked. --yes allows them.")
-
-
 async def _roll_back(agent: AgentHandle, session: Session, io: TurnIO) -> bool:
-    done = _done(session)
-    if not done.ours:
+    span = _checkpoints_of_task(session)
+    if not span.ours:
         return False
     try:
-        await take_back(agent.checkpoints, session, done, to=session.head, told=TAKEN_BACK)
+        await take_back(agent.checkpoints, session, span, to=session.head, told=TAKEN_BACK)
     except DenizenError as why:
         io.emit(Notice(f"The files could not be brought back: {why}", "error"))
         return False

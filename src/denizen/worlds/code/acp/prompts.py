@@ -1,14 +1,41 @@
-"""What the user says in an editor: words, images, files."""
+"""What a prompt of the editor's user does: a message with images and files, or a slash command."""
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import acp
+from acp.schema import AvailableCommand
 
-from denizen.messages import Image, Text, UserPart
+from denizen.engine import Resume, run_turn
+from denizen.engine.compact import compact
+from denizen.engine.resume import nothing_left, question_of, unfinished
+from denizen.engine.undo import redo, undo
+from denizen.entries import AnswerEntry
+from denizen.events import LlmStream, RunResult, TextDelta
+from denizen.messages import Image, Text, UserMessage, UserPart
+from denizen.ports import TurnIO
+from denizen.worlds.code.acp.open_session import OpenSession
+
+
+async def run_prompt(opened: OpenSession, parts: Sequence[UserPart], io: TurnIO) -> RunResult:
+    """Run the command that the prompt is, or a turn. A question of the agent that waits takes the prompt as answer."""
+    agent, session = opened.agent, opened.session
+    match parts:
+        case [Text(text)] if text.startswith("/"):
+            name, _, argument = text[1:].strip().partition(" ")
+            if name in COMMANDS:
+                return await COMMANDS[name].run(opened, io, argument.strip())
+    await agent.record.states.of(session).know_limits(agent.record.model, session.key)  # updates show the context used
+    waiting = question_of(session.entries)
+    if waiting is None or waiting.name:  # whether a call may run is asked again, with its buttons
+        return await run_turn(opened.record, session, UserMessage([*parts]), io)
+    text = "".join(part.text for part in parts if isinstance(part, Text))
+    await session.append(AnswerEntry(call_id=waiting.call_id, allow=True, text=agent.record.redact(text)))
+    return await run_turn(opened.record, session, Resume(), io)
 
 
 def parts_of(prompt: Sequence[Any], workspace: Path) -> list[UserPart]:
@@ -19,28 +46,73 @@ def parts_of(prompt: Sequence[Any], workspace: Path) -> list[UserPart]:
             case "text":
                 parts.append(Text(block.text))
             case "image":
-                parts.append(_image(block))
+                try:
+                    parts.append(Image(block.mime_type, base64.b64decode(block.data, validate=True)))
+                except ValueError as error:
+                    problem = f"the image can't be read: {error}"
+                    raise acp.RequestError.invalid_params({"prompt": problem}) from error
             case "resource_link":
-                parts.append(Text(f"\n[{block.name}]({_place(block.uri, workspace)})"))
+                parts.append(Text(f"\n[{block.name}]({_path_of(block.uri, workspace)})"))
             case "resource" if hasattr(block.resource, "text"):
-                path = _place(block.resource.uri, workspace)
+                path = _path_of(block.resource.uri, workspace)
                 parts.append(Text(f'\n\n<file path="{path}">\n{block.resource.text}\n</file>'))
             case _:
                 raise acp.RequestError.invalid_params({"prompt": f"{block.type} isn't understood"})
     return parts
 
 
-def _image(block: Any) -> Image:
-    try:
-        return Image(block.mime_type, base64.b64decode(block.data, validate=True))
-    except ValueError as error:
-        raise acp.RequestError.invalid_params({"prompt": f"the image can't be read: {error}"}) from error
-
-
-def _place(uri: str, workspace: Path) -> str:
-    """A file's path as tools take it, from the workspace on where it is in there; another URI as it is."""
+def _path_of(uri: str, workspace: Path) -> str:
+    """A file's path as tools take it, relative to the workspace where it is in there; another URI as it is."""
     parts = urlsplit(uri)
     if parts.scheme != "file":
         return uri
     path = Path(unquote(parts.path))
     return str(path.relative_to(workspace) if path.is_relative_to(workspace) else path)
+
+
+@dataclass(frozen=True, slots=True)
+class EditorCommand:
+    """A slash command: what it does, in words, and its function, given what follows the name."""
+
+    does: str
+    run: Callable[[OpenSession, TurnIO, str], Awaitable[RunResult]]
+
+
+def available_commands() -> list[AvailableCommand]:
+    """The slash commands, for the editor."""
+    return [AvailableCommand(name=name, description=command.does) for name, command in COMMANDS.items()]
+
+
+async def _continue(opened: OpenSession, io: TurnIO, _: str) -> RunResult:
+    if not unfinished(opened.session.entries):
+        raise nothing_left(opened.session)
+    return await run_turn(opened.record, opened.session, Resume(), io)
+
+
+async def _compact(opened: OpenSession, io: TurnIO, _: str) -> RunResult:
+    done = await compact(opened.record, opened.session, io)
+    return _reply(io, "A summary replaces the older messages." if done else "There is nothing to compact.")
+
+
+async def _undo(opened: OpenSession, io: TurnIO, how: str) -> RunResult:
+    said = await undo(opened.record, opened.session, force=how == "force")
+    return _reply(io, f"Undone, with its changes to files: {said}\n\n/redo takes that back.")
+
+
+async def _redo(opened: OpenSession, io: TurnIO, how: str) -> RunResult:
+    return _reply(io, f"Done again: {await redo(opened.record, opened.session, force=how == 'force')}")
+
+
+def _reply(io: TurnIO, text: str) -> RunResult:
+    io.emit(LlmStream(TextDelta(text)))
+    return RunResult(reply=text)
+
+
+COMMANDS = {
+    "continue": EditorCommand("Go on with a turn that was left unfinished", _continue),
+    "compact": EditorCommand("Replace older messages by a summary of them", _compact),
+    "undo": EditorCommand(
+        "Take the last turn back, with what it did to files (/undo force: also what changed since)", _undo
+    ),
+    "redo": EditorCommand("Take the last /undo back", _redo),
+}

@@ -16,8 +16,8 @@ from denizen.events import Notice
 from denizen.messages import Text, UserMessage
 from denizen.ports import Control
 from denizen.testing import FakeClock, ScriptedModel
-from denizen.worlds.code.aside import work_aside
 from denizen.worlds.code.work import Job, Outcome
+from denizen.worlds.code.work_in_copy import work_in_copy
 
 MAKES = ["$(write made.txt new) $(write old.txt newer)", "Made."]
 Make = Callable[[Path], Agent]
@@ -46,7 +46,7 @@ async def do(agent: Agent, host: Host, coder: Make) -> Outcome:
     try:
         said = UserMessage([Text("Make a file")])
         job = Job(shadow=True, commits=True)
-        return await work_aside(
+        return await work_in_copy(
             agent,
             session,
             said,

@@ -1,0 +1,304 @@
+"""An editor as a host: events become updates, in order, and questions become requests."""
+
+import asyncio
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import acp
+import msgspec
+from acp import schema
+from acp.helpers import ToolCallContentVariant
+from acp.interfaces import Client
+
+from denizen.entries import AnyEntry, EndEntry
+from denizen.events import (
+    Compacted,
+    Done,
+    LlmEnd,
+    LlmStart,
+    LlmStream,
+    Notice,
+    Retry,
+    RunEvent,
+    RunResult,
+    TextDelta,
+    ThinkingDelta,
+    ToolEnd,
+    ToolStart,
+    ToolUpdate,
+    Withdrawn,
+)
+from denizen.messages import AssistantMessage, ToolCall, ToolResult
+from denizen.ports import Answer, Ask, Control, Parked, Traits
+from denizen.tools.risk import file_of
+from denizen.worlds.code.acp.open_session import AUTO, OpenSession
+from denizen.worlds.world import AgentHandle
+
+Update = (
+    schema.AgentMessageChunk
+    | schema.AgentThoughtChunk
+    | schema.AgentPlanUpdate
+    | schema.ToolCallStart
+    | schema.ToolCallProgress
+    | schema.UsageUpdate
+)
+
+MOST_PRINTED = 4000
+"""Characters shown of what a running call printed: the last ones."""
+
+LONGEST_TITLE = 80
+"""Characters."""
+
+_KINDS: Mapping[str, schema.ToolKind] = {
+    "grep": "search",
+    "find": "search",
+    "analyze": "search",
+    "recall": "search",
+    "web_fetch": "fetch",
+    "task": "think",
+    "note": "think",
+    "keep": "think",
+}
+_STATES: Mapping[str, schema.PlanEntryStatus] = {"todo": "pending", "doing": "in_progress"}
+
+OPTIONS = [
+    schema.PermissionOption(option_id="once", name="Allow", kind="allow_once"),
+    schema.PermissionOption(option_id="session", name="Allow for this session", kind="allow_always"),
+    schema.PermissionOption(option_id="always", name="Always allow", kind="allow_always"),
+    schema.PermissionOption(option_id="no", name="Refuse", kind="reject_once"),
+]
+
+_FORM = schema.ElicitationSchema(
+    properties={"answer": schema.ElicitationStringPropertySchema(type="string", title="Answer")}, required=["answer"]
+)
+
+
+class EditorIO:
+    """The editor as the host of one turn of session `session_id`; `send` runs during the turn until it is cancelled.
+
+    `has_forms`: it can show a question with a field for the answer.
+    """
+
+    def __init__(self, client: Client, session_id: str, opened: OpenSession, *, has_forms: bool) -> None:
+        self._client = client
+        self._session_id = session_id
+        self._opened = opened
+        self._has_forms = has_forms
+        self._updates = Updates(opened.agent, opened.session.entries)
+        self._events: asyncio.Queue[RunEvent] = asyncio.Queue()
+        self._streamed = False
+        self._failed: Exception | None = None
+
+    def emit(self, event: RunEvent) -> None:
+        """Queue the event; an answer that didn't stream is shown when it is final."""
+        match event:
+            case LlmStart():
+                self._streamed = False
+            case LlmStream(event=TextDelta()):
+                self._streamed = True
+            case Done(result=RunResult(stop_reason="answered", reply=reply)) if not self._streamed:
+                self._events.put_nowait(LlmStream(TextDelta(reply)))
+            case _:
+                pass
+        self._events.put_nowait(event)
+
+    def controls(self) -> Sequence[Control]:
+        """Nothing comes in: cancelling ends the turn's task."""
+        return ()
+
+    async def ask(self, request: Ask) -> Answer | Parked:
+        """Ask for permission, unless the user chose to give it always, or for an answer to a question of the agent."""
+        await self._events.join()
+        if not request.tool_name:
+            if not self._has_forms:
+                return Parked()
+            mode = schema.ElicitationFormSessionMode(
+                session_id=self._session_id, tool_call_id=request.call_id, requested_schema=_FORM
+            )
+            given = await self._client.create_elicitation(request.question, mode)
+            if isinstance(given, schema.AcceptElicitationResponse) and given.content:
+                return Answer(request.call_id, allow=True, text=str(given.content["answer"]))
+            return Answer(request.call_id, allow=False, text="the user didn't answer", unasked=True)
+        if self._opened.mode == AUTO and not request.quotation:
+            return Answer(request.call_id, allow=True)
+        call = self._updates.announced(request)
+        await self._client.session_update(self._session_id, call)
+        update = schema.ToolCallUpdate(**call.model_dump(exclude={"session_update"}))
+        answer = await self._client.request_permission(self._session_id, update, OPTIONS)
+        match answer.outcome:
+            case schema.AllowedOutcome(option_id="once" | "session" | "always" as scope):
+                return Answer(request.call_id, allow=True, scope=scope)
+            case _:
+                return Answer(request.call_id, allow=False)
+
+    async def send(self) -> None:
+        """Send the queued events in order, for ever; after a failure nothing more, and the turn goes on."""
+        while True:
+            event = await self._events.get()
+            try:
+                if self._failed is None:
+                    for update in self._updates.of(event):
+                        await self._client.session_update(self._session_id, update)
+            except Exception as error:  # noqa: BLE001 (the editor's side: `sent` raises it)
+                self._failed = error
+            finally:
+                self._events.task_done()
+
+    async def sent(self) -> None:
+        """Wait until all events are sent. Raises what sending failed with."""
+        await self._events.join()
+        if self._failed:
+            raise self._failed
+
+
+class Updates:
+    """Makes updates of the events of one turn, or of a session's earlier `entries`.
+
+    It remembers what the calls that still run have shown, as an update of a call replaces what the call showed before.
+    """
+
+    def __init__(self, agent: AgentHandle, entries: Sequence[AnyEntry]) -> None:
+        self._agent = agent
+        costs = [entry.usage.cost_usd for entry in entries if isinstance(entry, EndEntry)]
+        known = [cost for cost in costs if cost is not None]
+        self._spent = sum(known) if known else None  # US dollars
+        self._announced: set[str] = set()
+        self._printed: dict[str, str] = {}
+
+    def of(self, event: RunEvent) -> Iterator[Update]:
+        """The updates that show an event; none for events that editors don't show."""
+        match event:
+            case LlmStream(event=TextDelta(delta=delta)):
+                yield acp.update_agent_message_text(delta)
+            case LlmStream(event=ThinkingDelta(delta=delta)):
+                yield acp.update_agent_thought_text(delta)
+            case LlmEnd(message=AssistantMessage(usage=usage)):
+                # How full the context is, and what the session has cost, where that is known
+                if usage.cost_usd is not None:
+                    self._spent = (self._spent or 0.0) + usage.cost_usd
+                if usage.context:
+                    cost = None if self._spent is None else schema.Cost(amount=self._spent, currency="USD")
+                    size = self._agent.record.model.limits().window
+                    yield schema.UsageUpdate(session_update="usage_update", used=usage.context, size=size, cost=cost)
+            case ToolStart(tool_name=name, tool_call_id=call_id, args=args):
+                yield self.started(ToolCall(call_id, name, args))
+            case ToolUpdate(tool_call_id=call_id, text=text):
+                printed = self._printed[call_id] = (self._printed.get(call_id, "") + text)[-MOST_PRINTED:]
+                yield acp.update_tool_call(call_id, content=[_block(printed)])
+            case ToolEnd():
+                yield from self._ended(event)
+            case Withdrawn():
+                yield acp.update_agent_message_text("\n\n(What was shown of this answer doesn't count.)\n\n")
+            case Retry(profile_id=profile):
+                name = event.model if profile == "default" else f"{event.model} ({profile})"
+                yield acp.update_agent_thought_text(f"{name}: {event.words}.\n")
+            case Compacted(old_count=old, new_count=new):
+                yield acp.update_agent_thought_text(f"Context made smaller: {old} → {new} messages.\n")
+            case Notice(text=text, level="warning" | "error"):
+                yield acp.update_agent_thought_text(f"{text}\n")
+            case _:
+                pass
+
+    def announced(self, request: Ask) -> schema.ToolCallStart:
+        """A call that waits for permission, with what it would change and the question."""
+        self._announced.add(request.call_id)
+        call = ToolCall(request.call_id, request.tool_name, request.args)
+        question = acp.tool_content(acp.text_block(request.question))
+        return self._call(call, "pending", [*self._proposed(request), question])
+
+    def started(self, call: ToolCall) -> schema.ToolCallStart | schema.ToolCallProgress:
+        """A call that begins to run."""
+        if call.id in self._announced:
+            return acp.update_tool_call(call.id, status="in_progress")
+        return self._call(call)
+
+    def _call(
+        self,
+        call: ToolCall,
+        status: schema.ToolCallStatus = "in_progress",
+        content: Sequence[ToolCallContentVariant] | None = None,
+    ) -> schema.ToolCallStart:
+        workspace = self._agent.workspace
+        target = call.args.get("path", call.args.get("target"))
+        is_path = isinstance(target, str) and target
+        about = next((value for value in call.args.values() if isinstance(value, str)), "")
+        title = " ".join(f"{call.name} {about}".split())
+        return acp.start_tool_call(
+            call.id,
+            title if len(title) <= LONGEST_TITLE else f"{title[: LONGEST_TITLE - 1]}…",
+            kind=self._kind(call.name),
+            status=status,
+            content=content,
+            locations=[schema.ToolCallLocation(path=str(workspace / file_of(target, workspace)))] if is_path else None,
+            raw_input=call.args,
+        )
+
+    def _proposed(self, request: Ask) -> Iterator[ToolCallContentVariant]:
+        """What a call would do to files, as far as that is known."""
+        match request.args:
+            case {"path": str(path), "old": str(old), "new": str(new)}:
+                yield acp.tool_diff_content(str(self._agent.workspace / path), new, old)
+            case {"path": str(path), "content": str(new)}:
+                yield acp.tool_diff_content(str(self._agent.workspace / path), new)
+            case args if shown := request.diff or args.get("patch"):
+                yield _block(str(shown))
+            case _:
+                pass
+
+    def _kind(self, name: str) -> schema.ToolKind:
+        tool = self._agent.record.tools.get(name)
+        if name in _KINDS or tool is None:
+            return _KINDS.get(name, "other")
+        kinds: dict[Traits, schema.ToolKind] = {Traits.EXECUTES: "execute", Traits.WRITES: "edit", Traits.READS: "read"}
+        return next((kind for trait, kind in kinds.items() if trait in tool.traits), "other")
+
+    def _ended(self, event: ToolEnd) -> Iterator[Update]:
+        self._announced.discard(event.tool_call_id)
+        self._printed.pop(event.tool_call_id, None)
+        text = event.for_user or event.text
+        result = ToolResult(event.tool_call_id, event.tool_name, [], details=event.details)
+        content = [
+            acp.tool_diff_content(str(self._agent.workspace / edit["path"]), new, old)
+            for edit in result.edits
+            for old, new in _hunks(edit["diff"])
+        ]
+        content += [_block(text)] if text.strip() else []
+        details = msgspec.to_builtins(event.details, enc_hook=repr, str_keys=True)
+        yield acp.update_tool_call(
+            event.tool_call_id,
+            status="failed" if event.is_error else "completed",
+            content=content,
+            raw_output={"output": event.text, **(details if isinstance(details, dict) else {})},
+        )
+        if isinstance(event.details, dict) and isinstance(tasks := event.details.get("tasks"), list):
+            yield acp.update_plan([*_plan(tasks)])
+
+
+def _block(text: str) -> ToolCallContentVariant:
+    """A tool's text as a code block: editors render what they are sent as Markdown."""
+    fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", text)), 0)
+    return acp.tool_content(acp.text_block(f"{fence}\n{text.rstrip()}\n{fence}"))
+
+
+def _hunks(diff: str) -> Iterator[tuple[str | None, str]]:
+    """The texts on both sides of each part of a unified diff; None before it in a new file."""
+    old, new, fresh = list[str](), list[str](), False
+    for line in [*diff.split("\n"), "@@"]:
+        if line.startswith("@@"):
+            if old or new:
+                yield None if fresh else "\n".join(old), "\n".join(new)
+            old, new, fresh = list[str](), list[str](), line.startswith("@@ -0,0 ")
+        elif line[:1] in {" ", "-", "+"}:
+            (old if line[0] != "+" else new).append(line[1:])
+            if line[0] == " ":
+                new.append(line[1:])
+
+
+def _plan(tasks: list[Any]) -> Iterator[Any]:
+    for task in tasks:
+        if isinstance(task, dict) and task.get("state") != "dropped":
+            yield acp.plan_entry(
+                str(task.get("goal", "")), status=_STATES.get(str(task.get("state", "todo")), "completed")
+            )
+            yield from _plan(task.get("subtasks") or [])
