@@ -76,7 +76,7 @@ def test_forget_by_id_or_words(denizen: Run) -> None:
 @pytest.mark.usefixtures("kept")
 def test_forget_does_nothing_where_one_is_not_known_or_nobody_can_be_asked(denizen: Run) -> None:
     unknown = denizen("memory", "forget", "p2", "coffee", "--yes")
-    assert (unknown.status, "Nothing is remembered that fits 'coffee'" in unknown.err) == (1, True)
+    assert (unknown.status, "Nothing is remembered that matches 'coffee'" in unknown.err) == (1, True)
     unasked = denizen("memory", "forget", "p2")
     assert (unasked.status, "say --yes" in unasked.err) == (2, True)
     assert len(facts(denizen("memory", "export").out)) == 3

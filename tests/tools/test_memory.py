@@ -25,14 +25,14 @@ def tools(tmp_path: Path) -> list[Tool]:
 
 async def test_what_is_remembered_is_recalled_and_forgotten(tools: list[Tool], call: Call) -> None:
     remember, recall, forget = tools
-    assert (await call(recall)).text == "Nothing was remembered that fits."
+    assert (await call(recall)).text == "Nothing is remembered that matches."
     told = await call(remember, text="The auth module uses JWT", context="architecture", weight=0.8)
     assert told.text == "Remembered for this project."
     assert (await call(remember, text="Ada likes tea", scope="user")).text == "Remembered for the user."
     assert (await call(recall, query="tea")).text == "- 2026-01-01: Ada likes tea (u1)"
     assert (await call(recall, query="jwt")).text == "- 2026-01-01: The auth module uses JWT (architecture, p1)"
     assert (await call(forget, what="p1")).text == "Forgotten: The auth module uses JWT"
-    assert (await call(recall, query="jwt")).text == "Nothing was remembered that fits."
+    assert (await call(recall, query="jwt")).text == "Nothing is remembered that matches."
 
 
 async def test_a_fact_says_which_session_it_is_from(tmp_path: Path, call: Call) -> None:

@@ -41,7 +41,7 @@ def memory_tools(memory: Memory) -> list[Tool]:
             query: Words to look for; none for the latest.
         """
         facts = await memory.recall(query, limit)
-        text = "\n".join(f"- {_line(fact)}" for fact in facts) or "Nothing was remembered that fits."
+        text = "\n".join(f"- {_line(fact)}" for fact in facts) or "Nothing is remembered that matches."
         return result(text, **({"untrusted": True} if any(fact.untrusted for fact in facts) else {}))
 
     @tool(traits=Traits.WRITES)
