@@ -34,10 +34,10 @@ def planning(action: str, text: str) -> AssistantMessage:
 
 async def test_it_says_what_it_can_do(connect: Connect) -> None:
     async with connect(Editor()) as agent:
-        told = await agent.initialize(protocol_version=1)
-    assert told.agent_info.name == "denizen"
-    assert told.agent_capabilities.load_session
-    assert told.agent_capabilities.prompt_capabilities.image
+        answer = await agent.initialize(protocol_version=1)
+    assert answer.agent_info.name == "denizen"
+    assert answer.agent_capabilities.load_session
+    assert answer.agent_capabilities.prompt_capabilities.image
 
 
 async def test_an_answer_streams(connect: Connect, repo: Path, model: Model) -> None:
@@ -58,8 +58,8 @@ async def test_what_the_configuration_leaves_out_is_reported_once(connect: Conne
         session = (await agent.new_session(cwd=str(repo))).session_id
         await prompt(agent, session, "Hello")
         await prompt(agent, session, "Hello again")
-    (told,) = editor.of("agent_thought_chunk")
-    assert "denizen.toml" in told.content.text
+    (thought,) = editor.of("agent_thought_chunk")
+    assert "denizen.toml" in thought.content.text
 
 
 async def test_an_edit_is_shown_as_a_difference(connect: Connect, repo: Path, model: Model) -> None:
@@ -421,6 +421,6 @@ async def test_a_command_that_failed_says_the_same_when_it_is_loaded_again(
         await prompt(agent, session, "Try it")
     async with connect(again) as agent:
         await agent.load_session(cwd=str(repo), session_id=session)
-    told = again.of("tool_call_update")[-1]
-    assert told.content[0].content.text == "```\nbegun\nthe last word\n[exit code 3]\n```"
-    assert told == first.of("tool_call_update")[-1]
+    shown = again.of("tool_call_update")[-1]
+    assert shown.content[0].content.text == "```\nbegun\nthe last word\n[exit code 3]\n```"
+    assert shown == first.of("tool_call_update")[-1]

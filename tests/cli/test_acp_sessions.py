@@ -136,18 +136,18 @@ async def test_another_model_answers_the_next_prompt(connect: Connect, repo: Pat
 
 
 @pytest.mark.parametrize(
-    ("option", "value", "told"),
+    ("option", "value", "reported"),
     [("model", "nobody:knows", "nobody"), ("mode", "wild", "wild"), ("colour", "red", "colour")],
 )
 async def test_a_choice_that_there_is_not_is_an_error(
-    connect: Connect, repo: Path, option: str, value: str, told: str
+    connect: Connect, repo: Path, option: str, value: str, reported: str
 ) -> None:
     async with connect(Editor()) as agent:
         session = (await agent.new_session(cwd=str(repo))).session_id
         with pytest.raises(acp.RequestError) as wrong:
             await agent.set_config_option(config_id=option, session_id=session, value=value)
         assert wrong.value.code == acp.RequestError.invalid_params().code
-        assert told in str(wrong.value.data)
+        assert reported in str(wrong.value.data)
 
 
 async def test_mcp_servers_that_are_not_started_are_named(connect: Connect, repo: Path, model: Model) -> None:

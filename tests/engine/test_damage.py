@@ -16,7 +16,7 @@ from denizen.entries import AnswerEntry, AssistantEntry, CompactionEntry, StateE
 from denizen.errors import DenizenError
 from denizen.messages import AssistantMessage, Message, Text, UserMessage
 from denizen.ports import Traits
-from denizen.worlds.code.work import last_job, unfinished_job
+from denizen.worlds.code.work import last_task_spec, unfinished_task_spec
 
 
 @tool(traits=Traits.READS | Traits.REPEATABLE)
@@ -138,7 +138,7 @@ async def test_state_that_makes_no_sense_is_passed_over(make: Make, name: str) -
     for value in VALUES:
         session = await agent.open("default")
         await session.append(StateEntry(name=name, value=value))
-        assert unfinished_job(session.entries) is last_job(session.entries) is None
+        assert unfinished_task_spec(session.entries) is last_task_spec(session.entries) is None
         with pytest.raises(DenizenError, match="nothing to redo"):
             await redo(agent.record, session)
         await session.close()

@@ -10,44 +10,42 @@ from pathlib import Path
 
 from denizen.errors import SessionError
 
-_Line = tuple[Path, str]
-
 
 class _Waiting:
-    """A turn that waits for those before it: event loops of several threads may wait for one session."""
+    """A turn that waits for earlier ones, which may be in the event loop of another thread."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self.turn = asyncio.Event()
+        self.may_start = asyncio.Event()
 
-    def go(self) -> None:
-        """It is its turn."""
-        self._loop.call_soon_threadsafe(self.turn.set)
+    def start(self) -> None:
+        """Let it run."""
+        self._loop.call_soon_threadsafe(self.may_start.set)
 
 
 _lock = threading.Lock()
-_lines: dict[_Line, deque[_Waiting]] = {}
+_queues: dict[tuple[Path, str], deque[_Waiting]] = {}
 _running: ContextVar[frozenset[_Waiting]] = ContextVar("running", default=frozenset())
 
 
 @asynccontextmanager
 async def session_turn(home: Path, key: str, *, wait: bool) -> AsyncGenerator[None]:
-    """Hold session `key` for one turn, after those that asked for it before in this process.
+    """Hold session `key` for one turn, after the turns that asked for it earlier in this process.
 
-    Raises SessionError where there are some and it may not `wait`, or would wait for the turn that it is part of.
+    Raises SessionError where there are such turns and it may not `wait`, or would wait for the turn it is part of.
     """
-    place, waiting = (home, key), _Waiting()
+    session, waiting = (home, key), _Waiting()
     with _lock:
-        line = _lines.setdefault(place, deque())
-        if line and line[0] in _running.get():
+        queue = _queues.setdefault(session, deque())
+        if queue and queue[0] in _running.get():
             raise SessionError(f"Session {key} is in the middle of the turn that asks this. Use another session.")
-        if line and not wait:
+        if queue and not wait:
             raise SessionError(f'Session {key} is busy with another message (agent.when_busy = "fail").')
-        waits = bool(line)
-        line.append(waiting)
+        waits = bool(queue)
+        queue.append(waiting)
     try:
         if waits:
-            await waiting.turn.wait()
+            await waiting.may_start.wait()
         outer = _running.set(_running.get() | {waiting})
         try:
             yield
@@ -55,9 +53,9 @@ async def session_turn(home: Path, key: str, *, wait: bool) -> AsyncGenerator[No
             _running.reset(outer)
     finally:
         with _lock:
-            first = line[0] is waiting
-            line.remove(waiting)
-            if not line:
-                del _lines[place]
+            first = queue[0] is waiting
+            queue.remove(waiting)
+            if not queue:
+                del _queues[session]
             elif first:
-                line[0].go()
+                queue[0].start()

@@ -105,7 +105,7 @@ def test_an_answer_that_is_nothing_else_is_read_as_it_is_meant() -> None:
             "Did it.\n\n## Notes\nNone.",
         ),
     ],
-    ids=["a note behind the fence", "a heading in the fence", "a quotation", "an open fence", "a fence in the body"],
+    ids=["a note after the fence", "a heading in the fence", "a quotation", "an open fence", "a fence in the body"],
 )
 def test_only_what_is_the_message_is_taken_out_of_the_answer(reply: str, message: str, shown: str) -> None:
     assert (message_of("Task", reply), without_message(reply)) == (message, shown)
@@ -144,7 +144,7 @@ async def test_a_deleted_file_that_git_never_knew_is_left_out(repo: Path) -> Non
         await commit(repo, ["scratch.txt"], "Tidy up", ENVIRON, repository=repo)
 
 
-def test_what_lies_in_a_repository_within_is_told_apart(repo: Path) -> None:
+def test_paths_in_repositories_within_are_found(repo: Path) -> None:
     (repo / "lib" / "sub" / ".git").mkdir(parents=True)
     (repo / "lib" / "own").mkdir()
     assert in_other_repositories(repo, ["a.txt", "lib/own/b.txt", "lib/sub/c.txt"]) == ["lib/sub/c.txt"]
@@ -157,7 +157,7 @@ async def test_a_detached_head_gets_its_commit(repo: Path) -> None:
     assert git(repo, "rev-parse", "--short", "HEAD").strip() == made
 
 
-async def test_a_hook_that_refuses_is_told_and_the_changes_stay(repo: Path) -> None:
+async def test_a_hook_that_refuses_is_reported_and_the_changes_stay(repo: Path) -> None:
     hook = repo / ".git" / "hooks" / "pre-commit"
     hook.parent.mkdir(exist_ok=True)
     hook.write_text("#!/bin/sh\necho tabs, please\nexit 1\n")

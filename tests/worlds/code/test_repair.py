@@ -17,11 +17,11 @@ from denizen.engine.undo import redo, undo
 from denizen.messages import AssistantMessage, AssistantPart, Text, ToolCall, UserMessage
 from denizen.testing import FakeClock, ScriptedModel
 from denizen.worlds.code.commit import commit, message_of
-from denizen.worlds.code.work import Job, Outcome, work
+from denizen.worlds.code.work import Outcome, TaskSpec, work
 
 BROKEN = Path(__file__).parents[2] / "data" / "repair" / "iniconfig"
 CHECK = "PYTHONPATH=src python3 check.py"
-TASK = "test_parse_strips_inline_comments fails. Mend it."
+TASK = "test_parse_strips_inline_comments fails. Fix it."
 OLD = "        value = value.strip()\n"
 NEW = (
     "        value = value.strip()\n"
@@ -93,11 +93,11 @@ def coder(tmp_path: Path, project: Path) -> Callable[..., Agent]:
 
 
 async def repair(agent: Agent, host: Host, message: str | None = TASK, **how: Any) -> Outcome:
-    job = Job(validators=[CHECK], **how)
+    spec = TaskSpec(validators=[CHECK], **how)
     session = await agent.open("repair")
     try:
         return await work(
-            agent, session, UserMessage([Text(message)]) if message else None, host, job=job, options=TurnOptions()
+            agent, session, UserMessage([Text(message)]) if message else None, host, spec=spec, options=TurnOptions()
         )
     finally:
         await session.close()
@@ -108,7 +108,7 @@ def passes(project: Path) -> bool:
 
 
 @pytest.mark.parametrize("actions", SCRIPTS)
-async def test_a_failing_test_is_mended_checked_and_committed(
+async def test_a_failing_test_is_fixed_checked_and_committed(
     coder: Callable[..., Agent], project: Path, host: Host, actions: str
 ) -> None:
     assert not passes(project)
@@ -133,12 +133,12 @@ async def test_the_repair_is_undone_and_done_again(
 ) -> None:
     async with coder(SCRIPTS[actions], actions) as agent:
         await repair(agent, host)
-        mended = (project / "src/iniconfig/_parse.py").read_text()
+        fixed = (project / "src/iniconfig/_parse.py").read_text()
         session = await agent.open("repair")
         assert await undo(agent.record, session) == TASK
         assert git(project, "status", "--porcelain") == ""
         await redo(agent.record, session)
-        assert (project / "src/iniconfig/_parse.py").read_text() == mended
+        assert (project / "src/iniconfig/_parse.py").read_text() == fixed
         await session.close()
 
 
@@ -150,9 +150,9 @@ async def test_what_fails_the_check_goes_back_to_the_model(
     async with coder([script[0], "It is done.", *script[1:]], actions) as agent:
         outcome = await repair(agent, host)
         assert outcome.done
-        told = str(agent.model.requests[2].messages)  # pyrefly: ignore[missing-attribute]
-    assert "Fix the cause." in told
-    assert "test_parse_strips_inline_comments" in told
+        seen = str(agent.model.requests[2].messages)  # pyrefly: ignore[missing-attribute]
+    assert "Fix the cause." in seen
+    assert "test_parse_strips_inline_comments" in seen
 
 
 async def test_a_task_that_never_passes_is_rolled_back(coder: Callable[..., Agent], project: Path, host: Host) -> None:

@@ -20,7 +20,7 @@ from denizen.messages import Text, UserMessage
 from denizen.ports import Answer
 from denizen.testing import FakeClock, ScriptedModel
 from denizen.worlds.code.replay import ReplayedCall, replay
-from denizen.worlds.code.work import Job, work
+from denizen.worlds.code.work import TaskSpec, work
 
 LOOK = "$(view hello.py)"
 
@@ -54,8 +54,10 @@ async def test_what_a_check_said_is_said_again_and_the_turn_goes_on(coder: Calla
         "$(write a.txt 1)", "Done.", "$(keep all)\n$(write a.txt 2)", "Done now.", LOOK, "Hello."
     ) as agent:
         session = await agent.open("default")
-        job = Job(validators=["grep -q 2 a.txt"])
-        assert (await work(agent, session, UserMessage([Text("Write it")]), host, job=job, options=TurnOptions())).done
+        spec = TaskSpec(validators=["grep -q 2 a.txt"])
+        assert (
+            await work(agent, session, UserMessage([Text("Write it")]), host, spec=spec, options=TurnOptions())
+        ).done
         await session.close()
         await run_agent("And the other?", agent=agent)
         steps = await replayed(agent)

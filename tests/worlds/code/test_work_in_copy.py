@@ -16,7 +16,7 @@ from denizen.events import Notice
 from denizen.messages import Text, UserMessage
 from denizen.ports import Control
 from denizen.testing import FakeClock, ScriptedModel
-from denizen.worlds.code.work import Job, Outcome
+from denizen.worlds.code.work import Outcome, TaskSpec
 from denizen.worlds.code.work_in_copy import work_in_copy
 
 MAKES = ["$(write made.txt new) $(write old.txt newer)", "Made."]
@@ -45,13 +45,13 @@ async def do(agent: Agent, host: Host, coder: Make) -> Outcome:
     session = await agent.open("s")
     try:
         said = UserMessage([Text("Make a file")])
-        job = Job(shadow=True, commits=True)
+        spec = TaskSpec(shadow=True, commits=True)
         return await work_in_copy(
             agent,
             session,
             said,
             host,
-            job=job,
+            spec=spec,
             options=TurnOptions(),
             again="denizen code",
         )
@@ -59,7 +59,7 @@ async def do(agent: Agent, host: Host, coder: Make) -> Outcome:
         await session.close()
 
 
-def told(host: Host) -> Sequence[str]:
+def notices(host: Host) -> Sequence[str]:
     return [notice.text for notice in host.of(Notice)]
 
 
@@ -74,7 +74,7 @@ async def test_what_is_being_applied_when_it_is_stopped_is_applied_and_can_be_un
         with pytest.raises(asyncio.CancelledError):
             await working
         assert (project / "made.txt").read_text() == "new"
-        *_, applied, uncommitted = told(host)
+        *_, applied, uncommitted = notices(host)
         assert applied == "The changes are applied: made.txt, old.txt."
         assert "uncommitted" in uncommitted
         session = await agent.open("s")
@@ -135,7 +135,7 @@ async def test_a_change_that_is_in_the_way_leaves_nothing_to_undo(coder: Make, p
 
 
 def killed_while_applying(folder: Path) -> None:
-    """Cut the transcript off behind what was kept before the changes were applied."""
+    """Cut the transcript off after what was kept before the changes were applied."""
     [file] = (folder / "home" / "sessions").rglob("*.jsonl")
     lines = file.read_text().splitlines(keepends=True)
     last = max(number for number, line in enumerate(lines) if '"label":"before"' in line)

@@ -28,7 +28,7 @@ from denizen.worlds.code.commit import REQUEST as COMMIT
 from denizen.worlds.code.commit import difference_to, repository_of
 from denizen.worlds.code.roles import AUDITOR, Role, find_role, findings_of, sarif_of
 from denizen.worlds.code.validators import validators_of
-from denizen.worlds.code.work import Job, last_job
+from denizen.worlds.code.work import TaskSpec, last_task_spec
 
 AUTO = "auto"
 """The name of the project's own checks."""
@@ -106,7 +106,7 @@ async def _do(
     parts = [] if goes_on else compose(words, places(loaded.config)[1], (), piped)
     options = await options.with_session(loaded, begun=goes_on)
     async with options.agent(loaded) as agent, opened(agent, options.session, host) as session:
-        left = last_job(session.entries) or Job()
+        left = last_task_spec(session.entries) or TaskSpec()
         name = task.role or left.role
         role = find_role(name) if name else None
         if task.sarif and role is not AUDITOR:
@@ -115,14 +115,14 @@ async def _do(
             raise ConfigError(f"--commit: {agent.workspace} is in no git repository.")
         message = None
         if not goes_on:
-            left = Job()
+            left = TaskSpec()
             if task.base:
                 parts.append(await difference_to(task.base, agent))
             requests = (role.instructions if role else "", STEPS_REQUEST * task.explain, COMMIT * task.commits)
             message = UserMessage([*parts, *(Text(f"\n\n{request}") for request in requests if request)])
-        job = _job(task, agent, role, host, left)
+        spec = _task_spec(task, agent, role, host, left)
         conclusion = await carry_out(
-            agent, session, message, host, job=job, options=options.turn(agent), explain=task.explain
+            agent, session, message, host, spec=spec, options=options.turn(agent), explain=task.explain
         )
     result = conclusion.result
     if task.sarif and result.stop_reason == "answered":
@@ -132,7 +132,9 @@ async def _do(
     return STATUS["error"] if conclusion.failed else STATUS[result.stop_reason]
 
 
-def _job(task: TaskOptions, agent: Agent, role: Role | None, host: Terminal | JsonLines, left: Job) -> Job:
+def _task_spec(
+    task: TaskOptions, agent: Agent, role: Role | None, host: Terminal | JsonLines, left: TaskSpec
+) -> TaskSpec:
     """How to do the task: as the command line says, and as the unfinished one (`left`) was to be done."""
     commits = task.commits or left.commits
     usual = (AUTO,) if (role and role.validates) or task.shadow else ()
@@ -141,7 +143,7 @@ def _job(task: TaskOptions, agent: Agent, role: Role | None, host: Terminal | Js
     found = [command for check in checks for command in (own if check == AUTO else [check])]
     if checks and not found:
         host.emit(Notice("No check was found in this project, so the work isn't checked. --validate CMD names one."))
-    return Job(
+    return TaskSpec(
         role=role.name if role else "",
         validators=found or left.validators,
         own=own or left.own,

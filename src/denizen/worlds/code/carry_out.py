@@ -15,7 +15,7 @@ from denizen.ports import Session, TurnIO, named
 from denizen.sessions import short_name
 from denizen.worlds.code.commit import by_products, commit, in_other_repositories, message_of, without_message
 from denizen.worlds.code.roles import AUDITOR, find_role, findings_of, table_of
-from denizen.worlds.code.work import Job, Outcome, edited, message_of_task, unfinished_job, work
+from denizen.worlds.code.work import Outcome, TaskSpec, edited, message_of_task, unfinished_task_spec, work
 from denizen.worlds.code.work_in_copy import work_in_copy
 from denizen.worlds.world import AgentHandle, Conclusion, RenderingHost
 
@@ -26,8 +26,8 @@ _SECTION = re.compile(rf"^{_STEPS}\s*$", re.MULTILINE)
 
 async def go_on(agent: AgentHandle, session: Session, io: TurnIO, options: TurnOptions) -> Conclusion | None:
     """Continue the task that the session is in the middle of; None where it is in none."""
-    job = unfinished_job(session.entries)
-    return await carry_out(agent, session, None, io, job=job, options=options) if job else None
+    spec = unfinished_task_spec(session.entries)
+    return await carry_out(agent, session, None, io, spec=spec, options=options) if spec else None
 
 
 async def carry_out(
@@ -36,36 +36,36 @@ async def carry_out(
     message: UserMessage | None,
     io: TurnIO,
     *,
-    job: Job,
+    spec: TaskSpec,
     options: TurnOptions,
     explain: bool = False,
 ) -> Conclusion:
-    """Do the task, or continue it (`message` None), and commit its changes where the job says so.
+    """Do the task, or continue it (`message` None), and commit its changes where the spec says so.
 
     With `explain` the answer says what was done, step by step. Raises what `work` raises.
     """
-    role = find_role(job.role) if job.role else None
+    role = find_role(spec.role) if spec.role else None
     options = dataclasses.replace(options, read_only=options.read_only or bool(role and role.reads_only))
-    if isinstance(io, RenderingHost) and (role is AUDITOR or explain or job.commits):
-        io.render = functools.partial(_rendered, agent, job, explain)
-    if job.shadow:
+    if isinstance(io, RenderingHost) and (role is AUDITOR or explain or spec.commits):
+        io.render = functools.partial(_rendered, agent, spec, explain)
+    if spec.shadow:
         again = f"denizen code --session {shlex.quote(short_name(session.key))}"
-        outcome = await work_in_copy(agent, session, message, io, job=job, options=options, again=again)
+        outcome = await work_in_copy(agent, session, message, io, spec=spec, options=options, again=again)
     else:
-        outcome = await work(agent, session, message, io, job=job, options=options)
+        outcome = await work(agent, session, message, io, spec=spec, options=options)
     if outcome.failed:
         io.emit(Notice(f"Not done, as {outcome.failed.command} fails:\n{outcome.failed.shown}", "error"))
         return Conclusion(outcome.result, failed=True)
-    failed = job.commits and outcome.done and not await _commit(agent, session, io, outcome, Path(job.repository))
+    failed = spec.commits and outcome.done and not await _commit(agent, session, io, outcome, Path(spec.repository))
     return Conclusion(outcome.result, failed=failed)
 
 
-def _rendered(agent: AgentHandle, job: Job, explain: bool, result: RunResult) -> str:
+def _rendered(agent: AgentHandle, spec: TaskSpec, explain: bool, result: RunResult) -> str:
     """The answer as the person reads it, in Markdown."""
-    if job.role == AUDITOR.name:
+    if spec.role == AUDITOR.name:
         findings, others = findings_of(result.reply)
         return "\n\n".join(filter(None, ["\n".join(others), table_of(findings)]))
-    reply = without_message(result.reply) if job.commits else result.reply
+    reply = without_message(result.reply) if spec.commits else result.reply
     if not explain or _SECTION.search(result.reply):
         return reply
     # The answer lacks the steps that were asked for: they are made of the turn's calls

@@ -33,7 +33,7 @@ FIX_OR_LEAVE = (
 TAKEN_BACK = "The task failed, and what it changed in files was taken back."
 
 
-class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class TaskSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How a task is done, also when it is continued later.
 
     Its changes must pass the `validators`, within `tries`; those that are the project's `own` may fail as they did
@@ -128,32 +128,40 @@ async def check(agent: AgentHandle, io: TurnIO, command: str) -> Verdict:
 
 
 async def work(
-    agent: AgentHandle, session: Session, message: UserMessage | None, io: TurnIO, *, job: Job, options: TurnOptions
+    agent: AgentHandle,
+    session: Session,
+    message: UserMessage | None,
+    io: TurnIO,
+    *,
+    spec: TaskSpec,
+    options: TurnOptions,
 ) -> Outcome:
     """Do the task, or go on with one that was left unfinished (`message` None).
 
-    Raises what `run_turn` raises, after the files were brought back where the job says so, and DenizenError where its
+    Raises what `run_turn` raises, after the files were brought back where the spec says so, and DenizenError where its
     validators may not run.
     """
-    await prepare(agent, session, message, io, job)
+    await prepare(agent, session, message, io, spec)
     stays = False
     try:
-        outcome = await attempt(agent, session, message, io, job=job, options=options)
+        outcome = await attempt(agent, session, message, io, spec=spec, options=options)
         stays = outcome.done or outcome.result.stop_reason == "parked"
     finally:
-        rolled_back = not stays and job.rollback and await _roll_back(agent, session, io)
-    paths = await changed(agent.checkpoints, session) if job.commits and agent.checkpoints else ()
+        rolled_back = not stays and spec.rollback and await _roll_back(agent, session, io)
+    paths = await changed(agent.checkpoints, session) if spec.commits and agent.checkpoints else ()
     return replace(outcome, rolled_back=rolled_back, changed=paths)
 
 
-async def prepare(agent: AgentHandle, session: Session, message: UserMessage | None, io: TurnIO, job: Job) -> None:
+async def prepare(
+    agent: AgentHandle, session: Session, message: UserMessage | None, io: TurnIO, spec: TaskSpec
+) -> None:
     """Get the user's leave for the checks where no sandbox confines them, and record how a new task is to be done.
 
-    Where the job depends on it, the files are snapshotted, too: otherwise nothing is kept of them before the first call
-    that may change some. Raises DenizenError where the checks may not run, or the files can't be snapshotted.
+    Where the spec depends on it, the files are snapshotted now: otherwise that waits for the first call that may change
+    some. Raises DenizenError where the checks may not run, or the files can't be snapshotted.
     """
-    if job.validators and not agent.record.sandbox.confines:
-        commands = ", ".join(job.validators)
+    if spec.validators and not agent.record.sandbox.confines:
+        commands = ", ".join(spec.validators)
         ask = Ask("", f"There is no sandbox here: may {commands} run with all your rights to check the work?")
         answer = await io.ask(ask)
         if not isinstance(answer, Answer) or not answer.allow:
@@ -161,19 +169,25 @@ async def prepare(agent: AgentHandle, session: Session, message: UserMessage | N
                 "The checks may not run without a sandbox, so the work can't be checked. --yes allows them."
             )
     if message and not question_of(session.entries):
-        needs_snapshot = job.rollback or job.shadow or job.commits
+        needs_snapshot = spec.rollback or spec.shadow or spec.commits
         began = await agent.checkpoints.snapshot() if agent.checkpoints and needs_snapshot else ""
-        await session.append(StateEntry(name=TASK, value=msgspec.to_builtins(_Task(began, job))))
+        await session.append(StateEntry(name=TASK, value=msgspec.to_builtins(_Task(began, spec))))
 
 
 async def attempt(
-    agent: AgentHandle, session: Session, message: UserMessage | None, io: TurnIO, *, job: Job, options: TurnOptions
+    agent: AgentHandle,
+    session: Session,
+    message: UserMessage | None,
+    io: TurnIO,
+    *,
+    spec: TaskSpec,
+    options: TurnOptions,
 ) -> Outcome:
     """Run the turn with its checks. Raises what `run_turn` raises."""
-    if message and job.own and not question_of(session.entries):
+    if message and spec.own and not question_of(session.entries):
         # Record which checks fail already, and let the model know
         await take_snapshot(agent.record, session, io, BEFORE)
-        verdicts = [await check(agent, io, command) for command in job.own]
+        verdicts = [await check(agent, io, command) for command in spec.own]
         await take_snapshot(agent.record, session, io, AFTER)
         failed = [verdict for verdict in verdicts if not verdict.passed]
         await session.append(StateEntry(name=FAILED_BEFORE, value={each.command: each.output for each in failed}))
@@ -185,28 +199,28 @@ async def attempt(
     _, since = _last_task(session.entries)
     states = (entry for entry in since if isinstance(entry, StateEntry) and entry.name == FAILED_BEFORE)
     before = next((found for entry in states if (found := entry.read(dict[str, str]))), {})
-    checks = Checks(agent, session, io, job.validators, job.tries, before)
+    checks = Checks(agent, session, io, spec.validators, spec.tries, before)
     is_over = message is None and not unfinished(session.entries)
-    options = replace(options, accept=checks if job.validators else None)
+    options = replace(options, accept=checks if spec.validators else None)
     result = await run_turn(agent.record, session, message or Resume(), io, options)
-    if is_over and job.validators:  # the process ended before the verdict was recorded
+    if is_over and spec.validators:  # the process ended before the verdict was recorded
         await checks(result.reply)
     return Outcome(result=result, failed=checks.failed)
 
 
-def last_job(entries: Sequence[AnyEntry]) -> Job | None:
+def last_task_spec(entries: Sequence[AnyEntry]) -> TaskSpec | None:
     """How the session's last task was to be done."""
     task, _ = _last_task(entries)
-    return task.job if task else None
+    return task.spec if task else None
 
 
-def unfinished_job(entries: Sequence[AnyEntry]) -> Job | None:
+def unfinished_task_spec(entries: Sequence[AnyEntry]) -> TaskSpec | None:
     """How to do the task that the session is in the middle of; None where it is in none."""
     said = ended = False
     for entry in reversed(entries):
         match entry:
             case StateEntry(name=name) if said and name == TASK:
-                return last_job(entries)
+                return last_task_spec(entries)
             case UserEntry() if not ended:
                 said = True
             case EndEntry() if said:
@@ -225,10 +239,10 @@ def message_of_task(entries: Sequence[AnyEntry]) -> UserMessage | None:
 
 
 class _Task(msgspec.Struct, frozen=True):
-    """The value of a `task`: the snapshot that it began with (empty: its job needs none), and how it is done."""
+    """The value of a `task`: the snapshot that it began with (empty: its spec needs none), and how it is done."""
 
     began: str
-    job: Job
+    spec: TaskSpec = msgspec.field(name="job")
 
 
 def _last_task(entries: Sequence[AnyEntry]) -> tuple[_Task | None, Sequence[AnyEntry]]:

@@ -18,7 +18,7 @@ from denizen.errors import DenizenError
 from denizen.events import Notice
 from denizen.messages import Text, UserMessage
 from denizen.ports import Session, TurnIO
-from denizen.worlds.code.work import TAKEN_BACK, Job, Outcome, attempt, changed, message_of_task, prepare
+from denizen.worlds.code.work import TAKEN_BACK, Outcome, TaskSpec, attempt, changed, message_of_task, prepare
 from denizen.worlds.world import AgentHandle
 
 COPY = "copy"
@@ -43,7 +43,7 @@ async def work_in_copy(
     message: UserMessage | None,
     io: TurnIO,
     *,
-    job: Job,
+    spec: TaskSpec,
     options: TurnOptions,
     again: str,
 ) -> Outcome:
@@ -51,7 +51,7 @@ async def work_in_copy(
 
     What git ignores is linked into the copy. The copy is deleted once its changes are applied or have failed their
     checks. If anything else ends the task, the copy stays: the user reads where it is, and that `again` continues the
-    task. The task, or a new message, then continues in that copy; if it is gone, in a new one, and the agent is told.
+    task. The task, or a new message, then continues in that copy; if it is gone, in a new one, and the agent sees that.
 
     Raises what `work` raises, SessionError where nothing is left to do, and DenizenError where the user has changed
     the same files meanwhile: then no file is touched.
@@ -60,7 +60,7 @@ async def work_in_copy(
     if checkpoints is None:
         raise DenizenError("This agent keeps no checkpoints, so there is no copy to work in.")
     message = message or _task_again(session)
-    await prepare(agent, session, message, io, job)
+    await prepare(agent, session, message, io, spec)
     copy = await _find_or_make_copy(checkpoints, session, io)
     end: _End = "stopped"
 
@@ -79,7 +79,7 @@ async def work_in_copy(
 
     try:
         async with agent.elsewhere(copy.path, copy.linked_folders, checkpoints=False) as other:
-            outcome = await attempt(other, session, message, io, job=job, options=options)
+            outcome = await attempt(other, session, message, io, spec=spec, options=options)
         if outcome.done:
             return replace(outcome, changed=await run_to_completion(apply()))
         if outcome.result.stop_reason == "parked":
@@ -88,7 +88,7 @@ async def work_in_copy(
             end = "failed"
         return outcome
     except asyncio.CancelledError:
-        if end == "applied" and job.commits:
+        if end == "applied" and spec.commits:
             io.emit(Notice("Stopped before the commit: the changes are in the project, uncommitted.", "warning"))
         raise
     finally:
