@@ -1,5 +1,6 @@
 """Denizen's own driver: the library as a program uses it, one agent for all sessions."""
 
+import dataclasses
 import gc
 import os
 import stat
@@ -80,7 +81,7 @@ class Denizen:
 
     def _unsynced(self, name: str, *, provider: str = "openai", model: Model | None = None) -> Agent:
         agent = self._agent(name, provider=provider, model=model)
-        agent.store = _unsynced_store(agent)
+        agent.record = dataclasses.replace(agent.record, store=_unsynced_store(agent))
         return agent
 
     def _agent(self, name: str, *, provider: str = "openai", model: Model | None = None) -> Agent:
@@ -170,7 +171,7 @@ class Denizen:
     def _forget(self) -> None:
         """Make it know its sessions no better than a new process does."""
         agent = self._agent_of("scripted")
-        agent.store = _unsynced_store(agent)
+        agent.record = dataclasses.replace(agent.record, store=_unsynced_store(agent))
 
     async def _written(self, messages: int) -> Path:
         agent, key = self._agent_of("scripted"), f"long-{messages}"

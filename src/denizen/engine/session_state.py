@@ -162,6 +162,7 @@ class SessionState:
         self._last_reply: AssistantMessage | None = None
         self.actions = SessionActions(self._agents_actions, self._formats)
         self.context = self._new_context(self.actions, self._tools)
+        self._traited = self.context if isinstance(self.context, TraitedContext) else None  # to ask costs 20 µs
         self._begin_turn()
         self.user_ids: set[str] = set()
         self.approved: list[Rule] = []
@@ -198,7 +199,7 @@ class SessionState:
     @property
     def in_sight(self) -> Traits:
         """What the next call's context holds: results, recalled facts, and the prompt with the user's own files."""
-        shown = self.context.traits if isinstance(self.context, TraitedContext) else self._seen_traits
+        shown = self._traited.traits if self._traited else self._seen_traits
         return shown | self._prompt_traits
 
     @property
