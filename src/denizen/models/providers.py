@@ -4,6 +4,7 @@ A new one is one line in `PROVIDERS`, which has them in the order in which keys 
 A provider that isn't here works too, by its `base_url`, as plain OpenAI format.
 """
 
+import functools
 import ipaddress
 import re
 from collections.abc import Mapping, Sequence
@@ -227,6 +228,7 @@ def provider_access(name: str, config: Config, environ: Mapping[str, str]) -> Pr
     return ProviderAccess(provider, settings, base_url, keys)
 
 
+@functools.lru_cache(64)
 def on_this_machine(host: str) -> bool:
     """Whether a host is this machine by its name or address."""
     try:

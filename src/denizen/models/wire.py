@@ -144,13 +144,6 @@ class WireModel(ABC):
             last = Failed(error)
         except OSError as error:
             last = Finished(answer.message()) if answer.complete else Failed(self._cut_off(error, began=began))
-        async for event in self._ended(request, answer, last):
-            yield event
-
-    async def _ended(
-        self, request: ModelRequest, answer: AnswerReader, last: Finished | Failed
-    ) -> AsyncGenerator[StreamEvent]:
-        """The last event, or all that comes where the request is made once more."""
         paused_often = all(isinstance(message, AssistantMessage) for message in request.messages[-PAUSES:])
         if isinstance(last, Failed) and self._adapts(last.error):
             more = self.stream(request)
