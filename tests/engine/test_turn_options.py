@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import cast
 
 import pytest
 from tests.engine.conftest import MakeAgent
@@ -10,11 +11,12 @@ from tests.engine.scene import Host, call, requests_of, say, user
 from denizen import Agent, tool
 from denizen.actions import Native
 from denizen.engine import Cycle, Resume, TurnOptions, run_turn
+from denizen.engine.next_request import ReadSession
 from denizen.engine.turn import Start
 from denizen.entries import AnyEntry, CompactionEntry
 from denizen.events import RunResult
 from denizen.messages import Message, Text, UserMessage
-from denizen.ports import AskModel, ToolContext, Traits, View, WorldLine
+from denizen.ports import Answer, AskModel, ToolContext, Traits, View, WorldLine
 from denizen.worlds.world import Profile
 
 
@@ -156,3 +158,27 @@ async def test_what_was_said_without_history_is_kept(agent_of: MakeAgent, host: 
     await turn(agent, host, user("first"), TurnOptions(history=history))
     entries = await agent.store.read("s")
     assert [entry.message.text.partition("<")[0] for entry in entries if hasattr(entry, "message")] == ["first", "1"]
+
+
+async def test_a_turn_without_history_goes_on_after_its_question_was_answered(agent_of: MakeAgent, host: Host) -> None:
+    @tool(traits=Traits.SENDS)
+    def send() -> str:
+        """Send it."""
+        return "sent"
+
+    agent = agent_of(say("1"), call(("send", {})), say("Done."), tools=[send])
+    await turn(agent, host, user("first"))
+    parked = await turn(agent, host, user("second"), TurnOptions(history=False))
+    host.answer = lambda ask: Answer(ask.call_id, allow=True)
+    result = await turn(agent, host, Resume(), TurnOptions(history=False))
+    assert (parked.stop_reason, result.reply) == ("parked", "Done.")
+    assert texts(requests_of(agent)[-1].messages) == ["second", "", "sent"]
+
+
+async def test_a_head_that_moved_back_is_noticed_in_the_same_list(agent_of: MakeAgent, host: Host) -> None:
+    agent = agent_of(say("1"), say("2"))
+    await turn(agent, host, user("first"))
+    session = ReadSession([*await agent.store.read("s")])
+    assert agent.record.states.of(session).head == session.entries[-1].id
+    cast("list[AnyEntry]", session.entries).pop()
+    assert agent.record.states.of(session).head == session.entries[-1].id

@@ -671,6 +671,8 @@ async def test_the_installed_client_asks_a_registry_on_this_machine(
         settings = PackagesSettings(pypi=f"{base}/simple", npm=base, crates=base, timeout=60)
         _, tool = package_tools(settings, sandbox)
         text = (await tool.run({"action": "outdated"}, turn)).text
+        if f"{client} isn't installed" in text:
+            pytest.skip(f"{client} is in a folder that the sandbox hides")
         assert re.search(r"1 of 2 are outdated\n  house 1\.0(\.0)? -> 2\.1(\.0)? \(major\)", text)
         assert "unknown to the registry: x-unknown" in text
         if client == "npm":

@@ -46,7 +46,12 @@ async def ask_model(turn: Turn) -> AssistantMessage:
 
 
 async def summary_entry(turn: Turn, level: int) -> CompactionEntry | None:
-    """The entry by which the context policy makes the context smaller at this level; None: it can't."""
+    """The entry by which the context policy makes the context smaller at this level; None: it can't.
+
+    Nor can a turn without history: what it sees is not what the session's later turns are to see.
+    """
+    if not turn.options.history:
+        return None
     spent = Usage()
 
     async def aside(messages: Sequence[Message], system: str) -> AssistantMessage:
@@ -148,33 +153,15 @@ async def _call(turn: Turn, request: ModelRequest, *, keep: bool = False) -> Out
 
 async def _until_stopped(turn: Turn, answering: Coroutine[Any, Any, Outcome]) -> Outcome:
     """What the call gives. A stop of the person ends it at once, whether it streams, thinks or waits to try again."""
-    loop, running = asyncio.get_running_loop(), asyncio.timeout(None)
-    broken: list[Exception] = []
-
-    def look() -> None:
-        nonlocal timer
-        try:
-            stopped = turn.listen()
-        except Exception as error:  # noqa: BLE001 (the host's; raised below, in the turn)
-            broken.append(error)
-            stopped = True
-        if stopped:
-            running.reschedule(loop.time())
-        else:
-            timer = loop.call_later(LISTEN_EVERY, look)
-
-    timer = loop.call_later(LISTEN_EVERY, look)
+    task = asyncio.create_task(answering)
     try:
-        async with running:
-            return await answering
-    except TimeoutError:
-        if broken:
-            raise broken[0] from None
-        if running.expired():
-            raise TurnOver("cancelled") from None
-        raise
+        while not (await asyncio.wait({task}, timeout=LISTEN_EVERY))[0]:
+            if turn.listen():
+                raise TurnOver("cancelled")
     finally:
-        timer.cancel()
+        if task.cancel():
+            await asyncio.wait({task})
+    return task.result()
 
 
 async def _consume(turn: Turn, request: ModelRequest, stream: ReplyStream) -> Outcome:

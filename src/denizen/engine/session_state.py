@@ -209,20 +209,15 @@ class SessionState:
 
     def read_on(self, entries: Sequence[AnyEntry]) -> None:
         """Take in the session's entries up to its head."""
-        if entries is not self._entries and not self._goes_on_with(entries):
+        read = self.entries_read
+        moved = read > len(entries) or (read and entries[read - 1].id != self.head)
+        if moved or (entries is not self._entries and entries[:read] != self._entries[:read]):  # or edited meanwhile
             self._restart()
         for entry in entries[self.entries_read :]:
             self._observe(entry)
             self.entries_read += 1
             self.head = entry.id
         self._entries = entries
-
-    def _goes_on_with(self, entries: Sequence[AnyEntry]) -> bool:
-        """Whether the entries that were read come first: the head among them, and nothing edited meanwhile."""
-        read = self.entries_read
-        return not read or (
-            len(entries) >= read and entries[read - 1].id == self.head and entries[:read] == self._entries[:read]
-        )
 
     async def know_limits(self, model: KnownModel, session_key: str) -> None:
         """Look up what the model takes, once: while its server is asked, or the catalogue read, other turns go on."""

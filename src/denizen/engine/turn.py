@@ -7,7 +7,7 @@ from denizen.engine.output import Output
 from denizen.engine.record import AgentRecord
 from denizen.engine.session_state import Account
 from denizen.engine.tracing import traced
-from denizen.entries import AnswerEntry, AnyEntry, StateEntry, UserEntry
+from denizen.entries import AnswerEntry, AnyEntry, EndEntry, StateEntry, UserEntry
 from denizen.events import Done, Notice, RunEvent, RunResult, TurnStop
 from denizen.messages import AssistantMessage, Text, Usage, UserMessage
 from denizen.ports import (
@@ -88,7 +88,7 @@ class Turn:
         self.io = io
         self.options = options
         self.state = agent.states.of(session)
-        self._own_context = None if options.history else agent.states.new_context()
+        self._own_context = None if options.history else self._without_history()
         self.moved = session.moved
         self.traced = traced()
         self.value: object = None
@@ -102,10 +102,19 @@ class Turn:
         self.kept = False
         self.ended = False
 
+    def _without_history(self) -> ContextPolicy:
+        """A context that has seen the turn that is open, if any, and nothing before it."""
+        context = self.agent.states.new_context()
+        entries = self.session.entries
+        ended = (at for at in range(len(entries) - 1, -1, -1) if isinstance(entries[at], EndEntry))
+        for entry in entries[next(ended, -1) + 1 :]:
+            context.observe(entry)
+        return context
+
     @property
     def context(self) -> ContextPolicy:
         """What the model sees."""
-        return self._own_context or self.state.context
+        return self.state.context if self._own_context is None else self._own_context
 
     @property
     def account(self) -> Account:
@@ -134,7 +143,7 @@ class Turn:
         """Take in what was written to the session."""
         already = self.state.entries_read
         self.state.read_on(self.session.entries)
-        if self._own_context:
+        if self._own_context is not None:
             for entry in self.session.entries[already:]:
                 self._own_context.observe(entry)
 

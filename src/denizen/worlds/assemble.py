@@ -244,7 +244,13 @@ class Agent:
     ) -> None:
         environ = os.environ if environ is None else environ
         self._again = functools.partial(
-            Agent, instructions=instructions, profile=profile, driver=driver, clock=clock, read_only=read_only
+            Agent,
+            instructions=instructions,
+            profile=profile,
+            tools=tools,
+            driver=driver,
+            clock=clock,
+            read_only=read_only,
         )
         self._model = model
         settings = located(_settings(config, model, environ), environ=environ, cwd=Path.cwd())
