@@ -184,9 +184,10 @@ class Landlock(_Confined):
             "protected": [*map(str, protected)] if self.namespaces else None,
         }
         path = self._passed.variables["PATH"].split(os.pathsep)
-        # a shell finds programs also in a folder that it can't read, and then fails to run them
-        seen = os.pathsep.join(name for name in path if not name or not places.hides(Path(name)))
-        return _supervised(self._limited(argv, count=self.namespaces), options), {"PATH": seen}
+        # a shell finds programs also in a home that it can't read, and then fails to run them
+        homes = [user, user_folder(self._environ)]
+        seen = [name for name in path if not (is_in_any(Path(name), homes) and places.hides(Path(name)))]
+        return _supervised(self._limited(argv, count=self.namespaces), options), {"PATH": os.pathsep.join(seen)}
 
 
 class LandlockAlone(Landlock):
