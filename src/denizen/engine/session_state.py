@@ -3,6 +3,7 @@
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -15,7 +16,6 @@ from denizen.entries import (
     AnswerEntry,
     AnyEntry,
     AssistantEntry,
-    CheckpointEntry,
     CompactionEntry,
     EndEntry,
     ParkedEntry,
@@ -128,29 +128,28 @@ class SessionActions:
         return (self.other or self._actions).show(call, tools)
 
 
+@dataclass(frozen=True, slots=True)
+class StateParts:
+    """What the states of an agent's sessions are made of; earlier replies may be in any of `formats`, by name."""
+
+    actions: ActionFormat
+    formats: Mapping[str, ActionFormat]
+    tools: Toolset
+    new_context: NewContext
+    new_driver: Callable[[], Driver]
+
+
 class SessionState:
     """What the engine knows of a session up to `head`, the id of the last entry that it has read.
 
     It reads on where it stopped, so that a turn costs what was added; where the session's head was moved, all is read
     anew. `account` is that of the turn since the last `end`; `answers` and `parked` concern the calls of the last
-    reply, by their ids; `prompt` was made for `prompt_for` (None: it must be made anew); `snapshot` is the last
-    checkpoint; `acted_by` names the action format of the last replies; `seen` is what the model had read before the
-    last of them.
+    reply, by their ids; `prompt` was made for `prompt_for` (None: it must be made again); `acted_by` names the action
+    format of the last replies; `seen` is what the model had read before the last of them.
     """
 
-    def __init__(
-        self,
-        actions: ActionFormat,
-        formats: Mapping[str, ActionFormat],
-        tools: Toolset,
-        new_context: NewContext,
-        new_driver: Callable[[], Driver],
-    ) -> None:
-        self._agents_actions = actions
-        self._formats = formats
-        self._tools = tools
-        self._new_context = new_context
-        self._new_driver = new_driver
+    def __init__(self, parts: StateParts) -> None:
+        self._parts = parts
         self._limits_known = False
         self._restart()
 
@@ -160,8 +159,8 @@ class SessionState:
         self.seen = SeenText()
         self._unseen: list[str] = []
         self._last_reply: AssistantMessage | None = None
-        self.actions = SessionActions(self._agents_actions, self._formats)
-        self.context = self._new_context(self.actions, self._tools)
+        self.actions = SessionActions(self._parts.actions, self._parts.formats)
+        self.context = self._parts.new_context(self.actions, self._parts.tools)
         self._traited = self.context if isinstance(self.context, TraitedContext) else None  # to ask costs 20 µs
         self._begin_turn()
         self.user_ids: set[str] = set()
@@ -175,7 +174,6 @@ class SessionState:
         self.acted_by = ""
         self.prompt_tokens = 0
         self.last_usage: Usage | None = None
-        self.snapshot = ""
 
     def _begin_turn(self) -> None:
         self.account = Account()
@@ -186,11 +184,11 @@ class SessionState:
     def driver(self) -> Watched:
         """The turn's, which has seen its iterations: they are shown to it when it is asked for."""
         if self._driver is None:
-            loops = Loops(changing_tools(self._tools), lambda call: self.actions.show(call, self._tools))
-            self._driver = Watched(self._new_driver(), loops)
+            loops = Loops(changing_tools(self._parts.tools), lambda call: self.actions.show(call, self._parts.tools))
+            self._driver = Watched(self._parts.new_driver(), loops)
         while self._unshown:
             reply, results = self._unshown.pop(0)
-            intent = self.actions.read_own(reply, self._tools, self.seen)
+            intent = self.actions.read_own(reply, self._parts.tools, self.seen)
             if len(results) == len(intent.calls):
                 done = [results[call.id] for call in intent.calls if call.id in results]
                 self._driver.observe(Iteration(intent.reply, intent.calls, done))
@@ -205,7 +203,7 @@ class SessionState:
     @property
     def intent(self) -> Intent:
         """What the last reply asks for."""
-        return self.actions.read_own(self._last_reply, self._tools, self.seen) if self._last_reply else Intent()
+        return self.actions.read_own(self._last_reply, self._parts.tools, self.seen) if self._last_reply else Intent()
 
     def read_on(self, entries: Sequence[AnyEntry]) -> None:
         """Take in the session's entries up to its head."""
@@ -244,8 +242,6 @@ class SessionState:
                 self._remember(entry)
             case EndEntry():
                 self._begin_turn()
-            case CheckpointEntry(snapshot=snapshot):
-                self.snapshot = snapshot
             case CompactionEntry(usage=usage):
                 self.prompt_for = self.last_usage = None
                 self.account.usage = self.account.usage.plus(usage)
@@ -288,7 +284,7 @@ class SessionState:
         if self._unshown:
             self._unshown[-1][1][result.call_id] = result
         self.user_words.find(result)
-        traits = self._tools.traits_of(result)
+        traits = self._parts.tools.traits_of(result)
         if traits not in self._seen_traits:
             self._seen_traits |= traits
 
@@ -309,26 +305,16 @@ class SessionState:
 
 
 class SessionStates:
-    """The states of an agent's sessions: those of the sessions that were used last are kept in memory, by their keys.
+    """The states of an agent's sessions, by key: those that were used last are kept in memory."""
 
-    `formats` are the action formats that earlier replies may be in, by name.
-    """
-
-    def __init__(
-        self,
-        actions: ActionFormat,
-        formats: Mapping[str, ActionFormat],
-        tools: Toolset,
-        new_context: NewContext,
-        new_driver: Callable[[], Driver],
-    ) -> None:
-        self._parts = actions, formats, tools, new_context, new_driver
+    def __init__(self, parts: StateParts) -> None:
+        self._parts = parts
         self._states: OrderedDict[str, tuple[SessionState, int]] = OrderedDict()
         self._entries = 0
 
     def of(self, session: Session) -> SessionState:
         """What is known of a session, up to its head."""
-        state, size = self._states.pop(session.key, None) or (SessionState(*self._parts), 0)
+        state, size = self._states.pop(session.key, None) or (SessionState(self._parts), 0)
         state.read_on(session.entries)
         self._states[session.key] = state, len(session.entries)
         self._entries += len(session.entries) - size
@@ -339,10 +325,8 @@ class SessionStates:
 
     def new_context(self) -> ContextPolicy:
         """A context policy that has seen nothing, for a turn without history."""
-        actions, _, tools, new_context, _ = self._parts
-        return new_context(actions, tools)
+        return self._parts.new_context(self._parts.actions, self._parts.tools)
 
     def with_tools(self, tools: Toolset) -> "SessionStates":
         """Empty states for an agent that is the same but for its tools."""
-        actions, formats, _, new_context, new_driver = self._parts
-        return SessionStates(actions, formats, tools, new_context, new_driver)
+        return SessionStates(replace(self._parts, tools=tools))

@@ -27,7 +27,7 @@ from denizen.engine.loop import run_turn
 from denizen.engine.opening import leave_session, open_session
 from denizen.engine.output import Output
 from denizen.engine.record import AgentRecord, TurnLimits
-from denizen.engine.session_state import SessionStates
+from denizen.engine.session_state import SessionStates, StateParts
 from denizen.engine.turn import Resume, TurnOptions
 from denizen.errors import DenizenError, SessionError
 from denizen.events import Done, Out, RunEvent, RunResult, StreamEvent
@@ -138,7 +138,9 @@ def assemble(
         model=thinks,
         tools=toolset,
         actions=actions,
-        states=SessionStates(actions, FORMATS, toolset, Transcript if offline else profile.context, found.new),
+        states=SessionStates(
+            StateParts(actions, FORMATS, toolset, Transcript if offline else profile.context, found.new)
+        ),
         policy=RulePolicy(
             config.policy,
             confined=sandbox.confines,
