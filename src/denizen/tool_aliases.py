@@ -21,6 +21,7 @@ _ALIASES: Final = {
     "run_shell_command run_terminal_cmd run_tests sed sh shell terminal test tests uv wc zsh",
     "git": "blame branch commit diff git_diff git_log git_show git_status log status",
     "web_fetch": "browse browser curl download fetch fetch_url get_url open_url visit wget",
+    "web_search": "brave_search google google_search internet_search search_internet search_web websearch",
     "analyze": "callees callers complexity find_references hotspots imports lint references",
     "package": "dependencies deps packages requirements",
     "task": "plan tasks todo todo_read todo_write todos update_plan",

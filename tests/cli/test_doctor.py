@@ -38,6 +38,7 @@ def test_everything_is_looked_at(denizen: Run, model: Model) -> None:
         "model",
         "time-outs",
         "sandbox",
+        "web search",
         "git",
         "rg",
     ]
@@ -122,6 +123,12 @@ def test_a_model_without_a_key_makes_it_unusable(denizen: Run, home: Path) -> No
     ran = denizen("doctor")
     assert ran.status == 1
     assert "ANTHROPIC_API_KEY" in found(ran.out, "model")
+
+
+def test_a_web_search_is_named_or_how_to_have_one(denizen: Run, home: Path) -> None:
+    assert "BRAVE_API_KEY" in found(denizen("doctor").out, "web search")
+    (home / "denizen.toml").write_text('[web.search]\nprovider = "searxng"\nbase_url = "http://localhost:8080"')
+    assert found(denizen("doctor").out, "web search") == "✓ web search    SearXNG at http://localhost:8080"
 
 
 def test_an_open_home_is_reported(denizen: Run, home: Path) -> None:

@@ -129,7 +129,10 @@ def test_options_are_checked_like_the_file(machine: Machine) -> None:
             "model = offline",
             "HOME/denizen.toml is not valid TOML: Invalid value (at line 1, column 9). A text needs quotes.",
         ),
-        ("base_url = 1", ":1: base_url is not a setting. Did you mean memory.embeddings.base_url?"),
+        (
+            "base_url = 1",
+            ":1: base_url is not a setting. Did you mean web.search.base_url or memory.embeddings.base_url?",
+        ),
         ("timeout = 1", ":1: timeout is not a setting. Did you mean web.timeout or packages.timeout?"),
         (
             "[agent]\nmax_tokens = 1\n[agent]\ntop_k = 1",
@@ -300,7 +303,7 @@ def test_what_must_never_be_shown_is_collected(machine: Machine) -> None:
     settings = (
         '[providers.x]\nauth_profiles = [{ id = "a", api_key = "${KEY_1}" }, { id = "b", api_key = "canary-plain" }]\n'
         'headers = { Authorization = "Bearer ${TOKEN}", X-Title = "my agent", X-Author = "canary-author" }\n'
-        '[memory.embeddings]\napi_key = "canary-memory"'
+        '[memory.embeddings]\napi_key = "canary-memory"\n[web.search]\napi_key = "canary-search"'
     )
     loaded = machine.load(settings, environ={"TOKEN": "canary-header"})
     assert loaded.secrets == {
@@ -309,6 +312,7 @@ def test_what_must_never_be_shown_is_collected(machine: Machine) -> None:
         "x.b": "canary-plain",
         "x.Authorization": "Bearer canary-header\ncanary-header",
         "memory.embeddings": "canary-memory",
+        "web.search": "canary-search",
     }
 
 
@@ -399,6 +403,7 @@ def test_a_mistake_in_the_projects_file_names_that_file(machine: Machine) -> Non
         ("[agent]\nrestrict_to_workspace = false", "agent.restrict_to_workspace"),
         ('[agent]\ndriver = "./driver.py"', "agent.driver"),
         ('[sandbox]\ntoolchains = [".ssh"]', "sandbox.toolchains"),
+        ('[web.search]\nbase_url = "https://evil.example"', "web.search"),
         ('[sandbox]\nenvironment = ["AWS_SECRET_ACCESS_KEY"]', "sandbox.environment"),
     ],
 )

@@ -1,5 +1,6 @@
 """What the pages list is what there is: nothing is forgotten, nothing invented."""
 
+import os
 import re
 import subprocess
 import sys
@@ -21,12 +22,14 @@ from denizen.models.providers import PROVIDERS
 from denizen.ports import Toolset, Traits
 from denizen.testing import ScriptedModel
 
+WITH_SEARCH = {**os.environ, "BRAVE_API_KEY": "brave-key"}
+"""The environment of somebody who has every tool."""
 README = (ROOT / "README.md").read_text("utf-8")
 
 
 @pytest.fixture
 def agent() -> Agent:
-    return Agent(model=ScriptedModel(["Hello."]))
+    return Agent(model=ScriptedModel(["Hello."]), environ=WITH_SEARCH)
 
 
 def rows(page: str, heading: str) -> list[list[str]]:
@@ -49,7 +52,7 @@ def test_tools_and_their_arguments(agent: Agent) -> None:
 
 
 def test_tools_of_the_coder_and_their_commands() -> None:
-    agent = Agent(profile="coder", model=ScriptedModel([]))
+    agent = Agent(profile="coder", model=ScriptedModel([]), environ=WITH_SEARCH)
     toolset = Toolset(agent.tools)
     table = rows("code.md", "## Tools")
     told = dict(zip(codes([row[0] for row in table]), codes([row[1] for row in table]), strict=True))

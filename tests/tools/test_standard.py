@@ -50,14 +50,19 @@ class NoMemory:
         return "nothing"
 
 
-def tools() -> dict[str, Tool]:
-    made = default_tools(Config(), sandbox=OpenSandbox(), memory=NoMemory(), environ=os.environ)
+def tools(**environ: str) -> dict[str, Tool]:
+    environ = {"PATH": os.environ["PATH"], **environ}
+    made = default_tools(Config(), sandbox=OpenSandbox(), memory=NoMemory(), environ=environ)
     return {tool.name: tool for tool in made}
 
 
 def test_they_are_all_there() -> None:
     names = "read write edit apply_patch ls find grep bash git web_fetch remember recall forget"
     assert " ".join(tools()) == names
+
+
+def test_the_web_is_searched_where_a_service_is_set_up() -> None:
+    assert "web_search" in tools(BRAVE_API_KEY="k")
 
 
 def test_together_they_take_little_of_the_prompt() -> None:

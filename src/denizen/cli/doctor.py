@@ -19,12 +19,13 @@ from denizen.clock import SystemClock
 from denizen.config import Config
 from denizen.config.home import located
 from denizen.config.load import Loaded, load
-from denizen.errors import ConfigError
+from denizen.errors import ConfigError, ToolRefused
 from denizen.models import open_model
 from denizen.models.http import CONNECT, PATIENCE, SILENCE
 from denizen.models.local import served_models, somebody_listens
 from denizen.models.providers import PROVIDERS, parse_model, provider_access
 from denizen.tools.sandbox import choose_sandbox
+from denizen.tools.web_search import chosen_search
 
 _LITTLE_SPACE, _NO_SPACE = 500_000_000, 20_000_000  # bytes
 _INDENT = 16
@@ -94,6 +95,7 @@ def _checks() -> Iterator[Check]:
     sandbox = choose_sandbox(loaded.config.sandbox, environ=loaded.environ, home=home())
     state = "improvable" if sandbox.advice else "fine"
     yield Check(state, "sandbox", f"{sandbox.name}: {sandbox.promises}", sandbox.advice)
+    yield _web_search(loaded)
     yield _program("git", "Install git: without it there is no history to look at.")
     yield _program("rg", "Install ripgrep: without it, searching a large folder is slower.")
 
@@ -115,6 +117,14 @@ def _home(folder: Path) -> Iterator[Check]:
     free = shutil.disk_usage(there).free
     state = "fine" if free > _LITTLE_SPACE else "improvable" if free > _NO_SPACE else "broken"
     yield Check(state, "disk", f"{free / 1e9:.1f} GB free", "" if state == "fine" else "Make room: sessions grow.")
+
+
+def _web_search(loaded: Loaded) -> Check:
+    try:
+        search = chosen_search(loaded.config.web, loaded.environ)
+    except ToolRefused as missing:
+        return Check("improvable", "web search", "none", str(missing))
+    return Check("fine", "web search", f"{search.provider.title} at {search.base_url}")
 
 
 def _program(name: str, advice: str) -> Check:

@@ -23,6 +23,7 @@ _HOME_ONLY: tuple[tuple[str, ...], ...] = (
     ("models",),
     ("budget",),
     ("memory",),
+    ("web", "search"),
     ("agent", "workspace_dir"),
     ("agent", "restrict_to_workspace"),
     ("agent", "driver"),

@@ -191,9 +191,10 @@ def is_secret_header(name: str) -> bool:
 def secrets_of(config: Config, dotenv: Mapping[str, str]) -> dict[str, str]:
     """The secrets of the settings by their places: keys, headers like `Authorization`, and all of the home's `.env`."""
     found = {f".env:{name}": value for name, value in dotenv.items()}
-    found["memory.embeddings"] = config.memory.embeddings.api_key
+    found |= {"memory.embeddings": config.memory.embeddings.api_key, "web.search": config.web.search.api_key}
     found |= _of_address("proxy", config.proxy)
     found |= _of_address("memory.embeddings.base_url", config.memory.embeddings.base_url)
+    found |= _of_address("web.search.base_url", config.web.search.base_url)
     for provider, settings in config.providers.items():
         found |= _of_address(f"{provider}.base_url", settings.base_url)
         found |= {f"{provider}.{profile.id}": profile.api_key for profile in settings.auth_profiles}

@@ -191,6 +191,17 @@ class SandboxSettings(_Table, frozen=True, kw_only=True):
     """Processes and threads that a command may have at a time; root isn't limited."""
 
 
+class SearchSettings(_Table, frozen=True, kw_only=True):
+    """Which service `web_search` asks: `[web.search]`."""
+
+    provider: Literal["", "brave", "duckduckgo", "searxng", "tavily"] = ""
+    """The service; empty: the one whose key is in the environment (`BRAVE_API_KEY`, `TAVILY_API_KEY`)."""
+    api_key: str = ""
+    """Its key, best as a reference: `"${BRAVE_API_KEY}"`; empty: that of the environment."""
+    base_url: str = ""
+    """Its address; empty: the service's own. SearXNG has none: `http://localhost:8080`."""
+
+
 class WebSettings(_Table, frozen=True, kw_only=True):
     """What `web_fetch` may do: `[web]`."""
 
@@ -199,7 +210,8 @@ class WebSettings(_Table, frozen=True, kw_only=True):
     max_bytes: _Count = 5_000_000
     """Bytes of one page."""
     timeout: _Positive = 30.0
-    """Seconds for one page."""
+    """Seconds for one page, or one search."""
+    search: SearchSettings = SearchSettings()
 
 
 class EmbeddingSettings(_Table, frozen=True, kw_only=True):

@@ -34,6 +34,7 @@ def default_tools(
     from denizen.tools.read import read
     from denizen.tools.sandbox import Unconfined
     from denizen.tools.web import web_fetch_tool
+    from denizen.tools.web_search import is_set_up, web_search_tool
     from denizen.tools.write import write
 
     outside = Unconfined(config.sandbox, environ, secrets_of(config, {}))
@@ -47,7 +48,10 @@ def default_tools(
         *([] if jobs is None else [jobs_tool(jobs)]),
         git_tool(environ, sandbox, most=most),
     ]
-    return [*files, *programs, web_fetch_tool(config.web, most=most), *memory_tools(memory), *plugin_tools()]
+    web: list[Tool] = [web_fetch_tool(config.web, most=most)]
+    if is_set_up(config.web, environ):
+        web.append(web_search_tool(config.web, environ))
+    return [*files, *programs, *web, *memory_tools(memory), *plugin_tools()]
 
 
 def code_tools(

@@ -1,7 +1,6 @@
 """`web_fetch`: pages of the public Internet, as text."""
 
 import asyncio
-import socket
 import zlib
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +10,7 @@ from denizen.config.settings import WebSettings
 from denizen.errors import ToolRefused
 from denizen.ports import ToolContext, Traits
 from denizen.tools.fetching.addresses import AddressGuard
+from denizen.tools.fetching.client import read_body, web_session
 from denizen.tools.fetching.page import WebPage, is_text, read_page
 from denizen.tools.function import FunctionTool, result, tool
 
@@ -22,9 +22,7 @@ _MOST_HOPS = 5
 _MOST_URL = 8000
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _HEADERS = {
-    "User-Agent": "Denizen",
     "Accept": "text/html, application/xhtml+xml, text/*;q=0.9, application/json;q=0.9, */*;q=0.5",
-    "Accept-Encoding": "gzip",
 }
 
 _Start = Annotated[int, msgspec.Meta(ge=0)]
@@ -66,29 +64,10 @@ def web_fetch_tool(settings: WebSettings, *, most: int = 40_000) -> FunctionTool
 async def _fetch(url: str, guard: AddressGuard, settings: WebSettings) -> WebPage:
     """The page at an address, after redirections within its site."""
     import aiohttp
-    from aiohttp.abc import ResolveResult
-    from aiohttp.resolver import ThreadedResolver
-
-    class Resolver(ThreadedResolver):
-        """Looks a name up once, and returns its addresses only if every one of them may be connected to."""
-
-        async def resolve(
-            self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
-        ) -> list[ResolveResult]:
-            found = await super().resolve(host, port, family)
-            for each in found:
-                guard.check(host, each["host"])
-            return found
 
     here = _checked(url, guard)
     try:
-        async with aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(resolver=Resolver(), use_dns_cache=False, force_close=True),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            headers=_HEADERS,
-            auto_decompress=False,  # a small answer may hold gigabytes
-            trust_env=False,  # a proxy would connect to wherever it is asked to
-        ) as session:
+        async with web_session(guard, _HEADERS) as session:
             for _ in range(_MOST_HOPS + 1):
                 async with session.get(here, allow_redirects=False) as response:
                     if response.status not in _REDIRECTS or "Location" not in response.headers:
@@ -139,14 +118,6 @@ async def _read(response: "ClientResponse", most: int) -> WebPage:
     if not is_text(media_type):
         size = f", {response.content_length:,} bytes" if response.content_length else ""
         raise ToolRefused(f"{url} is {media_type}{size}; only text is fetched")
-    encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
-    if encoding not in {"identity", "gzip", "x-gzip", ""}:
-        raise ToolRefused(f"{url} is compressed in a way that was not asked for: {encoding}")
-    inflate = zlib.decompressobj(wbits=31) if "gzip" in encoding else None
-    data = bytearray()
-    async for chunk in response.content.iter_any():
-        data += inflate.decompress(chunk, most + 1 - len(data)) if inflate else chunk
-        if len(data) > most:
-            break
+    data, cut = await read_body(response, most)
     charset = (response.charset or "").lower()
-    return WebPage(url, media_type, charset, bytes(data[:most]), cut=len(data) > most)
+    return WebPage(url, media_type, charset, data, cut)
