@@ -18,7 +18,7 @@ from benchmarks.driver import Command, Figures, Stage, Turn, main
 from benchmarks.scene import ANSWER, CHUNKS, CITY, KEY, MODEL, PER_TURN, QUESTION, TOOL_NAME
 from denizen import Agent, Config, run_agent, tool
 from denizen.config.settings import AuthProfile, ProviderSettings
-from denizen.engine import TurnOptions, run_turn
+from denizen.engine import TurnOptions, run_turn, state_of
 from denizen.engine.listener import Listener
 from denizen.events import Finished, RunEvent, StreamEvent
 from denizen.messages import AssistantMessage, Text, ToolCall, UserMessage
@@ -188,7 +188,7 @@ class Denizen:
         gc.collect()
         cpu, (memory, _) = time.process_time(), tracemalloc.get_traced_memory()
         session = await self._agent_of("scripted").open(f"long-{messages}")
-        self._agent_of("scripted").record.states.of(session)
+        state_of(self._agent_of("scripted").record, session)
         cpu_ms = (time.process_time() - cpu) * 1e3
         held = tracemalloc.get_traced_memory()[0] - memory
         await session.close()

@@ -1,6 +1,6 @@
 """A cache within bounds."""
 
-from denizen.cache import BoundedCache
+from denizen.cache import BoundedCache, SharedCache
 
 
 def kept(cache: BoundedCache[str]) -> str:
@@ -45,3 +45,16 @@ def test_what_was_taken_takes_no_room() -> None:
     assert cache.take("a") is None
     cache.put("b", "b", 10)
     assert kept(cache) == "b"
+
+
+class Thing:
+    """A value that can be held."""
+
+
+def test_what_was_dropped_is_found_while_somebody_holds_it() -> None:
+    cache, held = SharedCache[Thing](most=1, room=10), Thing()
+    cache.put("a", held, 1)
+    cache.put("b", Thing(), 1)
+    cache.put("c", Thing(), 1)
+    assert cache.take("a") is held
+    assert cache.take("b") is None

@@ -1,6 +1,7 @@
 """A cache in memory with a limit on its size."""
 
 from typing import Generic, TypeVar
+from weakref import WeakValueDictionary
 
 Value = TypeVar("Value")
 
@@ -13,18 +14,18 @@ class BoundedCache(Generic[Value]):
 
     def __init__(self, most: int, room: int) -> None:
         self._most = most
-        self._room = room
+        self.room = room
         self._size = 0
         self._values: dict[str, tuple[Value, int]] = {}
 
     def put(self, key: str, value: Value, size: int) -> None:
         """Keep a value, in place of the key's old one."""
         self.take(key)
-        if size > self._room:
+        if size > self.room:
             return
         self._values[key] = value, size
         self._size += size
-        while self._size > self._room or len(self._values) > self._most:
+        while self._size > self.room or len(self._values) > self._most:
             self.take(next(iter(self._values)))
 
     def take(self, key: str) -> Value | None:
@@ -34,3 +35,21 @@ class BoundedCache(Generic[Value]):
         value, size = self._values.pop(key)
         self._size -= size
         return value
+
+
+class SharedCache(BoundedCache[Value]):
+    """One whose values are found for as long as somebody holds them, also after they were dropped."""
+
+    def __init__(self, most: int, room: int) -> None:
+        super().__init__(most, room)
+        self._held = WeakValueDictionary[str, Value]()
+
+    def put(self, key: str, value: Value, size: int) -> None:
+        """Keep a value, in place of the key's old one."""
+        super().put(key, value, size)
+        if self._held.get(key) is not value:
+            self._held[key] = value
+
+    def take(self, key: str) -> Value | None:
+        """Take a value out; None if it isn't there, and nobody holds it."""
+        return super().take(key) or self._held.get(key)

@@ -1,6 +1,7 @@
 """What belongs to one turn alone, and turns that nobody's message begins."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import cast
 
@@ -8,15 +9,17 @@ import pytest
 from tests.engine.conftest import MakeAgent
 from tests.engine.scene import Host, call, requests_of, say, user
 
-from denizen import Agent, tool
+from denizen import Agent, Config, tool
 from denizen.actions import Native
-from denizen.engine import Cycle, Resume, TurnOptions, run_turn
+from denizen.cache import SharedCache
+from denizen.config.settings import AgentSettings
+from denizen.engine import Cycle, Resume, TurnOptions, run_turn, state_of
 from denizen.engine.next_request import ReadSession
 from denizen.engine.turn import Start
-from denizen.entries import AnyEntry, CompactionEntry
+from denizen.entries import AnyEntry, AssistantEntry, CompactionEntry, StateEntry, ToolEntry
 from denizen.events import RunResult
 from denizen.messages import Message, Text, UserMessage
-from denizen.ports import Answer, AskModel, ToolContext, Traits, View, WorldLine
+from denizen.ports import Answer, AskModel, ToolContext, Toolset, Traits, View, WorldLine
 from denizen.worlds.world import Profile
 
 
@@ -32,23 +35,31 @@ def texts(messages: Sequence[Message]) -> list[str]:
     return [message.text.partition("<time>")[0] for message in messages]
 
 
-async def test_a_tool_knows_channel_and_chat_of_its_own_turn(agent_of: MakeAgent, host: Host) -> None:
-    @tool(traits=Traits.READS)
-    def where(turn: ToolContext) -> str:
-        """Say it."""
-        return f"{turn.channel} {turn.chat} {turn.depth}"
+@tool(traits=Traits.READS)
+def where(turn: ToolContext) -> str:
+    """Say it."""
+    return f"{turn.channel} {turn.chat} {turn.depth}"
 
+
+@tool(traits=Traits.WRITES)
+def change() -> str:
+    """Change something."""
+    return "changed"
+
+
+@tool(traits=Traits.READS | Traits.REPEATABLE)
+async def consult(turn: ToolContext) -> str:
+    """Ask the person."""
+    return (await turn.ask("Well?")).text
+
+
+async def test_a_tool_knows_channel_and_chat_of_its_own_turn(agent_of: MakeAgent, host: Host) -> None:
     agent = agent_of(call(("where", {})), say("There."), tools=[where])
     result = await turn(agent, host, user("where?"), TurnOptions(channel="irc", chat="#moo", depth=2))
     assert texts(result.messages)[2] == "irc #moo 2"
 
 
 async def test_one_turn_is_read_only_and_the_next_is_not(agent_of: MakeAgent, host: Host) -> None:
-    @tool(traits=Traits.WRITES)
-    def change() -> str:
-        """Change something."""
-        return "changed"
-
     agent = agent_of(call(("change", {})), say("No."), call(("change", {})), say("Yes."), tools=[change])
     refused = await turn(agent, host, user("go"), TurnOptions(read_only=True))
     allowed = await turn(agent, host, user("go"))
@@ -136,7 +147,7 @@ async def test_a_world_is_seen_line_by_line_and_its_lines_are_not_in_the_transcr
     profile = Profile("player", Native(), lambda actions, tools: Window())
     agent = agent_of(say("I wave."), profile=profile, tools=[run])
     session = await agent.open("moo")
-    state = agent.record.states.of(session)
+    state = state_of(agent.record, session)
     state.observe(WorldLine("A frog sits here.", datetime(2026, 1, 1, tzinfo=UTC)))
     result = await run_turn(agent.record, session, Cycle(), host)
     assert result.reply == "I wave."
@@ -179,6 +190,77 @@ async def test_a_head_that_moved_back_is_noticed_in_the_same_list(agent_of: Make
     agent = agent_of(say("1"), say("2"))
     await turn(agent, host, user("first"))
     session = ReadSession([*await agent.store.read("s")])
-    assert agent.record.states.of(session).head == session.entries[-1].id
+    assert state_of(agent.record, session).head == session.entries[-1].id
     cast("list[AnyEntry]", session.entries).pop()
-    assert agent.record.states.of(session).head == session.entries[-1].id
+    assert state_of(agent.record, session).head == session.entries[-1].id
+
+
+async def test_options_hold_until_the_turn_is_over_whoever_goes_on_with_it(agent_of: MakeAgent, host: Host) -> None:
+    replies = [call(("consult", {})), call(("change", {}), ("where", {})), say("Done.")]
+    first = agent_of(replies.pop(0), tools=[consult, change, where])
+    parked = await turn(first, host, user("go"), TurnOptions(read_only=True, channel="irc", chat="#moo", depth=2))
+    host.answer = lambda ask: Answer(ask.call_id, allow=True)
+    other = agent_of(*replies, call(("change", {}), ("where", {})), say("Again."), tools=[consult, change, where])
+    result = await turn(other, host, Resume())
+    after = await turn(other, host, user("go"))
+    assert (parked.stop_reason, result.reply) == ("parked", "Done.")
+    assert "read-only" in texts(result.messages)[4]
+    assert texts(result.messages)[5] == "irc #moo 2"
+    assert texts(after.messages)[2:4] == ["changed", "  0"]
+
+
+async def test_calls_that_a_read_only_turn_left_open_stay_refused_when_another_message_comes(
+    agent_of: MakeAgent, host: Host
+) -> None:
+    agent = agent_of(call(("consult", {})), say("Done."), tools=[consult, change])
+    await turn(agent, host, user("go"), TurnOptions(read_only=True))
+    session = await agent.open("s")
+    await session.append(AssistantEntry(message=call(("change", {}))))
+    await session.close()
+    await turn(agent, host, user("and now?"))
+    [result] = [entry for entry in await agent.store.read("s") if isinstance(entry, ToolEntry)]
+    assert "read-only" in result.message.text
+
+
+async def test_an_option_that_holds_for_many_turns_is_written_once(agent_of: MakeAgent, host: Host) -> None:
+    agent = agent_of(say("1"), say("2"), say("3"))
+    for options in (TurnOptions(channel="irc"), TurnOptions(channel="irc"), TurnOptions()):
+        await turn(agent, host, user("go"), options)
+    states = [entry for entry in await agent.store.read("s") if isinstance(entry, StateEntry)]
+    assert [entry.value for entry in states if entry.name == "options"] == [{"channel": "irc"}, {}]
+
+
+async def test_what_the_operator_wrote_for_a_cycle_is_no_quotation(agent_of: MakeAgent, host: Host) -> None:
+    shell = Config(agent=AgentSettings(actions="shell"))
+    agent = agent_of(say("$(change)"), say("Done."), tools=[change], config=shell)
+    result = await turn(agent, host, Cycle("If the plants are dry, $(change)"))
+    assert any("changed" in text for text in texts(result.messages))
+
+
+async def test_in_working_memory_the_text_of_a_cycle_stays_until_it_is_over(agent_of: MakeAgent, host: Host) -> None:
+    agent = agent_of(say("$(where)"), say("$(where)"), say("Done."), tools=[where], profile="coder")
+    await turn(agent, host, Cycle("Look after the plants."))
+    assert all("Look after the plants." in repr(request.messages) for request in requests_of(agent))
+
+
+async def test_lines_of_a_world_are_seen_though_many_sessions_came_between(agent_of: MakeAgent, host: Host) -> None:
+    profile = Profile("player", Native(), lambda actions, tools: Window())
+    agent = agent_of(say("Hello."), say("I wave."), profile=profile)
+    record = replace(agent.record, states=SharedCache(1, 100))
+    session = await agent.open("moo")
+    state = state_of(record, session)
+    state.observe(WorldLine("A frog sits here.", datetime(2026, 1, 1, tzinfo=UTC)))
+    await run_turn(record, await agent.open("another"), user("hello"), host)
+    await run_turn(record, session, Cycle(), host)
+    assert texts(requests_of(agent)[1].messages) == ["A frog sits here."]
+
+
+async def test_one_turn_may_have_other_tools_than_the_next(agent_of: MakeAgent, host: Host) -> None:
+    agent = agent_of(call(("where", {})), say("There."), call(("where", {})), say("Where?"))
+    session = await agent.open("s")
+    with_tool = replace(agent.record, tools=Toolset([where]))
+    first = await run_turn(with_tool, session, user("where?"), host, TurnOptions(channel="http"))
+    second = await run_turn(agent.record, session, user("where?"), host)
+    assert texts(first.messages)[2] == "http  0"
+    assert "there is no tool 'where'" in texts(second.messages)[2]
+    assert [len(request.tools) == 1 for request in requests_of(agent)] == [True, True, False, False]

@@ -72,6 +72,8 @@ class WorkingMemory:
                 self._iterate(reply)
             case ToolEntry(message=result):
                 self._take(result)
+            case SystemEntry(text=text, by_operator=True):
+                self._hear(UserMessage([Text(f"[system] {text}")]))
             case SystemEntry(text=text):
                 self._news.append(_Piece([Text(f"[system] {text}")], "call"))
             case NoteEntry(text=text):

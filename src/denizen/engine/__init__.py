@@ -2,7 +2,7 @@
 
 from denizen.engine.loop import run_turn
 from denizen.engine.record import AgentRecord, TurnLimits
-from denizen.engine.session_state import SessionStates
+from denizen.engine.session_state import state_of
 from denizen.engine.turn import Cycle, Resume, TurnOptions
 
-__all__ = ["AgentRecord", "Cycle", "Resume", "SessionStates", "TurnLimits", "TurnOptions", "run_turn"]
+__all__ = ["AgentRecord", "Cycle", "Resume", "TurnLimits", "TurnOptions", "run_turn", "state_of"]

@@ -90,6 +90,8 @@ async def _answer(turn: Turn, start: Start) -> TurnStop:
         raise
     if not isinstance(start, Resume) and unfinished(turn.session.entries):
         await turn.append(_end(turn, "error", "the process ended in the middle of the turn"))
+    if not isinstance(start, Resume):
+        await turn.begin()
     await renew_prompt(turn)
     match start:
         case UserMessage():
@@ -99,7 +101,7 @@ async def _answer(turn: Turn, start: Start) -> TurnStop:
             await inject_memories(turn, start.text)
         case Cycle(text):
             if text:
-                await turn.append(SystemEntry(text=turn.agent.redact(text)))
+                await turn.append(SystemEntry(text=turn.agent.redact(text), by_operator=True))
         case Resume() if left:
             reply, results = left
             if reply.stop_reason == "aborted":

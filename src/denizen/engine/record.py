@@ -1,20 +1,22 @@
 """An agent as the engine takes it: a record of what its turns share."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from denizen.cache import SharedCache
 from denizen.clock import Clock
 from denizen.config.redact import Redactor
-from denizen.engine.session_state import SessionStates
 from denizen.messages import AssistantMessage, ToolCall
 from denizen.ports import (
     NOTHING_SEEN,
     ActionFormat,
     Budget,
     Checkpoints,
+    ContextPolicy,
+    Driver,
     KnownModel,
     Memory,
     Policy,
@@ -24,6 +26,16 @@ from denizen.ports import (
     SessionStore,
     Toolset,
 )
+
+NewContext = Callable[[ActionFormat, Toolset], ContextPolicy]
+"""Makes a context policy."""
+NewDriver = Callable[[], Driver]
+"""Makes the driver of a turn."""
+
+_MOST_STATES = 512
+"""Sessions whose state is kept in memory for their next turn."""
+_MOST_ENTRIES = 50_000
+"""The entries that these had together when they were used last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,18 +51,20 @@ class TurnLimits:
 class AgentRecord:
     """What the turns of an agent share; nothing in it changes from turn to turn, and it serves many sessions at once.
 
-    `name` is its profile's. `states` holds what is known of its sessions, and makes their contexts and drivers.
-    `environ` is that of the programs it starts. `home` is a folder that no tool touches; `restricted`: paths outside
+    `name` is its profile's. Earlier replies of a session may be in any of the `formats`, by name. `environ` is that of
+    the programs it starts. `home` is a folder that no tool touches; `restricted`: paths outside
     the workspace are refused, but reading in the folders `readable` is not. `options` and `reasoning` go with each
     model call. A question to a person lasts for `park_time`. `recalls`: a task begins with what earlier sessions left
-    that fits it.
+    that fits it. `states` is a cache: what is known of its sessions (`session_state.state_of`).
     """
 
     name: str
     model: KnownModel
     tools: Toolset
     actions: ActionFormat
-    states: SessionStates
+    formats: Mapping[str, ActionFormat]
+    new_context: NewContext
+    new_driver: NewDriver
     policy: Policy
     store: SessionStore
     memory: Memory
@@ -70,6 +84,7 @@ class AgentRecord:
     reasoning: Reasoning | None = None
     park_time: timedelta
     recalls: bool = False
+    states: SharedCache[Any] = field(default_factory=lambda: SharedCache(_MOST_STATES, _MOST_ENTRIES), compare=False)
 
     def calls_of(self, reply: AssistantMessage) -> Sequence[ToolCall]:
         """What a reply asks for, in this agent's action format."""

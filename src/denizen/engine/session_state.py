@@ -1,9 +1,8 @@
 """What the engine knows of a session, kept in step with its entries."""
 
 import asyncio
-from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -11,6 +10,7 @@ import msgspec
 from denizen.config.settings import Rule
 from denizen.engine.drivers import Watched
 from denizen.engine.loops import Loops, changing_tools
+from denizen.engine.record import AgentRecord
 from denizen.engine.user_words import UserWords
 from denizen.entries import (
     AnswerEntry,
@@ -29,8 +29,6 @@ from denizen.messages import ATTACHED, AssistantMessage, Message, Text, ToolCall
 from denizen.ports import (
     NOTHING_SEEN,
     ActionFormat,
-    ContextPolicy,
-    Driver,
     Intent,
     Iteration,
     KnownModel,
@@ -43,22 +41,21 @@ from denizen.ports import (
     traits_of_facts,
 )
 
-NewContext = Callable[[ActionFormat, Toolset], ContextPolicy]
-"""Makes a context policy."""
-
-_MOST_STATES = 512
-"""Sessions whose state is kept in memory for their next turn."""
-_MOST_ENTRIES = 50_000
-"""The entries that these had together when they were used last."""
-
 PROMPT = "prompt"
 """The state entry that holds the system prompt of a session."""
+
+OPTIONS = "options"
+"""The state entry that holds the options of the turns from here on, where they aren't those of the turns before."""
 
 APPROVED = "approved"
 """The state entry that holds a rule which the user approved for the session."""
 
 RECALLED = "recalled"
 """The state entry that holds what earlier sessions left for a task, as lines: the user's private data."""
+
+
+_PARTS = attrgetter("actions", "formats", "tools", "new_context", "new_driver")
+"""What of an agent its sessions' states are made of."""
 
 
 class Prompt(msgspec.Struct, frozen=True):
@@ -72,6 +69,16 @@ class Prompt(msgspec.Struct, frozen=True):
     actions: str = ""
     private: bool = False
     untrusted: bool = False
+
+
+class KeptOptions(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The value of `options`: what holds for a turn until it is over, whoever goes on with it (`TurnOptions`)."""
+
+    read_only: bool = False
+    channel: str = ""
+    chat: str = ""
+    depth: int = 0
+    history: bool = True
 
 
 class Account(msgspec.Struct, eq=False):
@@ -128,28 +135,17 @@ class SessionActions:
         return (self.other or self._actions).show(call, tools)
 
 
-@dataclass(frozen=True, slots=True)
-class StateParts:
-    """What the states of an agent's sessions are made of; earlier replies may be in any of `formats`, by name."""
-
-    actions: ActionFormat
-    formats: Mapping[str, ActionFormat]
-    tools: Toolset
-    new_context: NewContext
-    new_driver: Callable[[], Driver]
-
-
 class SessionState:
     """What the engine knows of a session up to `head`, the id of the last entry that it has read.
 
     It reads on where it stopped, so that a turn costs what was added; where the session's head was moved, all is read
-    anew. `account` is that of the turn since the last `end`; `answers` and `parked` concern the calls of the last
-    reply, by their ids; `prompt` was made for `prompt_for` (None: it must be made again); `acted_by` names the action
-    format of the last replies; `seen` is what the model had read before the last of them.
+    anew. `account` is that of the turn since the last `end`, `options` the last turn's; `answers` and `parked` concern
+    the calls of the last reply, by their ids; `prompt` was made for `prompt_for` (None: it must be made again);
+    `acted_by` names the action format of the last replies; `seen` is what the model had read before the last of them.
     """
 
-    def __init__(self, parts: StateParts) -> None:
-        self._parts = parts
+    def __init__(self, agent: AgentRecord) -> None:
+        self._agent = agent
         self._limits_known = False
         self._restart()
 
@@ -159,10 +155,11 @@ class SessionState:
         self.seen = SeenText()
         self._unseen: list[str] = []
         self._last_reply: AssistantMessage | None = None
-        self.actions = SessionActions(self._parts.actions, self._parts.formats)
-        self.context = self._parts.new_context(self.actions, self._parts.tools)
+        self.actions = SessionActions(self._agent.actions, self._agent.formats)
+        self.context = self._agent.new_context(self.actions, self._agent.tools)
         self._traited = self.context if isinstance(self.context, TraitedContext) else None  # to ask costs 20 µs
         self._begin_turn()
+        self.options = KeptOptions()
         self.user_ids: set[str] = set()
         self.approved: list[Rule] = []
         self.answers: dict[str, AnswerEntry] = {}
@@ -180,15 +177,19 @@ class SessionState:
         self._driver: Watched | None = None
         self._unshown: list[tuple[AssistantMessage, dict[str, ToolResult]]] = []
 
+    def is_made_for(self, agent: AgentRecord) -> bool:
+        """Whether it is what that agent knows: one with other tools, say, sees another context."""
+        return agent is self._agent or _PARTS(agent) == _PARTS(self._agent)
+
     @property
     def driver(self) -> Watched:
         """The turn's, which has seen its iterations: they are shown to it when it is asked for."""
         if self._driver is None:
-            loops = Loops(changing_tools(self._parts.tools), lambda call: self.actions.show(call, self._parts.tools))
-            self._driver = Watched(self._parts.new_driver(), loops)
+            loops = Loops(changing_tools(self._agent.tools), lambda call: self.actions.show(call, self._agent.tools))
+            self._driver = Watched(self._agent.new_driver(), loops)
         while self._unshown:
             reply, results = self._unshown.pop(0)
-            intent = self.actions.read_own(reply, self._parts.tools, self.seen)
+            intent = self.actions.read_own(reply, self._agent.tools, self.seen)
             if len(results) == len(intent.calls):
                 done = [results[call.id] for call in intent.calls if call.id in results]
                 self._driver.observe(Iteration(intent.reply, intent.calls, done))
@@ -203,7 +204,7 @@ class SessionState:
     @property
     def intent(self) -> Intent:
         """What the last reply asks for."""
-        return self.actions.read_own(self._last_reply, self._parts.tools, self.seen) if self._last_reply else Intent()
+        return self.actions.read_own(self._last_reply, self._agent.tools, self.seen) if self._last_reply else Intent()
 
     def read_on(self, entries: Sequence[AnyEntry]) -> None:
         """Take in the session's entries up to its head."""
@@ -284,13 +285,18 @@ class SessionState:
         if self._unshown:
             self._unshown[-1][1][result.call_id] = result
         self.user_words.find(result)
-        traits = self._parts.tools.traits_of(result)
+        traits = self._agent.tools.traits_of(result)
         if traits not in self._seen_traits:
             self._seen_traits |= traits
 
     def _remember(self, entry: StateEntry | SystemEntry) -> None:
         if isinstance(entry, SystemEntry):
-            self._unseen.append(entry.text)
+            if entry.by_operator:
+                self.seen.observe(entry.text, typed=True)
+            else:
+                self._unseen.append(entry.text)
+        elif entry.name == OPTIONS:
+            self.options = entry.read(KeptOptions) or KeptOptions(read_only=True)
         elif entry.name == PROMPT and (prompt := entry.read(Prompt)):
             self.prompt, self.prompt_for, self.acted_by = prompt.text, prompt.made_for, prompt.actions
             self.actions.follow(prompt.actions)
@@ -304,29 +310,11 @@ class SessionState:
             self._unseen += entry.read(list[str]) or []
 
 
-class SessionStates:
-    """The states of an agent's sessions, by key: those that were used last are kept in memory."""
-
-    def __init__(self, parts: StateParts) -> None:
-        self._parts = parts
-        self._states: OrderedDict[str, tuple[SessionState, int]] = OrderedDict()
-        self._entries = 0
-
-    def of(self, session: Session) -> SessionState:
-        """What is known of a session, up to its head."""
-        state, size = self._states.pop(session.key, None) or (SessionState(self._parts), 0)
-        state.read_on(session.entries)
-        self._states[session.key] = state, len(session.entries)
-        self._entries += len(session.entries) - size
-        while len(self._states) > 1 and (len(self._states) > _MOST_STATES or self._entries > _MOST_ENTRIES):
-            _, (_, size) = self._states.popitem(last=False)
-            self._entries -= size
-        return state
-
-    def new_context(self) -> ContextPolicy:
-        """A context policy that has seen nothing, for a turn without history."""
-        return self._parts.new_context(self._parts.actions, self._parts.tools)
-
-    def with_tools(self, tools: Toolset) -> "SessionStates":
-        """Empty states for an agent that is the same but for its tools."""
-        return SessionStates(replace(self._parts, tools=tools))
+def state_of(agent: AgentRecord, session: Session) -> SessionState:
+    """What is known of a session, up to its head. Whoever shows it lines of a world holds it, or they may be lost."""
+    state: SessionState | None = agent.states.take(session.key)
+    if state is None or not state.is_made_for(agent):
+        state = SessionState(agent)
+    state.read_on(session.entries)
+    agent.states.put(session.key, state, min(len(session.entries), agent.states.room))
+    return state

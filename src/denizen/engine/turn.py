@@ -1,11 +1,13 @@
 """One turn while it runs: what began it, what belongs to it alone, and what the person said meanwhile."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import msgspec
 
 from denizen.engine.output import Output
 from denizen.engine.record import AgentRecord
-from denizen.engine.session_state import Account
+from denizen.engine.session_state import OPTIONS, Account, KeptOptions, state_of
 from denizen.engine.tracing import traced
 from denizen.entries import AnswerEntry, AnyEntry, EndEntry, StateEntry, UserEntry
 from denizen.events import Done, Notice, RunEvent, RunResult, TurnStop
@@ -51,7 +53,8 @@ class TurnOptions:
     `stream` asks for deltas; `output` is what the final answer must be; `accept` is asked of each reply that would end
     the turn, and the model gets what it finds wrong. `read_only` refuses everything but reads. `channel` and `chat` say
     where the message came from. `budget` is the parent's, of a turn that another one began, and `depth` how many such
-    turns are around it. Without `history` the model sees nothing of the session's earlier turns.
+    turns are around it. Without `history` the model sees nothing of the session's earlier turns. `KeptOptions` of them
+    are kept in the session: whoever goes on with the turn can't loosen it.
     """
 
     stream: bool = True
@@ -86,9 +89,9 @@ class Turn:
         self.agent = agent
         self.session = session
         self.io = io
-        self.options = options
-        self.state = agent.states.of(session)
-        self._own_context = None if options.history else self._without_history()
+        self.state = state_of(agent, session)
+        self._given = options
+        self._hold(self.state.options if self.account.messages else KeptOptions())
         self.moved = session.moved
         self.traced = traced()
         self.value: object = None
@@ -102,9 +105,22 @@ class Turn:
         self.kept = False
         self.ended = False
 
+    async def begin(self) -> None:
+        """Hold its own options from here on, not those of what was left open; keep what a crash mustn't loosen."""
+        kept = KeptOptions(*(getattr(self._given, name) for name in KeptOptions.__struct_fields__))
+        if kept != self.state.options:
+            await self.append(StateEntry(name=OPTIONS, value=msgspec.to_builtins(kept)))
+        self._hold(kept)
+
+    def _hold(self, kept: KeptOptions) -> None:
+        """Let what differs from the usual in these options hold over what was given."""
+        differing = msgspec.to_builtins(kept)
+        self.options = replace(self._given, **differing) if differing else self._given
+        self._own_context = None if self.options.history else self._without_history()
+
     def _without_history(self) -> ContextPolicy:
         """A context that has seen the turn that is open, if any, and nothing before it."""
-        context = self.agent.states.new_context()
+        context = self.agent.new_context(self.agent.actions, self.agent.tools)
         entries = self.session.entries
         ended = (at for at in range(len(entries) - 1, -1, -1) if isinstance(entries[at], EndEntry))
         for entry in entries[next(ended, -1) + 1 :]:

@@ -26,8 +26,7 @@ from denizen.engine.listener import Listener
 from denizen.engine.loop import run_turn
 from denizen.engine.opening import leave_session, open_session
 from denizen.engine.output import Output
-from denizen.engine.record import AgentRecord, TurnLimits
-from denizen.engine.session_state import SessionStates, StateParts
+from denizen.engine.record import AgentRecord, NewDriver, TurnLimits
 from denizen.engine.turn import Resume, TurnOptions
 from denizen.errors import DenizenError, SessionError
 from denizen.events import Done, Out, RunEvent, RunResult, StreamEvent
@@ -55,7 +54,7 @@ from denizen.tools.defaults import check_rules, with_defaults
 from denizen.tools.policy import RulePolicy
 from denizen.tools.programs.jobs import Jobs
 from denizen.tools.sandbox import choose_sandbox
-from denizen.worlds.drivers import FoundDriver, NewDriver, find_driver
+from denizen.worlds.drivers import FoundDriver, find_driver
 from denizen.worlds.session_turns import session_turn
 from denizen.worlds.world import Profile, ToolParts, World, find_world
 
@@ -138,9 +137,9 @@ def assemble(
         model=thinks,
         tools=toolset,
         actions=actions,
-        states=SessionStates(
-            StateParts(actions, FORMATS, toolset, Transcript if offline else profile.context, found.new)
-        ),
+        formats=FORMATS,
+        new_context=Transcript if offline else profile.context,
+        new_driver=found.new,
         policy=RulePolicy(
             config.policy,
             confined=sandbox.confines,

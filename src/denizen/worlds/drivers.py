@@ -3,19 +3,17 @@
 import importlib.util
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
 from denizen.config.home import expand
 from denizen.engine.drivers import Planning, Reflective, Simple
+from denizen.engine.record import NewDriver
 from denizen.errors import ConfigError
-from denizen.ports import Driver, Tool
+from denizen.ports import Tool
 from denizen.tools.task import task
-
-NewDriver = Callable[[], Driver]
-"""Makes the driver of a turn."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,7 @@ import msgspec
 
 from denizen.checkpoints import Shadow
 from denizen.config import Config
-from denizen.engine.record import AgentRecord
-from denizen.engine.session_state import NewContext
+from denizen.engine.record import AgentRecord, NewContext
 from denizen.engine.turn import TurnOptions
 from denizen.errors import ConfigError
 from denizen.events import RunResult

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from denizen.engine.record import NewDriver
 from denizen.errors import ConfigError
-from denizen.worlds.drivers import DRIVERS, NewDriver, find_driver
+from denizen.worlds.drivers import DRIVERS, find_driver
 
 GOOD = """
 from denizen.ports import Action, Driver, Iteration, Proceed, View

@@ -171,7 +171,6 @@ async def replay(agent: AgentHandle, entries: Sequence[AnyEntry], *, start: str 
         record = replace(
             again.record,
             tools=tools,
-            states=again.record.states.with_tools(tools),
             limits=replace(again.record.limits, iterations=len(entries)),  # no turn had more
         )
         again.record = record

@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 import acp
 from acp.schema import AvailableCommand
 
-from denizen.engine import Resume, run_turn
+from denizen.engine import Resume, run_turn, state_of
 from denizen.engine.compact import compact
 from denizen.engine.resume import nothing_left, question_of, unfinished
 from denizen.engine.undo import redo, undo
@@ -29,7 +29,7 @@ async def run_prompt(opened: OpenSession, parts: Sequence[UserPart], io: TurnIO)
             name, _, argument = text[1:].strip().partition(" ")
             if name in COMMANDS:
                 return await COMMANDS[name].run(opened, io, argument.strip())
-    await agent.record.states.of(session).know_limits(agent.record.model, session.key)  # updates show the context used
+    await state_of(agent.record, session).know_limits(agent.record.model, session.key)  # updates show the context used
     waiting = question_of(session.entries)
     if waiting is None or waiting.name:  # whether a call may run is asked again, with its buttons
         return await run_turn(opened.record, session, UserMessage([*parts]), io)
