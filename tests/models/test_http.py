@@ -7,7 +7,7 @@ import warnings
 from pathlib import Path
 
 import pytest
-from tests.models.calls import ASKED, answer
+from tests.models.calls import ASKED, answer, call, failure
 from tests.models.raw import Last, Loop, Raw, ask, complaint, nothing_left, open_files, rounds, run, skip, whole
 
 from denizen.errors import ConfigError
@@ -247,9 +247,62 @@ async def test_proxy_that_does_not_run_says_so() -> None:
     assert told.startswith(f"openai:m: the connection failed: the proxy {host} can't be reached (Connect")
 
 
-async def test_proxy_that_speaks_something_else_says_so() -> None:
-    told = await complaint("https://models.example/v1", Http(environ={"HTTPS_PROXY": "socks5://127.0.0.1:9"}))
-    assert told == "openai:m: the connection failed: the proxy in https_proxy is not one for HTTP (socks5)"
+@pytest.mark.parametrize(
+    ("address", "wrong"),
+    [
+        (
+            "socks5://me:secret@127.0.0.1:9",
+            """is "socks5://127.0.0.1:9", not an http or https address (SOCKS isn't sup""",
+        ),
+        (
+            "SOCKS5H://127.0.0.1:9",
+            """is "SOCKS5H://127.0.0.1:9", not an http or https address (SOCKS isn't supported)""",
+        ),
+        ("ftp://proxy.example", 'is "ftp://proxy.example", not an http or https address: write one like http://proxy'),
+        ("http:/proxy.example:3128", "not an http or https address: write one like http://proxy.example:3128"),
+        ("http://", "not an http or https address: write one like http://proxy.example:3128"),
+        ("http://proxy.example:99999", "not an http or https address: write one like http://proxy.example:3128"),
+    ],
+)
+@pytest.mark.parametrize("variable", ["HTTPS_PROXY", "https_proxy"])
+async def test_variable_that_names_no_http_proxy_is_reported(variable: str, address: str, wrong: str) -> None:
+    http = Http(environ={variable: address})
+    model = OpenAIModel("m", base_url="https://models.example/v1", http=http)
+    error = failure(await call(model))
+    assert error.message.startswith(f"openai:m: {variable} is ")
+    assert wrong in error.message
+    assert error.kind == "unknown"  # trying again wouldn't help
+
+
+@pytest.mark.parametrize("address", ["socks5://proxy:3128", "http://proxy:port", "proxy.example"])
+def test_setting_that_names_no_http_proxy_is_reported(address: str) -> None:
+    with pytest.raises(
+        ConfigError, match=r"^proxy is .* not an http or https address.*: write .*http://proxy"
+    ) as error:
+        Http(proxy=address)
+    assert "/v1" not in str(error.value)
+
+
+@pytest.mark.parametrize("written", ["HTTP://{}", "  http://{}\n"], ids=["capitals", "spaces"])
+@pytest.mark.parametrize("setting", [True, False], ids=["setting", "variable"])
+async def test_proxy_may_be_written_with_capitals_or_spaces(written: str, setting: bool) -> None:
+    async with Raw(whole(b"Hello")) as proxy:
+        address = written.format(proxy.url.removeprefix("http://"))
+        http = Http(proxy=address) if setting else Http(environ={"http_proxy": address})
+        assert await ask(http, "http://models.example/v1") == b"Hello"
+        assert proxy.heard
+        await http.close()
+
+
+@pytest.mark.parametrize("empty", ["", " "])
+def test_empty_proxy_is_none(empty: str) -> None:
+    async def test() -> None:
+        async with Raw(whole(b"Hello")) as server:
+            http = Http(proxy=empty, environ={"http_proxy": empty, "HTTP_PROXY": "socks5://127.0.0.1:9"})
+            assert await ask(http, f"http://models.example:{server.port}") == b"Hello"
+            await http.close()
+
+    run(test(), "127.0.0.1")
 
 
 async def test_proxy_may_lack_its_scheme() -> None:
@@ -274,6 +327,10 @@ def test_proxy_must_be_an_address() -> None:
     [
         (b"220 mail.example.com ESMTP\r\n", "the connection failed: its answer is not HTTP: Bad status line: Exp"),
         (Last(), "the connection failed: the server closed the connection"),
+        (
+            whole(b"Hello", "Content-Encoding: gzip"),
+            "openai:m: the connection failed: its answer can't be read: Can not decode content-encoding: gzip",
+        ),
         (whole(b"", "Content-Encoding: br"), "the connection failed: its answer is compressed, in a way that it wa"),
         (b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: upgrade\r\n\r\nPRI *", "(HTTP 101)"),
         (whole(b"{}", status="413 Content Too Large"), "(HTTP 413)"),

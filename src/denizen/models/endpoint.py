@@ -24,19 +24,10 @@ class Endpoint:
     """
 
     def __init__(self, base_url: str, path: str, setting: str, *headers: Mapping[str, str]) -> None:
-        try:
-            base_url.encode()
-            url = URL(base_url.strip())
-            login = f"{url.user or ''}:{url.password or ''}".encode()
-        except ValueError:  # a port that is none, a host that can't be
-            raise ConfigError(_no_address(base_url, setting)) from None
-        if (
-            url.scheme not in {"http", "https"}
-            or not _HOSTS.fullmatch(url.raw_host or "")
-            or url.port == 0
-            or url.fragment
-        ):
+        url = _parsed(base_url)
+        if url is None:
             raise ConfigError(_no_address(base_url, setting))
+        login = f"{url.user or ''}:{url.password or ''}".encode()
         below = url.raw_path.rstrip("/")
         has_login = url.raw_user is not None or url.raw_password is not None
         url = url.with_user(None)
@@ -49,6 +40,34 @@ class Endpoint:
             self.headers["authorization"] = f"Basic {base64.b64encode(login).decode()}"
         for source in headers:
             self.headers |= {name.lower(): _sendable(name, value) for name, value in source.items()}
+
+
+def read_proxy(address: str, setting: str, *, needs_scheme: bool = True) -> str:
+    """The address of a proxy, tidied; empty where there is none. Raises ConfigError, naming the setting."""
+    address = address.strip()
+    with_scheme = _parsed(f"http://{address}")
+    if with_scheme and with_scheme.path != "/":
+        with_scheme = None
+    url = _parsed(address) or (None if needs_scheme else with_scheme)
+    if url or not address:
+        return str(url or "")
+    meant = with_scheme or "one like http://proxy.example:3128"
+    socks = " (SOCKS isn't supported)" if address.lower().startswith("socks") else ""
+    raise ConfigError(
+        f'{setting} is "{shown(address)}", not an http or https address{socks}: write {shown(str(meant)).rstrip("/")}'
+    )
+
+
+def _parsed(address: str) -> URL | None:
+    """The http or https address; None: it is none."""
+    try:
+        address.encode()
+        url = URL(address.strip())
+        f"{url.user}:{url.password}".encode()
+    except ValueError:  # a port that is none, a host that can't be
+        return None
+    is_address = url.scheme in {"http", "https"} and _HOSTS.fullmatch(url.raw_host or "")
+    return url if is_address and url.port != 0 and not url.fragment else None
 
 
 def _sendable(name: str, value: str) -> str:

@@ -13,7 +13,7 @@ from aiohttp import ClientResponse, ClientSession, ClientTimeout, TCPConnector, 
 from aiohttp.connector import Connection
 from aiohttp.http_exceptions import ContentLengthError, TransferEncodingError
 
-from denizen.models.endpoint import Endpoint
+from denizen.models.endpoint import Endpoint, read_proxy
 from denizen.models.providers import on_this_machine
 
 CONNECT: Final = 10.0
@@ -58,20 +58,21 @@ class Http:
         silence: float = SILENCE,
         patience: float = PATIENCE,
     ) -> None:
-        if proxy:
-            Endpoint(proxy, "", "proxy")  # raises ConfigError
-        self._proxy = proxy
+        self._proxy = read_proxy(proxy, "proxy")
         self._environ = os.environ if environ is None else environ
         self._connect = connect
         self._silence = silence
         self._patience = patience
         self._sessions: dict[asyncio.AbstractEventLoop, tuple[ClientSession, AsyncGenerator[ClientSession]]] = {}
         self._tls: ssl.SSLContext | None = None
-        self._proxies: dict[str, str] | None = None
+        self._proxies: dict[str, tuple[str, str]] | None = None
 
     @asynccontextmanager
     async def post(self, to: Endpoint, body: Sequence[bytes], *, stream: bool) -> AsyncGenerator["Response"]:
-        """POST the pieces of a body. Raises OSError, as reading the answer does. Redirects aren't followed."""
+        """POST the pieces of a body. Redirects aren't followed.
+
+        Raises OSError, as reading the answer does, and ConfigError where the environment's proxy is no address.
+        """
         silence = self._silence if stream else self._patience
         try:
             answer = await self._send_again_if_closed(to, body, silence)
@@ -127,18 +128,15 @@ class Http:
 
     def _proxy_to(self, to: Endpoint) -> str:
         """The proxy that leads to a server; aiohttp's `trust_env` would also send passwords from ~/.netrc."""
-        if self._proxies is None:
-            named = {name.lower(): value for name, value in self._environ.items()}
-            self._proxies = {name[:-6]: value for name, value in named.items() if name.endswith("_proxy")}
+        if self._proxies is None:  # by scheme, the variable and its value; names in small letters come first
+            found = sorted(item for item in self._environ.items() if item[0].lower().endswith("_proxy"))
+            self._proxies = {name.lower()[:-6]: (name, value.strip()) for name, value in found}
         host = to.url.host or ""
         bypassed = urllib.request.proxy_bypass_environment  # pyrefly: ignore[missing-attribute]
-        if on_this_machine(host) or bypassed(host, self._proxies):
+        if on_this_machine(host) or bypassed(host, {"no": self._proxies.get("no", ("", ""))[1]}):
             return ""
-        proxy = self._proxy or self._proxies.get(to.url.scheme, "")
-        scheme, colon, _ = proxy.partition("://")
-        if colon and scheme not in {"http", "https"}:
-            raise ConnectionError(f"the proxy in {to.url.scheme}_proxy is not one for HTTP ({scheme})")
-        return proxy if colon or not proxy else f"http://{proxy}"
+        name, value = self._proxies.get(to.url.scheme, ("", ""))
+        return self._proxy or read_proxy(value, name, needs_scheme=False)
 
     def _context(self) -> ssl.SSLContext:
         if self._tls is None:
@@ -280,7 +278,8 @@ def _broken(error: Exception, silence: float) -> OSError:
         case aiohttp.ClientResponseError():
             return ConnectionError(f"its answer is not HTTP: {' '.join(error.message.split())[:200]}")
         case aiohttp.ClientPayloadError() if not isinstance(cause, ContentLengthError | TransferEncodingError):
-            return ConnectionError(f"its answer can't be read: {error}")
+            why = " ".join(getattr(cause, "message", "").split())[:200]
+            return ConnectionError(f"its answer can't be read{why and f': {why}'}")
         case aiohttp.ClientOSError() if error.strerror:
             return ConnectionError(error.strerror)
     return ConnectionResetError("the server closed the connection")

@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 from msgspec.structs import replace
 
 from denizen.clock import Clock, SystemClock
-from denizen.errors import ModelError
+from denizen.errors import ConfigError, ModelError
 from denizen.events import Failed, Finished, StreamEvent
 from denizen.messages import AssistantMessage, Message
 from denizen.models.encoding import Encoded, Encodings
@@ -142,6 +142,8 @@ class WireModel(ABC):
             last = self._last(answer)
         except ModelError as error:
             last = Failed(error)
+        except ConfigError as error:
+            last = Failed(self._origin.failure(str(error)))
         except OSError as error:
             last = Finished(answer.message()) if answer.complete else Failed(self._cut_off(error, began=began))
         paused_often = all(isinstance(message, AssistantMessage) for message in request.messages[-PAUSES:])
