@@ -98,6 +98,52 @@ def test_an_entered_line_is_shown_as_queued_and_then_as_said(working: Working, m
     assert model.told().startswith("but be short")
 
 
+@pytest.fixture
+def answering(on_terminal: OnTerminal, model: Model) -> Screen:
+    """A conversation in which a line was entered while an answer streams that never ends; the next is "Fine."."""
+    model.plays(stalls("A long answ"), "Fine.")
+    screen = on_terminal("chat", "--session", "s")
+    screen.expect(PROMPT)
+    screen.enter("tell me everything")
+    screen.shows("A long answ")
+    screen.enter("but be shrt")
+    screen.shows("queued: but be shrt")
+    screen.shows("· 1 s")  # the agent has looked several times for a stop
+    return screen
+
+
+def test_a_line_entered_while_an_answer_streams_can_be_edited(answering: Screen) -> None:
+    answering.type("\x1b[A\x7f\x7fort\r")
+    answering.shows("queued: but be short")
+
+
+def test_a_line_entered_while_an_answer_streams_comes_back_when_it_is_stopped(
+    answering: Screen, model: Model, denizen: Run
+) -> None:
+    answering.type("\x03")
+    answering.expect("cancelled")
+    answering.expect("> but be shrt")
+    answering.enter("\x7f\x7fort")
+    answering.expect("Fine.")
+    assert model.told().startswith("but be short")
+    assert "but be shrt" not in denizen("sessions", "export", "s").out
+
+
+def test_a_line_entered_before_the_last_call_of_a_reply_comes_back_when_that_is_stopped(
+    working: Working, repo: Path, denizen: Run
+) -> None:
+    screen = working(also=ToolCall("also", "bash", {"command": "touch second; sleep 1000"}))
+    screen.enter("but be short")
+    screen.shows("queued: but be short")
+    (repo / "go").touch()
+    wait_until((repo / "second").exists)
+    screen.shows("queued: but be short")
+    screen.type("\x03")
+    screen.expect("cancelled")
+    screen.expect("> but be short")
+    assert "but be short" not in denizen("sessions", "export", "s").out
+
+
 def test_tab_completes_commands_and_lists_those_that_fit(working: Working) -> None:
     screen = working()
     screen.type("/co\t")

@@ -5,12 +5,13 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 from tests.engine.conftest import MakeAgent
-from tests.engine.scene import Host, call, requests_of, results, run_agent, say
+from tests.engine.scene import Host, call, requests_of, results, run_agent, say, user
 
 from denizen import Agent, Config, stream_agent, tool
 from denizen.config.settings import ProviderSettings
+from denizen.engine import TurnOptions, run_turn
 from denizen.entries import AnyEntry, AssistantEntry, EndEntry
-from denizen.events import LlmEnd, LlmStart, LlmStream, RunEvent
+from denizen.events import LlmEnd, LlmStart, LlmStream, RunEvent, ToolEnd
 from denizen.messages import AssistantMessage, Text, UserMessage
 from denizen.ports import FollowUp, Interrupt, Steer, Stop, ToolContext, Traits
 from denizen.testing import LoopbackOpenAI, Step
@@ -101,6 +102,24 @@ async def test_a_stop_ends_a_model_call_at_once(
     said = [message for message in result.messages if isinstance(message, AssistantMessage)]
     assert [(message.text, message.stop_reason) for message in said] == [(text, "aborted") for text in kept]
     assert await asyncio.to_thread(loopback_openai.gone.wait, 30)
+
+
+async def test_what_is_queued_is_taken_when_the_next_model_call_will_see_it(agent_of: MakeAgent) -> None:
+    agent = agent_of(call(("step", {"name": "a"}), ("step", {"name": "b"})), say("as you wish"), tools=[step])
+    host, entered, taken_after = Host(), ["quietly, please"], []
+
+    def queued() -> list[str]:
+        if not (host.of(LlmEnd) and entered):
+            return []
+        taken_after.extend(event.tool_call_id for event in host.of(ToolEnd))
+        return [entered.pop()]
+
+    async with agent:
+        session = await agent.open("default")
+        await run_turn(agent.record, session, user("go"), host, TurnOptions(queued=queued))
+        await agent.leave(session)
+    assert taken_after == ["c1", "c2"]
+    assert words(requests_of(agent)[1].messages) == ["go", "quietly, please"]
 
 
 async def test_cancelling_stops_a_running_tool_and_the_session_goes_on(

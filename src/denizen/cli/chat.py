@@ -51,9 +51,9 @@ LONGEST = 240
 class Conversation:
     """An agent and one of its sessions, each of which can be changed for another.
 
-    A session is made with its first message. `typed`: a person types, also while the agent works; that steers it, but
-    slash commands are kept in `commands`. They type at the `live` prompt on terminals that can show it, or else in
-    `lines`. `outputs` are those of tools that were shown in part.
+    A session is made with its first message. `typed`: a person types, also while the agent works, which hears that with
+    its next model call; slash commands are kept in `commands`. They type at the `live` prompt on terminals that can
+    show it, or else in `lines`. `outputs` are those of tools that were shown in part.
     """
 
     def __init__(self, options: CommandOptions, loaded: Loaded, *, typed: bool) -> None:
@@ -61,10 +61,10 @@ class Conversation:
         self.agent = options.agent(loaded)
         self.name = options.session
         self.over = False
-        self.commands: list[str] = []
         self.outputs: list[str] = []
         self.live: LivePrompt | None = None
         self.lines = terminal_lines() if typed else None
+        self.commands = self.lines.commands if self.lines else []
         self._loaded = loaded
         self._typed = typed
         self._session: Session | None = None
@@ -126,6 +126,8 @@ class Conversation:
             for text in notices:
                 host.emit(Notice(text, "warning"))
             turn = self.options.turn(self.agent)
+            if (typing := self.live or self.lines) and not self.options.json:
+                turn = dataclasses.replace(turn, queued=typing.waiting)
             result = await run_turn(self.agent.record, session, message or Resume(), host, turn)
         return result.stop_reason
 
@@ -236,14 +238,13 @@ async def _worked(conversation: Conversation, live: "LivePrompt", work: Work, te
     """Do that at the prompt. Without a good end, what was said in vain is the person's again, also the `text`."""
     before = len(conversation.entries)
     if await live.run(_done(work), "cancelled") not in GOOD_ENDS:
-        live.bring_back(_unsaid(conversation, before, text, live.delivered))
+        live.bring_back(_unsaid(conversation, before, text))
 
 
-def _unsaid(conversation: Conversation, before: int, text: str, delivered: Sequence[str]) -> list[str]:
-    """What isn't among the new entries of the text that began the turn, and of what was delivered in it."""
-    new = [entry.message.text for entry in conversation.entries[before:] if isinstance(entry, UserEntry)]
-    first = [] if new or is_command(text) else [text]
-    return [*first, *(words for words in delivered if words not in new)]
+def _unsaid(conversation: Conversation, before: int, text: str) -> list[str]:
+    """The text that was to begin a turn, where no new entry holds it."""
+    said = any(isinstance(entry, UserEntry) for entry in conversation.entries[before:])
+    return [] if said or is_command(text) else [text]
 
 
 def _converse(runner: asyncio.Runner, conversation: Conversation, read: Callable[[], str | None]) -> int:
@@ -263,8 +264,7 @@ def _tried(runner: asyncio.Runner, conversation: Conversation, work: Work, text:
     except KeyboardInterrupt:
         end = "cancelled"
     if lines := conversation.lines:
-        good = end in GOOD_ENDS
-        lines.bring_back([] if good else [*_unsaid(conversation, before, text, lines.delivered), *lines.rest()])
+        lines.bring_back([] if end in GOOD_ENDS else [*_unsaid(conversation, before, text), *lines.rest()])
     return end
 
 

@@ -16,7 +16,7 @@ from denizen.cli.output import question_stream, write_json
 from denizen.cli.text import visible
 from denizen.errors import ModelError
 from denizen.events import Done, RunEvent, RunResult
-from denizen.ports import Answer, Ask, Control, Parked, Steer
+from denizen.ports import Answer, Ask, Control, Parked
 
 CHOICES = "y yes · s yes, for this session · a always · n no · or say what to do instead"
 
@@ -32,17 +32,12 @@ class Asker(Protocol):
         """What they answer; None: they leave the question open."""
         ...
 
-    def waiting(self) -> Sequence[str]:
-        """What they entered meanwhile, unasked."""
-        ...
-
 
 class Host:
     """Lends a turn whoever is at the terminal, or nobody.
 
     `yes` answers everything but quotations, `refuse` answers no; else the question goes to the `asker`, and without one
-    the turn is parked. What is typed while the agent works steers it where there is a list of `commands`: lines that
-    begin with a slash are put there instead, for later.
+    the turn is parked. A slash command in place of an answer goes into the `commands`, where there are some, for later.
     """
 
     def __init__(
@@ -59,12 +54,8 @@ class Host:
         self._commands = commands
 
     def controls(self) -> Sequence[Control]:
-        """What the person typed since the last look."""
-        if self._asker is None or self._commands is None:
-            return ()
-        entered = [line.strip() for line in self._asker.waiting() if line.strip()]
-        self._commands += [line for line in entered if line.startswith("/")]
-        return [Steer(line) for line in entered if not line.startswith("/")]
+        """None: Ctrl-C cancels the turn, and what is typed meanwhile is queued (`TurnOptions.queued`)."""
+        return ()
 
     async def ask(self, request: Ask) -> Answer | Parked:
         """The answer; a slash command parks the turn."""
@@ -146,22 +137,21 @@ def parse_answer(request: Ask, words: str) -> Answer:
 class TerminalLines:
     """The terminal's lines, read without blocking the event loop. It must be in its usual mode: a line on Enter.
 
-    `delivered` are messages that the agent got in this turn, `unsaid` what the next prompt is to begin with.
+    Slash commands that are entered meanwhile go into `commands`; `unsaid` is what the next prompt is to begin with.
     """
 
     def __init__(self, stream: TextIO, screen: TextIO) -> None:
-        self.delivered: list[str] = []
+        self.commands: list[str] = []
         self.unsaid: list[str] = []
         self._stream = stream
         self._screen = screen
         self._entered: list[str] = []
 
     def waiting(self) -> Sequence[str]:
-        """The lines that were entered meanwhile."""
+        """Hand over the messages that were entered meanwhile."""
         self._read()
         entered = [*self._entered]
         self._entered.clear()
-        self.delivered += [line for line in entered if not line.startswith("/")]
         return entered
 
     def rest(self) -> Sequence[str]:
@@ -177,7 +167,6 @@ class TerminalLines:
         """End a turn: that, and what was entered before a question and not looked at since, is the person's again."""
         self.unsaid += [*unsaid, *self._entered]
         self._entered.clear()
-        self.delivered.clear()
 
     async def ask(self, question: str, prompt: str) -> str | None:
         """The line that answers; None at the end of input (Ctrl-D). What was typed before is no answer."""
@@ -199,7 +188,8 @@ class TerminalLines:
 
     def _read(self) -> None:
         while self._ready() and (line := self._stream.readline()):
-            self._entered += filter(None, [line.strip()])
+            if line := line.strip():
+                (self.commands if line.startswith("/") else self._entered).append(line)
 
     def _ready(self) -> bool:
         return bool(select.select([self._stream], [], [], 0)[0])

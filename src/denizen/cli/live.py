@@ -58,15 +58,14 @@ class _Above(io.TextIOBase):
 class LivePrompt:
     """A prompt where a person can type while the agent works; it shows above what is going on, and asks them.
 
-    What is entered is `queued`, which is shown, until it is `delivered` to the agent in this run; slash commands stay
-    there until it is over, and the last can be taken back. What is being typed goes over to the editor's next prompt.
+    What is entered is `queued`, which is shown, until a model call is to see it; slash commands stay there until the
+    work is over. The last that is queued can be taken back. What is being typed goes over to the editor's next prompt.
     `quiet`: what is going on is not shown. prompt_toolkit's patch_stdout isn't used: it writes from a thread, up to
     0.2 s late, and nobody could wait until a question is on the screen.
     """
 
     def __init__(self, editor: Editor, clock: Clock, *, quiet: bool = False) -> None:
         self.queued: list[str] = []
-        self.delivered: list[str] = []
         self._editor = editor
         self._clock = clock
         self._quiet = quiet
@@ -100,7 +99,6 @@ class LivePrompt:
 
     async def run(self, work: Coroutine[Any, Any, _Result], stopped: _Result) -> _Result:
         """Do the work while the person types; `stopped` where Ctrl-C stopped it."""
-        self.delivered.clear()
         task = self._work = asyncio.create_task(work)  # it begins before a key can stop it
         self._stopped = False
         async with self._typing() as typing:
@@ -156,9 +154,8 @@ class LivePrompt:
         self._prompt.app.invalidate()
 
     def waiting(self) -> Sequence[str]:
-        """The messages that were entered meanwhile; from now on they count as said."""
+        """Hand over the messages that were entered meanwhile, and show them as said."""
         delivered = [text for text in self.queued if not text.startswith("/")]
-        self.delivered += delivered
         self.queued = [text for text in self.queued if text.startswith("/")]
         for text in delivered:
             shown = shorten(printable(text), lines=SHOWN_LINES, characters=LONGEST, how="the agent has them")

@@ -119,8 +119,7 @@ async def _iterate(turn: Turn) -> TurnStop:
     limit = turn.agent.limits.iterations
     while turn.account.iterations < limit:
         # Controls that arrived, and what the driver wants
-        await turn.hear()
-        if turn.interrupts or turn.steers:
+        if await turn.hear_messages():
             await turn.deliver(turn.interrupts)
             await turn.deliver(turn.steers)
         await follow_driver(turn)
@@ -141,8 +140,7 @@ async def _iterate(turn: Turn) -> TurnStop:
         results = await run_calls(turn, reply, intent.calls)
 
         # Done, unless the user said more, the answer was cut, or a result needs the model
-        await turn.hear()
-        if turn.interrupts or turn.steers:
+        if await turn.hear_messages():
             continue
         if _may_continue(turn, reply):
             await turn.append(SystemEntry(text=CONTINUE))

@@ -1,6 +1,6 @@
 """One turn while it runs: what began it, what belongs to it alone, and what the person said meanwhile."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
 import msgspec
@@ -51,15 +51,18 @@ class TurnOptions:
     """What belongs to one turn and to no other.
 
     `stream` asks for deltas; `output` is what the final answer must be; `accept` is asked of each reply that would end
-    the turn, and the model gets what it finds wrong. `read_only` refuses everything but reads. `channel` and `chat` say
-    where the message came from. `budget` is the parent's, of a turn that another one began, and `depth` how many such
-    turns are around it. Without `history` the model sees nothing of the session's earlier turns. `KeptOptions` of them
-    are kept in the session: whoever goes on with the turn can't loosen it.
+    the turn, and the model gets what it finds wrong. `queued` hands over what the person has entered meanwhile: it is
+    called just before a model call that will see it, so that until then the host can still let them change it.
+    `read_only` refuses everything but reads. `channel` and `chat` say where the message came from. `budget` is the
+    parent's, of a turn that another one began, and `depth` how many such turns are around it. Without `history` the
+    model sees nothing of the session's earlier turns. `KeptOptions` of them are kept in the session: whoever goes on
+    with the turn can't loosen it.
     """
 
     stream: bool = True
     output: Output | None = None
     accept: AcceptReply | None = None
+    queued: Callable[[], Sequence[str]] = tuple
     read_only: bool = False
     channel: str = ""
     chat: str = ""
@@ -212,6 +215,12 @@ class Turn:
             await self.append(self.answered(self.answers.pop(0)))
         if stopped:
             raise TurnOver("cancelled")
+
+    async def hear_messages(self) -> bool:
+        """Take in all of that, and what is queued; whether the model is to see any of it next."""
+        await self.hear()
+        self.steers += self.options.queued()
+        return bool(self.interrupts or self.steers)
 
     def listen(self) -> bool:
         """Note what the person did meanwhile; whether they stopped the turn."""
