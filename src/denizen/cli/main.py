@@ -30,6 +30,7 @@ COMMANDS = {
     "sessions": ("denizen.cli.sessions:sessions", "List, show, fork, remove or export conversations."),
     "checkpoints": ("denizen.cli.checkpoints:checkpoints", "List, compare, make or restore snapshots of files."),
     "memory": ("denizen.cli.memory:memory", "List, search, forget or export what is remembered."),
+    "skills": ("denizen.cli.skills:skills", "List and show skills; check what changed in them, and trust that."),
     "replay": ("denizen.cli.code.replay:replay_session", "Run a session's tools again: do they answer the same?"),
     "context": ("denizen.cli.context:context", "Show what the next model call of a session contains."),
     "friction": ("denizen.cli.friction:show_friction", "Show where tools cost too much, and what would help."),

@@ -2,6 +2,7 @@
 
 from denizen.prompt.bootstrap import PromptFile, read_bootstrap, scaffold
 from denizen.prompt.build import build_prompt
+from denizen.prompt.pins import SkillPins
 from denizen.prompt.skills import Skill, find_skills
 
-__all__ = ["PromptFile", "Skill", "build_prompt", "find_skills", "read_bootstrap", "scaffold"]
+__all__ = ["PromptFile", "Skill", "SkillPins", "build_prompt", "find_skills", "read_bootstrap", "scaffold"]

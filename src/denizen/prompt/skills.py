@@ -2,8 +2,9 @@
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from denizen.config.files import read_file
 from denizen.config.trust import SKILL_FOLDERS
@@ -18,13 +19,18 @@ _MAX_NAME = 64
 _MAX_DESCRIPTION = 1024
 
 
+Origin = Literal["user", "project", "built-in"]
+"""Whose a skill is."""
+
+
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """A skill that can be read: its name, what it is for, and its SKILL.md."""
+    """A skill that can be read: its name, what it is for, its SKILL.md, and whose it is."""
 
     name: str
     description: str
     path: Path
+    origin: Origin = "user"
 
 
 def find_skills(
@@ -32,9 +38,10 @@ def find_skills(
 ) -> tuple[list[Skill], list[str]]:
     """The user's skills, the project's where the user trusts it, and those that every agent of the profile has.
 
-    With notices of what is left out. Of two skills with one name the user's counts, else the first.
+    With notices of what is left out. Of two skills with one name the user's counts, else the first. The profile `*` is
+    any.
     """
-    paths = _paths(workspace_dir / "skills")
+    paths: list[tuple[Origin, Path]] = [("user", path) for path in _paths(workspace_dir / "skills")]
     notices: list[str] = []
     for folder in [workspace / name for name in SKILL_FOLDERS] if workspace != workspace_dir else []:
         found = _paths(folder)
@@ -43,13 +50,15 @@ def find_skills(
             continue
         for path in found:
             if path.resolve().is_relative_to(workspace.resolve()):
-                paths.append(path)
+                paths.append(("project", path))
             else:
                 notices.append(f"The skill {path} is left out: it is a link out of the project.")
     skills: dict[str, Skill] = {}
-    for path in paths + (_paths(_BUILT_IN / profile) if profile else []):
+    if profile:
+        paths.extend(("built-in", path) for path in sorted(_BUILT_IN.glob(f"{profile}/*/SKILL.md")))
+    for origin, path in paths:
         try:
-            skill = read_skill(path)
+            skill = replace(read_skill(path), origin=origin)
         except (OSError, ValueError) as error:
             notices.append(f"The skill {path} is left out: {error}.")
             continue

@@ -10,6 +10,7 @@ from typing import Any
 from denizen.ports import UNTRUSTED, SystemPrompt
 from denizen.prompt.bootstrap import read_bootstrap, scaffold
 from denizen.prompt.build import build_prompt
+from denizen.prompt.pins import SkillPins
 from denizen.prompt.skills import Skill
 
 
@@ -18,6 +19,7 @@ class WorkspacePrompt:
     """Builds the system prompt from the user's files in `own_folder` and the project's in `workspace`.
 
     `identity` says who the agent is, unless `instructions` do; `lists_tools` is False where the action format does.
+    `pins` leave out skills that were changed.
     """
 
     own_folder: Path
@@ -26,22 +28,25 @@ class WorkspacePrompt:
     tools: Sequence[str]
     skills: Sequence[Skill] = ()
     skill_notices: Sequence[str] = ()
+    pins: SkillPins | None = None
     identity: str
     instructions: str = ""
     lists_tools: bool = True
 
     @property
     def made_for(self) -> Sequence[Any]:
-        """The workspace, the model, the tools and the instructions."""
-        return [str(self.workspace), self.model, list(self.tools), *([self.instructions] if self.instructions else [])]
+        """The workspace, the model, the tools, the instructions and the skills."""
+        skills = [skill.name for skill in self.skills]
+        return [str(self.workspace), self.model, list(self.tools), *filter(None, [self.instructions, skills])]
 
     def build(self, began: datetime) -> SystemPrompt:
         """The prompt; writes a starter AGENTS.md into the user's own folder where there is none. Raises ConfigError."""
         scaffold(self.own_folder)
         files, unread = read_bootstrap(self.own_folder, self.workspace)
+        skills, changed = self.pins.use(self.skills) if self.pins else (self.skills, ())
         text = build_prompt(
             files=files,
-            skills=self.skills,
+            skills=skills,
             tools=self.tools,
             started=began,
             platform=f"{platform.system().lower()} {platform.machine()}",
@@ -55,5 +60,5 @@ class WorkspacePrompt:
             text,
             private=any(file.is_users for file in files),
             untrusted=any(UNTRUSTED in file.text for file in files if file.path == "MEMORY.md"),
-            notices=[*unread, *self.skill_notices],
+            notices=[*unread, *self.skill_notices, *changed],
         )

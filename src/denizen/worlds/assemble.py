@@ -20,6 +20,7 @@ from denizen.config import Config, load_config
 from denizen.config.env import read_dotenv
 from denizen.config.home import ensure_home, located, places
 from denizen.config.redact import Redactor, secrets_of
+from denizen.config.settings import SandboxSettings
 from denizen.config.trust import is_trusted
 from denizen.context import Transcript
 from denizen.engine.listener import Listener
@@ -45,7 +46,7 @@ from denizen.ports import (
     Toolset,
     TurnIO,
 )
-from denizen.prompt import Skill, find_skills
+from denizen.prompt import Skill, SkillPins, find_skills
 from denizen.prompt.workspace import WorkspacePrompt
 from denizen.sessions import JsonlStore, new_name
 from denizen.sessions import session_key as full_key
@@ -106,7 +107,13 @@ def assemble(
     actions = FORMATS["native"] if offline else FORMATS.get(config.agent.actions, profile.actions)
     is_project = profile.checkpoints or (workspace / ".git").exists()
     checkpoints = shadow_of(workspace, home, clock=clock, environ=environ) if is_project else None
-    sandbox = choose_sandbox(config.sandbox, environ, home, secrets)
+    own_folder, pins = config.agent.workspace_dir, SkillPins(home)
+    found_skills, notices = find_skills(
+        own_folder, workspace, trusted=is_trusted(home, workspace), profile=profile.name
+    )
+    skills, changed = pins.admit(found_skills)
+    skill_folders = [skill.path.parent for skill in skills]
+    sandbox = choose_sandbox(with_shown(config.sandbox, skill_folders), environ, home, secrets)
     memory = open_memory(config, clock=clock, redact=redactor.text, with_notes=profile.notes)
     jobs = Jobs()
 
@@ -128,10 +135,6 @@ def assemble(
     toolset = Toolset([*actions.extra_tools(tools), *tools])
     check_rules(config.policy.rules, toolset)
 
-    own_folder = config.agent.workspace_dir
-    skills, skill_notices = find_skills(
-        own_folder, workspace, trusted=is_trusted(home, workspace), profile=profile.name
-    )
     record = AgentRecord(
         name=profile.name,
         model=thinks,
@@ -159,7 +162,8 @@ def assemble(
             model=thinks.name,
             tools=[tool.name for tool in toolset],
             skills=skills,
-            skill_notices=skill_notices,
+            skill_notices=[*notices, *changed],
+            pins=pins,
             identity=profile.identity,
             instructions=instructions,
             lists_tools=not actions.lists_tools,
@@ -172,13 +176,18 @@ def assemble(
         home=home,
         workspace=workspace,
         restricted=config.agent.restrict_to_workspace,
-        readable=[skill.path.parent for skill in skills],
+        readable=skill_folders,
         options=config.agent.options,
         reasoning=config.agent.reasoning,
         park_time=timedelta(hours=config.policy.park_hours),
         recalls=profile.recalls,
     )
     return Assembly(record=record, config=config, skills=skills, checkpoints=checkpoints, jobs=jobs)
+
+
+def with_shown(sandbox: SandboxSettings, folders: Sequence[Path]) -> SandboxSettings:
+    """The settings of a sandbox whose commands may read these folders, too."""
+    return msgspec.structs.replace(sandbox, toolchains=[*sandbox.toolchains, *map(str, folders)])
 
 
 def with_default_limits(model: Model) -> KnownModel:
@@ -348,8 +357,7 @@ class Agent:
         checkpoints: bool = True,
     ) -> "Agent":
         """An agent like this one that works in another folder; commands may read the folders `shown`, too."""
-        sandbox = self.config.sandbox
-        sandbox = msgspec.structs.replace(sandbox, toolchains=[*sandbox.toolchains, *map(str, shown)])
+        sandbox = with_shown(self.config.sandbox, shown)
         config = msgspec.structs.replace(self.config, home=home or self.home, workspace=folder, sandbox=sandbox)
         agent = self._again(config, model=model or self._model, environ=self.environ)
         if not checkpoints:

@@ -1,0 +1,171 @@
+"""What skills held when they were first used: one that was changed since is left out until the user trusts it."""
+
+import difflib
+import hashlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from denizen.config.files import read_file, write_private
+from denizen.config.home import private_folder
+from denizen.prompt.skills import Skill
+
+_MOST_FILES = 1000
+_MOST_BYTES = 20_000_000
+"""Bytes of all files of a skill."""
+_MOST_TEXT = 100_000
+"""Bytes of a file whose text is kept to show what changed; of the others only the hash is."""
+_KEPT_TEXT = 500_000
+"""Bytes of text that are kept of one skill."""
+_MOST_PIN = 8_000_000
+"""Bytes of a pin: more than all that can be kept."""
+_IGNORED = {"__pycache__", ".git"}
+"""Folders that change by running scripts, or by updating."""
+
+
+class _PinnedFile(msgspec.Struct, frozen=True):
+    """The SHA-256 of a file, and its text where it is short."""
+
+    hash: str
+    text: str | None = None
+
+
+class _Pin(msgspec.Struct, frozen=True):
+    """A skill's folder, and the files that were in it."""
+
+    folder: str
+    files: Mapping[str, _PinnedFile]
+
+
+class SkillPins:
+    """The pins of skills, a file each in the home's `skills/`; the skills that come with Denizen have none."""
+
+    def __init__(self, home: Path) -> None:
+        self._pins = home / "skills"
+
+    def admit(self, skills: Sequence[Skill]) -> tuple[list[Skill], list[str]]:
+        """The skills that are new or as they were when they were first used, with notices of those that aren't."""
+        admitted: list[Skill] = []
+        notices: list[str] = []
+        for skill in skills:
+            try:
+                state = self.state(skill)
+            except (OSError, ValueError) as error:
+                notices.append(f"The skill {skill.path} is left out: {error}.")
+                continue
+            if state != "changed":
+                admitted.append(skill)
+                continue
+            notices.append(
+                f"The skill {skill.name} is left out: {skill.path.parent} has changed since it was first used. "
+                f"See how: denizen skills check {skill.name}. To use it again: denizen skills trust {skill.name}"
+            )
+        return admitted, notices
+
+    def use(self, skills: Sequence[Skill]) -> tuple[list[Skill], list[str]]:
+        """What `admit` admits; from now on new ones must stay as they are. Raises ConfigError where that isn't kept."""
+        admitted, notices = self.admit(skills)
+        for skill in admitted:
+            if self.state(skill) == "new":
+                self.pin(skill)
+        return admitted, notices
+
+    def state(self, skill: Skill) -> Literal["new", "same", "changed"]:
+        """Whether the skill is as it was. Raises OSError or ValueError when its folder can't be read or is too large.
+
+        A pin that can't be read counts as another one.
+        """
+        if skill.origin == "built-in":
+            return "same"
+        pin, now = self._pin_of(skill), _files(skill.path.parent)
+        if pin is None:
+            return "changed" if self._place(skill).exists() else "new"
+        return "same" if _hashes(pin.files) == _hashes(now) else "changed"
+
+    def pin(self, skill: Skill) -> None:
+        """Take the skill as it is now for the one to use. Raises OSError, ValueError, or ConfigError."""
+        pin = _Pin(str(skill.path.parent.resolve()), _files(skill.path.parent))
+        private_folder(self._pins)
+        write_private(self._place(skill), msgspec.json.format(msgspec.json.encode(pin)))
+
+    def difference(self, skill: Skill) -> str:
+        """How the skill differs from what it was, as a diff; of files that aren't short texts, that they do."""
+        pin, now = self._pin_of(skill), _files(skill.path.parent)
+        if pin is None:
+            return f"What it was isn't known: {self._place(skill)} can't be read.\n"
+        names = sorted({*pin.files, *now})
+        return "".join(_changed(name, pin.files.get(name), now.get(name)) for name in names)
+
+    def _pin_of(self, skill: Skill) -> _Pin | None:
+        try:
+            return msgspec.json.decode(read_file(self._place(skill), _MOST_PIN) or b"", type=_Pin)
+        except (OSError, msgspec.DecodeError):
+            return None
+
+    def _place(self, skill: Skill) -> Path:
+        folder = os.fsencode(skill.path.parent.resolve())
+        return self._pins / f"{skill.name}-{hashlib.sha256(folder).hexdigest()[:12]}.json"
+
+
+def _hashes(files: Mapping[str, _PinnedFile]) -> dict[str, str]:
+    return {name: file.hash for name, file in files.items()}
+
+
+def _files(folder: Path) -> dict[str, _PinnedFile]:
+    """What a folder holds, by relative path; a link is its target. Raises OSError, or ValueError for too much."""
+    found: dict[str, _PinnedFile] = {}
+    size = kept = 0
+    for path in _paths(folder):
+        if len(found) == _MOST_FILES:
+            raise ValueError(f"it has more than {_MOST_FILES:,} files, too many to check")
+        data = _content(path, _MOST_BYTES - size + 1)
+        size += len(data)
+        if size > _MOST_BYTES:
+            raise ValueError(f"it has more than {_MOST_BYTES:,} bytes, too many to check")
+        text = _as_text(data) if kept + len(data) <= _KEPT_TEXT else None
+        kept += len(data) if text is not None else 0
+        name = str(path.relative_to(folder)).encode(errors="backslashreplace").decode()
+        found[name] = _PinnedFile(hashlib.sha256(data).hexdigest(), text)
+    return found
+
+
+def _paths(folder: Path) -> Iterator[Path]:
+    for here, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name not in _IGNORED)
+        links = [name for name in folders if Path(here, name).is_symlink()]
+        yield from (Path(here, name) for name in sorted([*files, *links]))
+
+
+def _content(path: Path, most: int) -> bytes:
+    """A file's bytes, at most so many, or where a link leads."""
+    if path.is_symlink():
+        return b"link to " + os.fsencode(path.readlink())
+    data = read_file(path, most)
+    if data is None:
+        raise FileNotFoundError(0, f"{path} has gone")
+    return data
+
+
+def _as_text(data: bytes) -> str | None:
+    if len(data) > _MOST_TEXT or b"\0" in data:
+        return None
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _changed(name: str, before: _PinnedFile | None, now: _PinnedFile | None) -> str:
+    """What happened to a file; empty: nothing."""
+    if before and now and before.hash == now.hash:
+        return ""
+    old, new = before.text if before else "", now.text if now else ""
+    what = "changed" if before and now else "new" if now else "gone"
+    lines: Iterator[str] = iter(())
+    if old is not None and new is not None:
+        names = (name if before else "(new)", name if now else "(gone)")
+        lines = difflib.unified_diff(old.splitlines(), new.splitlines(), *names, lineterm="")
+    return "".join(f"{line}\n" for line in lines) or f"{name}: {what}\n"
