@@ -110,11 +110,13 @@ class StateEntry(Entry, frozen=True, kw_only=True, tag="state"):
 class SystemEntry(Entry, frozen=True, kw_only=True, tag="system"):
     """A message from the system (a subagent's result), which the model sees in its next turn.
 
-    `by_operator`: in the words of whoever runs the agent, as a heartbeat's; a call may repeat them.
+    `by_operator`: in the words of whoever runs the agent, as a heartbeat's; a call may repeat them. `message_id` is
+    that of the message it came as, where it came through a queue.
     """
 
     text: str
     by_operator: bool = False
+    message_id: str = ""
 
 
 class ParkedEntry(Entry, frozen=True, kw_only=True, tag="parked"):

@@ -70,25 +70,27 @@ class SharesNoLock(MemoryQueue):
 
 
 class DropsControls(MemoryQueue):
-    async def control(self, session_key: str, control: Control) -> None:
-        pass
+    async def control(self, session_key: str, control: Control) -> bool:
+        return True
 
 
 class TellsEverySession(MemoryQueue):
-    async def control(self, session_key: str, control: Control) -> None:
+    async def control(self, session_key: str, control: Control) -> bool:
         for key in self._sessions:
             await super().control(key, control)
+        return True
 
 
 class TellsLaterTurns(MemoryQueue):
     """Keeps controls for whichever turn asks for them."""
 
-    async def control(self, session_key: str, control: Control) -> None:
+    async def control(self, session_key: str, control: Control) -> bool:
         await super().control(session_key, control)
         for later in [*self._sessions[session_key].messages][1:]:
             self._sessions[session_key].messages.remove(later)
             await super().put(replace(later, session_key="later", id=f"{later.id} again"))
             await super().control("later", control)
+        return True
 
 
 class IgnoresParking(MemoryQueue):
@@ -100,9 +102,8 @@ class IgnoresParking(MemoryQueue):
 
 
 class HearsNobodyBeforeParking(MemoryQueue):
-    async def control(self, session_key: str, control: Control) -> None:
-        if self._sessions[session_key].parked:
-            await super().control(session_key, control)
+    async def control(self, session_key: str, control: Control) -> bool:
+        return self._sessions[session_key].parked and await super().control(session_key, control)
 
 
 class ForgetsThatItParked(MemoryQueue):

@@ -55,7 +55,8 @@ async def run_turn(
     `Resume` returns the recorded result of the last turn where that is over, as its host may not have seen it.
 
     Raises ModelError when no model could answer, SessionError when the transcript can't be written; the transcript
-    then says so, and the session goes on with the next message. Cancelling the task ends the turn as `cancelled`.
+    then says so, and the session goes on with the next message. Cancelling the task ends the turn as `cancelled`,
+    unless the options say that it is to be gone on with (`resumes`).
     """
     turn = Turn(agent, session, io, options or TurnOptions())
     if isinstance(start, Resume) and not unfinished(session.entries):
@@ -71,7 +72,8 @@ async def run_turn(
         except TurnOver as over:
             return await _finish(turn, over.reason, over.note)
         except asyncio.CancelledError:
-            await _finish_anyhow(turn, "cancelled")
+            if not turn.options.resumes:
+                await _finish_anyhow(turn, "cancelled")
             raise
         except Exception as error:  # the turn's boundary: whatever broke, no call is left open, and it goes on upwards
             if isinstance(error, DenizenError):
@@ -216,7 +218,10 @@ async def _finish(turn: Turn, stop: TurnStop, note: str = "") -> RunResult:
     messages = turn.account.messages
     if stop == "parked":
         if unheard := [*turn.interrupts, *turn.steers, *turn.follow_ups]:
-            turn.notice(f"Not taken in, as the turn waits for an answer: {' | '.join(unheard)}", warning=True)
+            turn.notice(
+                f"Not taken in, as the turn waits for an answer: {' | '.join(each.text for each in unheard)}",
+                warning=True,
+            )
     else:
         await snapshot_after(turn)
         await close_calls(turn)

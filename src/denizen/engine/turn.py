@@ -69,6 +69,7 @@ class TurnOptions:
     budget: Budget | None = None
     depth: int = 0
     history: bool = True
+    resumes: bool = False
 
 
 class TurnOver(Exception):
@@ -101,9 +102,9 @@ class Turn:
         self.tries = 0
         self.retries = 0
         self.last_usage: Usage | None = None
-        self.steers: list[str] = []
-        self.follow_ups: list[str] = []
-        self.interrupts: list[str] = []
+        self.steers: list[UserMessage] = []
+        self.follow_ups: list[UserMessage] = []
+        self.interrupts: list[UserMessage] = []
         self.answers: list[Answer] = []
         self.kept = False
         self.ended = False
@@ -219,7 +220,7 @@ class Turn:
     async def hear_messages(self) -> bool:
         """Take in all of that, and what is queued; whether the model is to see any of it next."""
         await self.hear()
-        self.steers += self.options.queued()
+        self.steers += [UserMessage([Text(text)]) for text in self.options.queued()]
         return bool(self.interrupts or self.steers)
 
     def listen(self) -> bool:
@@ -227,22 +228,24 @@ class Turn:
         stopped = False
         for control in self.io.controls():
             match control:
-                case Steer(text):
-                    self.steers.append(text)
-                case FollowUp(text):
-                    self.follow_ups.append(text)
-                case Interrupt(text):
-                    self.interrupts.append(text)
+                case Steer(text, said):
+                    self.steers.append(UserMessage([Text(text)], said))
+                case FollowUp(text, said):
+                    self.follow_ups.append(UserMessage([Text(text)], said))
+                case Interrupt(text, said):
+                    self.interrupts.append(UserMessage([Text(text)], said))
                 case Stop():
                     stopped = True
                 case Answer():
                     self.answers.append(control)
         return stopped
 
-    async def deliver(self, waiting: list[str]) -> bool:
-        """Give the model what the person said meanwhile; whether there was anything."""
-        said = bool(waiting)
+    async def deliver(self, waiting: list[UserMessage]) -> bool:
+        """Give the model what the person said meanwhile; whether there was anything new."""
+        said = False
         while waiting:
-            await self.say(UserMessage([Text(waiting[0])]))
+            if not waiting[0].id or waiting[0].id not in self.state.user_ids:
+                await self.say(waiting[0])
+                said = True
             del waiting[0]
         return said

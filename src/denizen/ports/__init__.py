@@ -21,7 +21,7 @@ from denizen.ports.model import (
 )
 from denizen.ports.policy import Decision, Policy, Verdict
 from denizen.ports.prompt import PromptBuilder, SystemPrompt
-from denizen.ports.queue import InboundMessage, OutboundMessage, QueuedTurn, TurnHandler, TurnQueue
+from denizen.ports.queue import InboundMessage, OutboundMessage, ParkedTurn, QueuedTurn, TurnHandler, TurnQueue
 from denizen.ports.sandbox import Sandbox, Sandboxed
 from denizen.ports.session import Session, SessionInfo, SessionStore
 from denizen.ports.tool import CheckedTool, PlanningTool, Tool, ToolContext, Toolset, Traits, is_harmless, only_reads
@@ -67,6 +67,7 @@ __all__ = [
     "ModelRequest",
     "OutboundMessage",
     "Parked",
+    "ParkedTurn",
     "PlanningTool",
     "Policy",
     "Proceed",

@@ -41,21 +41,27 @@ class Ask(msgspec.Struct, frozen=True):
 
 
 class Steer(msgspec.Struct, frozen=True):
-    """Say something to the agent while it works; heard before its next model call."""
+    """Say something to the agent while it works; heard before its next model call.
+
+    What comes with an `id` that the session has taken in before isn't said again.
+    """
 
     text: str
+    id: str = ""
 
 
 class FollowUp(msgspec.Struct, frozen=True):
-    """Say something when the agent is done; the turn then goes on with it."""
+    """Say something when the agent is done; the turn then goes on with it. `id`: as `Steer`."""
 
     text: str
+    id: str = ""
 
 
 class Interrupt(msgspec.Struct, frozen=True):
-    """Drop the calls that haven't run and go on with this instead."""
+    """Drop the calls that haven't run and go on with this instead. `id`: as `Steer`."""
 
     text: str
+    id: str = ""
 
 
 class Stop(msgspec.Struct, frozen=True):

@@ -1,6 +1,7 @@
 """The queue: what comes in and what goes out, and which turn is next."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
 from typing import Any, Protocol
 from uuid import uuid4
 
@@ -31,7 +32,10 @@ class InboundMessage(msgspec.Struct, frozen=True):
 
 
 class OutboundMessage(msgspec.Struct, frozen=True):
-    """Something to send to a chat; `id` is its idempotency key, `in_reply_to` the id of the message it answers."""
+    """Something to send to a chat; `id` is its idempotency key, `in_reply_to` the id of the message it answers.
+
+    Without `send` it is kept for whoever asked, and not sent.
+    """
 
     channel: str
     chat: str
@@ -41,6 +45,14 @@ class OutboundMessage(msgspec.Struct, frozen=True):
     media: tuple[str, ...] = ()
     metadata: dict[str, Any] = {}
     id: str = msgspec.field(default_factory=_new_id)
+    send: bool = True
+
+
+class ParkedTurn(Parked, frozen=True):
+    """A turn that waits for a person: `question` is sent to them, and `until` (aware) is when it goes on without."""
+
+    question: OutboundMessage | None = None
+    until: datetime | None = None
 
 
 class QueuedTurn(Protocol):
@@ -57,8 +69,8 @@ class QueuedTurn(Protocol):
         ...
 
 
-TurnHandler = Callable[[QueuedTurn], Awaitable[Parked | None]]
-"""Runs the turn of a message. `Parked`: the turn waits for a person; None: it is over."""
+TurnHandler = Callable[[QueuedTurn], Awaitable[OutboundMessage | Parked | None]]
+"""Runs the turn of a message. `Parked`: the turn waits for a person; else it is over, with a reply or without."""
 
 
 class TurnQueue(Protocol):
@@ -68,19 +80,22 @@ class TurnQueue(Protocol):
         """Accept a message; False: its channel's message of that id was accepted before. On return it is durable."""
         ...
 
-    async def control(self, session_key: str, control: Control) -> None:
+    async def control(self, session_key: str, control: Control) -> bool:
         """Hand a control to the session's turn, ahead of all messages: at once to a running or parked turn.
 
-        Where the session has neither a turn nor a message, nothing is left to control, and it is dropped.
+        Where the session has neither a turn nor a message, nothing is left to control, it is dropped, and the answer is
+        False.
         """
         ...
 
     async def serve(self, handler: TurnHandler) -> None:
         """Run turns until cancelled: one at a time per session, in the order of its messages; sessions concurrently.
 
-        After `Parked`, the session's later messages wait; an `Answer` or a `Stop` calls the handler again with the same
-        message, and `controls` has it. So does another `serve` after this one was cancelled or its process died: the
-        handler must recognise a turn that has begun. A message whose handler keeps raising is given up after some
-        attempts, and the session goes on. Several may serve at once, in one process or in many.
+        A reply, and the question of a `ParkedTurn`, become durable together with that state of the message; one of an
+        id that was there before is the same. After `Parked`, the session's later messages wait; an `Answer`, a `Stop`
+        or the time `until` calls the handler again with the same message, and `controls` has what was said. So does
+        another `serve` after this one was cancelled or its process died: the handler must recognise a turn that has
+        begun. A message whose handler keeps raising is given up after some attempts, and the session goes on. Several
+        may serve at once, in one process or in many.
         """
         ...

@@ -7,7 +7,7 @@ import asyncio
 import enum
 import threading
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -61,7 +61,8 @@ class LoopbackServer:
 
     `requests` are those that came, oldest first; `gone` is set when a client leaves before its reply is over.
     `facts` are what it reports about itself, by path: `{"/v1/models": {"data": […]}}`. What else a
-    client asks with GET is answered by a reply that is no stream, or else not found.
+    client asks with GET is answered by a reply that is no stream, or else not found. `otherwise` answers the requests
+    that no reply is left for; it is called in the server's thread.
     """
 
     wire: Wire
@@ -72,6 +73,7 @@ class LoopbackServer:
     def __init__(self) -> None:
         self.requests: list[Request] = []
         self.facts: dict[str, Any] = {}
+        self.otherwise: Callable[[Request], AssistantMessage | str] | None = None
         self.gone = threading.Event()
         self._clients: set[Any] = set()
         self._replies: deque[Reply | AssistantMessage] = deque()
@@ -156,6 +158,9 @@ class LoopbackServer:
         self.requests.append(received)
         self._clients.add(request.transport and request.transport.get_extra_info("peername"))
         reply = self._replies.popleft() if self._replies else None
+        if reply is None and self.otherwise:
+            said = self.otherwise(received)
+            reply = AssistantMessage([Text(said)]) if isinstance(said, str) else said
         if reply is None:
             body = msgspec.json.encode(self.wire.error(500, "the loopback server has no reply left"))
             reply = Reply([body], 500, {hdrs.CONTENT_TYPE: JSON})

@@ -71,11 +71,13 @@ class MemoryQueue:
         self._changed.set()
         return True
 
-    async def control(self, session_key: str, control: Control) -> None:
-        """Hand the control to the session's turn."""
-        if session := self._sessions.get(session_key):
+    async def control(self, session_key: str, control: Control) -> bool:
+        """Hand the control to the session's turn; False: it has none."""
+        session = self._sessions.get(session_key)
+        if session:
             session.controls.append(control)
             self._changed.set()
+        return session is not None
 
     async def serve(self, handler: TurnHandler) -> None:
         """Run turns until cancelled."""

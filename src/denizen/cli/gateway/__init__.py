@@ -1,0 +1,1 @@
+"""The gateway at the command line: `denizen gateway`, `denizen send`, `denizen status`."""

@@ -1,0 +1,50 @@
+"""A client of the home's gateway."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from denizen.errors import ConfigError, DenizenError
+from denizen.worlds.chat.server import Running, find_running, read_token
+
+_SPARE = 30.0
+"""Seconds more than it was asked to wait that an answer may take."""
+
+
+class Client:
+    """Talks to the gateway of a home. Raises DenizenError where none answers, or it refuses."""
+
+    def __init__(self, home: Path) -> None:
+        running = find_running(home)
+        if running is None:
+            raise ConfigError(f"No gateway runs on {home}. Start one: denizen gateway")
+        self.running: Running = running
+        self._headers = {"Authorization": f"Bearer {read_token(home)}"}
+
+    async def get(self, path: str, query: Mapping[str, str | int] | None = None, *, wait: float = 0.0) -> Any:
+        """What a route answers, which may take `wait` seconds."""
+        return await self._request("GET", path, wait, params=query)
+
+    async def post(self, path: str, body: Mapping[str, Any]) -> Any:
+        """What a route answers to this body."""
+        return await self._request("POST", path, 0.0, json=body)
+
+    async def _request(self, method: str, path: str, wait: float, **arguments: Any) -> Any:
+        timeout = aiohttp.ClientTimeout(total=wait + _SPARE)
+        url = f"{self.running.url}{path}"
+        try:
+            async with (
+                aiohttp.ClientSession(headers=self._headers, timeout=timeout) as session,
+                session.request(method, url, **arguments) as response,
+            ):
+                answer = await response.json()
+        except (aiohttp.ClientError, TimeoutError, ValueError) as error:
+            raise DenizenError(
+                f"The gateway (process {self.running.pid}) doesn't answer at {url}: {error}. Is it running? "
+                "Start it: denizen gateway"
+            ) from error
+        if response.status >= 400:
+            raise DenizenError(f"The gateway refuses: {answer['error']['message']}")
+        return answer

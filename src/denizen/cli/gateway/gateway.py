@@ -1,0 +1,54 @@
+"""`denizen gateway`: the agent that is always there."""
+
+import asyncio
+import dataclasses
+import logging
+import signal
+from pathlib import Path
+
+import click
+
+from denizen.cli.options import MODEL, WORKPLACE, CommandOptions, command_options
+from denizen.cli.output import write
+from denizen.config.home import places
+from denizen.worlds.chat.database import Database
+from denizen.worlds.chat.gateway import Gateway
+from denizen.worlds.chat.server import listening
+
+
+@click.command()
+@click.option("--host", default="", metavar="ADDRESS", help="Listen there (gateway.host).")
+@click.option("--port", type=click.IntRange(0, 65535), metavar="N", help="The port; 0: a free one (gateway.port).")
+@command_options((MODEL, WORKPLACE), profile="gateway")
+def gateway(host: str, port: int | None, options: CommandOptions) -> int:
+    """Serve the agent to chats and programs, in the foreground, until it is stopped.
+
+    What comes in is kept before it is acknowledged: after a crash, the next start goes on with it. SIGTERM and Ctrl-C
+    let running turns end within gateway.grace seconds; the others go on at the next start.
+    """
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    asyncio.run(_serve(host, port, options))
+    return 0
+
+
+async def _serve(host: str, port: int | None, options: CommandOptions) -> None:
+    own = options.load().config.agent.workspace_dir  # wherever it is started
+    loaded = (options if options.workspace else dataclasses.replace(options, workspace=own)).load()
+    folder, _ = places(loaded.config)
+    database = Database(folder / "gateway.db")
+    try:
+        async with options.agent(loaded) as agent:
+            await _listen(Gateway(agent, database), folder, host, port)
+    finally:
+        database.close()
+
+
+async def _listen(serving: Gateway, folder: Path, host: str, port: int | None) -> None:
+    settings = serving.settings
+    port = settings.port if port is None else port
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
+    async with listening(serving, folder, host=host or settings.host, port=port) as running:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, stop.set)
+        write(f"listening on {running.url}\n")
+        await serving.run(stop)

@@ -1,0 +1,276 @@
+"""The gateway: what comes in becomes turns of one agent, and their replies go out."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+import msgspec
+
+from denizen.config.files import write_private
+from denizen.config.home import places
+from denizen.engine import TurnOptions, run_turn
+from denizen.engine.resume import question_of
+from denizen.entries import AnyEntry, EndEntry, ParkedEntry, SystemEntry, UserEntry
+from denizen.errors import DenizenError, SessionError
+from denizen.events import RunEvent, RunResult
+from denizen.messages import Text, UserMessage
+from denizen.ports import (
+    Answer,
+    Ask,
+    Channel,
+    Control,
+    InboundMessage,
+    OutboundMessage,
+    Parked,
+    ParkedTurn,
+    QueuedTurn,
+    Session,
+)
+from denizen.worlds.chat.database import Database
+from denizen.worlds.chat.ledger import reply_id
+from denizen.worlds.chat.outbox import Outbox
+from denizen.worlds.chat.queue import LedgerQueue
+from denizen.worlds.chat.settings import GatewaySettings
+from denizen.worlds.world import AgentHandle
+
+SYSTEM = "system"
+"""The channel of messages that no person wrote: kept in their session, for its next turn to see."""
+INTERNAL = frozenset({"cli", SYSTEM})
+"""Channels that don't lead out."""
+DEFAULT_RESPONSE = "I've finished, and have nothing to add."
+_RUN = "denizen.run"
+
+OnEvent = Callable[[str, RunEvent], None]
+"""Hears the events of all turns; the first argument is the session's key."""
+
+_log = logging.getLogger(__name__)
+
+
+class RunOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How one message is answered.
+
+    Without `history` the model sees nothing of earlier turns; `default_response` stands in for an empty reply; without
+    `send_response` the reply is kept for whoever asked; without `enable_summary` the turn is no reason to summarise the
+    session.
+    """
+
+    history: bool = True
+    default_response: str = DEFAULT_RESPONSE
+    send_response: bool = True
+    enable_summary: bool = True
+
+    @classmethod
+    def of(cls, message: InboundMessage) -> "RunOptions":
+        """Those that a message came with."""
+        return msgspec.convert(message.metadata.get(_RUN, {}), cls)
+
+    def put_in(self, message: InboundMessage) -> InboundMessage:
+        """The message, to be answered so."""
+        metadata = {**message.metadata, _RUN: msgspec.to_builtins(self)}
+        return msgspec.structs.replace(message, metadata=metadata)
+
+
+class LastChat(msgspec.Struct, frozen=True):
+    """`state.json`: where the last message from outside came from."""
+
+    last_channel: str = ""
+    last_chat: str = ""
+
+
+class Gateway:
+    """One agent that serves many sessions: in each in order, and in all of them concurrently.
+
+    `channels` bring messages and take replies, besides those that are polled over HTTP. `listeners` hear all events.
+    """
+
+    def __init__(self, agent: AgentHandle, database: Database, channels: Sequence[Channel] = ()) -> None:
+        self.agent = agent
+        self.settings = agent.config.section("gateway", GatewaySettings)
+        self.database = database
+        self.listeners: list[OnEvent] = []
+        self._home, _ = places(agent.config)
+        self._channels: Mapping[str, Channel] = {channel.name: channel for channel in channels}
+        self._last = read_last_chat(self._home)
+        clock = agent.record.clock
+        self.outbox = Outbox(database, self._channels, clock=clock)
+        self.queue = LedgerQueue(
+            database,
+            clock=clock,
+            attempts=self.settings.attempts,
+            turns=self.settings.turns,
+            when_busy=self.settings.when_busy,
+            explain=self._explain,
+            on_reply=self.outbox.added,
+        )
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Serve until `stop` is set.
+
+        Turns that run then have the grace time to end; the others go on at the next start.
+        """
+        async with asyncio.TaskGroup() as tasks:
+            work = [
+                tasks.create_task(self.queue.serve(self.handle)),
+                tasks.create_task(self.outbox.run()),
+                *(tasks.create_task(channel.receive(self.queue.put)) for channel in self._channels.values()),
+            ]
+            await stop.wait()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self.settings.grace):
+                    await self.queue.drain()
+            for task in work:
+                task.cancel()
+
+    async def ask(
+        self,
+        content: str,
+        session_key: str,
+        *,
+        channel: str = "cli",
+        chat: str = "direct",
+        run: RunOptions | None = None,
+    ) -> str:
+        """The reply to a message of a program's own, which goes the way of all others."""
+        message = InboundMessage(channel, chat, "direct", content, session_key)
+        message = (run or RunOptions(send_response=False)).put_in(message)
+        await self.queue.put(message)
+        return await self.outbox.reply_to(message)
+
+    async def handle(self, turn: QueuedTurn) -> OutboundMessage | Parked | None:
+        """Run the turn of a message: its reply, or the question that it waits with."""
+        message, run = turn.message, RunOptions.of(turn.message)
+        session = await self.agent.open(message.session_key)
+        try:
+            if message.channel == SYSTEM:
+                await _keep(session, message)
+                return None
+            if turn.attempt > 1 and _was_heard(session.entries, message.id):
+                return None
+            await self._remember(message)
+            result = await run_turn(
+                self.agent.record,
+                session,
+                UserMessage([Text(_words(message))], message.id),
+                _TurnHost(turn, self._emit),
+                TurnOptions(
+                    stream=bool(self.listeners),
+                    read_only=self.agent.read_only,
+                    channel=message.channel,
+                    chat=message.chat,
+                    history=run.history,
+                    resumes=True,
+                ),
+            )
+            question = question_of(session.entries) if result.stop_reason == "parked" else None
+        finally:
+            await self.agent.leave(session)
+        if question:
+            return ParkedTurn(self._question(message, question), question.until)
+        return OutboundMessage(
+            message.channel,
+            message.chat,
+            _reply(result, run.default_response),
+            message.session_key,
+            message.id,
+            id=reply_id(message.id),
+            send=run.send_response,
+        )
+
+    async def answer(self, session_key: str, answer: Answer) -> bool:
+        """Answer the question that a session waits with; False: it waits with none of that call."""
+        try:
+            question = question_of(await self.agent.record.store.read(session_key))
+        except SessionError:
+            return False
+        return bool(question and question.call_id == answer.call_id) and await self.queue.control(session_key, answer)
+
+    def _question(self, message: InboundMessage, parked: ParkedEntry) -> OutboundMessage:
+        """What the owner is asked."""
+        owner, _, chat = self.settings.owner.partition(":")
+        call = f"{parked.name} {msgspec.json.encode(parked.args).decode()}\n" if parked.name else ""
+        text = f"{call}{parked.question}\n\nWaiting for your answer (call {parked.call_id})."
+        return OutboundMessage(
+            owner or message.channel,
+            chat or message.chat,
+            self.agent.record.redact(text),
+            message.session_key,
+            message.id,
+            metadata={"call_id": parked.call_id},
+            id=f"{message.id}:ask:{parked.call_id}",
+        )
+
+    async def _remember(self, message: InboundMessage) -> None:
+        """Keep where the last message from outside came from."""
+        last = LastChat(message.channel, message.chat)
+        if message.channel not in INTERNAL and last != self._last:
+            data = msgspec.json.format(msgspec.json.encode(last))
+            await asyncio.to_thread(write_private, self._home / "state.json", data)
+            self._last = last
+
+    def _emit(self, session_key: str, event: RunEvent) -> None:
+        for listener in self.listeners:
+            listener(session_key, event)
+
+    def _explain(self, error: Exception) -> str:
+        text = str(error) if isinstance(error, DenizenError) else f"{type(error).__name__}: {error}"
+        return self.agent.record.redact(text)
+
+
+class _TurnHost:
+    """What a turn has of the gateway: nobody sits there, so a question parks it."""
+
+    def __init__(self, turn: QueuedTurn, emit: OnEvent) -> None:
+        self._turn = turn
+        self._emit = partial(emit, turn.message.session_key)
+
+    def emit(self, event: RunEvent) -> None:
+        self._emit(event)
+
+    def controls(self) -> Sequence[Control]:
+        return self._turn.controls()
+
+    async def ask(self, request: Ask) -> Answer | Parked:
+        return Parked()
+
+
+def read_last_chat(home: Path) -> LastChat:
+    """Where the last message from outside came from; nowhere, where nothing readable says so."""
+    try:
+        return msgspec.json.decode((home / "state.json").read_bytes(), type=LastChat)
+    except (OSError, msgspec.DecodeError):
+        return LastChat()
+
+
+async def _keep(session: Session, message: InboundMessage) -> None:
+    """Keep a message of the system's in its session, once."""
+    kept = (entry for entry in session.entries if isinstance(entry, SystemEntry))
+    if not any(entry.message_id == message.id for entry in kept):
+        await session.append(SystemEntry(text=message.content, message_id=message.id))
+        await session.sync()
+    _log.info("Kept for %s, from %s: %s", message.session_key, message.sender, message.content.partition("\n")[0][:200])
+
+
+def _was_heard(entries: Sequence[AnyEntry], message_id: str) -> bool:
+    """Whether the message was said to a turn that another one had begun, whose reply answers it, too."""
+    open_turn = False
+    for entry in entries:
+        if isinstance(entry, EndEntry):
+            open_turn = False
+        elif isinstance(entry, UserEntry):
+            if entry.message.id == message_id:
+                return open_turn
+            open_turn = True
+    return False
+
+
+def _words(message: InboundMessage) -> str:
+    return "\n".join((message.content, *(f"[attached: {each}]" for each in message.media)))
+
+
+def _reply(result: RunResult, default: str) -> str:
+    if result.reply.strip():
+        return result.reply
+    return "Stopped." if result.stop_reason == "cancelled" else result.error or default

@@ -1,0 +1,77 @@
+"""Messages in, replies out."""
+
+from functools import partial
+from typing import Annotated, Literal
+from uuid import uuid4
+
+import msgspec
+from aiohttp import web
+
+from denizen.errors import SessionError
+from denizen.ports import InboundMessage
+from denizen.sessions import SessionKey
+from denizen.worlds.chat import ledger
+from denizen.worlds.chat.http.requests import GATEWAY, Refused, read_body, read_number
+
+LONGEST_WAIT = 60.0
+"""Seconds that a request for replies may wait."""
+MOST_REPLIES = 200
+"""Replies in one response."""
+
+_Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+
+
+class NewMessage(msgspec.Struct, forbid_unknown_fields=True):
+    """What a client posts. `id` is the same whenever it posts the message again."""
+
+    chat: _Name
+    sender: _Name
+    content: str
+    channel: Literal["http", "cli"] = "http"
+    id: _Name | None = None
+    media: tuple[_Name, ...] = ()
+
+
+async def post_message(request: web.Request) -> web.Response:
+    """Accept a message: it is in the inbox, and synced, once this answers."""
+    new = await read_body(request, NewMessage)
+    if not new.content.strip() and not new.media:
+        raise Refused(400, "The message is empty: it needs content or media.")
+    try:
+        key = str(SessionKey(new.chat, channel=new.channel))
+    except SessionError as error:
+        raise Refused(400, str(error)) from error
+    message = InboundMessage(new.channel, new.chat, new.sender, new.content, key, new.media, id=new.id or uuid4().hex)
+    gateway = request.app[GATEWAY]
+    accepted = await gateway.queue.put(message)
+    if not accepted:
+        key = await gateway.database.run(partial(ledger.accepted_key, channel=new.channel, message_id=message.id))
+    return web.json_response({"accepted": accepted, "id": message.id, "session_key": key}, status=202)
+
+
+async def get_replies(request: web.Request) -> web.Response:
+    """What was sent to a chat after number `after`; with `wait`, once there is something, or that time is over."""
+    chat, channel = request.query.get("chat", ""), request.query.get("channel", "http")
+    if not chat or channel not in ledger.POLLED:
+        raise Refused(400, "`chat` names the chat whose replies are wanted; `channel` is http or cli.")
+    found = await request.app[GATEWAY].outbox.replies(
+        channel,
+        chat,
+        after=int(read_number(request, "after", int, 2**53)),
+        most=MOST_REPLIES,
+        wait=read_number(request, "wait", float, LONGEST_WAIT),
+    )
+    replies = [
+        {
+            "seq": each.seq,
+            "in_reply_to": each.message.in_reply_to,
+            "content": each.message.content,
+            "session_key": each.message.session_key,
+            "state": "pending" if each.state == "sending" else each.state,
+        }
+        for each in found
+    ]
+    return web.json_response({"replies": replies})
+
+
+ROUTES = [web.post("/api/messages", post_message), web.get("/api/replies", get_replies)]

@@ -1,0 +1,47 @@
+"""What routes read of a request, and how they refuse."""
+
+import json
+from typing import TypeVar
+
+import msgspec
+from aiohttp import web
+
+from denizen.worlds.chat.gateway import Gateway
+
+GATEWAY = web.AppKey("gateway", Gateway)
+
+Body = TypeVar("Body")
+
+
+def refusal(status: int, why: str) -> web.Response:
+    """A response that says what is wrong."""
+    return web.json_response({"error": {"message": why}}, status=status)
+
+
+class Refused(web.HTTPException):
+    """Ends a request with a status and the reason."""
+
+    def __init__(self, status: int, why: str) -> None:
+        self.status_code = status
+        super().__init__(text=why)
+
+
+async def read_body(request: web.Request, kind: type[Body]) -> Body:
+    """The body as JSON of that kind. Raises HTTPException: 400 where it is none, 413 where it is too large."""
+    data = await request.read()
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise Refused(400, f"The body is not what this route takes: {error}.") from error
+
+
+def read_number(request: web.Request, name: str, kind: type[int] | type[float], most: float) -> float:
+    """A number of the query between 0 and `most`, by default 0. Raises HTTPException 400."""
+    text = request.query.get(name, "0")
+    try:
+        number = kind(text)
+    except ValueError:
+        number = -1
+    if not 0 <= number <= most:
+        raise Refused(400, f"`{name}` is a number from 0 to {most:g}, not {json.dumps(text)}.")
+    return number

@@ -1,0 +1,371 @@
+"""The ledger: what came in, what overtakes it, and what goes out, with every statement on its tables.
+
+Each function takes an open connection in a transaction. The SQL is what SQLite and PostgreSQL have in common.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, NamedTuple, Protocol
+
+import msgspec
+
+from denizen.ports import Answer, Control, FollowUp, InboundMessage, Interrupt, OutboundMessage, Steer, Stop
+
+VERSION = 1
+"""Version of the tables."""
+
+SCHEMA = """
+CREATE TABLE inbox (
+    seq {serial}, channel TEXT NOT NULL, id TEXT NOT NULL, session_key TEXT NOT NULL, message TEXT NOT NULL,
+    state TEXT NOT NULL, due DOUBLE PRECISION NOT NULL DEFAULT 0, worker TEXT NOT NULL DEFAULT '',
+    attempt INTEGER NOT NULL DEFAULT 0, failures INTEGER NOT NULL DEFAULT 0, deaths INTEGER NOT NULL DEFAULT 0,
+    reason TEXT NOT NULL DEFAULT '',
+    UNIQUE (channel, id)
+);
+CREATE INDEX inbox_open ON inbox (session_key, seq) WHERE state IN ('ready', 'waiting', 'running', 'parked');
+CREATE INDEX inbox_due ON inbox (due) WHERE state IN ('ready', 'parked');
+CREATE INDEX inbox_running ON inbox (worker) WHERE state = 'running';
+CREATE TABLE controls (
+    seq {serial}, session_key TEXT NOT NULL, kind TEXT NOT NULL, control TEXT NOT NULL, message INTEGER,
+    worker TEXT NOT NULL DEFAULT ''
+);
+CREATE TABLE outbox (
+    channel TEXT NOT NULL, chat TEXT NOT NULL, seq INTEGER NOT NULL, id TEXT NOT NULL, message TEXT NOT NULL,
+    state TEXT NOT NULL, reason TEXT NOT NULL DEFAULT '',
+    PRIMARY KEY (channel, chat, seq), UNIQUE (channel, id)
+);
+CREATE INDEX outbox_unsent ON outbox (channel, chat, seq) WHERE state IN ('pending', 'sending');
+"""
+"""In the inbox, the first open message of a session is `ready`, `running` or `parked`, the others are `waiting`; those
+that are over are `done` or `failed`. `due` is when a `ready` or `parked` one may run at the earliest, in seconds since
+the epoch. A control's `message` is the row of the inbox that it was made of; its `worker` has handed it to a turn. In
+the outbox, `seq` rises in each chat.
+"""
+
+WhenBusy = Literal["queue", "steer", "interrupt"]
+"""What a message does whose session is busy: wait, be said to the running turn, or cut it short."""
+
+OutboxState = Literal["pending", "sending", "sent", "failed", "unknown", "kept"]
+"""`kept` isn't sent: whoever asked reads it here."""
+
+POLLED = frozenset({"http", "cli"})
+"""Channels whose replies are fetched: in the outbox, they have arrived."""
+
+_KINDS: dict[str, type[Control]] = {
+    "answer": Answer,
+    "stop": Stop,
+    "steer": Steer,
+    "follow_up": FollowUp,
+    "interrupt": Interrupt,
+}
+_NAMES = {kind: name for name, kind in _KINDS.items()}
+
+
+class Connection(Protocol):
+    """What the functions need of a database."""
+
+    def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> Any:
+        """A cursor over the statement's rows."""
+        ...
+
+
+class Claim(NamedTuple):
+    """A message whose turn a worker has begun.
+
+    It counts how often that was, how often it failed, and how often the process died over it.
+    """
+
+    worker: str
+    seq: int
+    message: InboundMessage
+    attempt: int
+    failures: int
+    deaths: int
+
+
+class ArrivedControl(NamedTuple):
+    """A control for the running turn of a session; `message` is the row of the inbox that it was made of, if any."""
+
+    seq: int
+    session_key: str
+    control: Control
+    message: int | None
+
+
+class Reply(NamedTuple):
+    """A row of the outbox."""
+
+    seq: int
+    message: OutboundMessage
+    state: OutboxState
+    reason: str
+
+
+# The inbox
+
+
+def put(db: Connection, message: InboundMessage, when_busy: WhenBusy = "queue") -> bool:
+    """Accept a message; False: its channel's message of that id was accepted before."""
+    busy = is_busy(db, message.session_key)
+    row = db.execute(
+        "INSERT INTO inbox (channel, id, session_key, message, state) VALUES (?, ?, ?, ?, ?) "
+        "ON CONFLICT DO NOTHING RETURNING seq",
+        [message.channel, message.id, message.session_key, _json(message), "waiting" if busy else "ready"],
+    ).fetchone()
+    if row is None:
+        return False
+    if busy and when_busy != "queue":
+        control = (Steer if when_busy == "steer" else Interrupt)(message.content, message.id)
+        _add_control(db, message.session_key, control, row[0])
+    return True
+
+
+def say(db: Connection, message: InboundMessage, control: Steer | FollowUp | Interrupt) -> bool:
+    """Accept a message for the turn that is open; where none is, nothing is accepted, and False is returned.
+
+    A turn that ends without having heard it leaves a message like any other.
+    """
+    if not is_busy(db, message.session_key) or not put(db, message):
+        return False
+    row = db.execute("SELECT seq FROM inbox WHERE channel = ? AND id = ?", [message.channel, message.id]).fetchone()
+    _add_control(db, message.session_key, control, row[0])
+    return True
+
+
+def is_busy(db: Connection, session_key: str) -> bool:
+    """Whether a message of the session waits, runs or is parked."""
+    found = db.execute(
+        "SELECT 1 FROM inbox WHERE session_key = ? AND state IN ('ready', 'waiting', 'running', 'parked') LIMIT 1",
+        [session_key],
+    )
+    return found.fetchone() is not None
+
+
+def accepted_key(db: Connection, channel: str, message_id: str) -> str:
+    """The session of the channel's message of that id; empty where none was accepted."""
+    row = db.execute("SELECT session_key FROM inbox WHERE channel = ? AND id = ?", [channel, message_id]).fetchone()
+    return row[0] if row else ""
+
+
+def latest(db: Connection, session_key: str) -> InboundMessage | None:
+    """The session's message that came last."""
+    row = db.execute("SELECT MAX(seq) FROM inbox WHERE session_key = ?", [session_key]).fetchone()
+    row = db.execute("SELECT message FROM inbox WHERE seq = ?", [row[0]]).fetchone()
+    return _inbound(row[0]) if row else None
+
+
+def counts(db: Connection) -> dict[str, int]:
+    """How many messages are open, by state, and how many failed."""
+    found = db.execute("SELECT state, COUNT(*) FROM inbox WHERE state <> 'done' GROUP BY state")
+    return dict(found.fetchall())
+
+
+# Turns
+
+
+def claim(db: Connection, worker: str, now: float, most: int) -> list[Claim]:
+    """Begin the turns that are due, those that have waited longest first, and `most` at a time."""
+    rows = db.execute(
+        "UPDATE inbox SET state = 'running', worker = ?, attempt = attempt + 1 WHERE seq IN "
+        "(SELECT seq FROM inbox WHERE state IN ('ready', 'parked') AND due <= ? ORDER BY due, seq LIMIT ?) "
+        "RETURNING seq, message, attempt, failures, deaths",
+        [worker, now, most],
+    ).fetchall()
+    return [Claim(worker, seq, _inbound(message), *counts) for seq, message, *counts in sorted(rows)]
+
+
+def next_due(db: Connection) -> float | None:
+    """When the next turn is due; None: there is none."""
+    return db.execute("SELECT MIN(due) FROM inbox WHERE state IN ('ready', 'parked')").fetchone()[0]
+
+
+def finish(db: Connection, turn: Claim, heard: Sequence[ArrivedControl], state: str, reason: str = "") -> bool:
+    """End a turn as `done` or `failed`; the session's next message is ready. False: the worker has lost the turn."""
+    key = _leave(db, turn, state, 0.0, reason)
+    if not key:
+        return False
+    for said in heard:
+        if said.message is not None:
+            db.execute("UPDATE inbox SET state = 'done' WHERE seq = ? AND state = 'waiting'", [said.message])
+    db.execute("DELETE FROM controls WHERE session_key = ?", [key])
+    db.execute(
+        "UPDATE inbox SET state = 'ready' WHERE seq = "
+        "(SELECT MIN(seq) FROM inbox WHERE session_key = ? AND state = 'waiting')",
+        [key],
+    )
+    return True
+
+
+def park(db: Connection, turn: Claim, heard: Sequence[ArrivedControl], until: float) -> bool:
+    """Let a turn wait for an answer until then; one that is there already makes it ready. False: as `finish`."""
+    key = _leave(db, turn, "parked", until)
+    if key:
+        _give_back_controls(db, key, [said for said in heard if said.message is None])
+        answered = db.execute(
+            "SELECT 1 FROM controls WHERE session_key = ? AND kind IN ('answer', 'stop') LIMIT 1", [key]
+        ).fetchone()
+        if answered:
+            _wake(db, key)
+    return bool(key)
+
+
+def retry(db: Connection, turn: Claim, heard: Sequence[ArrivedControl], due: float) -> bool:
+    """Let a turn that failed run again then. False: as `finish`."""
+    key = _leave(db, turn, "ready", due)
+    if key:
+        db.execute("UPDATE inbox SET failures = failures + 1 WHERE seq = ?", [turn.seq])
+        _give_back_controls(db, key, _used_up(heard))
+    return bool(key)
+
+
+def release(db: Connection, worker: str, heard: Sequence[ArrivedControl]) -> None:
+    """Give back the turns of a worker that was cancelled."""
+    rows = db.execute("SELECT session_key FROM inbox WHERE worker = ? AND state = 'running'", [worker]).fetchall()
+    for (key,) in rows:
+        _give_back_controls(db, key, _used_up(heard))
+    db.execute(
+        "UPDATE inbox SET state = 'ready', worker = '', due = 0 WHERE worker = ? AND state = 'running'", [worker]
+    )
+
+
+def release_dead(db: Connection) -> None:
+    """Give back the turns of workers that died: for a database that nobody else uses."""
+    db.execute(
+        "UPDATE inbox SET state = 'ready', worker = '', due = 0, deaths = deaths + 1 WHERE state = 'running'", []
+    )
+    db.execute("UPDATE controls SET worker = ''", [])
+
+
+def _leave(db: Connection, turn: Claim, state: str, due: float, reason: str = "") -> str:
+    """Take a turn from its worker; its session's key, or nothing where it isn't the worker's any more."""
+    row = db.execute(
+        "UPDATE inbox SET state = ?, due = ?, reason = ?, worker = '' "
+        "WHERE seq = ? AND worker = ? AND state = 'running' RETURNING session_key",
+        [state, due, reason, turn.seq, turn.worker],
+    ).fetchone()
+    return row[0] if row else ""
+
+
+# Controls
+
+
+def control(db: Connection, session_key: str, given: Control) -> bool:
+    """Hand a control to the session's turn; False: there is none, and it is dropped."""
+    if not is_busy(db, session_key):
+        return False
+    _add_control(db, session_key, given, None)
+    if isinstance(given, Answer | Stop):
+        _wake(db, session_key)
+    return True
+
+
+def take_controls(db: Connection, worker: str) -> list[ArrivedControl]:
+    """The controls that arrived for the worker's turns since the last time."""
+    rows = db.execute(
+        "UPDATE controls SET worker = ? WHERE worker = '' AND session_key IN "
+        "(SELECT session_key FROM inbox WHERE worker = ? AND state = 'running') "
+        "RETURNING seq, session_key, kind, control, message",
+        [worker, worker],
+    ).fetchall()
+    return [
+        ArrivedControl(seq, key, msgspec.json.decode(given, type=_KINDS[kind]), message)
+        for seq, key, kind, given, message in sorted(rows)
+    ]
+
+
+def _add_control(db: Connection, session_key: str, given: Control, message: int | None) -> None:
+    db.execute(
+        "INSERT INTO controls (session_key, kind, control, message) VALUES (?, ?, ?, ?)",
+        [session_key, _NAMES[type(given)], _json(given), message],
+    )
+
+
+def _wake(db: Connection, session_key: str) -> None:
+    db.execute("UPDATE inbox SET state = 'ready', due = 0 WHERE session_key = ? AND state = 'parked'", [session_key])
+
+
+def _give_back_controls(db: Connection, session_key: str, used_up: Iterable[ArrivedControl]) -> None:
+    """Keep a session's controls for the next attempt, but for those that are used up."""
+    for said in used_up:
+        db.execute("DELETE FROM controls WHERE seq = ?", [said.seq])
+    db.execute("UPDATE controls SET worker = '' WHERE session_key = ?", [session_key])
+
+
+def _used_up(heard: Iterable[ArrivedControl]) -> list[ArrivedControl]:
+    """What an attempt that came to nothing doesn't leave to the next: all but answers, and what messages said."""
+    return [said for said in heard if said.message is None and not isinstance(said.control, Answer)]
+
+
+# The outbox
+
+
+def add_outbound(db: Connection, message: OutboundMessage, state: OutboxState) -> None:
+    """Keep a message for its chat, after the earlier ones; one of an id that is there already is that one."""
+    db.execute(
+        "INSERT INTO outbox (channel, chat, seq, id, message, state) "
+        "SELECT ?, ?, COALESCE(MAX(seq), 0) + 1, ?, ?, ? FROM outbox WHERE channel = ? AND chat = ? "
+        "ON CONFLICT DO NOTHING",
+        [message.channel, message.chat, message.id, _json(message), state, message.channel, message.chat],
+    )
+
+
+def reply_id(message_id: str) -> str:
+    """The id of the reply to a message: writing it twice is one row."""
+    return f"{message_id}:reply"
+
+
+def first_state(message: OutboundMessage) -> OutboxState:
+    """The state that a message of the outbox begins in."""
+    if not message.send:
+        return "kept"
+    return "sent" if message.channel in POLLED else "pending"
+
+
+def replies(db: Connection, channel: str, chat: str, after: int, most: int) -> list[Reply]:
+    """What was sent to a chat, or is to be, after number `after`."""
+    rows = db.execute(
+        "SELECT seq, message, state, reason FROM outbox "
+        "WHERE channel = ? AND chat = ? AND seq > ? AND state <> 'kept' ORDER BY seq LIMIT ?",
+        [channel, chat, after, most],
+    ).fetchall()
+    return [Reply(seq, _outbound(message), state, reason) for seq, message, state, reason in rows]
+
+
+def outbound(db: Connection, channel: str, message_id: str) -> Reply | None:
+    """The message of that id."""
+    row = db.execute(
+        "SELECT seq, message, state, reason FROM outbox WHERE channel = ? AND id = ?", [channel, message_id]
+    ).fetchone()
+    return Reply(row[0], _outbound(row[1]), row[2], row[3]) if row else None
+
+
+def unsent(db: Connection) -> list[Reply]:
+    """The first message of each chat that is to be sent."""
+    rows = db.execute(
+        "SELECT seq, message, state, reason FROM outbox WHERE state IN ('pending', 'sending') "
+        "ORDER BY channel, chat, seq"
+    ).fetchall()
+    first: dict[tuple[str, str], Reply] = {}
+    for seq, encoded, state, reason in rows:
+        message = _outbound(encoded)
+        first.setdefault((message.channel, message.chat), Reply(seq, message, state, reason))
+    return [*first.values()]
+
+
+def mark_outbound(db: Connection, message: OutboundMessage, state: OutboxState, reason: str = "") -> None:
+    """Say what became of a message."""
+    db.execute(
+        "UPDATE outbox SET state = ?, reason = ? WHERE channel = ? AND id = ?",
+        [state, reason, message.channel, message.id],
+    )
+
+
+def _json(value: msgspec.Struct) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def _inbound(text: str) -> InboundMessage:
+    return msgspec.json.decode(text, type=InboundMessage)
+
+
+def _outbound(text: str) -> OutboundMessage:
+    return msgspec.json.decode(text, type=OutboundMessage)

@@ -1,0 +1,123 @@
+"""The outbox: sends what is to be sent, in each chat in order, and never twice unasked."""
+
+import asyncio
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+
+from msgspec.structs import replace
+
+from denizen.clock import Clock
+from denizen.ports import Channel, InboundMessage, OutboundMessage, Sent
+from denizen.worlds.chat import ledger
+from denizen.worlds.chat.database import Database, LedgerError
+from denizen.worlds.chat.ledger import OutboxState, Reply, reply_id
+
+_DISK_WAIT = 1.0
+"""Seconds between two tries to use the ledger."""
+_log = logging.getLogger(__name__)
+
+
+class Outbox:
+    """The messages that go out, to these channels by name; those of other channels but `POLLED` fail.
+
+    A message is marked `sending` before its channel gets it. Where the process died in between, the channel gets it
+    again with the same id, and says what became of it.
+    """
+
+    def __init__(self, database: Database, channels: Mapping[str, Channel], *, clock: Clock) -> None:
+        self._database = database
+        self._channels = channels
+        self._clock = clock
+        self._news = asyncio.Event()
+        self._readers: dict[tuple[str, str], asyncio.Event] = {}
+
+    def added(self, message: OutboundMessage) -> None:
+        """Tell who waits that there is something new for a chat."""
+        if reader := self._readers.pop((message.channel, message.chat), None):
+            reader.set()
+        self._news.set()
+
+    async def replies(self, channel: str, chat: str, *, after: int, most: int, wait: float) -> Sequence[Reply]:
+        """What was sent to a chat after number `after`; where there is nothing yet, it waits so many seconds."""
+        look = partial(ledger.replies, channel=channel, chat=chat, after=after, most=most)
+        deadline = self._clock.monotonic() + wait
+        while True:
+            news = self._readers.setdefault((channel, chat), asyncio.Event())
+            found = await self._database.run(look)
+            rest = deadline - self._clock.monotonic()
+            if found or rest <= 0:
+                return found
+            try:
+                await asyncio.wait_for(news.wait(), rest)
+            except TimeoutError:
+                return []
+
+    async def reply_to(self, message: InboundMessage) -> str:
+        """The reply to a message, once it is there."""
+        look = partial(ledger.outbound, channel=message.channel, message_id=reply_id(message.id))
+        while True:
+            news = self._readers.setdefault((message.channel, message.chat), asyncio.Event())
+            if found := await self._database.run(look):
+                return found.message.content
+            await news.wait()
+
+    async def run(self) -> None:
+        """Send until cancelled."""
+        while True:
+            self._news.clear()
+            try:
+                while first := await self._database.run(ledger.unsent):
+                    await asyncio.gather(*map(self._send, first))
+            except LedgerError as error:
+                _log.error("%s Trying again.", error)
+                await self._clock.sleep(_DISK_WAIT)
+                continue
+            await self._news.wait()
+
+    async def _send(self, row: Reply) -> None:
+        message = row.message
+        if row.state == "pending":
+            await self._mark(message, "sending")
+        sent = await self._sent(message)
+        if sent.state != "sent":
+            _log.warning("Message %s to %s:%s: %s. %s", message.id, message.channel, message.chat, *_words(sent))
+        await self._mark(message, sent.state, sent.reason)
+
+    async def _sent(self, message: OutboundMessage) -> Sent:
+        channel = self._channels.get(message.channel)
+        if channel is None:
+            return Sent("failed", f"No channel {message.channel!r} is connected.")
+        for part in parts(message, channel.limits.chars):
+            try:
+                sent = await channel.send(part)
+            except Exception as broken:  # noqa: BLE001 (the boundary to a channel: what it raises says nothing of the message)
+                sent = Sent("unknown", f"{type(broken).__name__}: {broken}")
+            if sent.state != "sent":
+                return sent
+        return Sent()
+
+    async def _mark(self, message: OutboundMessage, state: OutboxState, reason: str = "") -> None:
+        await self._database.run(partial(ledger.mark_outbound, message=message, state=state, reason=reason))
+
+
+def parts(message: OutboundMessage, chars: int) -> Iterator[OutboundMessage]:
+    """The message in pieces of so many characters at most (0: any number), cut at a line or a word where there is one.
+
+    Each has an id of its own; the media are with the last.
+    """
+    if not 0 < chars < len(message.content):
+        yield message
+        return
+    rest, number = message.content, 0
+    while len(rest) > chars:
+        cut = max(rest.rfind("\n", chars // 2, chars + 1), 0) or max(rest.rfind(" ", chars // 2, chars + 1), 0) or chars
+        number += 1
+        yield replace(message, content=rest[:cut], media=(), id=f"{message.id}/{number}")
+        rest = rest[cut:].lstrip("\n ")
+    if rest or message.media:
+        yield replace(message, content=rest, id=f"{message.id}/{number + 1}")
+
+
+def _words(sent: Sent) -> tuple[str, str]:
+    return sent.state, sent.reason

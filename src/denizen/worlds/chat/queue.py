@@ -1,0 +1,218 @@
+"""The turn queue on the ledger."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from uuid import uuid4
+
+from denizen.cancellation import run_to_completion
+from denizen.clock import Clock
+from denizen.errors import DenizenError
+from denizen.ports import (
+    Control,
+    FollowUp,
+    InboundMessage,
+    Interrupt,
+    OutboundMessage,
+    Parked,
+    ParkedTurn,
+    Steer,
+    TurnHandler,
+)
+from denizen.worlds.chat import ledger
+from denizen.worlds.chat.database import Database, LedgerError
+from denizen.worlds.chat.ledger import ArrivedControl, Claim, Connection, OutboxState, WhenBusy
+
+DEATHS = 25
+"""How often the process may die over a message before it is given up."""
+_DISK_WAIT = 1.0
+"""Seconds between two tries to write what a turn came to."""
+_log = logging.getLogger(__name__)
+
+
+def apology(message: InboundMessage, why: str) -> OutboundMessage:
+    """The reply to a message that was given up."""
+    text = f"I could not answer this message. {why}"
+    return OutboundMessage(
+        message.channel, message.chat, text, message.session_key, message.id, id=ledger.reply_id(message.id)
+    )
+
+
+class LedgerTurn:
+    """A turn of the ledger while it runs."""
+
+    def __init__(self, claim: Claim) -> None:
+        self.claim = claim
+        self.message = claim.message
+        self.attempt = claim.attempt
+        self.arrived: list[ArrivedControl] = []
+        self.heard: list[ArrivedControl] = []
+
+    def controls(self) -> Sequence[Control]:
+        """What arrived since the last call."""
+        new = [*self.arrived]
+        self.arrived.clear()
+        self.heard += new
+        return [each.control for each in new]
+
+
+class LedgerQueue:
+    """A `TurnQueue` in a database, which several of them may share.
+
+    A message is given up after `attempts` failures, with an apology to its chat; the time before each doubles from
+    `retry_after` seconds. At most `turns` run at once. `when_busy` says by channel what a message does whose session is
+    busy. `explain` words a failure; `on_reply` is told of each row that came into the outbox.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        clock: Clock,
+        attempts: int = 3,
+        retry_after: float = 1.0,
+        turns: int = 16,
+        when_busy: Mapping[str, WhenBusy] | None = None,
+        explain: Callable[[Exception], str] = str,
+        on_reply: Callable[[OutboundMessage], None] = lambda _: None,
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._attempts = attempts
+        self._retry_after = retry_after
+        self._turns = turns
+        self._when_busy = when_busy or {}
+        self._explain = explain
+        self._on_reply = on_reply
+        self._draining = False
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    async def put(self, message: InboundMessage) -> bool:
+        """Accept a message; False: its channel's message of that id was accepted before."""
+        how = self._when_busy.get(message.channel, "queue")
+        new = await self._database.run(partial(ledger.put, message=message, when_busy=how))
+        self._database.ring()
+        return new
+
+    async def say(self, message: InboundMessage, control: Steer | FollowUp | Interrupt) -> bool:
+        """Accept a message that the session's open turn is to hear; False: there is none, and nothing is accepted."""
+        accepted = await self._database.run(partial(ledger.say, message=message, control=control))
+        self._database.ring()
+        return accepted
+
+    async def control(self, session_key: str, control: Control) -> bool:
+        """Hand a control to the session's turn; False: there is none."""
+        found = await self._database.run(partial(ledger.control, session_key=session_key, given=control))
+        self._database.ring()
+        return found
+
+    async def drain(self) -> None:
+        """Begin no more turns, and wait for the end of those that run."""
+        self._draining = True
+        await self._idle.wait()
+
+    async def serve(self, handler: TurnHandler) -> None:
+        """Run turns until cancelled."""
+        worker, bell = uuid4().hex, asyncio.Event()
+        running: dict[str, LedgerTurn] = {}
+        self._database.bells.add(bell)
+
+        def look(db: Connection) -> tuple[list[Claim], list[ArrivedControl], float | None]:
+            room = 0 if self._draining else self._turns - len(running)
+            claims = ledger.claim(db, worker, self._clock.now().timestamp(), room) if room else []
+            return claims, ledger.take_controls(db, worker), ledger.next_due(db)
+
+        async def run(turn: LedgerTurn) -> None:
+            await self._run(turn, handler)
+            del running[turn.message.session_key]
+            if not running:
+                self._idle.set()
+            self._database.ring()
+
+        try:
+            async with asyncio.TaskGroup() as turns:
+                while True:
+                    bell.clear()
+                    claims, controls, due = await self._look(look)
+                    for claim in claims:
+                        self._idle.clear()
+                        turn = running[claim.message.session_key] = LedgerTurn(claim)
+                        turns.create_task(run(turn))
+                    for each in controls:
+                        if turn := running.get(each.session_key):
+                            turn.arrived.append(each)
+                    await self._wait(bell, due if len(running) < self._turns else None)
+        finally:
+            self._database.bells.discard(bell)
+            heard = [each for turn in running.values() for each in turn.heard]
+            await run_to_completion(self._database.run(partial(ledger.release, worker=worker, heard=heard)))
+            self._idle.set()
+
+    async def _look(
+        self, look: Callable[[Connection], tuple[list[Claim], list[ArrivedControl], float | None]]
+    ) -> tuple[list[Claim], list[ArrivedControl], float | None]:
+        while True:
+            try:
+                return await self._database.run(look)
+            except LedgerError as error:
+                _log.error("%s Trying again.", error)
+                await self._clock.sleep(_DISK_WAIT)
+
+    async def _wait(self, bell: asyncio.Event, due: float | None) -> None:
+        """Until the bell rings, or something is due."""
+        if due is None or due == float("inf"):
+            await bell.wait()
+            return
+        rest = due - self._clock.now().timestamp()
+        ringing, timer = asyncio.ensure_future(bell.wait()), asyncio.ensure_future(self._clock.sleep(max(rest, 0.0)))
+        try:
+            await asyncio.wait((ringing, timer), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            ringing.cancel()
+            timer.cancel()
+
+    async def _run(self, turn: LedgerTurn, handler: TurnHandler) -> None:
+        claim, message, heard = turn.claim, turn.message, turn.heard
+        try:
+            if claim.deaths >= DEATHS:
+                raise DenizenError(f"The program ended {claim.deaths} times while it worked on it.")
+            outcome = await handler(turn)
+        except Exception as error:  # noqa: BLE001 (the worker's boundary: it is this turn's failure, and the others go on)
+            why, failures = self._explain(error), claim.failures + 1
+            if failures < self._attempts and claim.deaths < DEATHS:
+                _log.warning("Message %s of %s failed, and is tried again: %s", message.id, message.session_key, why)
+                due = self._clock.now().timestamp() + self._retry_after * 2 ** (failures - 1)
+                await self._settle(lambda db: ledger.retry(db, claim, heard, due))
+                return
+            _log.error("Message %s of %s is given up: %s", message.id, message.session_key, why)
+            sent = apology(message, why)
+            state: OutboxState = "failed" if message.channel in ledger.POLLED else "pending"
+            await self._settle(lambda db: ledger.finish(db, claim, heard, "failed", why), sent, state)
+            return
+        if isinstance(outcome, Parked):
+            parked = outcome if isinstance(outcome, ParkedTurn) else ParkedTurn()
+            until = parked.until.timestamp() if parked.until else float("inf")
+            await self._settle(lambda db: ledger.park(db, claim, heard, until), parked.question)
+            return
+        await self._settle(lambda db: ledger.finish(db, claim, heard, "done"), outcome)
+
+    async def _settle(
+        self, leave: Callable[[Connection], bool], sent: OutboundMessage | None = None, state: OutboxState | None = None
+    ) -> None:
+        """Write what the turn came to, and what it sends, in one transaction."""
+
+        def settle(db: Connection) -> None:
+            if leave(db) and sent:
+                ledger.add_outbound(db, sent, state or ledger.first_state(sent))
+
+        while True:
+            try:
+                await self._database.run(settle)
+                break
+            except LedgerError as error:
+                _log.error("%s Trying again.", error)
+                await self._clock.sleep(_DISK_WAIT)
+        if sent:
+            self._on_reply(sent)

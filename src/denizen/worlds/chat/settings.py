@@ -1,0 +1,30 @@
+"""The settings of the gateway: `[gateway]`."""
+
+from typing import Annotated
+
+import msgspec
+
+from denizen.worlds.chat.ledger import WhenBusy
+
+_Count = Annotated[int, msgspec.Meta(ge=1)]
+
+
+class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How the gateway is reached, and how it works through what comes in."""
+
+    host: str = "127.0.0.1"
+    """The address it listens at."""
+    port: Annotated[int, msgspec.Meta(ge=0, le=65535)] = 8642
+    """The port; 0: a free one."""
+    hosts: list[str] = []
+    """Further names under which clients may reach it, as a proxy in front of it has them."""
+    owner: Annotated[str, msgspec.Meta(pattern="^([^:]+:.+)?$")] = ""
+    """Where questions go that a turn must ask, `"channel:chat"`; empty: to the chat that the turn is for."""
+    turns: _Count = 16
+    """Turns at once, each in a session of its own."""
+    attempts: _Count = 3
+    """How often a message is tried before it is given up."""
+    grace: Annotated[float, msgspec.Meta(ge=0)] = 30.0
+    """Seconds that running turns have to end when the gateway is stopped; the others go on at the next start."""
+    when_busy: dict[str, WhenBusy] = {}
+    """What a message does whose session is busy, by channel: `queue`, `steer` or `interrupt`; otherwise `queue`."""

@@ -1,0 +1,100 @@
+"""`denizen gateway` as a program, and a client of it."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import aiohttp
+import msgspec
+
+PATIENCE = 120.0
+"""Seconds that anything may take on a busy machine."""
+
+
+def key_of(chat: str) -> str:
+    """The session of a chat."""
+    return f"agent:main:channel:http:account:default:peer:direct:{chat}"
+
+
+class GatewayProgram:
+    """Starts the gateway of a home, kills it, and talks to it; `process` is the one that was started last."""
+
+    process: asyncio.subprocess.Process
+
+    def __init__(self, home: Path, environ: Mapping[str, str]) -> None:
+        self._home = home
+        self._environ = environ
+        self._log = home.with_suffix(".log")
+
+    @property
+    def log(self) -> str:
+        """What all of them wrote to standard error."""
+        return self._log.read_text()
+
+    @property
+    def token(self) -> str:
+        return (self._home / "token").read_text().strip()
+
+    @property
+    def url(self) -> str:
+        """The address of the one that was started last."""
+        port = msgspec.json.decode((self._home / "gateway.json").read_bytes())["port"]
+        return f"http://127.0.0.1:{port}"
+
+    async def start(self) -> None:
+        """Start it, and wait until it listens."""
+        with self._log.open("ab") as log:
+            self.process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "denizen", "gateway", "--port", "0"),
+                env=self._environ,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=log,
+            )
+        assert self.process.stdout
+        line = await asyncio.wait_for(self.process.stdout.readline(), PATIENCE)
+        assert line.decode().strip() == f"listening on {self.url}", self.log
+
+    async def end(self, number: int = signal.SIGTERM) -> int:
+        """End it with a signal; its exit status."""
+        if self.process.returncode is None:
+            self.process.send_signal(number)
+        return await asyncio.wait_for(self.process.wait(), PATIENCE)
+
+    def kill(self) -> None:
+        """End it at once, from any thread."""
+        os.kill(self.process.pid, signal.SIGKILL)
+
+    async def request(self, method: str, path: str, headers: Mapping[str, str] | None = None, **body: Any) -> Any:
+        """The status and the JSON that a route answers."""
+        given = {"Authorization": f"Bearer {self.token}"} if headers is None else headers
+        async with (
+            aiohttp.ClientSession() as session,
+            session.request(method, self.url + path, headers=given, **body) as response,
+        ):
+            return response.status, await response.json()
+
+    async def post(self, chat: str, content: str, **more: Any) -> Any:
+        """Post a message: the status, and the answer."""
+        body = {"channel": "http", "chat": chat, "sender": "ann", "content": content, **more}
+        return await self.request("POST", "/api/messages", json=body)
+
+    async def replies(self, chat: str, count: int) -> list[Any]:
+        """The first replies of a chat, once there are so many."""
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                path = f"/api/replies?chat={quote(chat)}&after=0"
+                _, answer = await self.request("GET", f"{path}&wait=0")
+                if len(answer["replies"]) >= count:
+                    return answer["replies"]
+                after = len(answer["replies"])
+                await self.request("GET", f"/api/replies?chat={quote(chat)}&after={after}&wait=20")
+
+    async def control(self, chat: str, **control: Any) -> Any:
+        """Post a control: the status, and the answer."""
+        path = f"/api/sessions/{quote(key_of(chat), safe='')}/controls"
+        return await self.request("POST", path, json=control)
