@@ -15,16 +15,15 @@ def estimate_text(text: str) -> int:
 
 def estimate_message(message: Message) -> int:
     """Tokens of a message with its framing."""
-    return MESSAGE_TOKENS + sum(map(_part, message.content))
-
-
-def _part(part: object) -> int:
-    match part:
-        case Text(text):
-            return estimate_text(text)
-        case Image():
-            return IMAGE_TOKENS
-        case ToolCall(args=args):
-            return estimate_text(str(args))
-        case _:  # thoughts: few providers get those of earlier turns back
-            return 0
+    tokens = MESSAGE_TOKENS
+    for part in message.content:
+        match part:
+            case Text(text):
+                tokens += estimate_text(text)
+            case Image():
+                tokens += IMAGE_TOKENS
+            case ToolCall(args=args):
+                tokens += estimate_text(str(args))
+            case _:  # thoughts: few providers get those of earlier turns back
+                pass
+    return tokens

@@ -38,7 +38,9 @@ class SeenText:
     def quotes(self, call: str) -> bool:
         """Whether a call, as the reply has it from its `$(` or its tool's name on, repeats what others wrote."""
         call = _decoded(call)
-        word, wording = _WORD.search(call), _wording(call)
+        # Without the marks at its end, with one closing bracket of several
+        inner = call[:-_END_CHARS] + _END.sub("", call[-_END_CHARS:])
+        word, wording = _WORD.search(call), _CLOSERS.sub("", _plain(inner).rstrip())[:COMPARED]
         return bool(word) and self._others.hold(word[0], wording) and not self._typed.hold(word[0], wording)
 
 
@@ -79,9 +81,3 @@ def _decoded(text: str) -> str:
 def _plain(text: str) -> str:
     """The words and brackets of a text, each between blanks."""
     return f" {' '.join(filter(None, _KEPT.findall(text)))} "
-
-
-def _wording(call: str) -> str:
-    """The part of a call that is compared: without the marks at its end, with one closing bracket of several."""
-    inner = call[:-_END_CHARS] + _END.sub("", call[-_END_CHARS:])
-    return _CLOSERS.sub("", _plain(inner).rstrip())[:COMPARED]

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import errno
+import itertools
 import os
 import shutil
 import stat
@@ -100,33 +101,28 @@ def _discard(git: Git) -> None:
 
 
 def _move_all(root: Path, workspace: Path, plan: Sequence[PathChange]) -> None:
-    """Remove what goes, then move what was prepared to its path, each file at once."""
+    """Remove what goes, and folders that are empty then; move what was prepared to its path, each file at once."""
     try:
         for change in sorted(plan, key=lambda change: change.path, reverse=True):
-            if not change.new:
-                _remove(root / change.path, workspace)
+            if change.new:
+                continue
+            path = root / change.path
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+                path.unlink()
+            for above in itertools.takewhile(lambda folder: folder != workspace, path.parents):
+                try:
+                    above.rmdir()
+                except OSError:  # not empty, or gone
+                    break
         folders: set[Path] = set()
         for change in plan:
             if change.new:
                 _put(root, change.path, change.new, folders)
     except OSError as error:
-        path = os.fsdecode(error.filename2 or error.filename or root)
+        where = os.fsdecode(error.filename2 or error.filename or root)
         raise DenizenError(
-            f"Restoring stopped at {path}: {error.strerror}. Fix that and restore again: it goes on where it was."
+            f"Restoring stopped at {where}: {error.strerror}. Fix that and restore again: it goes on where it was."
         ) from error
-
-
-def _remove(path: Path, workspace: Path) -> None:
-    """Remove a file, and the folders in the workspace that are empty then."""
-    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-        path.unlink()
-    for above in path.parents:
-        if above == workspace:
-            return
-        try:
-            above.rmdir()
-        except OSError:  # not empty, or gone
-            return
 
 
 def _put(root: Path, path: str, entry: TreeEntry, folders: set[Path]) -> None:

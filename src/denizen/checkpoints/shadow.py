@@ -62,7 +62,13 @@ class Shadow:
 
         A labelled one is always an entry of its own. With `paths`, restoring it touches only these.
         """
-        scope = [path for path in map(self._relative, sorted(map(str, paths))) if path != "."]
+        scope: list[str] = []
+        for path in sorted(map(str, paths)):
+            absolute = Path(os.path.normpath(self.workspace / path))
+            if not absolute.is_relative_to(self.workspace):
+                raise DenizenError(f"{path} is outside of {self.workspace}: a checkpoint is about files in there.")
+            if absolute != self.workspace:
+                scope.append(absolute.relative_to(self.workspace).as_posix())
         async with self.opened() as git:
             staged = await stage(git)
             if staged.last and not staged.changed and not label and not scope:
@@ -207,9 +213,3 @@ class Shadow:
         made = await history.record(git, made, previous=staged.last)
         await history.prune(git, made, self._clock)
         return made
-
-    def _relative(self, path: str) -> str:
-        absolute = Path(os.path.normpath(self.workspace / path))
-        if not absolute.is_relative_to(self.workspace):
-            raise DenizenError(f"{path} is outside of {self.workspace}: a checkpoint is about files in there.")
-        return absolute.relative_to(self.workspace).as_posix()

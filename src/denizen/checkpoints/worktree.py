@@ -57,7 +57,20 @@ async def make_copy(git: Git, start: Snapshot, folder: Path) -> Worktree:
     made.root.mkdir(parents=True)
     await there.run("read-tree", start.tree)
     await there.run("checkout-index", "--all", "--force", "--index")
-    links = [path for path in await _not_kept(git) if not os.path.lexists(made.root / path)]
+    # What no snapshot holds is linked: what is ignored, folders as a whole, and what can't be kept. Not our own data,
+    # and no caches.
+    question = ("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z", *git.scope)
+    ignored = [path.rstrip("/") for path in await git.items(*question)]
+    left_out = (await stage(git)).left_out
+    links = [
+        path
+        for path in (*ignored, *left_out)
+        if path != TEMPORARY
+        and not any(fnmatch.fnmatch(part, _NOT_LINKED) for part in PurePosixPath(path).parts)
+        and not git.folder.is_relative_to(git.root / path)
+        and not (git.root / path).is_relative_to(git.folder)
+        and not os.path.lexists(made.root / path)
+    ]
     for path in links:
         (made.root / path).parent.mkdir(parents=True, exist_ok=True)
         (made.root / path).symlink_to(git.root / path)
@@ -92,21 +105,3 @@ async def tree_of(git: Git, worktree: Worktree) -> str:
     there = replace(git, root=worktree.root, index=worktree.index)
     await stage(there, but=worktree.links)
     return await there.write_tree()
-
-
-async def _not_kept(git: Git) -> Sequence[str]:
-    """What is in the project and no snapshot holds: what is ignored, folders as a whole, and what can't be kept.
-
-    Neither our own data nor caches are among them.
-    """
-    question = ("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z", *git.scope)
-    ignored = [path.rstrip("/") for path in await git.items(*question)]
-    left_out = (await stage(git)).left_out
-    return [
-        path
-        for path in (*ignored, *left_out)
-        if path != TEMPORARY
-        and not any(fnmatch.fnmatch(part, _NOT_LINKED) for part in PurePosixPath(path).parts)
-        and not git.folder.is_relative_to(git.root / path)
-        and not (git.root / path).is_relative_to(git.folder)
-    ]

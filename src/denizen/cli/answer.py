@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Literal
 
 import click
-import msgspec
 
 from denizen.cli.home import store
 from denizen.cli.host import JsonLines, describe, parse_answer
@@ -46,11 +45,18 @@ def answer(name: str, words: tuple[str, ...], scope: Scope | None, options: Comm
         request = _question(name, entries)
         said = " ".join(words)
         if not said.strip():
-            _show(name, request, host)
+            if isinstance(host, JsonLines):
+                host.emit(TurnParked(session_key(name), request.call_id, request.question))
+            else:
+                command = f"denizen answer {shlex.quote(short_name(name))} yes|no|TEXT [--for-session|--always]"
+                write(f"{describe(request)}\n\nAnswer with: {command}\n")
             return STATUS["parked"]
-        given = _answer(request, said, scope)
+        given = parse_answer(request, said)
+        if scope and not given.allow:
+            raise click.UsageError("--for-session and --always go with yes.")
+        entry = AnswerEntry(call_id=given.call_id, allow=given.allow, text=given.text, scope=scope or given.scope)
         goes_on = options_as_begun(options, entries)
-        return run(runner, _go_on(name, given, goes_on, decide_folder(goes_on), host))
+        return run(runner, _go_on(name, entry, goes_on, decide_folder(goes_on), host))
 
 
 async def _go_on(
@@ -75,26 +81,5 @@ def _question(name: str, entries: Sequence[AnyEntry]) -> Ask:
     """What the session waits for. Raises SessionError where that is nothing."""
     if parked := question_of(entries):
         return Ask(parked.call_id, parked.question, parked.name, parked.args)
-    hint = (
-        f" Its turn is unfinished; go on with it: denizen ask --session {shlex.quote(name)}"
-        if unfinished(entries)
-        else ""
-    )
-    raise SessionError(f"Session {name} waits for no answer.{hint}")
-
-
-def _show(name: str, request: Ask, host: Terminal | JsonLines) -> None:
-    if isinstance(host, JsonLines):
-        host.emit(TurnParked(session_key(name), request.call_id, request.question))
-        return
-    quoted = shlex.quote(short_name(name))
-    write(f"{describe(request)}\n\nAnswer with: denizen answer {quoted} yes|no|TEXT [--for-session|--always]\n")
-
-
-def _answer(request: Ask, words: str, scope: Scope | None) -> AnswerEntry:
-    given = parse_answer(request, words)
-    if scope and not given.allow:
-        raise click.UsageError("--for-session and --always go with yes.")
-    if scope:
-        given = msgspec.structs.replace(given, scope=scope)
-    return AnswerEntry(call_id=given.call_id, allow=given.allow, text=given.text, scope=given.scope)
+    hint = f" Its turn is unfinished; go on with it: denizen ask --session {shlex.quote(name)}"
+    raise SessionError(f"Session {name} waits for no answer.{hint if unfinished(entries) else ''}")

@@ -26,7 +26,14 @@ def compose(text: str, workspace: Path, images: Sequence[Path] = (), piped: byte
     Raises ConfigError for a file that can't be used, and for a message of nothing.
     """
     parts: list[UserPart] = [Text(text)] if text.strip() else []
-    parts += [_attach(path, workspace) for path in dict.fromkeys(path for _, path in _mentioned(text) if path)]
+    for path in dict.fromkeys(path for _, path in _mentioned(text) if path):
+        data = _read(path)
+        if kind := _kind(data):
+            parts.append(Image(kind, data))
+            continue
+        name = os.path.normpath(Path.cwd() / path).removeprefix(f"{workspace}/")
+        words = _text(data, str(path), "Leave out the @ to name it only.")
+        parts.append(Text(f'\n\n<file path="{name}">\n{words}\n</file>'))
     for path in images:
         data = _read(path)
         if not _kind(data):
@@ -76,14 +83,6 @@ def _file(name: str) -> Path | None:
     with contextlib.suppress(OSError, RuntimeError):  # a name that is too long; a user who doesn't exist
         path = Path(name).expanduser()
         return path if path.is_file() else None
-
-
-def _attach(path: Path, workspace: Path) -> UserPart:
-    data = _read(path)
-    if kind := _kind(data):
-        return Image(kind, data)
-    name = os.path.normpath(Path.cwd() / path).removeprefix(f"{workspace}/")
-    return Text(f'\n\n<file path="{name}">\n{_text(data, str(path), "Leave out the @ to name it only.")}\n</file>')
 
 
 def _text(data: bytes, what: str, instead: str) -> str:

@@ -4,12 +4,13 @@ import asyncio
 import os
 from collections.abc import Sequence
 from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import click
 
-from denizen.checkpoints import Conflict, Difference, Shadow, Snapshot, named, shadow_of
+from denizen.checkpoints import Conflict, Shadow, Snapshot, named, shadow_of
 from denizen.cli.home import store, workspace_option
 from denizen.cli.output import confirm, is_interactive, print_table, write, write_json
 from denizen.cli.text import printable
@@ -42,7 +43,12 @@ def checkpoints() -> None:
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line, with every detail.")
 def list_checkpoints(workspace: Path | None, everything: bool, as_json: bool) -> None:
     """List the checkpoints, the latest first, and which files changed up to each."""
-    found = asyncio.run(_history(_shadow(workspace), None if everything else 20))
+    shadow = _shadow(workspace)
+    snapshots = asyncio.run(shadow.list())
+    most = len(snapshots) if everything else 20
+    pairs = [(old, new) for new, old in pairwise(snapshots[: most + 1])]
+    changes = [*asyncio.run(shadow.changed(pairs)), ()]  # nothing comes before the first one
+    found = list(zip(snapshots[:most], changes, strict=False))
     if as_json:
         write_json(*(_details(snapshot, changed) for snapshot, changed in found))
     elif found:
@@ -69,7 +75,8 @@ def create(label: str, paths: tuple[str, ...], workspace: Path | None, as_json: 
     With paths, restoring it touches only these.
     """
     shadow = _shadow(workspace)
-    made = asyncio.run(_create(shadow, label, [Path.cwd() / path for path in paths]))
+    name = asyncio.run(shadow.snapshot(label, [Path.cwd() / path for path in paths]))
+    made = asyncio.run(shadow.find(name))
     if made.left_out:
         click.echo(f"Left out, as they can't be kept: {printable(named(made.left_out))}.", err=True)
     if as_json:
@@ -86,7 +93,13 @@ def create(label: str, paths: tuple[str, ...], workspace: Path | None, as_json: 
 @_json
 def diff(checkpoint: str, other: str, names: bool, workspace: Path | None, as_json: bool) -> None:
     """Show what changed from a checkpoint (the latest) to another, or to the files as they are."""
-    found = asyncio.run(_diff(_shadow(workspace), checkpoint, other))
+    shadow = _shadow(workspace)
+    if not checkpoint:
+        latest = next(iter(asyncio.run(shadow.list())), None)
+        if latest is None:
+            raise DenizenError("There are no checkpoints of this folder yet, so there is nothing to compare with.")
+        checkpoint = latest.id
+    found = asyncio.run(shadow.diff(checkpoint, other))
     if as_json:
         write_json({"paths": found.paths, "text": found.text})
         return
@@ -139,26 +152,6 @@ async def _return_to(shadow: Shadow, checkpoint: str, name: str) -> str:
         return await return_to(shadow, session, (await shadow.find(checkpoint)).id)
     finally:
         await session.close()
-
-
-async def _history(shadow: Shadow, most: int | None) -> list[tuple[Snapshot, Sequence[str]]]:
-    """The checkpoints, each with the paths that changed since the one before it."""
-    found = (await shadow.list())[: most and most + 1]
-    changed = await shadow.changed(list(zip(found[1:], found, strict=False)))
-    return list(zip(found, [*changed, ()], strict=True))[:most] if found else []
-
-
-async def _create(shadow: Shadow, label: str, paths: Sequence[Path]) -> Snapshot:
-    return await shadow.find(await shadow.snapshot(label, paths))
-
-
-async def _diff(shadow: Shadow, old: str, new: str) -> Difference:
-    if not old:
-        found = await shadow.list()
-        if not found:
-            raise DenizenError("There are no checkpoints of this folder yet, so there is nothing to compare with.")
-        old = found[0].id
-    return await shadow.diff(old, new)
 
 
 def _details(snapshot: Snapshot, changed: Sequence[str]) -> dict[str, Any]:

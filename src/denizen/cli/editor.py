@@ -14,7 +14,7 @@ from prompt_toolkit.enums import DEFAULT_BUFFER
 from prompt_toolkit.filters import has_focus
 from prompt_toolkit.history import FileHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
-from prompt_toolkit.output import Output, create_output
+from prompt_toolkit.output import create_output
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.shortcuts import CompleteStyle
 
@@ -79,6 +79,9 @@ class Editor:
 
     def prompt(self, pressed: KeyBindings, *, transient: bool = False) -> PromptSession[str]:
         """A prompt with this history and these completions; of a `transient` one nothing stays on the screen."""
+        output = create_output(always_prefer_tty=True)
+        if isinstance(output, Vt100_Output):  # where the cursor is, isn't asked: the answer might come too late
+            output.enable_cpr = False
         return PromptSession(
             "> ",
             multiline=True,
@@ -92,7 +95,7 @@ class Editor:
             enable_suspend=True,
             erase_when_done=transient,
             refresh_interval=1 if transient else 0,
-            output=_output(),
+            output=output,
         )
 
     @contextlib.contextmanager
@@ -128,14 +131,6 @@ class Editor:
             event.current_buffer.reset()
         else:
             event.app.exit(exception=_Interrupted)
-
-
-def _output() -> Output:
-    """The terminal. It isn't asked where its cursor is: its answers might come when nobody waits for them any more."""
-    output = create_output(always_prefer_tty=True)
-    if isinstance(output, Vt100_Output):
-        output.enable_cpr = False
-    return output
 
 
 def keys(interrupt: Pressed, send: Send = Buffer.validate_and_handle) -> KeyBindings:

@@ -46,7 +46,15 @@ def show_friction(names: tuple[str, ...], as_json: bool, accept: tuple[str, ...]
         write_json({"tools": tools, "proposals": proposed})
     elif found:
         _report(found)
-        _propose(proposed)
+        if not proposed:
+            return
+        write("\nproposals\n" + "".join(f"  {one_line(f'{_setting(each)}: {each.why}')}\n" for each in proposed))
+        if not (sys.stdin.isatty() and sys.stdout.isatty()):
+            write(f"\nto accept one: denizen friction --accept {proposed[0].name}\n")
+            return
+        for each in proposed:
+            if confirm(f"Set {each.name} = {to_toml(each.value)}?"):
+                _take(each)
     else:
         click.echo("No tool was called yet.", err=True)
 
@@ -88,18 +96,6 @@ def _report(found: Sequence[Friction]) -> None:
         ]
         if examples:
             write(f"\n{each.tool}\n" + "".join(f"  {line}\n" for line in examples))
-
-
-def _propose(proposed: Sequence[Proposal]) -> None:
-    if not proposed:
-        return
-    write("\nproposals\n" + "".join(f"  {one_line(f'{_setting(each)}: {each.why}')}\n" for each in proposed))
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        write(f"\nto accept one: denizen friction --accept {proposed[0].name}\n")
-        return
-    for each in proposed:
-        if confirm(f"Set {each.name} = {to_toml(each.value)}?"):
-            _take(each)
 
 
 def _take(proposal: Proposal) -> None:

@@ -61,9 +61,14 @@ class _Lazy(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        target = COMMANDS[cmd_name][0] if cmd_name in COMMANDS else _command_of_a_world(cmd_name)
-        if target is None:
-            return None
+        if cmd_name in COMMANDS:
+            target = COMMANDS[cmd_name][0]
+        else:  # an installed world's, which has no line in the help: that loads no world
+            from denizen.worlds.world import worlds
+
+            target = next((world.commands[cmd_name] for world in worlds() if cmd_name in world.commands), None)
+            if target is None:
+                return None
         module, _, name = target.partition(":")
         return getattr(importlib.import_module(module), name)
 
@@ -94,13 +99,6 @@ class _Lazy(click.Group):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
 
-def _command_of_a_world(name: str) -> str | None:
-    """Where the command of an installed world is; these have no line in the help, which loads no world."""
-    from denizen.worlds.world import worlds
-
-    return next((world.commands[name] for world in worlds() if name in world.commands), None)
-
-
 @click.group(
     cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}, epilog=_FIRST_STEPS
 )
@@ -122,7 +120,16 @@ def cli() -> None:
 def main() -> None:
     """Run the command line and exit with its status."""
     _fill_streams()
-    sys.exit(_flushed(run()))
+    status = run()
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        # What can't be written is dropped, or Python would fail at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if status == 0:
+            say_error(not_written(error))
+            status = FAILED
+    sys.exit(status)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -152,19 +159,6 @@ def run(arguments: Sequence[str] | None = None) -> int:
         say_error(not_written(error))
         return FAILED
     return status if isinstance(status, int) else 0
-
-
-def _flushed(status: int) -> int:
-    """The exit status once standard output is written; what can't be is dropped, or Python would fail at exit."""
-    try:
-        sys.stdout.flush()
-    except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if status == 0:
-            say_error(not_written(error))
-    else:
-        return status
-    return status or FAILED
 
 
 class _Dispensable(io.FileIO):

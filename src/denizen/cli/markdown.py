@@ -35,7 +35,10 @@ def rendered(text: str, columns: int) -> list[str]:
     console.width = columns
     with console.capture() as capture:
         console.print(_Rendered(text))
-    lines = [_PADDING.sub(_closing, line) for line in capture.get().split("\n")]
+    lines = [
+        _PADDING.sub(lambda padding: "\x1b[m" if "\x1b" in padding[0] else "", line)
+        for line in capture.get().split("\n")
+    ]
     shown = [number for number, line in enumerate(lines) if _PADDING.sub("", line)]
     return lines[shown[0] : shown[-1] + 1] if shown else []
 
@@ -46,10 +49,6 @@ def last_lines(block: str, columns: int, rows: int) -> list[str]:
         fence, *code = block.split("\n")
         block = "\n".join([fence, *code[-rows - 1 :]])
     return rendered(block, columns)[-rows:]
-
-
-def _closing(padding: re.Match[str]) -> str:
-    return "\x1b[m" if "\x1b" in padding[0] else ""
 
 
 class _Heading(Heading):

@@ -1,7 +1,6 @@
 """`denizen models`: the providers and models that can be used here."""
 
 import difflib
-from collections.abc import Iterator
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 
@@ -15,7 +14,7 @@ from denizen.config.toml import SettingsFile
 from denizen.errors import ConfigError
 from denizen.models.catalogue import known_models
 from denizen.models.local import served_models
-from denizen.models.providers import PROVIDERS, ProviderAccess, provider_access, provider_named
+from denizen.models.providers import PROVIDERS, provider_access, provider_named
 from denizen.models.resolve import first_there
 
 _AWS = ("AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_BEARER_TOKEN_BEDROCK")
@@ -130,14 +129,15 @@ def _provider(loaded: Loaded, name: str, *, listed: bool) -> ProviderInfo:
         ready, why = True, "provided by an installed package"
     else:
         ready, why = True, f"key from {access.keys[0].source}" if access.keys else f"no key set, at {access.address}"
-    return ProviderInfo(name, ready, why, [*_models(name, access, served)] if ready or listed else [])
-
-
-def _models(name: str, access: ProviderAccess, served: list[str]) -> Iterator[ModelInfo]:
-    for model in served:
-        yield ModelInfo(f"{name}:{model}", access.settings.context_window or None, 0.0, 0.0)
-    for known in known_models(name):
-        yield ModelInfo(f"{name}:{known.id}", known.window or None, known.input_price, known.output_price)
+    if not (ready or listed):
+        return ProviderInfo(name, ready, why)
+    window = access.settings.context_window or None
+    models = [ModelInfo(f"{name}:{model}", window, 0.0, 0.0) for model in served]
+    models += [
+        ModelInfo(f"{name}:{known.id}", known.window or None, known.input_price, known.output_price)
+        for known in known_models(name)
+    ]
+    return ProviderInfo(name, ready, why, models)
 
 
 def _price(usd: float | None) -> str:

@@ -59,10 +59,21 @@ def print_sessions(found: Sequence[SessionInfo], *, as_json: bool = False) -> No
     if as_json:
         write_json(*found)
     elif found:
-        now = datetime.now().astimezone()
+        today = datetime.now().astimezone().date()
+        rows: list[Sequence[str]] = []
+        for info in found:
+            name, half = short_name(info.key), max(shutil.get_terminal_size().columns // 8, 10)
+            if width(name) > 2 * half and sys.stdout.isatty():  # it would leave no room for the rest
+                name = f"{cut(name, half)}{name[-half:]}"
+            updated = datetime.fromtimestamp(info.updated).astimezone()
+            when = f"{updated:%H:%M}" if updated.date() == today else f"{updated:%Y-%m-%d}"
+            tokens = f"{info.tokens:,}" if info.tokens else ""
+            cost = f"${info.cost_usd:.4f}" if info.cost_usd else ""
+            ended = info.stop_reason.replace("_", " ")
+            rows.append((name, when, info.model, tokens, cost, ended, _folder(info.workspace), info.title))
         print_table(
             ("name", "when", "model", "tokens", "cost", "ended", "folder", "title"),
-            [_row(info, now) for info in found],
+            rows,
             elastic="title",
             right=("tokens", "cost"),
             spare=("tokens", "model", "cost"),
@@ -123,26 +134,6 @@ def export(name: str, kind: Literal["jsonl", "markdown"], output: Path | None) -
 
 def _read(name: str) -> Sequence[AnyEntry]:
     return asyncio.run(store().read(name))
-
-
-def _row(info: SessionInfo, now: datetime) -> tuple[str, ...]:
-    updated = datetime.fromtimestamp(info.updated).astimezone()
-    return (
-        _name(info.key),
-        f"{updated:%H:%M}" if updated.date() == now.date() else f"{updated:%Y-%m-%d}",
-        info.model,
-        f"{info.tokens:,}" if info.tokens else "",
-        f"${info.cost_usd:.4f}" if info.cost_usd else "",
-        info.stop_reason.replace("_", " "),
-        _folder(info.workspace),
-        info.title,
-    )
-
-
-def _name(key: str) -> str:
-    """A session's name; on a terminal beginning and end of one that would leave no room for the rest."""
-    name, half = short_name(key), max(shutil.get_terminal_size().columns // 8, 10)
-    return name if width(name) <= 2 * half or not sys.stdout.isatty() else f"{cut(name, half)}{name[-half:]}"
 
 
 def _folder(path: str) -> str:

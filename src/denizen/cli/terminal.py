@@ -110,8 +110,23 @@ class Terminal(Host):
     def __exit__(self, *_: object) -> None:
         self._end_text()
         self._progress.clear()
-        if self._result:
-            self._conclude(self._result)
+        if (result := self._result) is None:
+            return
+        now = self._clock.monotonic()
+        for what, since in self._running.values():
+            self._line(cut_before(f"  ✗ {what}", f" · stopped after {_duration(now - since)}", error_width()), "yellow")
+        if result.stop_reason == "answered" and not self._streamed:
+            if result.output is not None:
+                write(printable(msgspec.json.encode(result.output).decode()) + "\n")
+            else:
+                self._print(printable(result.reply if self.render is None else self.render(result)))
+        if result.error and result.stop_reason in {"iteration_limit", "loop", "budget"}:
+            self._line(f"  {printable(result.error)}", "yellow", always=True)
+        used = [result.stop_reason.replace("_", " "), counted(result.iterations, "iteration")]
+        used += usage_parts(result.usage)
+        if result.retries:
+            used.append(counted(result.retries, "retry"))
+        self._line(f"  {' · '.join([*used, _duration(now - self._began)])}", "bright_black")
 
     async def ask(self, request: Ask) -> Answer | Parked:
         """Ask at the terminal."""
@@ -159,9 +174,15 @@ class Terminal(Host):
                 if self._streamed:
                     self._line("  what was shown of this answer doesn't count", "yellow")
                 self._streamed = False
-            case Retry():
-                self._line(f"  {one_line(_retry_line(event, self._model))}", "yellow")
-                self._model = event.model
+            case Retry(model=model, words=words):
+                profile = "" if event.profile_id == "default" else event.profile_id
+                if self._model and model and model != self._model:
+                    words = words.removeprefix(f"{self._model}: ").replace("trying again", f"going on with {model}")
+                    parts = (f"{self._model}: {words}", profile)
+                else:
+                    parts = (words, model, profile)
+                self._line(f"  {one_line(' · '.join(filter(None, parts)))}", "yellow")
+                self._model = model
             case Compacted():
                 self._line(f"  context made smaller: {event.old_count} → {event.new_count} messages", "cyan")
             case Notice(text=text, level=level):
@@ -258,23 +279,6 @@ class Terminal(Host):
         for line, colour in shown:
             self._line(f"{'':{INDENT}}{line}", colour)
 
-    def _conclude(self, result: RunResult) -> None:
-        now = self._clock.monotonic()
-        for what, since in self._running.values():
-            self._line(cut_before(f"  ✗ {what}", f" · stopped after {_duration(now - since)}", error_width()), "yellow")
-        if result.stop_reason == "answered" and not self._streamed:
-            if result.output is not None:
-                write(printable(msgspec.json.encode(result.output).decode()) + "\n")
-            else:
-                self._print(printable(result.reply if self.render is None else self.render(result)))
-        if result.error and result.stop_reason in {"iteration_limit", "loop", "budget"}:
-            self._line(f"  {printable(result.error)}", "yellow", always=True)
-        used = [result.stop_reason.replace("_", " "), counted(result.iterations, "iteration")]
-        used += usage_parts(result.usage)
-        if result.retries:
-            used.append(counted(result.retries, "retry"))
-        self._line(f"  {' · '.join([*used, _duration(now - self._began)])}", "bright_black")
-
     def _line(self, text: str, colour: str, *, always: bool = False) -> None:
         if always or not self._quiet:
             self._end_text()
@@ -300,12 +304,3 @@ def _duration(seconds: float) -> str:
     if seconds < 1:
         return f"{seconds * 1000:.0f} ms"
     return f"{seconds:.1f} s" if seconds < 60 else f"{int(seconds) // 60} min {int(seconds) % 60} s"
-
-
-def _retry_line(event: Retry, asked: str) -> str:
-    """Why a model is asked again, which one, and with which auth profile."""
-    profile = "" if event.profile_id == "default" else event.profile_id
-    if asked and event.model and event.model != asked:
-        words = event.words.removeprefix(f"{asked}: ").replace("trying again", f"going on with {event.model}")
-        return " · ".join(filter(None, (f"{asked}: {words}", profile)))
-    return " · ".join(filter(None, (event.words, event.model, profile)))

@@ -32,7 +32,16 @@ def check(file: SettingsFile, root: type[Config], environ: Mapping[str, str]) ->
 
     `root` is the struct that the whole file is read into.
     """
-    problems = [*_table(file.data, root, (), root), *_missing_variables(file.data, environ)]
+    problems = [*_table(file.data, root, (), root)]
+    for path, text in strings(file.data):
+        for name in references(text):
+            if not name:
+                wrong = "has a `${` that names no variable. Write `$${` for the two characters."
+            elif name not in environ:
+                wrong = f"wants the variable {name}, which is not set. Set it, or add it to .env in the home."
+            else:
+                continue
+            problems.append((path, f"{dotted(path)} {wrong}"))
     if problems:
         raise ConfigError("\n".join(f"{file.locate(path)}: {text}" for path, text in problems))
 
@@ -146,16 +155,6 @@ def _mismatch(path: KeyPath, kind: Any, value: Any) -> str:
         found, nearest = f'"{value}"', _nearest(value, choices)
     hint = f' Did you mean "{nearest}"?' if nearest else ""
     return f"{dotted(path)}: expected {describe(kind)}, found {found}.{hint}"
-
-
-def _missing_variables(data: Mapping[str, Any], environ: Mapping[str, str]) -> Iterator[_Problem]:
-    for path, text in strings(data):
-        for name in references(text):
-            if not name:
-                yield path, f"{dotted(path)} has a `${{` that names no variable. Write `$${{` for the two characters."
-            elif name not in environ:
-                advice = "Set it, or add it to .env in the home."
-                yield path, f"{dotted(path)} wants the variable {name}, which is not set. {advice}"
 
 
 def _nearest(name: str, names: Iterable[str]) -> str:

@@ -6,7 +6,7 @@ import logging
 import re
 import typing
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from itertools import chain
 from operator import is_
 from typing import Any, Literal, TypeVar
@@ -225,20 +225,17 @@ class RedactingFilter(logging.Filter):
         self._redactor = redactor
 
     def filter(self, record: logging.LogRecord) -> bool:
-        record.msg, record.args = self._redactor.text(_message(record)), ()
+        try:
+            said = record.getMessage()
+        except (TypeError, ValueError, KeyError):  # the arguments don't fit the message; logging would print both
+            said = f"{record.msg} {record.args!r}"
+        record.msg, record.args = self._redactor.text(said), ()
         if record.exc_info and not record.exc_text:
             record.exc_text = logging.Formatter().formatException(record.exc_info)
         record.exc_info = None
         record.exc_text = record.exc_text and self._redactor.text(record.exc_text)
         record.stack_info = record.stack_info and self._redactor.text(record.stack_info)
         return True
-
-
-def _message(record: logging.LogRecord) -> str:
-    try:
-        return record.getMessage()
-    except (TypeError, ValueError, KeyError):  # the arguments don't fit the message; logging would print both
-        return f"{record.msg} {record.args!r}"
 
 
 def map_text(value: Any, change: Callable[[str], str]) -> Any:
@@ -270,23 +267,22 @@ def _free_fields(struct: type[msgspec.Struct]) -> tuple[str, ...]:
 
 
 def _marks(secrets: Mapping[str, str]) -> dict[str, str]:
-    """The mark for each text that is looked for; where two secrets are the same, the first one's."""
+    """The mark for each text that is looked for; where two secrets are the same, the first one's.
+
+    Looked for are a secret as it is, its lines, then each of these as JSON and URLs write them.
+    """
     marks: dict[str, str] = {}
     for name, secret in secrets.items():
-        for number, form in enumerate(dict.fromkeys(_forms(secret.strip())), 1):
+        lines = [line.strip() for line in secret.strip().splitlines() if not line.startswith("-----")]
+        parts = [part for part in dict.fromkeys([secret.strip(), *lines]) if len(part) >= SHORTEST]
+        forms = [*parts]
+        for part in parts:
+            urls = [quote(part, safe=safe, errors="replace") for safe in ("", "/")]
+            small = [_PERCENT.sub(lambda sign: sign[0].lower(), url) for url in urls]
+            forms += [_escaped(part), json.dumps(part)[1:-1], *urls, *small]
+        for number, form in enumerate(dict.fromkeys(forms), 1):
             marks.setdefault(form, f"[redacted:{name}]" if number == 1 else f"[redacted:{name}#{number}]")
     return marks
-
-
-def _forms(secret: str) -> Iterator[str]:
-    """The secret as it is, its lines, then each of these as JSON and URLs write them."""
-    lines = [line.strip() for line in secret.splitlines() if not line.startswith("-----")]
-    parts = [part for part in dict.fromkeys([secret, *lines]) if len(part) >= SHORTEST]
-    yield from parts
-    for part in parts:
-        urls = [quote(part, safe=safe, errors="replace") for safe in ("", "/")]
-        small = [_PERCENT.sub(lambda sign: sign[0].lower(), url) for url in urls]
-        yield from (_escaped(part), json.dumps(part)[1:-1], *urls, *small)
 
 
 def _escaped(text: str) -> str:

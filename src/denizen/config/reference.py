@@ -48,7 +48,20 @@ def starter_file() -> str:
 
     So a line that is added at its end is in no table.
     """
-    return _HEAD + "".join(_lines(setting) for setting in all_settings() if "[]" not in setting.name)
+    text = _HEAD
+    for setting in all_settings():
+        if "[]" in setting.name:
+            continue
+        if setting.type == "a table" and not setting.default:
+            text += f"\n# {setting.doc}\n#[{setting.name}]\n"
+            continue
+        value = setting.default
+        if not value:  # the first of its choices, or an example by what the type begins with
+            choice = re.match(r'"[^"]*"', setting.type)
+            by_type = (example for begins, example in _EXAMPLES.items() if setting.type.startswith(begins))
+            value = f"{choice[0] if choice else next(by_type)}  # an example: it has no default"
+        text += f"# {setting.doc}\n#{setting.name.rpartition('.')[2]} = {value}\n"
+    return text
 
 
 def _settings(table: type[msgspec.Struct], prefix: str) -> Iterator[Setting]:
@@ -78,16 +91,3 @@ def _docs() -> dict[tuple[str, str], str]:
                     case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(doc))):
                         docs[table.name, name] = " ".join(doc.split())
     return docs
-
-
-def _lines(setting: Setting) -> str:
-    if setting.type == "a table" and not setting.default:
-        return f"\n# {setting.doc}\n#[{setting.name}]\n"
-    value = setting.default
-    if not value:  # the first of its choices, or an example by what the type begins with
-        choice = re.match(r'"[^"]*"', setting.type)
-        example = (
-            choice[0] if choice else next(text for begins, text in _EXAMPLES.items() if setting.type.startswith(begins))
-        )
-        value = f"{example}  # an example: it has no default"
-    return f"# {setting.doc}\n#{setting.name.rpartition('.')[2]} = {value}\n"

@@ -39,9 +39,19 @@ class SettingsFile:
         return parse(as_text(read_settings(path) or b"", path), str(path))
 
     def locate(self, path: KeyPath) -> str:
-        """Where a setting is, as `file:line`."""
-        line = _line(self.text, path)
-        return f"{self.name}:{line}" if line else self.name
+        """Where a setting is, as `file:line`: the first statement with which the file has it."""
+        lines = self.text.replace("\r\n", "\n").split("\n")
+        if len(lines) > _LINES_SEARCHED:
+            return self.name
+        first = 1 + bisect.bisect_left(
+            range(1, len(lines) + 1), True, key=lambda line: _has(_read_until(lines, line)[1], path)
+        )
+        last, _ = _read_until(lines, first)
+        if not last:
+            return self.name
+        word = re.compile(rf"\b{re.escape(str(path[-1]))}\b")
+        line = next((line for line in range(first, last + 1) if word.search(lines[line - 1])), first)
+        return f"{self.name}:{line}"
 
 
 def parse(text: str, name: str) -> SettingsFile:
@@ -86,19 +96,6 @@ def items(value: Any) -> Iterable[tuple[str | int, Any]]:
     if isinstance(value, dict):
         return value.items()
     return enumerate(value) if isinstance(value, list) else ()
-
-
-def _line(text: str, path: KeyPath) -> int:
-    """The line of a setting, in the first statement with which the file has it; 0 where it isn't found."""
-    lines = text.replace("\r\n", "\n").split("\n")
-    if len(lines) > _LINES_SEARCHED:
-        return 0
-    first = 1 + bisect.bisect_left(
-        range(1, len(lines) + 1), True, key=lambda line: _has(_read_until(lines, line)[1], path)
-    )
-    last, _ = _read_until(lines, first)
-    word = re.compile(rf"\b{re.escape(str(path[-1]))}\b")
-    return next((line for line in range(first, last + 1) if word.search(lines[line - 1])), first if last else 0)
 
 
 def _read_until(lines: list[str], number: int) -> tuple[int, dict[str, Any]]:

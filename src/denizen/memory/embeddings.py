@@ -105,16 +105,14 @@ class Embeddings:
             raise self._failed(f"its answer can't be read: {error}") from error
         if [item.index for item in found] != [*range(len(texts))]:
             raise self._failed(f"it answered {len(found)} vectors for {len(texts)} texts")
-        vectors = [_unit(item.embedding) for item in found]
-        if not all(vectors):
-            raise self._failed("it answered vectors without a direction")
+        vectors: list[Vector] = []
+        for item in found:
+            length = math.hypot(*item.embedding)
+            if not 0 < length < math.inf:
+                raise self._failed("it answered vectors without a direction")
+            vectors.append(tuple(number / length for number in item.embedding))
         return vectors
 
     def _failed(self, why: str) -> DenizenError:
         server = self._endpoint.server
         return DenizenError(f"The embeddings of {server} failed ({why}): memory.embeddings says where it is.")
-
-
-def _unit(numbers: list[float]) -> Vector:
-    length = math.hypot(*numbers)
-    return tuple(number / length for number in numbers) if 0 < length < math.inf else ()

@@ -4,7 +4,7 @@ import asyncio
 import heapq
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from denizen.clock import Clock
@@ -149,11 +149,19 @@ class LongTermMemory:
         return facts if limit < 0 else facts[:limit]
 
     def _with_terms(self, query: str) -> tuple[int, list[FoundFact]]:
-        """How many facts there are, and those with any of the query's terms."""
+        """How many facts there are, and those with any of the query's terms, or words that begin with one."""
         terms = query_terms(query)
         results = [store.with_terms(terms) for store in self._stores]
         notes = self._note_facts()
-        found = {normalized(each.fact.text): each for each in _having(notes, terms)}
+        found: dict[str, FoundFact] = {}
+        for fact in notes:
+            own = index_terms(f"{fact.text} {fact.at:%Y-%m-%d}" if fact.at else fact.text)
+            if has := frozenset(
+                term
+                for term in terms
+                if term in own or (matches_prefixes(term) and any(each.startswith(term) for each in own))
+            ):
+                found[normalized(fact.text)] = FoundFact(fact, has)
         for _, hits in reversed(results):
             found |= {normalized(each.fact.text): each for each in hits}
         return sum(total for total, _ in results) + len(notes), [*found.values()]
@@ -195,15 +203,3 @@ def _once(facts: Iterable[Fact]) -> list[Fact]:
     for fact in facts:
         found.setdefault(normalized(fact.text), fact)
     return [*found.values()]
-
-
-def _having(notes: Sequence[Fact], terms: Sequence[str]) -> Iterator[FoundFact]:
-    """The notes that have any of the terms, or words that begin with one."""
-    for fact in notes:
-        own = index_terms(f"{fact.text} {fact.at:%Y-%m-%d}" if fact.at else fact.text)
-        if has := frozenset(
-            term
-            for term in terms
-            if term in own or (matches_prefixes(term) and any(each.startswith(term) for each in own))
-        ):
-            yield FoundFact(fact, has)

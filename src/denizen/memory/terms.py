@@ -33,12 +33,12 @@ def index_terms(text: str) -> list[str]:
 
     `parseHTTP_v2` is found by itself, `parse`, `http` and `v2`; 認証 by itself and each of its letters.
     """
-    return [word for run in _runs(text) for word in _forms(run, single=True)]
+    return [word for run in _runs(text) for word in _forms(*run, single=True)]
 
 
 def query_terms(text: str) -> list[str]:
     """The terms to look for, each once; those that every text has (`the`) only where there is nothing else."""
-    words = dict.fromkeys(word for run in _runs(text[:_MAX_CHARS]) for word in _forms(run, single=False))
+    words = dict.fromkeys(word for run in _runs(text[:_MAX_CHARS]) for word in _forms(*run, single=False))
     return [*([word for word in words if word not in _COMMON] or words)][:MAX_TERMS]
 
 
@@ -52,26 +52,25 @@ def normalized(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
-def _runs(text: str) -> list[str]:
-    """The pieces of a text without what is between words; case stays, as it parts identifiers."""
+def _runs(text: str) -> list[tuple[str, str]]:
+    """The pieces of a text without what is between words, each as (unspaced letters, "") or ("", a word).
+
+    Case stays, as it parts identifiers.
+    """
     plain = _ACCENTS.sub("", unicodedata.normalize("NFKD", text))
     return _pieces().findall(unicodedata.normalize("NFKC", plain))
 
 
 @functools.cache
 def _pieces() -> re.Pattern[str]:
-    return re.compile(rf"[{_UNSPACED}]+|[^\W{_UNSPACED}]+")  # compiled when needed: with so many letters it takes 5 ms
+    # compiled when needed: with so many letters it takes 5 ms
+    return re.compile(rf"([{_UNSPACED}]+)|([^\W{_UNSPACED}]+)")
 
 
-@functools.cache
-def _unspaced() -> re.Pattern[str]:
-    return re.compile(f"[{_UNSPACED}]")
-
-
-def _forms(run: str, *, single: bool) -> Iterator[str]:
-    if _unspaced().match(run):
-        yield from run if single or len(run) == 1 else ()
-        yield from map("".join, pairwise(run))
+def _forms(unspaced: str, word: str, *, single: bool) -> Iterator[str]:
+    if unspaced:
+        yield from unspaced if single or len(unspaced) == 1 else ()
+        yield from map("".join, pairwise(unspaced))
         return
-    whole, parts = run.strip("_").casefold(), [part.casefold() for part in _JOINT.split(run) if part]
+    whole, parts = word.strip("_").casefold(), [part.casefold() for part in _JOINT.split(word) if part]
     yield from [whole, *parts] if len(parts) > 1 else parts

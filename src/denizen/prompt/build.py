@@ -54,7 +54,11 @@ def build_prompt(
     if tools:
         usage.append(_fitting(texts.TOOLS, tools))
     if skills and _READERS.intersection(tools):
-        usage.append("\n".join([texts.SKILLS, *(_skill(skill, workspace) for skill in skills)]))
+        lines = [texts.SKILLS]
+        for skill in skills:
+            path = skill.path.relative_to(workspace) if skill.path.is_relative_to(workspace) else skill.path
+            lines.append(f"- {skill.name}: {_line(skill.description)} ({_line(str(path))})")
+        usage.append("\n".join(lines))
     sections = {
         "identity": instructions or _fitting(identity, tools),
         "bootstrap-files": "\n\n".join(bootstrap),
@@ -68,11 +72,6 @@ def build_prompt(
 def _fitting(text: str, tools: Sequence[str]) -> str:
     """The text without the points that name a tool which isn't there."""
     return _POINT.sub(lambda point: point[0] if {*_NAME.findall(point[0])} <= {*tools} else "", text)
-
-
-def _skill(skill: Skill, workspace: Path) -> str:
-    path = skill.path.relative_to(workspace) if skill.path.is_relative_to(workspace) else skill.path
-    return f"- {skill.name}: {_line(skill.description)} ({_line(str(path))})"
 
 
 def _quoted(text: str) -> str:

@@ -81,7 +81,14 @@ def load(data: bytes, session: str) -> EntryTree:
 
     Raises SessionError when it was written in a newer format.
     """
-    _refuse_newer(data, session)
+    header = None
+    with contextlib.suppress(*UNREADABLE):  # damaged, or torn: reported with the rest
+        header = msgspec.json.decode(data.partition(b"\n")[0].removeprefix(_BOM), type=_Header)
+    if header and header.type == "session" and header.version > VERSION:
+        raise SessionError(
+            f"Session {session} was written by a newer Denizen (format {header.version}; this one reads {VERSION}). "
+            "Update Denizen, or use another session."
+        )
     tree, reach = EntryTree(), extent(data)
     body = data[: reach.size].removeprefix(_BOM)
     entries: list[AnyEntry] = []
@@ -105,18 +112,6 @@ def _is_cut(line: bytes) -> bool:
     except UNREADABLE as error:
         return str(error) == "Input data was truncated"
     return False
-
-
-def _refuse_newer(data: bytes, session: str) -> None:
-    try:
-        header = msgspec.json.decode(data.partition(b"\n")[0].removeprefix(_BOM), type=_Header)
-    except UNREADABLE:
-        return  # damaged, or torn: reported with the rest
-    if header.type == "session" and header.version > VERSION:
-        raise SessionError(
-            f"Session {session} was written by a newer Denizen (format {header.version}; this one reads {VERSION}). "
-            "Update Denizen, or use another session."
-        )
 
 
 def _load_line_by_line(body: bytes, tree: EntryTree) -> None:

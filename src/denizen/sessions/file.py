@@ -271,15 +271,14 @@ def _locked(path: str, session: str) -> tuple[int, tuple[int, int]]:
         except BlockingIOError:
             holder = os.pread(fd, _WIDTH, 0).decode(errors="replace").partition("\n")[0].strip()
             os.close(fd)
-            raise SessionError(_busy(session, holder)) from None
+            if holder.startswith(f"process {os.getpid()} "):
+                busy = "is already open in this process. Close it there first, or use another session."
+            else:
+                busy = (
+                    f"is held by {holder or 'another process'}. Wait until it is done, end it, or use another session."
+                )
+            raise SessionError(f"Session {session} {busy}") from None
         except OSError:
             os.close(fd)
             raise
         os.close(fd)
-
-
-def _busy(session: str, holder: str) -> str:
-    if holder.startswith(f"process {os.getpid()} "):
-        return f"Session {session} is already open in this process. Close it there first, or use another session."
-    holder = holder or "another process"
-    return f"Session {session} is held by {holder}. Wait until it is done, end it, or use another session."

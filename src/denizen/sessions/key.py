@@ -38,7 +38,9 @@ class SessionKey:
 
     def __post_init__(self) -> None:
         for name in ("peer", "channel", "account", "agent"):
-            if not (plain := _plain(getattr(self, name))):
+            sound = getattr(self, name).encode(errors="replace").decode()
+            plain = unicodedata.normalize("NFC", sound.lower()).strip()
+            if not plain:
                 raise SessionError(f"A session key needs a {name} that isn't empty. Its form is {_FORM}.")
             object.__setattr__(self, name, plain)
 
@@ -91,11 +93,6 @@ def key_of(path: Path) -> str:
         return session_key(f"agent:{agent}:channel:{channel}:account:{account}:peer:{kind}:{peer}")
     except SessionError:
         return ""  # somebody else's file
-
-
-def _plain(part: str) -> str:
-    sound = part.encode(errors="replace").decode()
-    return unicodedata.normalize("NFC", sound.lower()).strip()
 
 
 def _quoted(part: str) -> str:

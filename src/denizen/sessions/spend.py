@@ -102,14 +102,10 @@ class Spend:
             self._read_at = now
         if session not in known:
             day = self._today()
-            found = self._read(session, day)
+            query = "SELECT name, usd FROM spend WHERE name IN (?, ?)"
+            found = dict(self._execute(query, session, day) if self._path.exists() else ())
             known[session], known[_DAY] = found.get(session, 0.0), found.get(day, 0.0)
         return known[session] + self._unwritten.get(session, 0.0), known[_DAY] + self._unwritten_usd
-
-    def _read(self, session: str, day: str) -> dict[str, float]:
-        if not self._path.exists():
-            return {}
-        return dict(self._execute("SELECT name, usd FROM spend WHERE name IN (?, ?)", session, day))
 
     def _write(self) -> None:
         self._written_at = self._clock.monotonic()

@@ -11,6 +11,7 @@ import msgspec
 
 from denizen import __version__
 from denizen.cli.attachments import compose, read_piped, unattached
+from denizen.cli.home import store
 from denizen.cli.host import JsonLines
 from denizen.cli.options import CommandOptions, command_options
 from denizen.cli.output import write_file
@@ -84,15 +85,11 @@ def code(task: tuple[str, ...], list_sessions: bool, options: CommandOptions, **
     with options.host() as host, asyncio.Runner() as runner:
         loaded = decide_folder(options)
         if list_sessions:
-            return run(runner, _list_sessions(options, loaded))
+            _, workspace = places(loaded.config)
+            found = [info for info in run(runner, store().list()) if info.workspace == str(workspace)]
+            print_sessions(found, as_json=options.json)
+            return 0
         return run(runner, _do(" ".join(task), TaskOptions(**given), options, loaded, host))
-
-
-async def _list_sessions(options: CommandOptions, loaded: Loaded) -> int:
-    async with options.agent(loaded) as agent:
-        found = [info for info in await agent.store.list() if info.workspace == str(agent.workspace)]
-    print_sessions(found, as_json=options.json)
-    return 0
 
 
 async def _do(

@@ -54,7 +54,8 @@ def validators_of(workspace: Path) -> list[str]:
     """
     commands: list[str] = []
     tools = _table(_read_table(workspace / "pyproject.toml", tomllib.loads).get("tool"))
-    if "pytest" in tools or (workspace / "pytest.ini").is_file() or _has_python_tests(workspace):
+    tests = (file for glob in ("test_*.py", "tests/**/test_*.py", "test/**/test_*.py") for file in workspace.glob(glob))
+    if "pytest" in tools or (workspace / "pytest.ini").is_file() or any(tests):
         commands += [f"{python} -m pytest -q" for python in _pythons_with_pytest(workspace)][:1]
     if "ruff" in tools or (workspace / "ruff.toml").is_file():
         commands.append(f"{_own_or_installed(workspace, '.venv/bin/ruff')} check")
@@ -89,11 +90,6 @@ async def validate(
         status = 127
     ending = f"took longer than {seconds:g} s" if status is None else f"exit code {status}"
     return Verdict(command, status == 0, f"{kept.text('run it to see them').strip()}\n[{ending}]".strip())
-
-
-def _has_python_tests(workspace: Path) -> bool:
-    below = (file for name in ("tests", "test") for file in (workspace / name).rglob("test_*.py"))
-    return any(True for _ in workspace.glob("test_*.py")) or any(True for _ in below)
 
 
 def _pythons_with_pytest(workspace: Path) -> Iterator[str]:

@@ -60,6 +60,11 @@ _KINDS: Mapping[str, schema.ToolKind] = {
     "note": "think",
     "keep": "think",
 }
+_KINDS_BY_TRAIT: Mapping[Traits, schema.ToolKind] = {
+    Traits.EXECUTES: "execute",
+    Traits.WRITES: "edit",
+    Traits.READS: "read",
+}
 _STATES: Mapping[str, schema.PlanEntryStatus] = {"todo": "pending", "doing": "in_progress"}
 
 OPTIONS = [
@@ -224,10 +229,12 @@ class Updates:
         is_path = isinstance(target, str) and target
         about = next((value for value in call.args.values() if isinstance(value, str)), "")
         title = " ".join(f"{call.name} {about}".split())
+        tool = self._agent.record.tools.get(call.name)
+        by_trait = (kind for trait, kind in _KINDS_BY_TRAIT.items() if tool and trait in tool.traits)
         return acp.start_tool_call(
             call.id,
             title if len(title) <= LONGEST_TITLE else f"{title[: LONGEST_TITLE - 1]}…",
-            kind=self._kind(call.name),
+            kind=_KINDS.get(call.name) or next(by_trait, "other"),
             status=status,
             content=content,
             locations=[schema.ToolCallLocation(path=str(workspace / file_of(target, workspace)))] if is_path else None,
@@ -245,13 +252,6 @@ class Updates:
                 yield _block(str(shown))
             case _:
                 pass
-
-    def _kind(self, name: str) -> schema.ToolKind:
-        tool = self._agent.record.tools.get(name)
-        if name in _KINDS or tool is None:
-            return _KINDS.get(name, "other")
-        kinds: dict[Traits, schema.ToolKind] = {Traits.EXECUTES: "execute", Traits.WRITES: "edit", Traits.READS: "read"}
-        return next((kind for trait, kind in kinds.items() if trait in tool.traits), "other")
 
     def _ended(self, event: ToolEnd) -> Iterator[Update]:
         self._announced.discard(event.tool_call_id)

@@ -15,7 +15,7 @@ from acp.interfaces import Client
 from denizen.engine.calls import tool_end
 from denizen.entries import AssistantEntry, ToolEntry, UserEntry
 from denizen.errors import DenizenError, ModelError
-from denizen.events import Notice, RunResult, TurnStop
+from denizen.events import Notice, TurnStop
 from denizen.sessions import session_key
 from denizen.worlds.code.acp.editor import EditorIO, Updates
 from denizen.worlds.code.acp.open_session import OpenSession
@@ -175,9 +175,18 @@ class Editors:
             opened.turn = asyncio.create_task(run_prompt(opened, parts, editor))
             await asyncio.wait([opened.turn])
             await editor.sent()
-            return await self._ended(session_id, opened.turn)
         finally:
             sending.cancel()
+        if opened.turn.cancelled():
+            return schema.PromptResponse(stop_reason="cancelled")
+        if error := opened.turn.exception():
+            refused = isinstance(error, ModelError) and error.kind == "auth"
+            kind = acp.RequestError.auth_required if refused else acp.RequestError.internal_error
+            raise kind({"message": str(error)}) from error
+        result = opened.turn.result()
+        if result.error and result.stop_reason != "answered":
+            await self._editor().session_update(session_id, acp.update_agent_message_text(result.error))
+        return schema.PromptResponse(stop_reason=_ENDS[result.stop_reason])
 
     async def cancel(self, session_id: str, **_: Any) -> None:
         """Stop the turn: what is complete is kept."""
@@ -235,19 +244,6 @@ class Editors:
         later = asyncio.create_task(self._editor().session_update(session_id, update))
         self._later.add(later)
         later.add_done_callback(self._later.discard)
-
-    async def _ended(self, session_id: str, turn: asyncio.Task[RunResult]) -> schema.PromptResponse:
-        if turn.cancelled():
-            return schema.PromptResponse(stop_reason="cancelled")
-        if error := turn.exception():
-            refused = isinstance(error, ModelError) and error.kind == "auth"
-            kind = acp.RequestError.auth_required if refused else acp.RequestError.internal_error
-            raise kind({"message": str(error)}) from error
-        result = turn.result()
-        said = result.error if result.stop_reason != "answered" else ""
-        if said:
-            await self._editor().session_update(session_id, acp.update_agent_message_text(said))
-        return schema.PromptResponse(stop_reason=_ENDS[result.stop_reason])
 
     def _editor(self) -> Client:
         if self._client is None:
