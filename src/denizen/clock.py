@@ -28,13 +28,10 @@ class SystemClock:
     """The machine's clock: all of them are equal."""
 
     def now(self) -> datetime:
-        """The time of day, aware, in UTC."""
         return datetime.now(UTC)
 
     def monotonic(self) -> float:
-        """Seconds since some moment."""
         return time.monotonic()
 
     async def sleep(self, seconds: float) -> None:
-        """Wait that long."""
         await asyncio.sleep(seconds)

@@ -35,42 +35,29 @@ class Image(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="image"
     data: bytes
 
 
-class ToolCall(msgspec.Struct, frozen=True, tag_field="type", tag="tool_call"):
+class _Exact(msgspec.Struct, frozen=True, tag_field="type"):
+    """Equal only to the very same, to the letter of its JSON: `true` is not `1`, nor is `1.0`."""
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and repr(other) == repr(self)
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+
+class ToolCall(_Exact, frozen=True, tag="tool_call"):
     """A model's wish to run the tool `name`; the result carries the same `id`."""
 
     id: str
     name: str
     args: dict[str, Any]
 
-    def __eq__(self, other: object) -> bool:
-        """Whether it is the very same call, to the letter of its JSON: `true` is not `1`, nor is `1.0`."""
-        return type(other) is ToolCall and _exact(self) == _exact(other)
 
-    def __hash__(self) -> int:
-        return hash(_exact(self))
-
-
-class Opaque(msgspec.Struct, frozen=True, tag_field="type", tag="opaque"):
+class Opaque(_Exact, frozen=True, tag="opaque"):
     """A block that only its provider understands: kept, and sent back to that provider unchanged."""
 
     provider: str
     data: Any
-
-    def __eq__(self, other: object) -> bool:
-        """Whether it is the very same block, to the letter of its JSON."""
-        return type(other) is Opaque and _exact(self) == _exact(other)
-
-    def __hash__(self) -> int:
-        return hash(_exact(self))
-
-
-def _exact(part: ToolCall | Opaque) -> tuple[str, str, str]:
-    """What distinguishes it from any other, also from one that Python takes for equal."""
-    match part:
-        case ToolCall(id, name, args):
-            return id, name, repr(args)
-        case Opaque(provider, data):
-            return provider, "", repr(data)
 
 
 UserPart = Text | Image

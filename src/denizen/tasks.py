@@ -150,17 +150,13 @@ def _completed(tasks: Iterable[Task], prefix: str, taken: set[str]) -> Iterator[
         own = task.id or next(name for n in count(position) if (name := f"{prefix}{n}") not in taken)
         taken.add(own)
         subtasks = tuple(_completed(task.subtasks, f"{own}.", taken))
-        goal, state = " ".join(task.goal.split()), _state(task, {subtask.state for subtask in subtasks})
+        goal, state = " ".join(task.goal.split()), task.state
+        if states := {subtask.state for subtask in subtasks}:
+            if states <= {"done", "dropped"}:
+                state = "done" if "done" in states else "dropped"
+            else:
+                state = "doing" if states & {"doing", "done"} or task.state == "doing" else "todo"
         yield msgspec.structs.replace(task, goal=goal, id=own, subtasks=subtasks, state=state)
-
-
-def _state(task: Task, of_subtasks: set[State]) -> State:
-    """The state that its subtasks make; without any its own."""
-    if not of_subtasks:
-        return task.state
-    if of_subtasks <= {"done", "dropped"}:
-        return "done" if "done" in of_subtasks else "dropped"
-    return "doing" if of_subtasks & {"doing", "done"} or task.state == "doing" else "todo"
 
 
 def _check_order(plan: Plan) -> None:

@@ -41,7 +41,10 @@ async def open_repository(git: Git, clock: Clock, private: Path | None) -> Async
         async with locked(folder, clock) as held:
             root = await _root(replace(git, held=held))
             hidden = [each for each in (folder, private) if each and not workspace.is_relative_to(each)]
-            project = _project_repository(root)
+            project = root / ".git"
+            text = os.fsdecode(_read(project))
+            if text.startswith("gitdir:") and "\0" not in text:  # a file that says where the repository is
+                project = root / text.removeprefix("gitdir:").strip()
             _write_excludes(folder, project, [each.relative_to(root) for each in hidden if each.is_relative_to(root)])
             clear(root / TEMPORARY)
             within = workspace.relative_to(root).as_posix()
@@ -82,13 +85,6 @@ async def _root(git: Git) -> Path:
             root = workspace
     write_private(note, os.fsencode(root))
     return root
-
-
-def _project_repository(root: Path) -> Path:
-    """Where the project's own repository is; a `.git` file says where that is."""
-    entry = root / ".git"
-    text = os.fsdecode(_read(entry))
-    return root / text.removeprefix("gitdir:").strip() if text.startswith("gitdir:") and "\0" not in text else entry
 
 
 def _write_excludes(folder: Path, project: Path, private: Sequence[Path]) -> None:

@@ -44,7 +44,15 @@ def ask(message: tuple[str, ...], images: tuple[Path, ...], output_schema: Path 
     goes to standard error. --json prints events, exact, in place of both.
     """
     with options.host() as host, asyncio.Runner() as runner:
-        output = Output(_schema(output_schema)) if output_schema else None
+        output = None
+        if output_schema:
+            try:
+                schema = json.loads(output_schema.read_bytes())
+            except (OSError, ValueError) as error:
+                raise ConfigError(f"{output_schema} holds no JSON schema: {error}.") from error
+            if not isinstance(schema, dict):
+                raise ConfigError(f"{output_schema} holds no JSON schema: that is an object.")
+            output = Output(schema)
         loaded = decide_folder(options)
         piped = read_piped(sys.stdin)
         said = None
@@ -67,13 +75,3 @@ async def _ask(
     async with options.agent(loaded) as agent, opened(agent, options.session, host) as session:
         result = await run_turn(agent.record, session, said or Resume(), host, options.turn(agent, output))
     return STATUS[result.stop_reason]
-
-
-def _schema(path: Path) -> dict[str, object]:
-    try:
-        schema = json.loads(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"{path} holds no JSON schema: {error}.") from error
-    if not isinstance(schema, dict):
-        raise ConfigError(f"{path} holds no JSON schema: that is an object.")
-    return schema

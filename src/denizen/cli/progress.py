@@ -41,19 +41,16 @@ class ProgressLines:
         self._height = 0
 
     def show(self, text: str, since: float) -> None:
-        """Show what has been going on `since` a time of the clock's stopwatch."""
         self._stop()
         if self._wanted and self._possible:
             self._draw(one_line(text), since)
 
     def preview(self, lines: Sequence[str]) -> None:
-        """Show lines that are to be replaced, none wider than the terminal."""
         self._stop()
         if self._possible:
             self._put(lines)
 
     def clear(self) -> None:
-        """Take the lines away."""
         self._stop()
         if self._height:
             self._put(())

@@ -157,20 +157,8 @@ class PolicySettings(_Table, frozen=True, kw_only=True):
 
 
 _TOOLCHAINS = (
-    ".pyenv",
-    ".local/bin",
-    ".local/share/uv",
-    ".cargo",
-    ".rustup",
-    ".nvm",
-    ".volta",
-    ".bun",
-    ".deno",
-    "go",
-    ".sdkman",
-    ".rbenv",
-    ".asdf",
-    ".local/share/mise",
+    *(".pyenv", ".local/bin", ".local/share/uv", ".cargo", ".rustup", ".nvm", ".volta", ".bun", ".deno", "go"),
+    *(".sdkman", ".rbenv", ".asdf", ".local/share/mise"),
 )
 
 

@@ -29,7 +29,12 @@ def add_rule(home: Path, rule: Rule) -> None:
     with sole_writer(home):
         file = SettingsFile.read(path)
         policy = file.data.get("policy", {})
-        rules, entry = policy.get("rules", []), _entry(rule)
+        rules, entry = policy.get("rules", []), msgspec.to_builtins(rule)
+        for field in msgspec.structs.fields(Rule):  # as a file has it: without defaults
+            value = entry[field.name]
+            entry[field.name] = escape(value) if isinstance(value, str) else [escape(item) for item in value]
+            if not field.required and value in (field.default, []):
+                del entry[field.name]
         if rules[-1:] != [entry]:
             wanted = {**file.data, "policy": {**policy, "rules": [*rules, entry]}}
             attempts = _with_rule(file.text, entry)
@@ -50,17 +55,6 @@ def set_tool_default(home: Path, tool: str, argument: str, value: Any) -> None:
         wanted = {**file.data, "tools": {**tools, tool: {**tools.get(tool, {}), argument: value}}}
         attempts = _with_default(file.text, f"tools.{tool}", argument, to_toml(value))
         write_private(path, _first(attempts, wanted, path, f"[tools.{tool}] {argument} = {to_toml(value)}"))
-
-
-def _entry(rule: Rule) -> dict[str, Any]:
-    """The rule as a file has it: without defaults, and with its `${` escaped."""
-    entry = msgspec.to_builtins(rule)
-    for field in msgspec.structs.fields(Rule):
-        value = entry[field.name]
-        entry[field.name] = escape(value) if isinstance(value, str) else [escape(item) for item in value]
-        if not field.required and value in (field.default, []):
-            del entry[field.name]
-    return entry
 
 
 def _first(attempts: Iterator[str], wanted: dict[str, Any], path: Path, entry: str) -> bytes:

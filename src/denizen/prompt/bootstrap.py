@@ -9,14 +9,8 @@ from denizen.config.home import private_folder
 from denizen.prompt import texts
 
 NAMES = (
-    "AGENTS.md",
-    "SOUL.md",
-    "USER.md",
-    "TOOLS.md",
-    "IDENTITY.md",
-    "MEMORY.md",
-    "HEARTBEAT.md",
-    "BOOTSTRAP.md",
+    *("AGENTS.md", "SOUL.md", "USER.md", "TOOLS.md"),
+    *("IDENTITY.md", "MEMORY.md", "HEARTBEAT.md", "BOOTSTRAP.md"),
 )
 """Read from `agent.workspace_dir`, in this order (seed 003, "Bootstrap files")."""
 

@@ -117,7 +117,19 @@ class Spend:
 
     def _execute(self, statement: str, *values: object) -> list[tuple[str, float]]:
         try:
-            return self._open().execute(statement, values).fetchall()
+            if self._db and not is_at(str(self._path), self._is):
+                self._forget()
+            if self._db is None:
+                self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                self._path.touch(mode=0o600)
+                self._is = identity(self._path.stat())
+                self._db = sqlite3.connect(self._path, timeout=PATIENCE, isolation_level=None)
+                self._db.execute("PRAGMA journal_mode = WAL")
+                self._db.execute(
+                    "PRAGMA synchronous = NORMAL"
+                )  # written, not synced: a call must not wait for the disk
+                self._db.execute("CREATE TABLE IF NOT EXISTS spend (name TEXT PRIMARY KEY, usd REAL) WITHOUT ROWID")
+            return self._db.execute(statement, values).fetchall()
         except (sqlite3.Error, OSError) as why:
             self._forget()  # the user may put another in its place
             raise DenizenError(
@@ -128,16 +140,3 @@ class Spend:
         if self._db:
             self._db.close()
             self._db = None
-
-    def _open(self) -> sqlite3.Connection:
-        if self._db and not is_at(str(self._path), self._is):
-            self._forget()
-        if self._db is None:
-            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._path.touch(mode=0o600)
-            self._is = identity(self._path.stat())
-            self._db = sqlite3.connect(self._path, timeout=PATIENCE, isolation_level=None)
-            self._db.execute("PRAGMA journal_mode = WAL")
-            self._db.execute("PRAGMA synchronous = NORMAL")  # written, not synced: a call must not wait for the disk
-            self._db.execute("CREATE TABLE IF NOT EXISTS spend (name TEXT PRIMARY KEY, usd REAL) WITHOUT ROWID")
-        return self._db

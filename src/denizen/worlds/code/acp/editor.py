@@ -210,7 +210,17 @@ class Updates:
         self._announced.add(request.call_id)
         call = ToolCall(request.call_id, request.tool_name, request.args)
         question = acp.tool_content(acp.text_block(request.question))
-        return self._call(call, "pending", [*self._proposed(request), question])
+        proposed: list[ToolCallContentVariant] = []
+        match request.args:
+            case {"path": str(path), "old": str(old), "new": str(new)}:
+                proposed.append(acp.tool_diff_content(str(self._agent.workspace / path), new, old))
+            case {"path": str(path), "content": str(new)}:
+                proposed.append(acp.tool_diff_content(str(self._agent.workspace / path), new))
+            case args if shown := request.diff or args.get("patch"):
+                proposed.append(_block(str(shown)))
+            case _:
+                pass
+        return self._call(call, "pending", [*proposed, question])
 
     def started(self, call: ToolCall) -> schema.ToolCallStart | schema.ToolCallProgress:
         """A call that begins to run."""
@@ -240,18 +250,6 @@ class Updates:
             locations=[schema.ToolCallLocation(path=str(workspace / file_of(target, workspace)))] if is_path else None,
             raw_input=call.args,
         )
-
-    def _proposed(self, request: Ask) -> Iterator[ToolCallContentVariant]:
-        """What a call would do to files, as far as that is known."""
-        match request.args:
-            case {"path": str(path), "old": str(old), "new": str(new)}:
-                yield acp.tool_diff_content(str(self._agent.workspace / path), new, old)
-            case {"path": str(path), "content": str(new)}:
-                yield acp.tool_diff_content(str(self._agent.workspace / path), new)
-            case args if shown := request.diff or args.get("patch"):
-                yield _block(str(shown))
-            case _:
-                pass
 
     def _ended(self, event: ToolEnd) -> Iterator[Update]:
         self._announced.discard(event.tool_call_id)
