@@ -17,7 +17,7 @@ from denizen.engine.undo import redo, undo
 from denizen.messages import AssistantMessage, AssistantPart, Text, ToolCall, UserMessage
 from denizen.testing import FakeClock, ScriptedModel
 from denizen.worlds.code.commit import commit, message_of
-from denizen.worlds.code.work import Outcome, TaskSpec, work
+from denizen.worlds.code.work import CodeTask, Outcome, TaskSpec, work
 
 BROKEN = Path(__file__).parents[2] / "data" / "repair" / "iniconfig"
 CHECK = "PYTHONPATH=src python3 check.py"
@@ -96,9 +96,8 @@ async def repair(agent: Agent, host: Host, message: str | None = TASK, **how: An
     spec = TaskSpec(validators=[CHECK], **how)
     session = await agent.open("repair")
     try:
-        return await work(
-            agent, session, UserMessage([Text(message)]) if message else None, host, spec=spec, options=TurnOptions()
-        )
+        said = UserMessage([Text(message)]) if message else None
+        return await work(CodeTask(agent, session, said, host, spec, TurnOptions()))
     finally:
         await session.close()
 

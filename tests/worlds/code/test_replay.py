@@ -20,7 +20,7 @@ from denizen.messages import Text, UserMessage
 from denizen.ports import Answer
 from denizen.testing import FakeClock, ScriptedModel
 from denizen.worlds.code.replay import ReplayedCall, replay
-from denizen.worlds.code.work import TaskSpec, work
+from denizen.worlds.code.work import CodeTask, TaskSpec, work
 
 LOOK = "$(view hello.py)"
 
@@ -55,9 +55,8 @@ async def test_what_a_check_said_is_said_again_and_the_turn_goes_on(coder: Calla
     ) as agent:
         session = await agent.open("default")
         spec = TaskSpec(validators=["grep -q 2 a.txt"])
-        assert (
-            await work(agent, session, UserMessage([Text("Write it")]), host, spec=spec, options=TurnOptions())
-        ).done
+        task = CodeTask(agent, session, UserMessage([Text("Write it")]), host, spec, TurnOptions())
+        assert (await work(task)).done
         await session.close()
         await run_agent("And the other?", agent=agent)
         steps = await replayed(agent)

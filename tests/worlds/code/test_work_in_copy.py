@@ -16,7 +16,7 @@ from denizen.events import Notice
 from denizen.messages import Text, UserMessage
 from denizen.ports import Control
 from denizen.testing import FakeClock, ScriptedModel
-from denizen.worlds.code.work import Outcome, TaskSpec
+from denizen.worlds.code.work import CodeTask, Outcome, TaskSpec
 from denizen.worlds.code.work_in_copy import work_in_copy
 
 MAKES = ["$(write made.txt new) $(write old.txt newer)", "Made."]
@@ -46,15 +46,7 @@ async def do(agent: Agent, host: Host, coder: Make) -> Outcome:
     try:
         said = UserMessage([Text("Make a file")])
         spec = TaskSpec(shadow=True, commits=True)
-        return await work_in_copy(
-            agent,
-            session,
-            said,
-            host,
-            spec=spec,
-            options=TurnOptions(),
-            again="denizen code",
-        )
+        return await work_in_copy(CodeTask(agent, session, said, host, spec, TurnOptions()), again="denizen code")
     finally:
         await session.close()
 

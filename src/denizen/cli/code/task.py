@@ -29,7 +29,7 @@ from denizen.worlds.code.commit import REQUEST as COMMIT
 from denizen.worlds.code.commit import difference_to, repository_of
 from denizen.worlds.code.roles import AUDITOR, Role, find_role, findings_of, sarif_of
 from denizen.worlds.code.validators import validators_of
-from denizen.worlds.code.work import TaskSpec, last_task_spec
+from denizen.worlds.code.work import CodeTask, TaskSpec, last_task_spec
 
 AUTO = "auto"
 """The name of the project's own checks."""
@@ -118,9 +118,8 @@ async def _do(
             requests = (role.instructions if role else "", STEPS_REQUEST * task.explain, COMMIT * task.commits)
             message = UserMessage([*parts, *(Text(f"\n\n{request}") for request in requests if request)])
         spec = _task_spec(task, agent, role, host, left)
-        conclusion = await carry_out(
-            agent, session, message, host, spec=spec, options=options.turn(agent), explain=task.explain
-        )
+        code_task = CodeTask(agent, session, message, host, spec, options.turn(agent))
+        conclusion = await carry_out(code_task, explain=task.explain)
     result = conclusion.result
     if task.sarif and result.stop_reason == "answered":
         found, _ = findings_of(result.reply)

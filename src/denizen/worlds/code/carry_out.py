@@ -1,21 +1,21 @@
 """A whole task: its turn with the checks, in the project or in a copy of it, and the commit where one is wanted."""
 
-import dataclasses
 import functools
 import re
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 from denizen.engine import TurnOptions
 from denizen.errors import DenizenError
 from denizen.events import Notice, RunResult
-from denizen.messages import AssistantMessage, ToolResult, UserMessage
+from denizen.messages import AssistantMessage, ToolResult
 from denizen.plural import counted
 from denizen.ports import Session, TurnIO, named
 from denizen.sessions import short_name
 from denizen.worlds.code.commit import by_products, commit, in_other_repositories, message_of, without_message
 from denizen.worlds.code.roles import AUDITOR, find_role, findings_of, table_of
-from denizen.worlds.code.work import Outcome, TaskSpec, edited, message_of_task, unfinished_task_spec, work
+from denizen.worlds.code.work import CodeTask, Outcome, edited, message_of_task, unfinished_task_spec, work
 from denizen.worlds.code.work_in_copy import work_in_copy
 from denizen.worlds.world import AgentHandle, Conclusion, RenderingHost
 
@@ -27,49 +27,41 @@ _SECTION = re.compile(rf"^{_STEPS}\s*$", re.MULTILINE)
 async def go_on(agent: AgentHandle, session: Session, io: TurnIO, options: TurnOptions) -> Conclusion | None:
     """Continue the task that the session is in the middle of; None where it is in none."""
     spec = unfinished_task_spec(session.entries)
-    return await carry_out(agent, session, None, io, spec=spec, options=options) if spec else None
+    return await carry_out(CodeTask(agent, session, None, io, spec, options)) if spec else None
 
 
-async def carry_out(
-    agent: AgentHandle,
-    session: Session,
-    message: UserMessage | None,
-    io: TurnIO,
-    *,
-    spec: TaskSpec,
-    options: TurnOptions,
-    explain: bool = False,
-) -> Conclusion:
-    """Do the task, or continue it (`message` None), and commit its changes where the spec says so.
+async def carry_out(task: CodeTask, *, explain: bool = False) -> Conclusion:
+    """Do the task, or continue it, and commit its changes where the spec says so.
 
     With `explain` the answer says what was done, step by step. Raises what `work` raises.
     """
+    spec, io = task.spec, task.io
     role = find_role(spec.role) if spec.role else None
-    options = dataclasses.replace(options, read_only=options.read_only or bool(role and role.reads_only))
+    if role and role.reads_only:
+        task = replace(task, options=replace(task.options, read_only=True))
     if isinstance(io, RenderingHost) and (role is AUDITOR or explain or spec.commits):
-        io.render = functools.partial(_rendered, agent, spec, explain)
+        io.render = functools.partial(_rendered, task, explain)
     if spec.shadow:
-        again = f"denizen code --session {shlex.quote(short_name(session.key))}"
-        outcome = await work_in_copy(agent, session, message, io, spec=spec, options=options, again=again)
+        again = f"denizen code --session {shlex.quote(short_name(task.session.key))}"
+        outcome = await work_in_copy(task, again=again)
     else:
-        outcome = await work(agent, session, message, io, spec=spec, options=options)
+        outcome = await work(task)
     if outcome.failed:
         io.emit(Notice(f"Not done, as {outcome.failed.command} fails:\n{outcome.failed.shown}", "error"))
         return Conclusion(outcome.result, failed=True)
-    failed = spec.commits and outcome.done and not await _commit(agent, session, io, outcome, Path(spec.repository))
-    return Conclusion(outcome.result, failed=failed)
+    return Conclusion(outcome.result, failed=spec.commits and outcome.done and not await _commit(task, outcome))
 
 
-def _rendered(agent: AgentHandle, spec: TaskSpec, explain: bool, result: RunResult) -> str:
+def _rendered(task: CodeTask, explain: bool, result: RunResult) -> str:
     """The answer as the person reads it, in Markdown."""
-    if spec.role == AUDITOR.name:
+    if task.spec.role == AUDITOR.name:
         findings, others = findings_of(result.reply)
         return "\n\n".join(filter(None, ["\n".join(others), table_of(findings)]))
-    reply = without_message(result.reply) if spec.commits else result.reply
+    reply = without_message(result.reply) if task.spec.commits else result.reply
     if not explain or _SECTION.search(result.reply):
         return reply
     # The answer lacks the steps that were asked for: they are made of the turn's calls
-    record, messages = agent.record, result.messages
+    record, messages = task.agent.record, result.messages
     failed = {message.call_id for message in messages if isinstance(message, ToolResult) and message.is_error}
     calls = [call for each in messages if isinstance(each, AssistantMessage) for call in record.calls_of(each)]
     shown = (record.shown(call) + (" (failed)" if call.id in failed else "") for call in calls)
@@ -78,24 +70,24 @@ def _rendered(agent: AgentHandle, spec: TaskSpec, explain: bool, result: RunResu
     return f"{reply}\n\n{steps}" if reply else steps
 
 
-async def _commit(agent: AgentHandle, session: Session, io: TurnIO, outcome: Outcome, repository: Path) -> bool:
+async def _commit(task: CodeTask, outcome: Outcome) -> bool:
     """Commit what the task's edits changed; whether nothing is left to commit."""
-    environ = agent.record.environ
-    task = message_of_task(session.entries)
-    message = message_of(task.text if task else "", outcome.result.reply)
-    others = in_other_repositories(agent.workspace, outcome.changed)
+    workspace, environ, entries, io = task.agent.workspace, task.agent.record.environ, task.session.entries, task.io
+    asked = message_of_task(entries)
+    message = message_of(asked.text if asked else "", outcome.result.reply)
+    others = in_other_repositories(workspace, outcome.changed)
     if others:
         io.emit(Notice(f"In repositories of their own, and so not committed: {named(others)}.", "warning"))
     ours = [path for path in outcome.changed if path not in others]
     try:
-        left = await by_products(agent.workspace, ours, edited(session.entries), environ)
+        left = await by_products(workspace, ours, edited(entries), environ)
         if left:
             io.emit(Notice(f"Made by commands, not by edits, and so not committed: {named(left)}.", "warning"))
         ours = [path for path in ours if path not in left]
         if not ours:
             io.emit(Notice("Nothing of the project was changed, so nothing is committed."))
             return True
-        made = await commit(agent.workspace, ours, message, environ, repository=repository)
+        made = await commit(workspace, ours, message, environ, repository=Path(task.spec.repository))
     except DenizenError as why:
         io.emit(Notice(f"Not committed. {why}\nIts message was to be:\n{message}", "error"))
         return False

@@ -51,6 +51,30 @@ class TaskSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     repository: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class CodeTask:
+    """A task to do, or to go on with (`message` None): who does it, in which session, how, and who hears of it."""
+
+    agent: AgentHandle
+    session: Session
+    message: UserMessage | None
+    io: TurnIO
+    spec: TaskSpec
+    options: TurnOptions
+
+    async def snapshot(self, label: str) -> None:
+        """Keep the files as they are now, under that label."""
+        await take_snapshot(self.agent.record, self.session, self.io, label)
+
+    async def check(self, command: str) -> Verdict:
+        """Run one check of the project; its output comes without secrets."""
+        self.io.emit(Notice(f"checking: {command}"))
+        agent = self.agent
+        network = agent.config.sandbox.network
+        verdict = await validate(command, sandbox=agent.record.sandbox, workspace=agent.workspace, network=network)
+        return replace(verdict, output=agent.record.redact(verdict.output))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """How a task ended: the turn's result, the check that failed last, and the paths that the agent changed, where the
@@ -76,10 +100,7 @@ class Checks:
     still fail; after that they are excused.
     """
 
-    agent: AgentHandle
-    session: Session
-    io: TurnIO
-    commands: Sequence[str]
+    task: CodeTask
     tries: int
     before: Mapping[str, str]
     failed: Verdict | None = field(default=None, init=False)
@@ -88,29 +109,29 @@ class Checks:
     async def __call__(self, reply: str) -> str:
         """What failed, for the model; empty: nothing did, or it has tried often enough."""
         self.tries -= 1
-        await take_snapshot(self.agent.record, self.session, self.io, BEFORE)
+        await self.task.snapshot(BEFORE)
         self.failed = await self._first_failure()
-        await take_snapshot(self.agent.record, self.session, self.io, AFTER)
+        await self.task.snapshot(AFTER)
         if self.failed is None:
-            self.io.emit(Notice("no other check fails" if self.excused else "the checks pass"))
+            self.task.io.emit(Notice("no other check fails" if self.excused else "the checks pass"))
         if self.failed is None or self.tries <= 0:
             return ""
         advice = FIX
         if self._failed_before(self.failed):
             self.excused.add(self.failed.command)
             advice = FIX_OR_LEAVE
-        self.io.emit(Notice(f"{self.failed.command} fails; the agent gets what it says", "warning"))
+        self.task.io.emit(Notice(f"{self.failed.command} fails; the agent gets what it says", "warning"))
         return f"The work isn't done: `{self.failed.command}` fails.\n{self.failed.shown}\n{advice}"
 
     async def _first_failure(self) -> Verdict | None:
         """The first check that fails and isn't excused; the later ones aren't run."""
-        for command in self.commands:
-            verdict = await check(self.agent, self.io, command)
+        for command in self.task.spec.validators:
+            verdict = await self.task.check(command)
             if verdict.passed:
                 self.excused.discard(command)
             elif self._failed_before(verdict) and (command in self.excused or self.tries <= 0):
                 self.excused.add(command)
-                self.io.emit(Notice(f"{command} fails as it did before the task began", "warning"))
+                self.task.io.emit(Notice(f"{command} fails as it did before the task began", "warning"))
             else:
                 return verdict
         return None
@@ -119,90 +140,67 @@ class Checks:
         return verdict.command in self.before and verdict.repeats(self.before[verdict.command])
 
 
-async def check(agent: AgentHandle, io: TurnIO, command: str) -> Verdict:
-    """Run one check of the project; its output comes without secrets."""
-    io.emit(Notice(f"checking: {command}"))
-    network = agent.config.sandbox.network
-    verdict = await validate(command, sandbox=agent.record.sandbox, workspace=agent.workspace, network=network)
-    return replace(verdict, output=agent.record.redact(verdict.output))
-
-
-async def work(
-    agent: AgentHandle,
-    session: Session,
-    message: UserMessage | None,
-    io: TurnIO,
-    *,
-    spec: TaskSpec,
-    options: TurnOptions,
-) -> Outcome:
-    """Do the task, or go on with one that was left unfinished (`message` None).
+async def work(task: CodeTask) -> Outcome:
+    """Do the task, or go on with one that was left unfinished.
 
     Raises what `run_turn` raises, after the files were brought back where the spec says so, and DenizenError where its
     validators may not run.
     """
-    await prepare(agent, session, message, io, spec)
+    await prepare(task)
+    spec, checkpoints = task.spec, task.agent.checkpoints
     stays = False
     try:
-        outcome = await attempt(agent, session, message, io, spec=spec, options=options)
+        outcome = await attempt(task)
         stays = outcome.done or outcome.result.stop_reason == "parked"
     finally:
-        rolled_back = not stays and spec.rollback and await _roll_back(agent, session, io)
-    paths = await changed(agent.checkpoints, session) if spec.commits and agent.checkpoints else ()
+        rolled_back = not stays and spec.rollback and await _roll_back(task)
+    paths = await changed(checkpoints, task.session) if spec.commits and checkpoints else ()
     return replace(outcome, rolled_back=rolled_back, changed=paths)
 
 
-async def prepare(
-    agent: AgentHandle, session: Session, message: UserMessage | None, io: TurnIO, spec: TaskSpec
-) -> None:
+async def prepare(task: CodeTask) -> None:
     """Get the user's leave for the checks where no sandbox confines them, and record how a new task is to be done.
 
     Where the spec depends on it, the files are snapshotted now: otherwise that waits for the first call that may change
     some. Raises DenizenError where the checks may not run, or the files can't be snapshotted.
     """
-    if spec.validators and not agent.record.sandbox.confines:
+    spec, checkpoints = task.spec, task.agent.checkpoints
+    if spec.validators and not task.agent.record.sandbox.confines:
         commands = ", ".join(spec.validators)
         ask = Ask("", f"There is no sandbox here: may {commands} run with all your rights to check the work?")
-        answer = await io.ask(ask)
+        answer = await task.io.ask(ask)
         if not isinstance(answer, Answer) or not answer.allow:
             raise DenizenError(
                 "The checks may not run without a sandbox, so the work can't be checked. --yes allows them."
             )
-    if message and not question_of(session.entries):
+    if task.message and not question_of(task.session.entries):
         needs_snapshot = spec.rollback or spec.shadow or spec.commits
-        began = await agent.checkpoints.snapshot() if agent.checkpoints and needs_snapshot else ""
-        await session.append(StateEntry(name=TASK, value=msgspec.to_builtins(_Task(began, spec))))
+        began = await checkpoints.snapshot() if checkpoints and needs_snapshot else ""
+        await task.session.append(StateEntry(name=TASK, value=msgspec.to_builtins(_Task(began, spec))))
 
 
-async def attempt(
-    agent: AgentHandle,
-    session: Session,
-    message: UserMessage | None,
-    io: TurnIO,
-    *,
-    spec: TaskSpec,
-    options: TurnOptions,
-) -> Outcome:
+async def attempt(task: CodeTask) -> Outcome:
     """Run the turn with its checks. Raises what `run_turn` raises."""
-    if message and spec.own and not question_of(session.entries):
+    session, spec = task.session, task.spec
+    if task.message and spec.own and not question_of(session.entries):
         # Record which checks fail already, and let the model know
-        await take_snapshot(agent.record, session, io, BEFORE)
-        verdicts = [await check(agent, io, command) for command in spec.own]
-        await take_snapshot(agent.record, session, io, AFTER)
+        await task.snapshot(BEFORE)
+        verdicts = [await task.check(command) for command in spec.own]
+        await task.snapshot(AFTER)
         failed = [verdict for verdict in verdicts if not verdict.passed]
         await session.append(StateEntry(name=FAILED_BEFORE, value={each.command: each.output for each in failed}))
         for verdict in failed:
             ending = " ".join(verdict.output.splitlines()[-2:])
-            io.emit(Notice(f"{verdict.command} fails already, before the task: {ending}", "warning"))
+            task.io.emit(Notice(f"{verdict.command} fails already, before the task: {ending}", "warning"))
             text = f"`{verdict.command}` fails already, before the task:\n{verdict.shown}"
             await session.append(SystemEntry(text=text))
     _, since = _last_task(session.entries)
     states = (entry for entry in since if isinstance(entry, StateEntry) and entry.name == FAILED_BEFORE)
     before = next((found for entry in states if (found := entry.read(dict[str, str]))), {})
-    checks = Checks(agent, session, io, spec.validators, spec.tries, before)
-    is_over = message is None and not unfinished(session.entries)
-    options = replace(options, accept=checks if spec.validators else None)
-    result = await run_turn(agent.record, session, message or Resume(), io, options)
+    checks = Checks(task, spec.tries, before)
+    is_over = task.message is None and not unfinished(session.entries)
+    options = replace(task.options, accept=checks if spec.validators else None)
+    result = await run_turn(task.agent.record, session, task.message or Resume(), task.io, options)
     if is_over and spec.validators:  # the process ended before the verdict was recorded
         await checks(result.reply)
     return Outcome(result=result, failed=checks.failed)
@@ -273,14 +271,14 @@ def edited(entries: Sequence[AnyEntry]) -> set[str]:
     return {file["path"] for entry in since if isinstance(entry, ToolEntry) for file in entry.message.edits}
 
 
-async def _roll_back(agent: AgentHandle, session: Session, io: TurnIO) -> bool:
-    span = _checkpoints_of_task(session)
+async def _roll_back(task: CodeTask) -> bool:
+    span = _checkpoints_of_task(task.session)
     if not span.ours:
         return False
     try:
-        await take_back(agent.checkpoints, session, span, to=session.head, told=TAKEN_BACK)
+        await take_back(task.agent.checkpoints, task.session, span, to=task.session.head, told=TAKEN_BACK)
     except DenizenError as why:
-        io.emit(Notice(f"The files could not be brought back: {why}", "error"))
+        task.io.emit(Notice(f"The files could not be brought back: {why}", "error"))
         return False
-    io.emit(Notice("The task failed; the files are what they were before it. In a chat, /redo takes that back."))
+    task.io.emit(Notice("The task failed; the files are what they were before it. In a chat, /redo takes that back."))
     return True

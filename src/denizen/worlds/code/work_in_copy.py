@@ -10,16 +10,14 @@ import msgspec
 
 from denizen.cancellation import run_to_completion
 from denizen.checkpoints import Shadow, Worktree
-from denizen.engine import TurnOptions
 from denizen.engine.resume import nothing_left, unfinished
-from denizen.engine.snapshots import AFTER, BEFORE, take_snapshot
 from denizen.entries import CheckpointEntry, StateEntry, SystemEntry, UserEntry
 from denizen.errors import DenizenError
 from denizen.events import Notice
 from denizen.messages import Text, UserMessage
 from denizen.ports import Session, TurnIO
-from denizen.worlds.code.work import TAKEN_BACK, Outcome, TaskSpec, attempt, changed, message_of_task, prepare
-from denizen.worlds.world import AgentHandle
+from denizen.ports.checkpoints import AFTER, BEFORE
+from denizen.worlds.code.work import TAKEN_BACK, CodeTask, Outcome, attempt, changed, message_of_task, prepare
 
 COPY = "copy"
 """The state entry that names the copy that a session's task is done in."""
@@ -37,16 +35,7 @@ _End = Literal["stopped", "waiting", "failed", "applied"]
 """What became of the work in a copy: `waiting` for a person's answer; its checks `failed`; `stopped` otherwise."""
 
 
-async def work_in_copy(
-    agent: AgentHandle,
-    session: Session,
-    message: UserMessage | None,
-    io: TurnIO,
-    *,
-    spec: TaskSpec,
-    options: TurnOptions,
-    again: str,
-) -> Outcome:
+async def work_in_copy(task: CodeTask, *, again: str) -> Outcome:
     """Do the task in a copy of the project, and apply its changes to the project only if they pass.
 
     What git ignores is linked into the copy. The copy is deleted once its changes are applied or have failed their
@@ -56,11 +45,11 @@ async def work_in_copy(
     Raises what `work` raises, SessionError where nothing is left to do, and DenizenError where the user has changed
     the same files meanwhile: then no file is touched.
     """
-    checkpoints = agent.checkpoints
+    session, io, checkpoints = task.session, task.io, task.agent.checkpoints
     if checkpoints is None:
         raise DenizenError("This agent keeps no checkpoints, so there is no copy to work in.")
-    message = message or _task_again(session)
-    await prepare(agent, session, message, io, spec)
+    task = replace(task, message=task.message or _task_again(session))
+    await prepare(task)
     copy = await _find_or_make_copy(checkpoints, session, io)
     end: _End = "stopped"
 
@@ -72,14 +61,14 @@ async def work_in_copy(
             await checkpoints.apply(copy)
             end = "applied"
         finally:
-            await take_snapshot(agent.record, session, io, AFTER)
+            await task.snapshot(AFTER)
         paths = await changed(checkpoints, session)
         io.emit(Notice(f"The changes are applied: {', '.join(paths) or 'none'}."))
         return paths
 
     try:
-        async with agent.elsewhere(copy.path, copy.linked_folders, checkpoints=False) as other:
-            outcome = await attempt(other, session, message, io, spec=spec, options=options)
+        async with task.agent.elsewhere(copy.path, copy.linked_folders, checkpoints=False) as other:
+            outcome = await attempt(replace(task, agent=other))
         if outcome.done:
             return replace(outcome, changed=await run_to_completion(apply()))
         if outcome.result.stop_reason == "parked":
@@ -88,7 +77,7 @@ async def work_in_copy(
             end = "failed"
         return outcome
     except asyncio.CancelledError:
-        if end == "applied" and spec.commits:
+        if end == "applied" and task.spec.commits:
             io.emit(Notice("Stopped before the commit: the changes are in the project, uncommitted.", "warning"))
         raise
     finally:
