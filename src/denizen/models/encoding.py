@@ -46,7 +46,11 @@ class Encoded:
         messages = messages if type(messages) is list else [*messages]
         same = _count_same(self._messages, messages)
         following = messages[same] if same < len(messages) else None
-        while self.runs and not _holds(self.runs[-1], same, following):
+        while self.runs:
+            until, assistant = self.runs[-1]
+            goes_on = following is not None and _is_assistant(following) == assistant
+            if until < same or (until == same and not goes_on):
+                break
             del self.runs[-1]
             self.size -= len(self.texts.pop())
         until = self.runs[-1].until if self.runs else 0
@@ -74,13 +78,6 @@ class Encodings:
         if session_key:
             self._sessions.put(session_key, encoded, encoded.size)
         return encoded
-
-
-def _holds(run: Run, same: int, following: Message | None) -> bool:
-    """Whether a run is still whole and unchanged, and what follows doesn't belong to it."""
-    if run.until == same and following is not None:
-        return run.assistant != _is_assistant(following)
-    return run.until <= same
 
 
 def _is_assistant(message: Message) -> bool:

@@ -29,6 +29,8 @@ class Endpoint:
             raise ConfigError(_no_address(base_url, setting))
         login = f"{url.user or ''}:{url.password or ''}".encode()
         below = url.raw_path.rstrip("/")
+        if path.startswith("/v1/"):  # users write it either way
+            below = below.removesuffix("/v1")
         has_login = url.raw_user is not None or url.raw_password is not None
         url = url.with_user(None)
         self.server = str(url.origin())
@@ -39,7 +41,16 @@ class Endpoint:
         if has_login:
             self.headers["authorization"] = f"Basic {base64.b64encode(login).decode()}"
         for source in headers:
-            self.headers |= {name.lower(): _sendable(name, value) for name, value in source.items()}
+            for name, value in source.items():
+                if not _NAMES.fullmatch(name) or name.lower() in _FRAMING:
+                    raise ConfigError(
+                        f"{name!r} can't be one of the provider's headers: it isn't a field name, or not yours to set"
+                    )
+                if not value.isprintable():
+                    raise ConfigError(
+                        f"The header {name} (a key, or one of the provider's headers) holds a control character"
+                    )
+                self.headers[name.lower()] = value
 
 
 def read_proxy(address: str, setting: str, *, needs_scheme: bool = True) -> str:
@@ -68,16 +79,6 @@ def _parsed(address: str) -> URL | None:
         return None
     is_address = url.scheme in {"http", "https"} and _HOSTS.fullmatch(url.raw_host or "")
     return url if is_address and url.port != 0 and not url.fragment else None
-
-
-def _sendable(name: str, value: str) -> str:
-    if not _NAMES.fullmatch(name) or name.lower() in _FRAMING:
-        raise ConfigError(
-            f"{name!r} can't be one of the provider's headers: it isn't a field name, or not yours to set"
-        )
-    if not value.isprintable():
-        raise ConfigError(f"The header {name} (a key, or one of the provider's headers) holds a control character")
-    return value
 
 
 def _no_address(base_url: str, setting: str) -> str:

@@ -17,7 +17,7 @@ from denizen.models.openai_answer import OpenAIAnswer
 from denizen.models.providers import NEW_LIMIT, PROVIDERS
 from denizen.models.reasoning import openai_fields
 from denizen.models.wire import WireModel, closed, with_options
-from denizen.ports import ModelRequest, Schema
+from denizen.ports import ModelRequest
 
 _WANTS_NEW_LIMIT: Final = re.compile(rf"'max_tokens'.*\buse '?{NEW_LIMIT}", re.IGNORECASE)
 _NO_SCHEMA: Final = re.compile(r"response[_ ]?format|json[_ ]?(schema|object|mode)|structured output", re.IGNORECASE)
@@ -38,10 +38,6 @@ class OpenAIModel(WireModel):
 
     path = "/chat/completions"
     usual = PROVIDERS["openai"]
-
-    @property
-    def _heard_between(self) -> bool:
-        return self.provider.heard_between or bool(_MISTRAL.search(self.model))
 
     def _credentials(self, api_key: str) -> Mapping[str, str]:
         return {"Authorization": f"Bearer {api_key}"} if api_key else {}
@@ -67,9 +63,19 @@ class OpenAIModel(WireModel):
             fields["stream_options"] = {"include_usage": True}
         schema, when = request.output_schema, self.provider.json_schema
         if request.tools and not (schema and request.answers_now and when in {"alone", "object"}):
-            fields["tools"] = [*map(_tool, request.tools)]
-        if schema and (when == "always" or "tools" not in fields):
-            fields |= _format(schema, when)
+            fields["tools"] = [
+                {
+                    "type": "function",
+                    "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters},
+                }
+                for tool in request.tools
+            ]
+        if schema and when == "object" and "tools" not in fields:
+            fields["response_format"] = {"type": "json_object"}
+        elif schema and (when == "always" or (when == "alone" and "tools" not in fields)):
+            strict = closed(schema, all_required=True)  # held to strictly where that is possible
+            answer = {"name": "answer", "schema": strict or schema, "strict": strict is not None}
+            fields["response_format"] = {"type": "json_schema", "json_schema": answer}
         if self.provider.cache_on_request and self.model.startswith(self.provider.cache_on_request):
             fields["cache_control"] = {"type": "ephemeral"}
         if request.reasoning is not None:
@@ -87,14 +93,16 @@ class OpenAIModel(WireModel):
                 case AssistantMessage():
                     messages.append(self._answered(message))
                 case ToolResult():
-                    shown = _pictures(message)
-                    pictures += shown
-                    messages.append(self._result(message, "(the picture is below)" if shown else "(nothing)"))
+                    images = [part for part in message.content if isinstance(part, Image)]
+                    for image in images:
+                        pictures += [Text(f"The picture from {message.name}:"), image]
+                    text = message.text or ("(the picture is below)" if images else "(nothing)")
+                    messages.append({"role": "tool", "tool_call_id": self._id(message.call_id), "content": text})
                 case _:
                     said.append(_said(message.content))
         if pictures:
             said.insert(0, _said(pictures))
-        if messages and any(said) and self._heard_between:
+        if messages and any(said) and (self.provider.heard_between or _MISTRAL.search(self.model)):
             messages.append(_HEARD)
         return b",".join([encode_json(message) for message in messages + said if message])
 
@@ -106,28 +114,21 @@ class OpenAIModel(WireModel):
         after_call = False
         for part in message.content:
             match part:
-                case ToolCall():
-                    calls.append(self._call(part))
+                case ToolCall(id, name, args):
+                    function = {"name": name, "arguments": encode_json(args).decode()}
+                    calls.append({"id": self._id(id), "type": "function", "function": function})
                 case Opaque(provider, dict(data)) if provider == self.provider.name:
                     (calls[-1] if after_call else rest).update(data)
                 case _:
                     pass
             after_call = isinstance(part, ToolCall)
         if calls:
-            rest |= {"tool_calls": calls} | self._thoughts(message)
+            rest["tool_calls"] = calls
+            ours = message.model.partition(":")[0] == self.provider.name
+            thoughts = "".join(part.text for part in message.content if isinstance(part, Thinking))
+            if ours and thoughts and self.provider.thoughts_back:
+                rest[self.provider.thoughts_back] = thoughts
         return {"role": "assistant", "content": text or None, **rest} if text or calls else None
-
-    def _thoughts(self, message: AssistantMessage) -> Json:
-        ours = message.model.partition(":")[0] == self.provider.name
-        thoughts = "".join(part.text for part in message.content if isinstance(part, Thinking))
-        return {self.provider.thoughts_back: thoughts} if ours and self.provider.thoughts_back and thoughts else {}
-
-    def _call(self, call: ToolCall) -> Json:
-        function = {"name": call.name, "arguments": encode_json(call.args).decode()}
-        return {"id": self._id(call.id), "type": "function", "function": function}
-
-    def _result(self, result: ToolResult, otherwise: str) -> Json:
-        return {"role": "tool", "tool_call_id": self._id(result.call_id), "content": result.text or otherwise}
 
     def _id(self, id: str) -> str:
         """An id that another provider may have made, as this one takes it."""
@@ -136,45 +137,17 @@ class OpenAIModel(WireModel):
         return hashlib.sha256(id.encode()).hexdigest()[:9]
 
 
-def _pictures(result: ToolResult) -> list[Text | Image]:
-    """Those of a result, each said to be whose."""
-    images = [part for part in result.content if isinstance(part, Image)]
-    return [part for image in images for part in (Text(f"The picture from {result.name}:"), image)]
-
-
 def _said(content: Sequence[Text | Image]) -> Json | None:
-    parts = [_part(part) for part in content if isinstance(part, Image) or part.text.strip()]
+    parts: list[Json] = []
+    for part in content:
+        if isinstance(part, Image):
+            data = base64.b64encode(part.data).decode()
+            parts.append({"type": "image_url", "image_url": {"url": f"data:{part.media_type};base64,{data}"}})
+        elif part.text.strip():
+            parts.append({"type": "text", "text": part.text})
     match parts:
         case []:
             return None
         case [{"text": text}]:
             return {"role": "user", "content": text}
     return {"role": "user", "content": parts}
-
-
-def _part(part: Text | Image) -> Json:
-    if isinstance(part, Text):
-        return {"type": "text", "text": part.text}
-    data = base64.b64encode(part.data).decode()
-    return {"type": "image_url", "image_url": {"url": f"data:{part.media_type};base64,{data}"}}
-
-
-def _tool(schema: Schema) -> Json:
-    function = {"name": schema.name, "description": schema.description, "parameters": schema.parameters}
-    return {"type": "function", "function": function}
-
-
-def _format(schema: Json, when: str) -> Json:
-    """What holds the answer to its schema, as far as the provider can."""
-    match when:
-        case "never":
-            return {}
-        case "object":
-            return {"response_format": {"type": "json_object"}}
-    return {"response_format": {"type": "json_schema", "json_schema": _answer(schema)}}
-
-
-def _answer(schema: Json) -> Json:
-    """Held to strictly where that is possible: every object closed, every field required."""
-    strict = closed(schema, all_required=True)
-    return {"name": "answer", "schema": strict or schema, "strict": strict is not None}

@@ -62,11 +62,8 @@ class Part(msgspec.Struct, gc=False):
 
     def thoughts(self) -> str:
         """Its thoughts, if it is one."""
-        return (
-            self.thinking
-            if isinstance(self.thinking, str)
-            else "".join(part.text or "" for part in self.thinking or ())
-        )
+        thinking = self.thinking or ""
+        return thinking if isinstance(thinking, str) else "".join(part.text or "" for part in thinking)
 
 
 class Delta(msgspec.Struct, gc=False):
@@ -284,8 +281,14 @@ class OpenAIAnswer:
         for detail in details if isinstance(details, list) else ():
             if not isinstance(detail, dict):
                 continue
-            kept = next((each for each in reversed(self._details) if _goes_on(each, detail)), None)
-            if kept is None:
+            for kept in reversed(self._details):
+                same_id = detail.get("id") is None or kept.get("id") in (
+                    None,
+                    detail["id"],
+                )  # only the first may have it
+                if same_id and all(kept.get(name) == detail.get(name) for name in ("type", "index")):
+                    break
+            else:
                 self._details.append({**detail})
                 continue
             for name, value in detail.items():
@@ -304,12 +307,6 @@ class OpenAIAnswer:
         for part in self._parts:
             if isinstance(part, Call):
                 news.extend(part.ended())
-
-
-def _goes_on(kept: dict[str, Any], piece: dict[str, Any]) -> bool:
-    """Whether it is a piece of that detail; only the first piece may have the id."""
-    same = piece.get("id") is None or kept.get("id") in (None, piece["id"])
-    return same and all(kept.get(name) == piece.get(name) for name in ("type", "index"))
 
 
 class Call:

@@ -39,19 +39,13 @@ def decode(decoder: msgspec.json.Decoder[_T], data: bytes) -> _T:
         try:
             return msgspec.convert(value, decoder.type, strict=False)
         except msgspec.ValidationError as error:
-            if not _dropped(value, str(error).rpartition("`$")[2]):
+            path = str(error).rpartition("`$")[2]  # `.choices[0].index`
+            steps = [int(index) if index else name for name, index in _STEP.findall(path)]
+            place: Any = functools.reduce(operator.getitem, steps[:-1], value)
+            if not steps or (place[steps[-1]] is not None and "usage" not in steps):
                 raise
+            del place[steps[-1]]
     raise ValueError("too much in it is null")
-
-
-def _dropped(value: Any, path: str) -> bool:
-    """Whether what lies there (`.choices[0].index`) may be left out, and was."""
-    steps = [int(index) if index else name for name, index in _STEP.findall(path)]
-    place = functools.reduce(operator.getitem, steps[:-1], value)
-    if not steps or (place[steps[-1]] is not None and "usage" not in steps):
-        return False
-    del place[steps[-1]]
-    return True
 
 
 def arguments(text: str) -> dict[str, Any]:

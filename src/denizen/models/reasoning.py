@@ -65,12 +65,9 @@ def openai_fields(provider: Provider, model: str, wish: Reasoning) -> dict[str, 
         case "template":  # https://docs.vllm.ai/en/latest/features/reasoning_outputs
             thinks = {"chat_template_kwargs": {"enable_thinking": effort != "none"}}
             return thinks if effort == "none" else {"reasoning_effort": effort, **thinks}
+        case "effort" if effort == "none":  # the least, of models that can't do without
+            if provider.name == "openai" and (found := re.search(r"\b(o\d|gpt-5(?!\.)|gpt-oss)", model)):
+                return {"reasoning_effort": "minimal" if found[1] == "gpt-5" else "low"}
+            return {"reasoning_effort": "low" if "gpt-oss" in model else "none"}
         case "effort":
-            return {"reasoning_effort": _least(provider.name, model) if effort == "none" else effort}
-
-
-def _least(provider: str, model: str) -> str:
-    """The least effort of a model, for those that can't do without."""
-    if provider == "openai" and (found := re.search(r"\b(o\d|gpt-5(?!\.)|gpt-oss)", model)):
-        return "minimal" if found[1] == "gpt-5" else "low"
-    return "low" if "gpt-oss" in model else "none"
+            return {"reasoning_effort": effort}

@@ -78,7 +78,7 @@ class WireModel(ABC):
         self.model = model
         self.provider = provider or self.usual
         self.name = f"{self.provider.name}:{model}"
-        address = self._base(base_url or self.provider.base_url)
+        address = base_url or self.provider.base_url
         self._origin = Origin(self.name, self.provider.name, profile_id, key := api_key.strip(), address)
         self._setting = f"providers.{self.provider.name}.base_url"
         self._to = Endpoint(address, self.path, self._setting, self._credentials(key), headers or {})
@@ -103,9 +103,6 @@ class WireModel(ABC):
     @abstractmethod
     def _new_answer(self) -> AnswerReader:
         """An empty answer."""
-
-    def _base(self, base_url: str) -> str:
-        return base_url
 
     def _adapts(self, error: ModelError) -> bool:
         """Whether requests are from now on written otherwise, as the refusal of this one asks for."""
@@ -146,23 +143,20 @@ class WireModel(ABC):
             last = Failed(self._origin.failure(str(error)))
         except OSError as error:
             last = Finished(answer.message()) if answer.complete else Failed(self._cut_off(error, began=began))
-        paused_often = all(isinstance(message, AssistantMessage) for message in request.messages[-PAUSES:])
-        if isinstance(last, Failed) and self._adapts(last.error):
-            more = self.stream(request)
-        elif isinstance(last, Finished) and answer.paused and not paused_often:
-            more = self._go_on(request, last.message)
-        else:
+        begun: AssistantMessage | None = None
+        if (
+            isinstance(last, Finished)
+            and answer.paused
+            and not all(isinstance(message, AssistantMessage) for message in request.messages[-PAUSES:])
+        ):
+            begun = last.message
+            request = replace(request, messages=[*request.messages, begun])
+        elif not (isinstance(last, Failed) and self._adapts(last.error)):
             yield last
             return
-        async with aclosing(more):
-            async for event in more:
-                yield event
-
-    async def _go_on(self, request: ModelRequest, begun: AssistantMessage) -> AsyncGenerator[StreamEvent]:
-        """Have the provider add to an answer; both parts are one message."""
-        async with aclosing(self.stream(replace(request, messages=[*request.messages, begun]))) as events:
+        async with aclosing(self.stream(request)) as events:
             async for event in events:
-                if isinstance(event, Finished):
+                if begun and isinstance(event, Finished):  # both parts are one message
                     more = event.message
                     content, usage = [*begun.content, *more.content], begun.usage.plus(more.usage)
                     event = Finished(replace(more, content=content, usage=usage))
@@ -251,14 +245,10 @@ def _closed(node: Any, all_required: bool) -> Any:
         if key in node:
             made[key] = {name: _closed(each, all_required) for name, each in node[key].items()}
     if node.get("type") == "object":
-        _check(node, all_required)
+        fields = node.get("properties")
+        if fields is None or node.get("additionalProperties"):
+            raise _Open
+        if all_required and set(fields) - set(node.get("required", ())):
+            raise _Open
         made["additionalProperties"] = False
     return made
-
-
-def _check(node: dict[str, Any], all_required: bool) -> None:
-    fields = node.get("properties")
-    if fields is None or node.get("additionalProperties"):
-        raise _Open
-    if all_required and set(fields) - set(node.get("required", ())):
-        raise _Open
