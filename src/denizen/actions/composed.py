@@ -49,7 +49,10 @@ class Composed:
                 quoted=whole.quoted if winner else intent.quoted,
             )
             winner = winner or (each.name if intent.calls else "")
-            message = _rest(message, intent)
+            # what it has read: its thoughts, its structured calls, and everything but its words
+            read = (Text, Thinking, *([ToolCall] if intent.calls else []))
+            others = [part for part in message.content if not isinstance(part, read)]
+            message = msgspec.structs.replace(message, content=[Text(intent.reply), *others])
         return whole
 
     def stream_filter(self, tools: Toolset) -> StreamFilter | None:
@@ -79,10 +82,3 @@ class _Chain:
         for each in self._filters:
             piece = each.feed(piece)
         return piece
-
-
-def _rest(message: AssistantMessage, intent: Intent) -> AssistantMessage:
-    """The reply without what a format has read: its thoughts, its structured calls, and everything but its words."""
-    read = (Text, Thinking, *([ToolCall] if intent.calls else []))
-    others = [part for part in message.content if not isinstance(part, read)]
-    return msgspec.structs.replace(message, content=[Text(intent.reply), *others])

@@ -29,7 +29,10 @@ class Native:
         thoughts = [part.text for part in message.content if type(part) is Thinking]
         calls, text = message.tool_calls, message.text
         if calls or not len(tools) or not may_hold_calls(text, (tool.name for tool in tools)):
-            calls = [_without_token(call, tools) if "<|" in call.name else call for call in calls]
+            for at, call in enumerate(calls):  # where a server left special tokens: `name<|channel|>commentary`
+                name, token, _ = call.name.partition("<|")
+                if token and name in tools:
+                    calls[at] = msgspec.structs.replace(call, name=name)
             return Intent(calls, text, "\n".join(thoughts))
         found = recover_calls(text, tools)
         # the context's size keeps an id apart from that of the same words later on
@@ -64,9 +67,3 @@ class Native:
         """The tool's name with its arguments in brackets."""
         args = ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in call.args.items())
         return f"{call.name}({args})"
-
-
-def _without_token(call: ToolCall, tools: Toolset) -> ToolCall:
-    """The call under its tool's name, where a server left special tokens after it (`name<|channel|>commentary`)."""
-    name = call.name.partition("<|")[0]
-    return msgspec.structs.replace(call, name=name) if name in tools else call

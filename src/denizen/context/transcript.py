@@ -64,14 +64,27 @@ class Transcript:
     def observe(self, item: AnyEntry | WorldLine) -> None:
         """Take in one more entry; lines of a world aren't shown."""
         match item:
-            case ToolEntry(message=result):
-                self._add_result(result, item.id)
+            case ToolEntry(message=result) if result.call_id in self._calls and result.call_id not in self._results:
+                self._results[result.call_id] = result
+                self._results_id = item.id
+            case ToolEntry() if self._ids:
+                self._left_out[item.id] = self._ids[-1]
             case UserEntry(message=message):
                 self._flush()
                 self._add(stamped(message), item.id)
             case AssistantEntry(message=message):
                 self._flush()
-                self._add_answer(message, item.id)
+                if not message.content:
+                    return
+                if not self._messages:
+                    self._add(UserMessage([Text(BEGINNING_LOST)]), item.id)
+                intent = self._actions.read(message, self._tools)
+                self._add(message if intent.kept_text is None else with_text(message, intent.kept_text), item.id)
+                self._calls = {call.id: call for call in intent.calls}
+                self._problems = intent.problems
+                if message.usage.output:
+                    self._weigh()
+                    self._counted, self._uncounted = message.usage.context, 0
             case SystemEntry(text=text):
                 self._held.append((UserMessage([Text(f"[system] {text}")]), item.id))
             case CompactionEntry():
@@ -112,26 +125,6 @@ class Transcript:
                 return self._truncated(view)
             case _:
                 return await self._summarised(view, ask, self._fitting_cut(view))
-
-    def _add_answer(self, message: AssistantMessage, entry_id: str) -> None:
-        if not message.content:
-            return
-        if not self._messages:
-            self._add(UserMessage([Text(BEGINNING_LOST)]), entry_id)
-        intent = self._actions.read(message, self._tools)
-        self._add(message if intent.kept_text is None else with_text(message, intent.kept_text), entry_id)
-        self._calls = {call.id: call for call in intent.calls}
-        self._problems = intent.problems
-        if message.usage.output:
-            self._weigh()
-            self._counted, self._uncounted = message.usage.context, 0
-
-    def _add_result(self, result: ToolResult, entry_id: str) -> None:
-        if result.call_id in self._calls and result.call_id not in self._results:
-            self._results[result.call_id] = result
-            self._results_id = entry_id
-        elif self._ids:
-            self._left_out[entry_id] = self._ids[-1]
 
     def _add(self, message: Message, entry_id: str, *, bound: bool = False) -> None:
         self._messages.append(message)

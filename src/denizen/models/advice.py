@@ -1,7 +1,7 @@
 """What to do about a provider's failure: the end of the sentence that reports it."""
 
 import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from http import HTTPStatus
 from math import ceil
 
@@ -21,30 +21,24 @@ def with_advice(error: ModelError, profile: Profile, refused: Sequence[str], *, 
 
     `refused` says of each key that was refused where it comes from; `alone`: no other model is configured to go on.
     """
-    text, clauses = error.message, [*_clauses(error, profile, refused, alone=alone)]
-    if not clauses:
-        return text
-    if text.endswith("?"):
-        return f"{text} {clauses[0][:1].upper()}{'; '.join(clauses)[1:]}"
-    return "; ".join([text.rstrip("."), *clauses])
-
-
-def _clauses(error: ModelError, profile: Profile, refused: Sequence[str], *, alone: bool) -> Iterator[str]:
-    """What to do, in pieces of a sentence."""
     model = profile.candidate.model
     local = isinstance(model, KnownModel) and model.local
     text = error.message.removeprefix(f"{profile.name}: ")
+    clauses: list[str] = []
     if error.retry_after:
-        yield f"it asks to wait {_span(profile.rest() or error.retry_after)}"
+        clauses.append(f"it asks to wait {_span(profile.rest() or error.retry_after)}")
     provider = profile.name.partition(":")[0]
     if advice := advice_for(error.status, text, words_only=True):
-        yield advice.format(provider=provider)
+        clauses.append(advice.format(provider=provider))
     elif says_no_such_model(error.status, text):
-        yield _another_model(profile.name, local=local)
+        clauses.append(_another_model(profile.name, local=local))
     elif advice := _by_kind(error, provider, refused, local=local):
-        yield advice
+        clauses.append(advice)
     if alone and not local and error.kind in {"rate_limit", "billing", "quota", "timeout"}:
-        yield "a model in fallback_models would go on by itself"
+        clauses.append("a model in fallback_models would go on by itself")
+    if clauses and error.message.endswith("?"):
+        return f"{error.message} {clauses[0][:1].upper()}{'; '.join(clauses)[1:]}"
+    return "; ".join([error.message.rstrip("."), *clauses]) if clauses else error.message
 
 
 def _by_kind(error: ModelError, provider: str, refused: Sequence[str], *, local: bool) -> str:

@@ -26,6 +26,13 @@ if TYPE_CHECKING:
     from anthropic import AsyncAnthropicBedrock
 
 _NOT_SET_UP: Final = "AWS isn't set up"
+_CREDENTIALS: Final = {
+    "aws_access_key": "AWS_ACCESS_KEY_ID",
+    "aws_secret_key": "AWS_SECRET_ACCESS_KEY",
+    "aws_session_token": "AWS_SESSION_TOKEN",
+    "aws_profile": "AWS_PROFILE",
+}
+"""The SDK's credentials by the variables that hold them; it looks itself for those that are unset."""
 
 CONNECT: Final = 10.0
 """Seconds to connect."""
@@ -58,8 +65,12 @@ class BedrockModel(AnthropicModel):
         if not (find_spec("anthropic") and find_spec("boto3")):
             raise ConfigError(f"bedrock needs packages that aren't installed: {how_to_install('bedrock')}")
         super().__init__(model, api_key=api_key, base_url=base_url, profile_id=profile_id, limits=limits, clock=clock)
-        given = {"base_url": base_url or None, "default_headers": headers, "max_retries": 0}
-        self._settings: dict[str, Any] = given | _credentials(api_key, environ)
+        self._settings: dict[str, Any] = {"base_url": base_url or None, "default_headers": headers, "max_retries": 0}
+        self._settings["aws_region"] = environ.get("AWS_REGION") or environ.get("AWS_DEFAULT_REGION")
+        if key := api_key or environ.get("AWS_BEARER_TOKEN_BEDROCK"):
+            self._settings["api_key"] = key
+        else:
+            self._settings |= {setting: environ.get(name) for setting, name in _CREDENTIALS.items()}
         self._sdk: AsyncAnthropicBedrock | None = None
 
     async def close(self) -> None:
@@ -70,7 +81,7 @@ class BedrockModel(AnthropicModel):
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent]:
         """The answer as it comes, or in one piece (`request.stream`); see `Model.stream`."""
-        from anthropic import APIError
+        from anthropic import APIError, APIStatusError
         from httpx2 import HTTPError
 
         answer = self._new_answer()
@@ -86,7 +97,17 @@ class BedrockModel(AnthropicModel):
         except ModelError as error:
             last = Failed(error)
         except (APIError, HTTPError) as error:  # the latter comes through once a stream has begun
-            last = Finished(answer.message()) if answer.complete else Failed(self._failed(error))
+            if answer.complete:
+                last = Finished(answer.message())
+            elif isinstance(error, APIStatusError):
+                status = 0 if error.status_code == HTTPStatus.OK else error.status_code
+                failure = self._origin.refused(error.body or error.message, status)
+                if (wait := retry_after(error.response.headers, self._clock.now())) is not None:
+                    failure.retry_after = wait
+                last = Failed(failure)
+            else:
+                why = f"the connection failed: {error.__cause__ or error}"
+                last = Failed(self._origin.failure(why, "timeout"))
         yield last
 
     async def _payloads(self, request: ModelRequest) -> AsyncGenerator[bytes]:
@@ -124,28 +145,3 @@ class BedrockModel(AnthropicModel):
                 raise
             except Exception as error:  # the boundary to the SDK: where a frame makes no sense, it may raise anything
                 raise self._origin.failure("its stream is damaged", "timeout") from error
-
-    def _failed(self, error: Exception) -> ModelError:
-        from anthropic import APIStatusError
-
-        if not isinstance(error, APIStatusError):
-            return self._origin.failure(f"the connection failed: {error.__cause__ or error}", "timeout")
-        status = 0 if error.status_code == HTTPStatus.OK else error.status_code
-        failure = self._origin.refused(error.body or error.message, status)
-        if (wait := retry_after(error.response.headers, self._clock.now())) is not None:
-            failure.retry_after = wait
-        return failure
-
-
-def _credentials(api_key: str, environ: Mapping[str, str]) -> dict[str, str | None]:
-    """The SDK's credentials; it looks itself for those that are None."""
-    region = environ.get("AWS_REGION") or environ.get("AWS_DEFAULT_REGION")
-    if key := api_key or environ.get("AWS_BEARER_TOKEN_BEDROCK"):
-        return {"aws_region": region, "api_key": key}
-    names = {
-        "aws_access_key": "AWS_ACCESS_KEY_ID",
-        "aws_secret_key": "AWS_SECRET_ACCESS_KEY",
-        "aws_session_token": "AWS_SESSION_TOKEN",
-        "aws_profile": "AWS_PROFILE",
-    }
-    return {"aws_region": region} | {setting: environ.get(name) for setting, name in names.items()}

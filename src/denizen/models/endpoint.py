@@ -56,12 +56,13 @@ class Endpoint:
 def read_proxy(address: str, setting: str, *, needs_scheme: bool = True) -> str:
     """The address of a proxy, tidied; empty where there is none. Raises ConfigError, naming the setting."""
     address = address.strip()
+    if not address:
+        return ""
     with_scheme = _parsed(f"http://{address}")
     if with_scheme and with_scheme.path != "/":
         with_scheme = None
-    url = _parsed(address) or (None if needs_scheme else with_scheme)
-    if url or not address:
-        return str(url or "")
+    if url := _parsed(address) or (None if needs_scheme else with_scheme):
+        return str(url)
     meant = with_scheme or "one like http://proxy.example:3128"
     socks = " (SOCKS isn't supported)" if address.lower().startswith("socks") else ""
     raise ConfigError(

@@ -23,13 +23,12 @@ def kind_of(status: int, code: str, text: str) -> ErrorKind:
     """The category of a failure; the words decide where the status (0: none) says too little."""
     said = f"{code} {text}"
     by_status = _KIND_OF_STATUS.get(status) or ("timeout" if status >= 500 else None)
+    # a rate limit is a failure of length only if one request alone is beyond it
+    not_of_length = status in {401, 402, 403, 529} or (status == 429 and not _BEYOND_THE_RATE.search(said))
     for words, kind, _, weak in _TABLE:
-        if (
-            kind
-            and not (weak and by_status)
-            and words.search(said)
-            and (kind != "context_overflow" or _may(status, said))
-        ):
+        if not kind or (weak and by_status) or (kind == "context_overflow" and not_of_length):
+            continue
+        if words.search(said):
             return kind
     return by_status or "unknown"
 
@@ -60,11 +59,6 @@ def setting_in(text: str) -> str:
     """The setting of `[agent]` that a refusal names; empty: none."""
     found = _SETTING.search(text)
     return (found[1] or found[2]).lower().replace("completion_", "") if found else ""
-
-
-def _may(status: int, said: str) -> bool:
-    """Whether such a failure may be one of length: a rate limit only if one request alone is beyond it."""
-    return status not in {401, 402, 403, 529} and (status != 429 or bool(_BEYOND_THE_RATE.search(said)))
 
 
 def _number(found: re.Match[str]) -> int:

@@ -33,7 +33,7 @@ _CONTROL: Final = re.compile(r"[\0-\x08\x0e-\x1a]")
 """What texts don't hold."""
 _BY_THE_MINUTE: Final = re.compile(r"dashscope|aliyun|alibaba|allocated quota|throttl|per[ -]minute", re.IGNORECASE)
 _TITLE: Final = re.compile(r"<title>(?:\s*\d{3}\b)?([^<]*)", re.IGNORECASE)
-_PHRASES: Final = {
+_PHRASES: Final = {each.value: each.phrase for each in HTTPStatus} | {
     520: "Unknown Error",
     521: "Web Server Is Down",
     522: "Connection Timed Out",
@@ -41,7 +41,7 @@ _PHRASES: Final = {
     524: "A Timeout Occurred",
     529: "Overloaded",
 }
-"""What statuses mean that are in no standard."""
+"""What statuses mean; the last are in no standard."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,9 @@ class Origin:
         message = f"{text.removesuffix('.')} (HTTP {complaint.status})" if complaint.status else text
         failure = self.failure(message, kind, complaint.status)
         if kind in {"rate_limit", "timeout"}:
-            failure.retry_after = _wait_in(text)
+            if found := _WAIT.search(text):  # only the words say it, as Gemini's and Groq's do: "try again in 1m2.5s"
+                spans = _SPAN.findall(found[1])
+                failure.retry_after = min(sum(float(n) * _SECONDS[unit.lower()] for n, unit in spans), LONGEST_WAIT)
         elif kind == "context_overflow":
             failure.window = complaint.window or window_in(text)
         failure.max_output = longest_answer_in(text)
@@ -119,7 +121,8 @@ def read_complaint(status: int, body: Any, hide_secret: Callable[[str], str] = s
     text = hide_secret(found.text)
     if "Traceback (most recent call last)" in text:  # as servers in Python send it
         text = text.strip().rpartition("\n")[2]
-    return Complaint(" ".join(text.split())[:LONGEST] or _phrase(status), found.code, status, found.window)
+    text = " ".join(text.split())[:LONGEST] or _PHRASES.get(status, "no reason given")
+    return Complaint(text, found.code, status, found.window)
 
 
 def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
@@ -142,13 +145,6 @@ def _number(text: str | None) -> float | None:
     except ValueError:
         return None
     return number if 0 <= number < float("inf") else None
-
-
-def _wait_in(text: str) -> float | None:
-    """Seconds to wait where only the words say it, as Gemini's and Groq's do: "try again in 1m2.5s"."""
-    found = _WAIT.search(text)
-    spans = _SPAN.findall(found[1]) if found else ()
-    return min(sum(float(count) * _SECONDS[unit.lower()] for count, unit in spans), LONGEST_WAIT) if spans else None
 
 
 def _parse(body: bytes) -> Any:
@@ -194,10 +190,3 @@ def _find(body: Any) -> Complaint:
         status = next((STATUS_OF_CODE[word] for word in code.lower().split() if word in STATUS_OF_CODE), 0)
     window = body.get("n_ctx")
     return Complaint(text, code, status, window if text and isinstance(window, int) else 0)
-
-
-def _phrase(status: int) -> str:
-    try:
-        return HTTPStatus(status).phrase
-    except ValueError:
-        return _PHRASES.get(status, "no reason given")

@@ -6,12 +6,16 @@ import ssl
 import urllib.request
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from contextvars import ContextVar
 from typing import Any, Final
+from weakref import WeakSet
 
 import aiohttp
-from aiohttp import ClientResponse, ClientSession, ClientTimeout, TCPConnector, TraceConfig
+from aiohttp import ClientRequest, ClientResponse, ClientSession, ClientTimeout, TCPConnector
+from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
 from aiohttp.http_exceptions import ContentLengthError, TransferEncodingError
+from aiohttp.tracing import Trace
 
 from denizen.models.endpoint import Endpoint, read_proxy
 from denizen.models.providers import on_this_machine
@@ -60,9 +64,10 @@ class Http:
     ) -> None:
         self._proxy = read_proxy(proxy, "proxy")
         self._environ = os.environ if environ is None else environ
-        self._connect = connect
-        self._silence = silence
-        self._patience = patience
+        self._timeouts = {
+            stream: ClientTimeout(total=None, connect=connect, sock_read=silence if stream else patience)
+            for stream in (True, False)
+        }
         self._sessions: dict[asyncio.AbstractEventLoop, tuple[ClientSession, AsyncGenerator[ClientSession]]] = {}
         self._tls: ssl.SSLContext | None = None
         self._proxies: dict[str, tuple[str, str]] | None = None
@@ -73,13 +78,13 @@ class Http:
 
         Raises OSError, as reading the answer does, and ConfigError where the environment's proxy is no address.
         """
-        silence = self._silence if stream else self._patience
+        timeout = self._timeouts[stream]
         try:
-            answer = await self._send_again_if_closed(to, body, silence)
+            answer = await self._send_again_if_closed(to, body, timeout)
         except (aiohttp.ClientError, TimeoutError) as error:
-            raise self._in_words(error, to, silence) from error
+            raise _in_words(error, to, timeout) from error
         try:
-            yield Response(answer, silence)
+            yield Response(answer, timeout)
         finally:
             answer.release()
 
@@ -88,33 +93,36 @@ class Http:
         if kept := self._sessions.pop(asyncio.get_running_loop(), None):
             await kept[1].aclose()
 
-    async def _send_again_if_closed(self, to: Endpoint, body: Sequence[bytes], silence: float) -> ClientResponse:
+    async def _send_again_if_closed(
+        self, to: Endpoint, body: Sequence[bytes], timeout: ClientTimeout
+    ) -> ClientResponse:
         """Send a request once more if the server had closed its connection while that was idle, and so never saw it."""
-        reused: list[bool] = []
         loop = asyncio.get_running_loop()
         started = loop.time()
         try:
-            return await self._send(to, body, silence, reused)
+            return await self._send(to, body, timeout)
         except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as error:
             begun = isinstance(error, aiohttp.ServerDisconnectedError) and not isinstance(error.message, str)
-            if begun or not reused or loop.time() - started > AT_ONCE:
+            if begun or not _reused.get() or loop.time() - started > AT_ONCE:
                 raise
-        return await self._send(to, body, silence, reused)
+        return await self._send(to, body, timeout)
 
-    async def _send(self, to: Endpoint, body: Sequence[bytes], silence: float, reused: list[bool]) -> ClientResponse:
-        size = sum(map(len, body))
+    async def _send(self, to: Endpoint, body: Sequence[bytes], timeout: ClientTimeout) -> ClientResponse:
+        session, size = await self._session(), sum(map(len, body))
+        options: dict[str, Any] = {
+            "allow_redirects": False,
+            "proxy": self._proxy_to(to) or None,
+            "timeout": timeout,
+        }
+        if to.url.scheme == "https":
+            self._tls = self._tls or ssl.create_default_context()
+            options["ssl"] = self._tls
+        if size <= PIECE:
+            return await session.post(to.url, data=b"".join(body), headers=to.headers, **options)
         async with asyncio.timeout(None) as upload:
-            data = b"".join(body) if size <= PIECE else _pieces(body, upload, silence)
-            return await (await self._session()).post(
-                to.url,
-                data=data,
-                headers=to.headers if size <= PIECE else {**to.headers, "content-length": str(size)},
-                allow_redirects=False,
-                proxy=self._proxy_to(to) or None,
-                ssl=self._context() if to.url.scheme == "https" else True,
-                timeout=ClientTimeout(total=None, connect=self._connect, sock_read=silence),
-                trace_request_ctx=reused,
-            )
+            pieces = _pieces(body, upload, timeout.sock_read or 0.0)
+            headers = {**to.headers, "content-length": str(size)}
+            return await session.post(to.url, data=pieces, headers=headers, **options)
 
     async def _session(self) -> ClientSession:
         """That of this event loop: a connection can't be used in another."""
@@ -138,53 +146,24 @@ class Http:
         name, value = self._proxies.get(to.url.scheme, ("", ""))
         return self._proxy or read_proxy(value, name, needs_scheme=False)
 
-    def _context(self) -> ssl.SSLContext:
-        if self._tls is None:
-            self._tls = ssl.create_default_context()
-        return self._tls
-
-    def _in_words(self, error: Exception, to: Endpoint, silence: float) -> OSError:
-        match error:
-            case aiohttp.ClientConnectorCertificateError(certificate_error=ssl.SSLCertVerificationError() as refused):
-                return refused
-            case aiohttp.ConnectionTimeoutError():
-                return TimeoutError(f"no connection within {self._connect:g} s")
-            case aiohttp.ClientConnectorDNSError(os_error=reason):
-                return ConnectionError(f"the host {error.host} can't be found ({reason.strerror or reason})")
-            case aiohttp.ClientHttpProxyError():
-                reason = f"{error.status} {error.message}".strip()
-                return ConnectionError(f"the proxy refused to connect ({reason})")
-            case aiohttp.ClientProxyConnectionError(os_error=reason):
-                return ConnectionError(
-                    f"the proxy {error.host}:{error.port} can't be reached ({reason.strerror or reason})"
-                )
-            case aiohttp.ClientConnectorError(os_error=reason) if to.url.scheme == "https" and isinstance(
-                reason, ssl.SSLError | ConnectionResetError
-            ):
-                reason = getattr(reason, "reason", "it hung up")
-                return ConnectionError(f"no TLS with {to.server} ({reason}): does it speak https?")
-            case aiohttp.ClientConnectorError(os_error=reason):
-                return reason
-        return _broken(error, silence)
-
 
 class Response:
     """An answer whose `status` and `headers` (looked up in any case) are there; its body is still to be read."""
 
-    __slots__ = ("_answer", "_silence", "headers", "status")
+    __slots__ = ("_answer", "_timeout", "headers", "status")
 
-    def __init__(self, answer: ClientResponse, silence: float) -> None:
+    def __init__(self, answer: ClientResponse, timeout: ClientTimeout) -> None:
         self.status = answer.status
         self.headers: Mapping[str, str] = answer.headers
         self._answer = answer
-        self._silence = silence
+        self._timeout = timeout
 
     async def read_some(self) -> bytes:
         """What has come since the last time, once something has; nothing: it has ended."""
         try:
             return await self._answer.content.readany()
         except (aiohttp.ClientError, TimeoutError) as error:
-            raise _broken(error, self._silence) from error
+            raise _broken(error, self._timeout) from error
 
     async def read(self) -> bytes:
         """All that is left."""
@@ -232,28 +211,32 @@ class EventStream:
         return [rest] if rest.startswith(b"{") else _payloads(b"\n%s\n" % rest)
 
 
-class _Request(aiohttp.ClientRequest):
-    """Never takes for its answer what a server sent over the connection while nobody asked; aiohttp does."""
+_reused: Final = ContextVar("reused", default=False)
+"""Whether the latest request of this task got a connection that others had used: a trace of aiohttp's is slower."""
 
-    async def send(self, conn: Connection) -> ClientResponse:
-        if conn.protocol and conn.protocol.should_close:
-            raise aiohttp.ServerDisconnectedError
-        return await super().send(conn)
+
+class _Connector(TCPConnector):
+    def __init__(self) -> None:
+        super().__init__(limit=0, keepalive_timeout=KEPT)
+        self._used = WeakSet[ResponseHandler]()
+
+    async def connect(self, req: ClientRequest, traces: list[Trace], timeout: ClientTimeout) -> Connection:
+        _reused.set(False)
+        connection = await super().connect(req, traces, timeout)
+        protocol = connection.protocol
+        if protocol is not None and protocol in self._used:
+            _reused.set(True)
+            if protocol.should_close:  # what a server sent while nobody asked would be taken for the answer
+                connection.close()
+                raise aiohttp.ServerDisconnectedError
+        elif protocol is not None:
+            self._used.add(protocol)
+        return connection
 
 
 async def _open_session() -> AsyncGenerator[ClientSession]:
     """A session that is closed with the generator: `asyncio.run` closes all of them before its event loop ends."""
-
-    async def note(_: ClientSession, context: Any, __: aiohttp.TraceConnectionReuseconnParams) -> None:
-        context.trace_request_ctx.append(True)
-
-    trace = TraceConfig()
-    trace.on_connection_reuseconn.append(note)
-    connector = TCPConnector(limit=0, keepalive_timeout=KEPT)
-    jar = aiohttp.DummyCookieJar()
-    async with ClientSession(
-        connector=connector, cookie_jar=jar, request_class=_Request, trace_configs=[trace]
-    ) as session:
+    async with ClientSession(connector=_Connector(), cookie_jar=aiohttp.DummyCookieJar()) as session:
         yield session
 
 
@@ -267,12 +250,38 @@ async def _pieces(body: Sequence[bytes], upload: asyncio.Timeout, silence: float
     upload.reschedule(None)
 
 
-def _broken(error: Exception, silence: float) -> OSError:
+def _in_words(error: Exception, to: Endpoint, timeout: ClientTimeout) -> OSError:
+    """Why there is no answer."""
+    match error:
+        case aiohttp.ClientConnectorCertificateError(certificate_error=ssl.SSLCertVerificationError() as refused):
+            return refused
+        case aiohttp.ConnectionTimeoutError():
+            return TimeoutError(f"no connection within {timeout.connect:g} s")
+        case aiohttp.ClientConnectorDNSError(os_error=reason):
+            return ConnectionError(f"the host {error.host} can't be found ({reason.strerror or reason})")
+        case aiohttp.ClientHttpProxyError():
+            reason = f"{error.status} {error.message}".strip()
+            return ConnectionError(f"the proxy refused to connect ({reason})")
+        case aiohttp.ClientProxyConnectionError(os_error=reason):
+            return ConnectionError(
+                f"the proxy {error.host}:{error.port} can't be reached ({reason.strerror or reason})"
+            )
+        case aiohttp.ClientConnectorError(os_error=ssl.SSLError() | ConnectionResetError() as reason) if (
+            to.url.scheme == "https"
+        ):
+            reason = getattr(reason, "reason", "it hung up")
+            return ConnectionError(f"no TLS with {to.server} ({reason}): does it speak https?")
+        case aiohttp.ClientConnectorError(os_error=reason):
+            return reason
+    return _broken(error, timeout)
+
+
+def _broken(error: Exception, timeout: ClientTimeout) -> OSError:
     """What is wrong with an answer that breaks off, or is none."""
     cause = error.__cause__
     match error:
         case TimeoutError():
-            return TimeoutError(f"nothing came for {silence:g} s")
+            return TimeoutError(f"nothing came for {timeout.sock_read:g} s")
         case aiohttp.ClientResponseError() if "content-encoding" in error.message:
             return ConnectionError(f"its answer is compressed, in a way that it wasn't asked for ({error.message})")
         case aiohttp.ClientResponseError():
@@ -291,9 +300,8 @@ def _payloads(events: bytes) -> list[bytes]:
     payloads = [piece[:end] for piece in pieces if (end := piece.find(b"\n")) > 0]
     if len(payloads) == len(pieces) and not first.startswith(b"\n\xef\xbb\xbf"):
         return payloads
-    return [payload for event in events.split(b"\n\n") if (payload := _payload(event))]
-
-
-def _payload(event: bytes) -> bytes:
-    fields = [line.removeprefix(b"\xef\xbb\xbf").partition(b":") for line in event.split(b"\n")]
-    return b"\n".join([value.removeprefix(b" ") for name, _, value in fields if name == b"data"])
+    payloads = []
+    for event in events.split(b"\n\n"):
+        fields = [line.removeprefix(b"\xef\xbb\xbf").partition(b":") for line in event.split(b"\n")]
+        payloads.append(b"\n".join([value.removeprefix(b" ") for name, _, value in fields if name == b"data"]))
+    return [payload for payload in payloads if payload]

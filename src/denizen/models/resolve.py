@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Callable, Iterator, Mapping
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
@@ -82,7 +82,7 @@ class _Opener:
             yield Candidate("offline", OfflineModel())
             return
         if not access.base_url and name != "bedrock":
-            client = self._from_plugin(_plugin(name, self._config), model, access.settings)
+            client = self._from_plugin(name, model, access.settings)
             yield Candidate(f"{name}:{model}", client, settings=model_settings(self._config, access, model))
             return
         if missing := access.missing():
@@ -119,8 +119,19 @@ class _Opener:
             from denizen.models.openai import OpenAIModel as Client
         return Client(model, access.provider, http=self._http, **options)
 
-    def _from_plugin(self, plugin: EntryPoint, model: str, settings: ProviderSettings) -> Model:
-        """A model of another package. Raises ConfigError where that fails."""
+    def _from_plugin(self, name: str, model: str, settings: ProviderSettings) -> Model:
+        """A model of another package. Raises ConfigError where none knows the provider, or that fails."""
+        plugins = entry_points(group="denizen.models")
+        if name not in plugins.names:
+            known = sorted({*PROVIDERS, "bedrock", "offline", *self._config.providers, *plugins.names} - {name})
+            near = difflib.get_close_matches(name, known, 1, 0.5)
+            raise ConfigError(
+                f'No provider is called "{name}"; '
+                + (f'the nearest is "{near[0]}". ' if near else f"there are {', '.join(known)}. ")
+                + "A model is named provider:model, and any server can be a provider by its base_url in "
+                f"[providers.{name}]."
+            )
+        plugin = plugins[name]
         try:
             make: MakeModel = plugin.load()
             return make(model, settings, self._environ, self._clock)
@@ -180,17 +191,3 @@ def _pricing(
     if local:
         return lambda _: 0.0
     return lambda usage: catalogue.cost(provider, model, usage, clock.now())
-
-
-def _plugin(name: str, config: Config) -> EntryPoint:
-    """What another package makes the provider's models with. Raises ConfigError where none knows the provider."""
-    plugins = entry_points(group="denizen.models")
-    if name in plugins.names:
-        return plugins[name]
-    known = sorted({*PROVIDERS, "bedrock", "offline", *config.providers, *plugins.names} - {name})
-    near = difflib.get_close_matches(name, known, 1, 0.5)
-    raise ConfigError(
-        f'No provider is called "{name}"; '
-        + (f'the nearest is "{near[0]}". ' if near else f"there are {', '.join(known)}. ")
-        + f"A model is named provider:model, and any server can be a provider by its base_url in [providers.{name}]."
-    )

@@ -101,9 +101,12 @@ class Extents:
         start, comments = node.start_byte, list[Span]()
         while found := self._ends.get(self._strip(start)):
             span, is_comment = found
-            if is_comment and not self._is_about(span, start):
-                break
-            comments += [span] if is_comment else []
+            if is_comment:  # it must be right above, and begin its line at the same column
+                near = self.line(start) - self.line(span.end) <= 1 and span.end > self._header_end
+                column = self._column(start) if near else None
+                if column is None or column != self._column(span.start):
+                    break
+                comments.append(span)
             start = span.start
         comments.reverse()
         attributed = start
@@ -111,27 +114,18 @@ class Extents:
             if comment.start == attributed:
                 space = _SPACE.match(self._source, comment.end)
                 attributed = space.end() if space else comment.end
-        return Extent(start, attributed, self._end(node.end_byte), node, comments)
-
-    def _is_about(self, comment: Span, start: int) -> bool:
-        """Whether the comment is right above the code at `start`, and begins its line at the same column."""
-        column = self._column(start)
-        near = self.line(start) - self.line(comment.end) <= 1
-        return near and comment.end > self._header_end and column is not None and column == self._column(comment.start)
+        end = self._strip(node.end_byte)  # with a terminator, and the comment after it on its line
+        terminator = _TERMINATOR.match(self._source, end)
+        end = terminator.end() if terminator else end
+        blank = _BLANK.match(self._source, end)
+        comment_end = self._comments.get(blank.end() if blank else end, end)
+        end = end if b"\n" in self._source[end:comment_end] else comment_end
+        return Extent(start, attributed, end, node, comments)
 
     def _column(self, at: int) -> int | None:
         """How far it is indented; None if something is before it on its line."""
         indent = self._source[self._source.rfind(b"\n", 0, at) + 1 : at]
         return len(indent) if len(indent) < _WIDEST_INDENT and not indent.strip() else None
-
-    def _end(self, end: int) -> int:
-        """The end with a terminator and the comment after it on its line."""
-        end = self._strip(end)
-        found = _TERMINATOR.match(self._source, end)
-        end = found.end() if found else end
-        blank = _BLANK.match(self._source, end)
-        comment = self._comments.get(blank.end() if blank else end, end)
-        return end if b"\n" in self._source[end:comment] else comment
 
     def _strip(self, at: int) -> int:
         """The position after the last character before `at` that isn't blank."""
@@ -204,8 +198,14 @@ def declaration_start(top: "Node") -> int:
 
 def first_doc_line(source: bytes, comments: Sequence[Span], body: "Node | None") -> str:
     """The first line with words: of the docstring in `body`, else of the comments above."""
-    if doc := _docstring(source, body) if body is not None else "":
-        return _shortened(doc, LONGEST_DOC)
+    first = body.named_child(0) if body is not None and body.named_child_count else None
+    if first is not None and first.type == "expression_statement":
+        first = first.named_child(0) if first.named_child_count else None
+    if first is not None and first.type == "string":
+        text = source[first.start_byte : min(first.end_byte, first.start_byte + 2000)].decode(errors="replace")
+        for line in _QUOTES.sub("", text).splitlines():
+            if _WORD.search(line):
+                return _shortened(line.strip(), LONGEST_DOC)
     for comment in comments:
         text = source[comment.start : min(comment.end, comment.start + 2000)].decode(errors="replace")
         for line in text.splitlines():
@@ -213,16 +213,6 @@ def first_doc_line(source: bytes, comments: Sequence[Span], body: "Node | None")
             if _WORD.search(words):
                 return _shortened(words, LONGEST_DOC)
     return ""
-
-
-def _docstring(source: bytes, body: "Node") -> str:
-    first = body.named_child(0) if body.named_child_count else None
-    if first is not None and first.type == "expression_statement":
-        first = first.named_child(0) if first.named_child_count else None
-    if first is None or first.type != "string":
-        return ""
-    text = source[first.start_byte : min(first.end_byte, first.start_byte + 2000)].decode(errors="replace")
-    return next((line.strip() for line in _QUOTES.sub("", text).splitlines() if _WORD.search(line)), "")
 
 
 def _one_line(text: bytes) -> str:

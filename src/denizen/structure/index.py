@@ -187,10 +187,10 @@ class Index:
 
     def _write(self, batch: "list[_Entry]") -> int:
         """Put the files into the index, all or none, and clear the batch."""
+        count = len(batch)
         if batch:
             self._in_transaction(lambda: [self._put(entry) for entry in batch])
-        count = len(batch)
-        batch.clear()
+            batch.clear()
         return count
 
     def _put(self, entry: "_Entry") -> None:

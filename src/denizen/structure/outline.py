@@ -135,7 +135,14 @@ def _outline(source: bytes, language: str) -> Outline:
                 definitions.setdefault((node.id, found.name.start_byte), found)
     extents.join({found.node.id for found in definitions.values()})
     symbols = _symbols(source, [(extents.of(each.node), each) for each in definitions.values()], extents, language)
-    return Outline(language, symbols, _with_symbols(source, references, symbols), [*_problems(root)])
+    references.sort(key=lambda pair: pair[1].start_byte)
+    within = innermost_symbols(symbols, [node.start_byte for _, node in references])
+    named = [
+        Reference(name, kind, node.start_point[0] + 1, symbol)
+        for (kind, node), symbol in zip(references, within, strict=True)
+        if (name := referenced_name(source, kind, node))
+    ]
+    return Outline(language, symbols, named, [*_problems(root)])
 
 
 def _symbols(source: bytes, found: list[tuple[Extent, _Definition]], extents: Extents, language: str) -> list[Symbol]:
@@ -147,9 +154,11 @@ def _symbols(source: bytes, found: list[tuple[Extent, _Definition]], extents: Ex
             outer.pop()
         while outer and (outer[-1][0].start, outer[-1][0].end) == (extent.start, extent.end):
             outer.pop()
-        if outer and _is_local_or_same(each, *outer[-1]):
-            continue
-        parent = outer[-1][0] if outer else None
+        parent, around = outer[-1] if outer else (None, None)
+        if parent and around:  # nested too deeply, a local variable of the symbol around it, or that once more
+            same = each.body is not None and around.body is not None and each.body.id == around.body.id
+            if same or parent.depth >= MOST_DEPTH or (each.kind in _LOCAL and parent.kind in FUNCTIONS):
+                continue
         container, name = bare_name(source, each.kind, each.name, each.container)
         body = _body(each)
         symbol = Symbol(
@@ -172,13 +181,6 @@ def _symbols(source: bytes, found: list[tuple[Extent, _Definition]], extents: Ex
     return symbols
 
 
-def _is_local_or_same(found: _Definition, symbol: Symbol, outer: _Definition) -> bool:
-    """Whether it is a local variable of the symbol around it, the same thing once more, or nested too deeply."""
-    same = found.body is not None and outer.body is not None and found.body.id == outer.body.id
-    local = found.kind in _LOCAL and symbol.kind in FUNCTIONS
-    return same or local or symbol.depth >= MOST_DEPTH
-
-
 def _kind(kind: str, name: str, container: Sequence[str], parent: Symbol | None) -> str:
     in_type = parent is not None and parent.kind in TYPES
     if kind == "function" and (container or in_type):
@@ -195,20 +197,6 @@ def _body(found: _Definition) -> "Node | None":
     value = found.node.child_by_field_name("value")
     body = found.body or found.node.child_by_field_name("body") or (value and value.child_by_field_name("body"))
     return body or next((child for child in found.node.children if child.type in _BODIES), None)
-
-
-def _with_symbols(
-    source: bytes, references: "Sequence[tuple[str, Node]]", symbols: Sequence[Symbol]
-) -> list[Reference]:
-    """The references with the innermost symbol that each is in."""
-    ordered = sorted(references, key=lambda pair: pair[1].start_byte)
-    innermost = innermost_symbols(symbols, [node.start_byte for _, node in ordered])
-    named = ((referenced_name(source, kind, node), kind, node) for kind, node in ordered)
-    return [
-        Reference(name, kind, node.start_point[0] + 1, at)
-        for (name, kind, node), at in zip(named, innermost, strict=True)
-        if name
-    ]
 
 
 def innermost_symbols(symbols: Sequence[Symbol], places: Iterable[int]) -> Iterator[int]:

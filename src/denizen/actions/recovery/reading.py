@@ -1,7 +1,7 @@
 """Going through a text once, from event to event: thoughts, quotations, calls, and the words between them."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from denizen.actions.recovery import forms, marks
@@ -52,7 +52,7 @@ class Reader:
 
     `broken` says of calls that aren't among the `calls` why not, in words for the model.
 
-    A handler of an event says where the text goes on, which is always after it: the text is gone through once. Calls
+    What reads an event says where the text goes on, which is always after it: the text is gone through once. Calls
     without marks, which may be mere words, are read only where `bare` says so; `doubtful`: there may be some.
     """
 
@@ -73,22 +73,6 @@ class Reader:
         self._objects_from = 0  # where objects without marks may be calls again
         self._spans: dict[int, int] | None = None
         self._only_fences: bool | None = None
-        self._handlers: dict[str | None, Callable[[re.Match[str]], int]] = {
-            "think": self._think,
-            "thought": self._end_thought,
-            "answer": self._answer,
-            "frame": re.Match.end,
-            "other": lambda event: self._add_words(event.start(), len(self._whole)),
-            "element": self._element,
-            "fence": self._fence,
-            "block": lambda event: self._add_words(event.start(), self._paragraph_end(event.end())),
-            "code": self._code,
-            "object": self._object,
-            "function": self._function,
-            "line": self._line,
-            "mark": lambda event: self._read_calls(event.start(), forms.UNMARKED),
-            "unmarked": lambda event: self._read_calls(event.start(), forms.UNMARKED),
-        }
 
     def run(self) -> None:
         """Go through the text."""
@@ -97,10 +81,49 @@ class Reader:
         try:
             while event := _EVENT.search(self._whole, at):
                 self._add_words(at, event.start())
-                at = self._handlers[event.lastgroup](event)
+                at = self._read(event)
         except WorkLimitReached:
             self._thinking = False
         self._add_words(at, len(self._whole))
+
+    def _read(self, event: re.Match[str]) -> int:
+        start, end = event.span()
+        match event.lastgroup:
+            case "think":
+                return self._think(event)
+            case "thought" | "answer" as kind:
+                if kind == "thought" and not self._thought:
+                    # it began in the prompt: all before its end was thought, its calls too
+                    self.thoughts += self.text
+                    self.text.clear()
+                    self.calls.clear()
+                    self._thought, self._has_words, self._since = True, False, end
+                self._thinking = False
+                return end
+            case "frame":
+                return end
+            case "other":
+                return self._add_words(start, len(self._whole))
+            case "block":
+                return self._add_words(start, self._paragraph_end(end))
+            case "element":  # up to its last end tag: what it holds may have brought end tags of its own
+                tag = f"</{event['quote']}>" if event["quote"] else "-->"
+                last = self._whole.rfind(tag)
+                self._scanner.spend(len(self._whole) - max(last, end))
+                return self._add_words(start, last + len(tag) if last >= end else len(self._whole))
+            case "fence":
+                return self._fence(event)
+            case "code":
+                return self._code(event)
+            case "object":
+                return self._object(event)
+            case "function":
+                return self._function(event)
+            case "line":
+                self.doubtful = True
+                return self._read_calls(start, forms.AT_LINES) if self._bare else self._add_words(start, end)
+            case _:
+                return self._read_calls(start, forms.UNMARKED)
 
     # Words
 
@@ -131,27 +154,7 @@ class Reader:
         self._since = close + len(end_mark)
         return self._since
 
-    def _end_thought(self, event: re.Match[str]) -> int:
-        """The end of a thought that began in the prompt: all before it was thought, its calls too."""
-        if not self._thought:
-            self.thoughts += self.text
-            self.text.clear()
-            self.calls.clear()
-            self._thought, self._has_words, self._since = True, False, event.end()
-        return self._answer(event)
-
-    def _answer(self, event: re.Match[str]) -> int:
-        self._thinking = False
-        return event.end()
-
     # Quotations
-
-    def _element(self, event: re.Match[str]) -> int:
-        """Up to the last end tag of an element that quotes: what it holds may have brought end tags of its own."""
-        tag = f"</{event['quote']}>" if event["quote"] else "-->"
-        last = self._whole.rfind(tag)
-        self._scanner.spend(len(self._whole) - max(last, event.end()))
-        return self._add_words(event.start(), last + len(tag) if last >= event.end() else len(self._whole))
 
     def _code(self, event: re.Match[str]) -> int:
         """Past a code span, or its back-ticks where it has no end: that of a single one is in the same paragraph."""
@@ -238,11 +241,6 @@ class Reader:
             if calls and last and known and self._take(calls, start, end):
                 return end
         return self._add_words(*event.span())
-
-    def _line(self, event: re.Match[str]) -> int:
-        """A call that begins a line."""
-        self.doubtful = True
-        return self._read_calls(event.start(), forms.AT_LINES) if self._bare else self._add_words(*event.span())
 
     def _read_calls(self, start: int, tried: Sequence[forms.Form]) -> int:
         """The calls that begin at `start`, or the marks there as words."""

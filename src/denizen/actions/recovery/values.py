@@ -75,7 +75,20 @@ class Values:
         for wrapper in _WRAPPERS:
             if here == "<" and self._text.startswith(wrapper, self.at):
                 return self._delimited(wrapper, whole=False)
-        return self._bare_word(inside) if self._bare and inside else self._scalar()
+        if self._bare and inside:
+            begin, self.at = self.at, self._scanner.first((",", _CLOSING[inside]), self.at)
+            word = self._text[begin : self.at].strip()
+            if self.at == len(self._text) or "<|" in word or "|>" in word:
+                raise Unreadable
+            return _CONSTANTS[word] if word in _CONSTANTS else _number(word)
+        if match := self._scanner.match(_NUMBER, self.at):
+            self.at = match.end()
+            return _number(match[0])
+        match = self._scanner.match(_WORD, self.at)
+        if not match or match[0] not in _CONSTANTS:
+            raise Unreadable
+        self.at = match.end()
+        return _CONSTANTS[match[0]]
 
     def here(self) -> str:
         """The next character that isn't white space; empty at the end."""
@@ -185,24 +198,6 @@ class Values:
             raise Unreadable
         self.at = len(self._text) if end < 0 else end + len(mark)
         return self._text[begin : self.at if end < 0 else end]
-
-    def _scalar(self) -> Any:
-        match = self._scanner.match(_NUMBER, self.at)
-        if match:
-            self.at = match.end()
-            return _number(match[0])
-        match = self._scanner.match(_WORD, self.at)
-        if not match or match[0] not in _CONSTANTS:
-            raise Unreadable
-        self.at = match.end()
-        return _CONSTANTS[match[0]]
-
-    def _bare_word(self, inside: str) -> Any:
-        begin, self.at = self.at, self._scanner.first((",", _CLOSING[inside]), self.at)
-        word = self._text[begin : self.at].strip()
-        if self.at == len(self._text) or "<|" in word or "|>" in word:
-            raise Unreadable
-        return _CONSTANTS[word] if word in _CONSTANTS else _number(word)
 
 
 def _unescaped(escape: re.Match[str]) -> str:

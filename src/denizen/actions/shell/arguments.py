@@ -119,17 +119,19 @@ class _Arguments:
             raise ToolRefused(f"it takes no {bare[0].text[:_SHOWN]!r}")
         for place, word in zip(places[:-1], bare, strict=False):
             self.given[place.name] = self._value(place, word.text)
-        if rest := bare[len(places) - 1 :]:
-            self.given[places[-1].name] = self._rest(places[-1], rest)
-
-    def _rest(self, place: Parameter, words: Sequence[Word]) -> Any:
-        """The last place takes all that is left: a list of words, or bare ones with the blanks between them."""
-        if place.several and len(words) > 1:
-            values = [self._value(place, word.text) for word in words]
-            return [each for value in values for each in (value if isinstance(value, list) else [value])]
-        if len(words) > 1 and not all(word.bare for word in words):
-            raise ToolRefused(f"there are too many words: {place.option} is one, so quote all of it together")
-        return self._value(place, words[0].text + "".join(word.gap + word.text for word in words[1:]))
+        # the last place takes all that is left: a list of words, or bare ones with the blanks between them
+        rest = bare[len(places) - 1 :]
+        last = places[-1] if rest else None
+        if last and last.several and len(rest) > 1:
+            values = [self._value(last, word.text) for word in rest]
+            self.given[last.name] = [
+                each for value in values for each in (value if isinstance(value, list) else [value])
+            ]
+        elif last and len(rest) > 1 and not all(word.bare for word in rest):
+            raise ToolRefused(f"there are too many words: {last.option} is one, so quote all of it together")
+        elif last:
+            text = rest[0].text + "".join(word.gap + word.text for word in rest[1:])
+            self.given[last.name] = self._value(last, text)
 
     def _take_options(self, words: Sequence[Word]) -> int:
         """Take the options at the beginning; how many words they are."""

@@ -275,13 +275,13 @@ class Help:
         """All commands in a line each, or one in full. Raises ToolRefused where there is none of that name."""
         if wrong := [key for key in args if key != "command"]:
             raise ToolRefused(f"help: `{wrong[0]}` is unknown; it takes (command?)")
-        name = str(args.get("command") or "").strip("$() ")
-        return ToolResult(turn.call_id, self.name, [Text(self._about(name) if name else self._list())])
-
-    def _list(self) -> str:
-        commands = _commands_of(self._tools).items()
-        lines = [f"{parameters_of(tool.schema).usage(name)}  {_summary_of(tool)}" for name, tool in commands]
-        return "\n".join(["done ANSWER  End the turn with this answer", *lines])
+        if name := str(args.get("command") or "").strip("$() "):
+            text = self._about(name)
+        else:
+            commands = _commands_of(self._tools).items()
+            lines = [f"{parameters_of(tool.schema).usage(name)}  {_summary_of(tool)}" for name, tool in commands]
+            text = "\n".join(["done ANSWER  End the turn with this answer", *lines])
+        return ToolResult(turn.call_id, self.name, [Text(text)])
 
     def _about(self, name: str) -> str:
         tool = find_tool(name, self._tools)

@@ -110,8 +110,12 @@ class _Reader:
                     at = self._fence(mark)
                 case "ticks" | "line" as kind:
                     at = self._code(mark, mark[kind])
-                case "output":
-                    at = self._output(mark)
+                case "output":  # made up where a command came before, else quoted
+                    if self.reply.commands:
+                        self.reply.claimed = mark.start()
+                    elif following := _COMMAND_LINE.search(self._text, mark.end()):
+                        self.reply.claimed, self.reply.quoted = mark.start(), following["name"]
+                    break
                 case "quote":
                     at = self._end_of_line(mark.end())
                 case _:
@@ -217,14 +221,6 @@ class _Reader:
                 ]
                 return self._add(moved, mark.start(), closed.end())
         return closed.end()
-
-    def _output(self, mark: re.Match[str]) -> int:
-        """An output is made up where a command came before, else it is quoted."""
-        if self.reply.commands:
-            self.reply.claimed = mark.start()
-        elif following := _COMMAND_LINE.search(self._text, mark.end()):
-            self.reply.claimed, self.reply.quoted = mark.start(), following["name"]
-        return -1
 
     def _end_of_line(self, at: int) -> int:
         if self._line_end < at:

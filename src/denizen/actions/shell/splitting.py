@@ -100,8 +100,12 @@ class WordSplitter:
                 pieces.append(document[0])
                 finish(at)
             elif kind in {"coded", "double", "single", "inner"}:
-                bare = False
-                pieces.append(_unquoted(kind, token[kind]))
+                bare, quoted = False, token[kind]
+                if kind == "coded":
+                    quoted = _CODED.sub(lambda match: _CODES.get(match[1], match[1]), quoted)
+                elif kind == "double":
+                    quoted = _ESCAPED_IN_DOUBLE.sub(lambda match: match[1].strip("\n"), quoted)
+                pieces.append(quoted)
             else:
                 depth += {"open": 1, "close": -1}.get(kind, 0)
                 escaped = kind == "escape" and token[0][1] in _SPECIAL
@@ -138,11 +142,3 @@ def quote(text: str) -> str:
     if "'" not in text:
         return f"'{text}'"
     return '"' + re.sub(r'([\\"$`])', r"\\\1", text) + '"'
-
-
-def _unquoted(kind: str, text: str) -> str:
-    if kind == "coded":
-        return _CODED.sub(lambda match: _CODES.get(match[1], match[1]), text)
-    if kind == "double":
-        return _ESCAPED_IN_DOUBLE.sub(lambda match: match[1].strip("\n"), text)
-    return text

@@ -192,7 +192,13 @@ def languages(asked: Question, found: re.Match[str]) -> Plan:
         end = f" Not counted: {counted(foreign.total(), 'file')} of test data or by others, in {where}.{end}"
     if not own:
         return f"There are no files here.{end}"
-    counts = sorted(Counter(filter(None, map(_language_of, own))).items(), key=lambda each: (-each[1], each[0].name))
+    found_languages: Counter[Language] = Counter()
+    for path in own:
+        name = PurePosixPath(path)
+        language = _languages().get(name.name) or _languages().get(name.suffix.lower())
+        if language and not fnmatch(f"/{path}", "*/queries/*.scm"):  # tree-sitter queries, which look like Scheme
+            found_languages[language] += 1
+    counts = sorted(found_languages.items(), key=lambda each: (-each[1], each[0].name))
     source = [(language.name, count) for language, count in counts if language.source]
     other = listed([f"{language.name} ({count:,})" for language, count in counts if not language.source])
     if not source:
@@ -209,14 +215,6 @@ def languages(asked: Question, found: re.Match[str]) -> Plan:
     answer += f"This project is {'mainly ' if others else ''}written in {listed(main)}: {share}"
     answer += f"{' each' if len(main) > 1 else ''}.{f' The others are {others}.' if others else ''}"
     return answer + (f" Besides, there is {other}." if other else "") + end
-
-
-def _language_of(path: str) -> Language | None:
-    """The language of a file by its name; None if unknown, as for tree-sitter queries, which look like Scheme."""
-    name = PurePosixPath(path)
-    if fnmatch(f"/{path}", "*/queries/*.scm"):
-        return None
-    return _languages().get(name.name) or _languages().get(name.suffix.lower())
 
 
 @functools.cache

@@ -76,17 +76,16 @@ def _from_tables(text: str, file: str) -> Declared:
                 keys = [key for each in table if isinstance(each, dict) for key, value in each.items() if not value]
                 found = [each for each in table if isinstance(each, str)] + keys  # `- pip:` in an environment.yml
             else:
+                versions = (
+                    (key, each.get("version") if isinstance(each, Mapping) else each) for key, each in table.items()
+                )
                 found = [
-                    f"{key} {_version(each)}".strip() for key, each in table.items() if key not in {"python", "php"}
+                    f"{key} {version if isinstance(version, str) else ''}".strip()
+                    for key, version in versions
+                    if key not in {"python", "php"}
                 ]
             declared.setdefault(purpose.format(name), []).extend(found)
     return declared
-
-
-def _version(value: Any) -> str:
-    """A version, which may be in a table of its own."""
-    value = value.get("version") if isinstance(value, Mapping) else value
-    return value if isinstance(value, str) else ""
 
 
 def _at(data: Any, keys: Sequence[str], name: str = "") -> Iterator[tuple[str, Any]]:

@@ -1,20 +1,50 @@
-"""The model that is always there: rules instead of a language model, with the same protocol."""
+"""The model that is always there: rules instead of a language model, with the same protocol.
 
+Which answer a question asks for is in `intents.txt`, by key words and objects.
+"""
+
+import functools
 import hashlib
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
 
 import msgspec
 
 from denizen.errors import ModelError
 from denizen.events import Failed, Finished, StreamEvent, TextDelta, TextEnd, ToolCallDelta, ToolCallEnd
 from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult, Usage, UserMessage
-from denizen.models.offline.intents import SELF, plan_for
-from denizen.models.offline.plan import advance
-from denizen.models.offline.question import last_asked, read_question, words_of
+from denizen.models.offline import code, files, project
+from denizen.models.offline.plan import Plan, advance, run
+from denizen.models.offline.question import Question, last_asked, read_question, words_of
 from denizen.ports import Limits, ModelRequest
 
-NO_SCHEMA = f"{SELF}, so I can't answer in the form that is asked for."
+Answer = Callable[[Question, re.Match[str]], Plan | str]
+
+LONGEST: Final = 400
+"""Characters of a question; only what is to be remembered may have more."""
+MOST_QUOTED: Final = 80
+"""Characters of a question that are repeated when it is declined."""
+SELF: Final = "I'm Denizen's offline model: rules, not a language model"
+NO_SCHEMA: Final = f"{SELF}, so I can't answer in the form that is asked for."
+_SETUP: Final = (
+    "For all else set a key (ANTHROPIC_API_KEY, OPENAI_API_KEY, …) or start a local model server such as Ollama."
+)
+_ABILITIES: Final = (
+    "I can tell the languages, files, dependencies, licence and authors of this workspace, sum up its README, show a "
+    "file, find a text or where something is defined, who calls what, what changed and which tests there are, "
+    "and remember things; in `denizen code` also which functions are the longest and the most complex."
+)
+_EXAMPLES: Final = """\
+- What language is this project? · What is it about? · What is the licence? · Who wrote it?
+- List the files · What is the largest file? · What does README.md contain?
+- What are the dependencies?
+- Where is NAME defined? · Find the text "NAME" · Who calls NAME? · What does NAME call?
+- What are the longest functions? · What are the most complex functions? (in `denizen code`)
+- What changed recently?
+- Which tests are there? · How do I run the tests?
+- Remember that … · What do you remember?"""
 
 
 class OfflineModel:
@@ -42,7 +72,14 @@ class OfflineModel:
         if said.startswith("<conversation>"):
             yield Failed(ModelError("the offline model can't summarise a conversation", provider="offline"))
             return
-        step = NO_SCHEMA if request.output_schema else _next_step(request, asked, said)
+        step: str | list[ToolCall]
+        plan = NO_SCHEMA if request.output_schema else plan_for(read_question(said))
+        if isinstance(plan, str):
+            step = plan
+        else:  # as far as the results go
+            results = {each.call_id: each for each in request.messages[asked + 1 :] if isinstance(each, ToolResult)}
+            mark = hashlib.sha256(f"{asked} {said}".encode(errors="replace")).hexdigest()[:8]
+            step = advance(plan, results, {tool.name for tool in request.tools}, f"offline-{mark}")
         content, stop = ([Text(step)], "end") if isinstance(step, str) else (step, "tool_calls")
         for part in content if request.stream else ():
             if isinstance(part, Text):
@@ -55,11 +92,79 @@ class OfflineModel:
         yield Finished(AssistantMessage([*content], "offline", Usage(cost_usd=0.0), stop))
 
 
-def _next_step(request: ModelRequest, asked: int, said: str) -> str | list[ToolCall]:
-    """The calls needed next, or the answer."""
-    plan = plan_for(read_question(said))
-    if isinstance(plan, str):
-        return plan
-    results = {each.call_id: each for each in request.messages[asked + 1 :] if isinstance(each, ToolResult)}
-    mark = hashlib.sha256(f"{asked} {said}".encode(errors="replace")).hexdigest()[:8]
-    return advance(plan, results, {tool.name for tool in request.tools}, f"offline-{mark}")
+def greeting(asked: Question, found: re.Match[str]) -> str:
+    """A greeting, and what can be asked."""
+    return f"Hello! {introduction(asked, found)}"
+
+
+def introduction(asked: Question, found: re.Match[str]) -> str:
+    """What can be asked."""
+    return f"{SELF}. I understand questions like these:\n\n{_EXAMPLES}\n\n{_SETUP}"
+
+
+def declined(asked: Question, found: re.Match[str] | None = None) -> str:
+    """That it can't do what was asked, in the user's own words, and what it can do."""
+    text = asked.plain(asked.text)
+    text = text if len(text) <= MOST_QUOTED else f"{text[:MOST_QUOTED].rstrip()} …"
+    if not re.search(r"\w", text):
+        return f"{SELF}, and there is nothing in that for me to look up. {_ABILITIES} {_SETUP}"
+    what = f"{text[0].lower()}{text[1:]}" if found else f"answer “{text}”"
+    return f"I can't {what}: I'm rules, not a language model. {_ABILITIES} {_SETUP}"
+
+
+def remembered(asked: Question, found: re.Match[str]) -> Plan:
+    """Keep what was said, in the user's words."""
+    before = r".*?\b(?:remember|memori[sz]e|forget|keep in mind|a note|note)\b(?:\s+(?:down|this|that|of)\b)*[\s:,]*"
+    fact = re.sub(before, "", asked.said, count=1, flags=re.IGNORECASE | re.DOTALL)
+    result = yield from run("remember", text=fact)
+    return f"I'll remember: {fact}\n\n{result}"
+
+
+def recalled(asked: Question, found: re.Match[str]) -> Plan:
+    """What is remembered about something, or the latest."""
+    name = asked.name(found["name"])
+    about = f" about {name}" if name else ""
+    facts = yield from run("recall", query=name)
+    return f"What I remember{about}:\n{facts}" if facts.startswith("- ") else f"I remember nothing{about}."
+
+
+_ANSWERS: Final[Mapping[str, Answer]] = {
+    answer.__name__: answer
+    for answer in (
+        *(greeting, introduction, declined, remembered, recalled),
+        *(code.text, code.definition, code.callers, code.callees, code.longest, code.most_complex),
+        *(files.listing, files.tests, files.largest, files.located, files.content, files.languages),
+        *(project.purpose, project.licence, project.authors, project.dependencies, project.changes, project.status),
+        *(project.test_command, project.not_run),
+    )
+}
+
+
+def plan_for(asked: Question) -> Plan | str:
+    """How to answer, or the answer."""
+    short = len(asked.text) <= LONGEST
+    for answer, pattern in _intents():
+        if (short or answer is remembered) and (found := pattern.search(asked.text)):
+            return answer(asked, found)
+    return declined(asked)
+
+
+@functools.cache
+def _intents() -> Sequence[tuple[Answer, re.Pattern[str]]]:
+    """The answers and patterns of `intents.txt`."""
+    parts: dict[str, str] = {}
+    found: list[tuple[Answer, re.Pattern[str]]] = []
+    answer = declined
+
+    def expanded(text: str) -> str:
+        return re.sub("|".join(sorted(parts, key=len, reverse=True)) or "(?!)", lambda part: parts[part[0]], text)
+
+    for line in Path(__file__).with_name("intents.txt").read_text("utf-8").splitlines():
+        if line.startswith("    "):
+            found.append((answer, re.compile(expanded(line[4:]), re.IGNORECASE)))
+        elif line.endswith(":"):
+            answer = _ANSWERS[line[:-1]]
+        elif line and not line.startswith("#"):
+            name, _, pattern = line.partition(" = ")
+            parts[name] = expanded(pattern)
+    return found
