@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from denizen.messages import AssistantMessage, AssistantPart, Opaque, Text, Thinking, ToolCall
+from denizen.messages import AssistantMessage, Opaque, Text, Thinking, ToolCall
 
 Json = dict[str, Any]
 
@@ -38,26 +38,21 @@ def event(data: Json, name: str = "") -> bytes:
 _ANTHROPIC_STOPS: Final = {"end": "end_turn", "tool_calls": "tool_use", "length": "max_tokens", "refusal": "refusal"}
 
 
-def _block(part: AssistantPart) -> Json:
-    match part:
-        case Text(text):
-            return {"type": "text", "text": text}
-        case Thinking(text, signature):
-            return {"type": "thinking", "thinking": text, "signature": signature}
-        case ToolCall(id, name, args):
-            return {"type": "tool_use", "id": id, "name": name, "input": args}
-        case Opaque(data=data):
-            return data
-
-
 def _blocks(message: AssistantMessage) -> list[Json]:
     """Its blocks; fields that we keep after a block are in it again."""
     blocks: list[Json] = []
     for part in message.content:
-        if isinstance(part, Opaque) and "type" not in part.data:
-            blocks[-1] = blocks[-1] | part.data
-        else:
-            blocks.append(_block(part))
+        match part:
+            case Text(text):
+                blocks.append({"type": "text", "text": text})
+            case Thinking(text, signature):
+                blocks.append({"type": "thinking", "thinking": text, "signature": signature})
+            case ToolCall(id, name, args):
+                blocks.append({"type": "tool_use", "id": id, "name": name, "input": args})
+            case Opaque(data={"type": _} as block):
+                blocks.append(block)
+            case Opaque(data=rest):
+                blocks[-1] = blocks[-1] | rest
     return blocks
 
 

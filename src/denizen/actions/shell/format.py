@@ -16,6 +16,8 @@ from denizen.messages import AssistantMessage, Message, Text, Thinking, ToolCall
 from denizen.ports import MISUSED, NOTHING_SEEN, Intent, ModelRequest, SeenText, StreamFilter, Tool, Toolset
 
 _OUR_ID = re.compile(r"sh[0-9a-f]{12}-(?P<number>\d+)")
+_SHOWN = 40
+"""Characters of a command that wasn't run which the model is shown."""
 _CUT_OFF = frozenset({"length", "refusal", "error", "aborted"})
 """Ends of a reply after which its commands aren't run, so that nothing can rest on them."""
 
@@ -125,10 +127,13 @@ def _intent(message: AssistantMessage, reply: Reply, tools: Toolset, seen: SeenT
     ends_turn = bool(answers) and not rests_on_unrun
     problems: list[str] = []
     if over:
-        shown = over[:MOST_COMMANDS]
-        named = ", ".join(f"$({each.name}{_short(each.body)})" for each in shown)
-        more = f" and {len(over) - len(shown)} more" if len(over) > len(shown) else ""
-        problems.append(f"Not run, as {MOST_COMMANDS} commands are the most in one reply: {named}{more}.")
+        named: list[str] = []
+        for each in over[:MOST_COMMANDS]:
+            words = " ".join(each.body.split())
+            short = words if len(words) <= _SHOWN else f"{words[:_SHOWN]}…"
+            named.append(f"$({each.name} {short})" if short else f"$({each.name})")
+        more = f" and {len(over) - len(named)} more" if len(over) > len(named) else ""
+        problems.append(f"Not run, as {MOST_COMMANDS} commands are the most in one reply: {', '.join(named)}{more}.")
     if reply.claimed >= 0 and not reply.quoted:
         problems.append(_CLAIMED)
     return Intent(
@@ -162,8 +167,3 @@ def _call(call_id: str, command: Command, tools: Toolset) -> ToolCall:
 def _misused(call_id: str, name: str, why: str, tools: Toolset) -> ToolCall:
     tool = find_tool(name, tools)
     return ToolCall(call_id, tool.name if tool else name, {MISUSED: why})
-
-
-def _short(body: str) -> str:
-    words = " ".join(body.split())
-    return f" {words[:40]}{'…' if len(words) > 40 else ''}" if words else ""
