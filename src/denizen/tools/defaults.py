@@ -96,7 +96,9 @@ def _with(tool: Tool, defaults: Mapping[str, Any]) -> Tool:
     for name, value in defaults.items():
         where = f"tools.{tool.name}.{name}"
         if name in arguments:
-            _check(where, value, arguments[name])
+            if why := misfit(value, arguments[name]):
+                found = msgspec.json.encode(value, enc_hook=str).decode()
+                raise ConfigError(f"{where}{why}, and is {found}.")
         elif name in schema.parameters["properties"]:
             raise ConfigError(f"{where} can't have a default: each call must give it. Remove the line.")
         else:
@@ -107,14 +109,15 @@ def _with(tool: Tool, defaults: Mapping[str, Any]) -> Tool:
     return Defaulted(tool, defaults, tool.name, tool.shell_names, tool.traits, schema)
 
 
-def _check(where: str, value: Any, schema: dict[str, Any]) -> None:
+def misfit(value: Any, schema: dict[str, Any]) -> str:
+    """What a value must be to fit a schema, to be read after the value's name; empty: it fits."""
     import fastjsonschema
 
     try:
         fastjsonschema.validate(schema, value)
     except fastjsonschema.JsonSchemaValueException as wrong:
-        found = msgspec.json.encode(value, enc_hook=str).decode()
-        raise ConfigError(f"{where}{wrong.message.removeprefix('data')}, and is {found}.") from wrong
+        return wrong.message.removeprefix("data")
+    return ""
 
 
 def _nearest(name: str, known: Collection[str]) -> str:

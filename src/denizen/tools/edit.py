@@ -3,7 +3,6 @@
 import re
 from collections.abc import Sequence
 
-from denizen.cancellation import run_in_thread
 from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
 from denizen.ports import ToolContext, Traits
@@ -22,33 +21,30 @@ _NUMBER = re.compile(r"\s*\d+[\t→:]")
 
 
 @tool(traits=Traits.WRITES, plans=True, shell_names=("replace",))
-async def edit(turn: ToolContext, path: str, old: str, new: str, all: bool = False) -> ToolResult:
+def edit(turn: ToolContext, path: str, old: str, new: str, all: bool = False) -> ToolResult:
     """Replace a text of a file that occurs once. Where it isn't found exactly, white space may differ.
 
     Args:
         old: With enough around it to be unique
         all: Replace every occurrence
     """
-    return await run_in_thread(None, _edit, Workspace.of(turn), path, (old, new), everywhere=all)
-
-
-def _edit(workspace: Workspace, path: str, texts: tuple[str, str], *, everywhere: bool) -> ToolResult:
-    old, new = (text.replace("\r\n", "\n") for text in texts)
+    workspace = Workspace.of(turn)
+    old, new = old.replace("\r\n", "\n"), new.replace("\r\n", "\n")
     if not old:
         raise ToolRefused("`old` is empty; to insert, give the line next to the place; to make a file, use write")
     if old == new:
         raise ToolRefused("`old` and `new` are the same, so there is nothing to do")
     source = load(workspace, path)
     line_ends = LineEnds(source.text)
-    spans = _occurrences(line_ends.text, old, apart=everywhere)
+    spans = _occurrences(line_ends.text, old, apart=all)
     if not spans:
-        spans = _occurrences(plain_quotes(line_ends.text), plain_quotes(old), apart=everywhere)
+        spans = _occurrences(plain_quotes(line_ends.text), plain_quotes(old), apart=all)
     if not spans:
         return _edit_loosely(workspace, source, line_ends, old, new)
     if len(spans) > MOST_PLACES:
         raise ToolRefused(f"{source.path} has this text more than {MOST_PLACES} times; give more of it")
     lines = [line_ends.text.count("\n", 0, begin) + 1 for begin, _ in spans[:MOST_NAMED]]
-    if len(spans) > 1 and not everywhere:
+    if len(spans) > 1 and not all:
         raise _ambiguous(source.path, len(spans), lines, "; or set `all`")
     places = f"{len(spans)} places: lines" if len(spans) > 1 else "line"
     exact = line_ends.text[slice(*spans[0])] == old

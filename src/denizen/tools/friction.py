@@ -18,7 +18,7 @@ from denizen.entries import AnyEntry, AssistantEntry, StartedEntry, ToolEntry, U
 from denizen.messages import AssistantMessage, ToolCall, ToolResult
 from denizen.not_run import CANCELLED, CUT_OFF, DROPPED, ELSEWHERE, MISSING, NOT_RUN, STOPPED_WHILE_RUNNING
 from denizen.ports import INVALID_JSON, MISUSED, Schema
-from denizen.tools.defaults import may_default
+from denizen.tools.defaults import may_default, misfit
 
 Kind = Literal["repeated", "misused", "refused", "failed", "corrected", "cut_off", "worked_around"]
 
@@ -102,7 +102,8 @@ def friction(
             tool.calls += 1
             tool.args.append(attempt.call.args)
             if kind := attempt.went:
-                tool.of[kind][_described(attempt, kind)] += 1
+                said = _short(attempt.result.text.partition("\n")[0])
+                tool.of[kind][_shown(attempt.call.args) if kind == "cut_off" else said] += 1
             if around := _way_around(attempt.call):
                 tool.of["worked_around"][_short(around)] += 1
         for repeated in _repeated(attempts):
@@ -110,7 +111,9 @@ def friction(
         for correction in _corrections(attempts, schemas):
             tool = found[correction.tool]
             tool.corrections.append(correction)
-            tool.of["corrected"][_change(correction)] += 1
+            values = (correction.before, correction.after)
+            before, after = ("not given" if value is None else _key(value) for value in values)
+            tool.of["corrected"][_short(f"{correction.argument}: {before} → {after}")] += 1
     return sorted(found.values(), key=lambda tool: (-sum(map(tool.count, tool.of)), -tool.calls, tool.tool))
 
 
@@ -153,13 +156,15 @@ def _corrections(attempts: Sequence[Attempt], schemas: Mapping[str, Schema]) -> 
         name = attempt.call.name
         first = last.get((name, attempt.turn))
         last[name, attempt.turn] = attempt
-        changed = _changed(first.call.args, attempt.call.args) if first else []
-        if first is None or len(changed) != 1 or changed[0] in PLACES:
+        if first is None:
+            continue
+        old, new = first.call.args, attempt.call.args
+        changed = [argument for argument in {**old, **new} if old.get(argument) != new.get(argument)]
+        if len(changed) != 1 or changed[0] in PLACES:
             continue
         optional = {*may_default(schemas[name])} - _SUBJECTS.get(name, set()) if name in schemas else set()
         if changed[0] in optional or first.result.is_error:
-            before, after = first.call.args.get(changed[0]), attempt.call.args.get(changed[0])
-            yield Correction(name, changed[0], before, after)
+            yield Correction(name, changed[0], old.get(changed[0]), new.get(changed[0]))
 
 
 def _way_around(call: ToolCall) -> str:
@@ -168,19 +173,6 @@ def _way_around(call: ToolCall) -> str:
     simple = simple_commands(command) if isinstance(command, str) else None
     alone = simple[0].text if simple and len(simple) == 1 else ""
     return alone if alone.partition(" ")[0] in DONE_BY_TOOLS else ""
-
-
-def _changed(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
-    return [name for name in {**before, **after} if before.get(name) != after.get(name)]
-
-
-def _described(attempt: Attempt, kind: Kind) -> str:
-    return _shown(attempt.call.args) if kind == "cut_off" else _short(attempt.result.text.partition("\n")[0])
-
-
-def _change(correction: Correction) -> str:
-    before, after = ("not given" if value is None else _key(value) for value in (correction.before, correction.after))
-    return _short(f"{correction.argument}: {before} → {after}")
 
 
 def _shown(args: dict[str, Any]) -> str:
@@ -235,7 +227,7 @@ def _proposed(tool: Friction, schema: Schema) -> Iterator[Proposal]:
         if value is None:
             value, why = _given(tool, argument)
         now = kind.get("default")
-        if value is None or value == now or (now is None and not value) or not _fits(value, kind):
+        if value is None or value == now or (now is None and not value) or misfit(value, kind):
             continue  # a schema doesn't tell of a default that is false, nothing or empty
         yield Proposal(tool.tool, argument, value, now, why)
 
@@ -270,13 +262,3 @@ def _most_common(values: Sequence[Any]) -> tuple[Any, int]:
 
 def _is_plain(value: Any) -> bool:
     return isinstance(value, (bool, int, float)) or (isinstance(value, str) and 0 < len(value) <= _LONGEST)
-
-
-def _fits(value: Any, schema: dict[str, Any]) -> bool:
-    import fastjsonschema
-
-    try:
-        fastjsonschema.validate(schema, value)
-    except fastjsonschema.JsonSchemaValueException:
-        return False
-    return True

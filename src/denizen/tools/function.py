@@ -16,6 +16,7 @@ from typing import Any, overload
 
 import msgspec
 
+from denizen.cancellation import run_in_thread
 from denizen.errors import ToolRefused
 from denizen.json_type import JsonType, plain
 from denizen.messages import Text, ToolResult, UserPart
@@ -74,7 +75,10 @@ class FunctionTool:
         if self.awaited:
             value = await self.function(**checked)
         else:
-            value = await asyncio.to_thread(self._call, checked)
+            in_thread = (
+                run_in_thread(None, self._call, checked) if self.plans else asyncio.to_thread(self._call, checked)
+            )
+            value = await in_thread
             value = await value if inspect.isawaitable(value) else value  # a plain function may wrap an async one
         if isinstance(value, ToolResult):
             return msgspec.structs.replace(value, call_id=turn.call_id, name=self.name)
@@ -151,7 +155,8 @@ def tool(
     them, a ToolResult, or anything that has a JSON form, and raises ToolRefused for what can't be done. Without
     `traits` its calls run one at a time, never again after a crash, and as the policy says. `refuse` is called with the
     arguments before a person is asked about a call: it raises ToolRefused for what the function would refuse anyway. A
-    tool that `plans` obeys `ToolContext.planned`, so that a question about a call can show what it would change.
+    tool that `plans` changes files and obeys `ToolContext.planned`, so that a question about a call can show what it
+    would change; a cancelled turn waits for its thread.
 
     Raises TypeError for a function without a docstring, or with a parameter that can't be given by name and type.
     """
@@ -263,8 +268,10 @@ def _content(value: Any) -> list[UserPart]:
     items: Sequence[Any] = value if isinstance(value, (list, tuple)) else ()
     if not any(isinstance(part, UserPart) for part in items):
         items = [value]
-    return [part if isinstance(part, UserPart) else Text(_as_text(part)) for part in items]
-
-
-def _as_text(value: Any) -> str:
-    return value if isinstance(value, str) else msgspec.json.encode(value, enc_hook=plain).decode()
+    parts: list[UserPart] = []
+    for part in items:
+        if isinstance(part, UserPart):
+            parts.append(part)
+        else:
+            parts.append(Text(part if isinstance(part, str) else msgspec.json.encode(part, enc_hook=plain).decode()))
+    return parts

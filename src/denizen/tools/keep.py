@@ -32,7 +32,11 @@ async def keep(turn: ToolContext, outputs: list[int] | int | Literal["all"] = "a
         missing = ", ".join(f"[{number}]" for number in wrong)
         raise ToolRefused(f"there is no output {missing}: {there_is} shown before this reply")
     commands = [*turn.commands(replies[-1]).values()] if replies else []
-    named = [f"[{n}] $ {_line(commands[n - 1])}" if n <= len(commands) else f"[{n}]" for n in numbers]
+    named: list[str] = []
+    for number in numbers:
+        line = " ".join(commands[number - 1].split()) if number <= len(commands) else ""
+        short = line if len(line) <= COMMAND_CHARS else f"{line[:COMMAND_CHARS]}…"
+        named.append(f"[{number}] $ {short}" if line else f"[{number}]")
     return result(f"Kept {', '.join(named)}.", keep=numbers)
 
 
@@ -77,8 +81,3 @@ def _just_shown(entries: Sequence[AnyEntry]) -> tuple[Sequence[AssistantMessage]
         if len(replies) == 2:
             return replies, len(outputs)
     return (), 0
-
-
-def _line(command: str) -> str:
-    line = " ".join(command.split())
-    return line if len(line) <= COMMAND_CHARS else f"{line[:COMMAND_CHARS]}…"

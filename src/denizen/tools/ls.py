@@ -6,7 +6,6 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from denizen.cancellation import run_in_thread
 from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
 from denizen.ports import ToolContext, Traits
@@ -23,16 +22,13 @@ MOST_HIDDEN = 20
 
 
 @tool(traits=Traits.READS | Traits.REPEATABLE)
-async def ls(turn: ToolContext, path: str = ".", start: Annotated[int, Meta(ge=1)] = 1) -> ToolResult:
+def ls(turn: ToolContext, path: str = ".", start: Annotated[int, Meta(ge=1)] = 1) -> ToolResult:
     """List a folder: folders, then files with their sizes. What git ignores is only named.
 
     Args:
         start: First entry shown
     """
-    return await run_in_thread(None, _ls, Workspace.of(turn), path, start)
-
-
-def _ls(workspace: Workspace, path: str, start: int) -> ToolResult:
+    workspace = Workspace.of(turn)
     rows: list[str] = []
     hidden: list[str] = []
     with workspace.at(path) as folder, folder.folder() as fd:

@@ -4,7 +4,6 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from denizen.cancellation import run_in_thread
 from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
 from denizen.ports import ToolContext, Traits
@@ -18,17 +17,13 @@ from denizen.tools.patching.parse import FilePatch, read_patch
 
 
 @tool(traits=Traits.WRITES, plans=True)
-async def apply_patch(turn: ToolContext, patch: str) -> ToolResult:
+def apply_patch(turn: ToolContext, patch: str) -> ToolResult:
     """Change files by a patch, all or none of it: a unified diff or `*** Begin Patch`. It may create, delete, rename.
 
     Args:
         patch: Show unchanged lines around each change; line numbers may be left out: @@
     """
-    return await run_in_thread(None, _apply, Workspace.of(turn), patch)
-
-
-def _apply(workspace: Workspace, patch: str) -> ToolResult:
-    changes = _PatchedFiles(workspace)
+    changes = _PatchedFiles(Workspace.of(turn))
     for file in read_patch(patch):
         changes.add(file)
     return changes.write()

@@ -65,7 +65,10 @@ class RulePolicy:
         decision = _by_rule(rule, call) if rule else self._by_default(call, tool)
         if decision.verdict == "ask" and self._deciding(approved, call):
             decision = Decision("allow", "The user approved such calls for the session.")
-        if decision.verdict == "allow" and _BOTH in in_sight and (self._reaches_out(tool) or _leaves_sandbox(call)):
+        runs_outside = _leaves_sandbox(call) or (
+            Traits.EXECUTES in tool.traits and (self._network or not self._confined)
+        )
+        if decision.verdict == "allow" and _BOTH in in_sight and (tool.traits & _REACHES_OUT or runs_outside):
             return Decision(
                 "ask",
                 "The agent has private data in sight, and text that others wrote, which may want it passed on: "
@@ -77,8 +80,17 @@ class RulePolicy:
         """The call's arguments with the secrets that their marks stand for (`restore_secrets`)."""
         if self._workspace is None or self._redactor is None or only_reads(tool):
             return call.args
+
+        def lets_in(mark: str) -> bool:
+            """A rule for the path lets a secret in where all that the tool does is write; else it must name it."""
+            rule = self._deciding([*self._rules, *approved], call)
+            if rule is None or rule.decide != "allow":
+                return False
+            only_writes = Traits.WRITES in tool.traits and not tool.traits & (_REACHES_OUT | Traits.EXECUTES)
+            return mark.strip("[]") in rule.match or (only_writes and rule.match.strip("*") != "")
+
         files = Workspace(self._workspace, restricted=self._restricted, private=self._home)
-        return restore_secrets(call, files, self._redactor, lambda mark: self._lets_in(call, tool, mark, approved))
+        return restore_secrets(call, files, self._redactor, lets_in)
 
     async def preview(self, tool: Tool, args: dict[str, Any], context: ToolContext) -> str:
         """The diff of what the call would do to files."""
@@ -107,20 +119,11 @@ class RulePolicy:
             add_rule(self._home, rule)
         self._rules = [*self._rules, rule]
 
-    def _lets_in(self, call: ToolCall, tool: Tool, mark: str, approved: Sequence[Rule]) -> bool:
-        """Whether a rule lets the secret of this mark go where the call takes it.
-
-        A rule for the path does where all that the tool does is write; else it must name the secret.
-        """
-        rule = self._deciding([*self._rules, *approved], call)
-        if rule is None or rule.decide != "allow":
-            return False
-        only_writes = Traits.WRITES in tool.traits and not tool.traits & (_REACHES_OUT | Traits.EXECUTES)
-        return mark.strip("[]") in rule.match or (only_writes and rule.match.strip("*") != "")
-
     def _deciding(self, rules: Sequence[Rule], call: ToolCall) -> Rule | None:
         paths = files_of(call, self._workspace) if rules and self._workspace else ()
-        return deciding_rule(_holding(rules, call), call.name, call.args, self._workspace, paths)
+        if _leaves_sandbox(call):  # a rule that allows a command doesn't mean it outside the sandbox
+            rules = [rule for rule in rules if rule.decide != "allow" or rule.match.startswith("{")]
+        return deciding_rule(rules, call.name, call.args, self._workspace, paths)
 
     def _by_default(self, call: ToolCall, tool: Tool) -> Decision:
         if Traits.EXECUTES in tool.traits and not self._confined:
@@ -141,20 +144,9 @@ class RulePolicy:
                 return Decision("ask", f"May {_shown(call)} run? Its risk is {risk.level}: {risk.why}.")
         return Decision("allow", f"The default policy allows {tool.name}.")
 
-    def _reaches_out(self, tool: Tool) -> bool:
-        commands_reach_out = self._network or not self._confined
-        return bool(tool.traits & _REACHES_OUT or (commands_reach_out and Traits.EXECUTES in tool.traits))
-
 
 def _leaves_sandbox(call: ToolCall) -> bool:
     return call.args.get("unsandboxed", False) is not False
-
-
-def _holding(rules: Sequence[Rule], call: ToolCall) -> Sequence[Rule]:
-    """The rules that say something of a call: one that allows a command doesn't mean it outside the sandbox."""
-    if not _leaves_sandbox(call):
-        return rules
-    return [rule for rule in rules if rule.decide != "allow" or rule.match.startswith("{")]
 
 
 def _by_rule(rule: Rule, call: ToolCall) -> Decision:
@@ -180,17 +172,14 @@ async def preview(tool: Tool, args: dict[str, Any], turn: ToolContext) -> str:
     planned: dict[str, bytes | None] = {}
     try:
         await tool.run(args, dataclasses.replace(turn, planned=planned))
-        diffs = [_diff(Workspace.of(turn), path, data) for path, data in planned.items()]
+        diffs: list[str] = []
+        for path, data in planned.items():
+            old = load_or_empty(Workspace.of(turn), path)
+            diff = difference(old.text, dataclasses.replace(old, data=data).text, most=sys.maxsize).diff
+            if not diff:
+                return ""
+            names = f"--- {'(new)' if old.data is None else path}\n+++ {'(deleted)' if data is None else path}"
+            diffs.append(f"{names}\n{diff}")
     except ToolRefused:
         return ""
-    return "\n".join(diffs) if all(diffs) else ""
-
-
-def _diff(workspace: Workspace, path: str, data: bytes | None) -> str:
-    old = load_or_empty(workspace, path)
-    new = dataclasses.replace(old, data=data)
-    if diff := difference(old.text, new.text, most=sys.maxsize).diff:
-        return (
-            f"--- {path if old.data is not None else '(new)'}\n+++ {path if data is not None else '(deleted)'}\n{diff}"
-        )
-    return ""
+    return "\n".join(diffs)

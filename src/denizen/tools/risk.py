@@ -84,13 +84,21 @@ def risk_of(tool: str, args: Mapping[str, Any], workspace: Path) -> Risk | None:
     path = str(args.get("path", ""))
     match tool:
         case "edit":
-            return _change(path, *_edited(_present(workspace, path), args))
+            text = _present(workspace, path)
+            old, new = (str(args.get(name, "")).replace("\r\n", "\n") for name in ("old", "new"))
+            if not old or old not in text:  # then by the texts alone
+                return _change(path, old, new)
+            return _change(path, text, text.replace(old, new, -1 if args.get("all") else 1))
         case "write":
             return _change(path, _present(workspace, path), str(args.get("content", "")))
         case "edit_symbol":
             return _symbol(args, workspace)
         case "apply_patch":
-            return _patch(str(args.get("patch", "")), workspace)
+            try:
+                files = read_patch(str(args.get("patch", "")))
+            except ToolRefused:
+                return Risk("high", "the patch can't be read")
+            return max((_patched(file, workspace) for file in files), key=lambda risk: LEVELS.index(risk.level))
         case "bash":
             return _command(str(args.get("command", "")), workspace)
         case _:
@@ -119,31 +127,18 @@ def _only_reads(command: str, workspace: Path) -> bool:
     return bool(_READS.fullmatch(program)) and not any(map(_BUT_WITH.match, words))
 
 
-def _edited(text: str, args: Mapping[str, Any]) -> tuple[str, str]:
-    """The whole file before and after the edit; where the text isn't in it, the texts alone."""
-    old, new = (str(args.get(name, "")).replace("\r\n", "\n") for name in ("old", "new"))
-    if not old or old not in text:
-        return old, new
-    return text, text.replace(old, new, -1 if args.get("all") else 1)
-
-
 def _symbol(args: Mapping[str, Any], workspace: Path) -> Risk:
     target, content = str(args.get("target", "")), str(args.get("content", ""))
     if args.get("action") in {"delete", "move"}:
         return Risk("high", f"it removes {target}")
     path = file_of(target, workspace)
     name = target.rpartition("/")[2] if args.get("action") == "replace" and path != target else ""
-    if (
-        name
-        and path.endswith((".py", ".pyi"))
-        and _is_same_symbol(_present(workspace, path), content, target.removeprefix(f"{path}/"))
-    ):
+    text = _present(workspace, path)
+    if name and path.endswith((".py", ".pyi")) and _is_same_symbol(text, content, target.removeprefix(f"{path}/")):
         return Risk("low", "only comments and docstrings change")
     kept = set(map(str.strip, content.splitlines()))
     named = re.compile(rf"\b{re.escape(name)}\b")
-    defined = [
-        line for line in _present(workspace, path).splitlines() if name and _is_public(line) and named.search(line)
-    ]
+    defined = [line for line in text.splitlines() if name and _is_public(line) and named.search(line)]
     return _judged(path, [line for line in defined if line.strip() not in kept], content.splitlines())
 
 
@@ -152,14 +147,6 @@ def file_of(target: str, workspace: Path) -> str:
     parts = target.split("/")
     paths = ("/".join(parts[:length]) for length in range(len(parts), 0, -1))
     return next((path for path in paths if path and os.path.isfile(workspace / path)), target)  # noqa: PTH113 (no path?)
-
-
-def _patch(patch: str, workspace: Path) -> Risk:
-    try:
-        files = read_patch(patch)
-    except ToolRefused:
-        return Risk("high", "the patch can't be read")
-    return max((_patched(file, workspace) for file in files), key=lambda risk: LEVELS.index(risk.level))
 
 
 def _patched(file: FilePatch, workspace: Path) -> Risk:
@@ -177,9 +164,13 @@ def _patched(file: FilePatch, workspace: Path) -> Risk:
 
 
 def _change(path: str, old: str, new: str) -> Risk:
-    return _judged(
-        path, *([], []) if _is_same_program(path, old, new) else _changed_lines(old.splitlines(), new.splitlines())
-    )
+    before, after = old.splitlines(), new.splitlines()
+    if _is_same_program(path, old, new):
+        before = after = list[str]()
+    elif max(len(before), len(after)) <= _MOST_COMPARED:
+        lines = [*difflib.unified_diff(before, after, n=0, lineterm="")][2:]
+        before, after = ([line[1:] for line in lines if line[0] == sign] for sign in "-+")
+    return _judged(path, before, after)
 
 
 def _is_same_program(path: str, old: str, new: str) -> bool:
@@ -220,15 +211,6 @@ def _plain(body: list[ast.stmt]) -> str:
         return ast.dump(tree) if body else ""
     except RecursionError:
         return ""
-
-
-def _changed_lines(old: Sequence[str], new: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
-    """The lines that are removed, and those that are added."""
-    if max(len(old), len(new)) > _MOST_COMPARED:
-        return old, new
-    lines = [*difflib.unified_diff(old, new, n=0, lineterm="")][2:]
-    removed, added = ([line[1:] for line in lines if line[0] == sign] for sign in "-+")
-    return removed, added
 
 
 def _judged(path: str, removed: Sequence[str], added: Sequence[str]) -> Risk:

@@ -2,7 +2,6 @@
 
 from contextlib import suppress
 
-from denizen.cancellation import run_in_thread
 from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
 from denizen.plural import counted
@@ -18,12 +17,9 @@ MOST_COMPARED = 1_000_000
 
 
 @tool(traits=Traits.WRITES, plans=True)
-async def write(turn: ToolContext, path: str, content: str) -> ToolResult:
+def write(turn: ToolContext, path: str, content: str) -> ToolResult:
     """Create a file or replace all of it; missing folders are made. To change a part use edit."""
-    return await run_in_thread(None, _write, Workspace.of(turn), path, content)
-
-
-def _write(workspace: Workspace, path: str, content: str) -> ToolResult:
+    workspace = Workspace.of(turn)
     data = Encoding("utf-8").encode(content, path)
     was = difference(_old(workspace, path), content)
     (changed,) = change(workspace, {path: NewContent(data)})

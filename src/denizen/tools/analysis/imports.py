@@ -14,22 +14,8 @@ from denizen.tools.files.text import printable
 MOST_NAMES = 30
 """Modules in one row."""
 FOLLOWED: Final = frozenset(
-    (
-        "python",
-        "javascript",
-        "typescript",
-        "tsx",
-        "c",
-        "cpp",
-        "go",
-        "java",
-        "kotlin",
-        "php",
-        "ruby",
-        "lua",
-        "bash",
-        "rust",
-    )
+    {"python", "javascript", "typescript", "tsx", "c", "cpp", "go"}
+    | {"java", "kotlin", "php", "ruby", "lua", "bash", "rust"}
 )
 """Languages whose imports name files; those of C# and Swift name namespaces and modules."""
 _FAMILY: Final = {"typescript": "javascript", "tsx": "javascript", "cpp": "c", "kotlin": "java"}
@@ -241,7 +227,18 @@ def cycles(graph: Graph) -> list[list[str]]:
             reverse.setdefault(target, set()).add(node)
     order = [node for tree in _trees(graph, graph) for node in tree]
     sets = [sorted(tree) for tree in _trees(reverse, reversed(order)) if len(tree) > 1]  # Kosaraju's algorithm
-    return [_shortest_cycle(graph, each) for each in sorted(sets, key=lambda each: (-len(each), each))]
+    found: list[list[str]] = []
+    for nodes in sorted(sets, key=lambda each: (-len(each), each)):
+        inside, start = set(nodes), nodes[0]
+        came = dict[str, str]()  # each node with the one before it, on a shortest way from the start
+        edge = [start]
+        while edge and start not in came:
+            edge = [new for node in edge for new in sorted(graph[node] & inside) if came.setdefault(new, node) == node]
+        way = [start]
+        while len(way) == 1 or way[-1] != start:
+            way.append(came[way[-1]])
+        found.append(way[::-1])
+    return found
 
 
 def _trees(graph: Graph, starts: Iterable[str]) -> Iterator[list[str]]:
@@ -262,16 +259,3 @@ def _trees(graph: Graph, starts: Iterable[str]) -> Iterator[list[str]]:
                 seen.add(following)
                 path.append((following, iter(graph.get(following, ()))))
         yield tree
-
-
-def _shortest_cycle(graph: Graph, nodes: Sequence[str]) -> list[str]:
-    """From the first of the nodes back to it, inside of them."""
-    inside, start = set(nodes), nodes[0]
-    came = dict[str, str]()
-    edge = [start]
-    while edge and start not in came:
-        edge = [new for node in edge for new in sorted(graph[node] & inside) if came.setdefault(new, node) == node]
-    way = [start]
-    while len(way) == 1 or way[-1] != start:
-        way.append(came[way[-1]])
-    return way[::-1]

@@ -32,7 +32,10 @@ class AddressGuard:
 
     def check(self, host: str, address: str) -> None:
         """Raises ToolRefused when `address`, which the name `host` has, must not be connected to."""
-        if not self._allows(host, ipaddress.ip_address(address.partition("%")[0])):
+        place = ipaddress.ip_address(address.partition("%")[0])
+        forms = [place, *_embedded(place)]
+        is_allowed = _plain(host) in self._names or any(form in each for form in forms for each in self._networks)
+        if not is_allowed and not _is_public(forms[-1]):
             raise ToolRefused(
                 f"{host} is at {address}, which is not a public address; "
                 f'the user can allow it: web.allow_private = ["{host}"] in denizen.toml'
@@ -51,14 +54,6 @@ class AddressGuard:
             except ValueError:
                 raise ToolRefused(f"{host} is not a usual way to write an address") from None
             self.check(host, host)
-
-    def _allows(self, host: str, address: _Address) -> bool:
-        if _plain(host) in self._names:
-            return True
-        forms = [address, *_embedded(address)]
-        if any(form in network for form in forms for network in self._networks):
-            return True
-        return _is_public(forms[-1])
 
 
 def _plain(name: str) -> str:

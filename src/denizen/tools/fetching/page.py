@@ -2,35 +2,20 @@
 
 import codecs
 import re
-import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from denizen.errors import ToolRefused
-from denizen.ports import Sandboxed
-from denizen.tools.programs.process import run
+from denizen.tools.programs.process import run_python
 
 _PROGRAM = Path(__file__).with_name("readable.py")
 _MOST_TEXT = 10_000_000
 """Bytes of Markdown that are made of one page."""
 _PATIENCE = 30.0
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
-_TEXT = frozenset(
-    f"application/{name}"
-    for name in (
-        "json",
-        "xml",
-        "javascript",
-        "ecmascript",
-        "yaml",
-        "x-yaml",
-        "toml",
-        "x-ndjson",
-        "x-sh",
-        "sql",
-        "graphql",
-    )
+_TEXT = re.compile(
+    r"text(?:/.*)?|.*\+(?:json|xml)"
+    r"|application/(?:json|xml|javascript|ecmascript|yaml|x-yaml|toml|x-ndjson|x-sh|sql|graphql)"
 )
 _UNSAID = frozenset({"", "application/octet-stream", "binary/octet-stream"})
 _META = re.compile(rb"<meta[^<>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE)
@@ -52,8 +37,7 @@ class WebPage:
 
 def is_text(media_type: str) -> bool:
     """Whether content of that type can be read, or may turn out to be readable."""
-    kind = media_type.partition("/")[0] == "text" or media_type.endswith(("+json", "+xml"))
-    return kind or media_type in _HTML | _TEXT | _UNSAID
+    return media_type in _HTML | _UNSAID or _TEXT.fullmatch(media_type) is not None
 
 
 async def read_page(page: WebPage) -> str:
@@ -62,7 +46,15 @@ async def read_page(page: WebPage) -> str:
         raise ToolRefused(f"{page.url} is binary data of an unknown type, {len(page.data):,} bytes")
     text = _decoded(page)
     looks_like_html = not page.media_type and text.lstrip()[:20].casefold().startswith(("<!doctype html", "<html"))
-    return await _markdown(page.url, text) if page.media_type in _HTML or looks_like_html else text
+    if page.media_type not in _HTML and not looks_like_html:
+        return text
+    data = text.encode(errors="replace")
+    status, markdown = await run_python(_PROGRAM, data, seconds=_PATIENCE, most=_MOST_TEXT)
+    if status is None:
+        raise ToolRefused(f"{page.url} can't be made readable in {_PATIENCE:g} s")
+    if status:
+        raise ToolRefused(f"{page.url} can't be made readable: it is too deeply nested, or broken")
+    return markdown
 
 
 def _decoded(page: WebPage) -> str:
@@ -84,21 +76,3 @@ def _is_charset(name: str) -> bool:
     except (LookupError, ValueError):
         return False
     return codec.incrementaldecoder is not None and codec.name not in _NO_CHARSETS
-
-
-async def _markdown(url: str, html: str) -> str:
-    text = bytearray()
-
-    def take(data: bytes) -> None:
-        text.extend(data[: _MOST_TEXT - len(text)])
-
-    with tempfile.NamedTemporaryFile(prefix="denizen-", suffix=".html") as file:
-        file.write(html.encode(errors="replace"))
-        file.flush()
-        program = Sandboxed([sys.executable, "-I", str(_PROGRAM), file.name], {})
-        status = await run(program, Path("/"), seconds=_PATIENCE, take=take)
-    if status:
-        raise ToolRefused(f"{url} can't be made readable: it is too deeply nested, or broken")
-    if status is None:
-        raise ToolRefused(f"{url} can't be made readable in {_PATIENCE:g} s")
-    return text.decode(errors="replace")

@@ -22,7 +22,7 @@ from denizen.tools.files.text import printable
 from denizen.tools.packages.advisories import Advisory, advisory, read_record
 from denizen.tools.packages.graph import Ecosystem, Package, Project, table, tables, text, words
 from denizen.tools.packages.versions import parse_version
-from denizen.tools.programs.process import run
+from denizen.tools.programs.process import output_of
 
 LARGEST = 20_000_000
 """Bytes of an answer."""
@@ -253,10 +253,6 @@ class Clients:
 
         Raises NoAnswer where it isn't installed, or takes too long.
         """
-        output = bytearray()
-
-        def take(data: bytes) -> None:
-            output.extend(data[: LARGEST - len(output)])
 
         def prepare(folder: Path) -> None:
             for name, content in (files or {}).items():
@@ -274,7 +270,7 @@ class Clients:
                 line = ["sh", "-c", 'exec 2>errors; exec "$@"', "sh", *command]
                 wrapped = await asyncio.to_thread(self._sandbox.wrap, line, workspace=folder, network=True)
                 wrapped = msgspec.structs.replace(wrapped, environ={**wrapped.environ, **self._environ})
-                status = await run(wrapped, folder, seconds=seconds, take=take)
+                status, output = await output_of(wrapped, folder, seconds=seconds, most=LARGEST)
                 errors = await asyncio.to_thread(errors_in, folder)
         except OSError as error:
             raise NoAnswer(f"{command[0]} can't be run: {error}") from error

@@ -1,7 +1,5 @@
 """`--jq FILTER`: what a tool found, put through a filter in jq's language (https://jqlang.org/manual)."""
 
-import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +7,8 @@ import msgspec
 
 from denizen.errors import ToolRefused
 from denizen.messages import Text, ToolResult
-from denizen.ports import Sandboxed
 from denizen.tools.programs.jq_filter import CUT, WRONG
-from denizen.tools.programs.process import run
+from denizen.tools.programs.process import run_python
 
 MOST_CHARS = 40_000
 """What is shown of a filter's results at most."""
@@ -29,25 +26,14 @@ async def filtered(answer: ToolResult, jq: str, data: Any = None, *, seconds: fl
     """
     if not jq:
         return answer
-    text = await _results(jq, answer.details if data is None else data, seconds)
-    return msgspec.structs.replace(answer, content=[Text(text or "[the filter gives nothing]")])
-
-
-async def _results(jq: str, data: Any, seconds: float) -> str:
-    output = bytearray()
+    task = {"filter": jq, "data": answer.details if data is None else data, "most": MOST_CHARS}
     most = 4 * MOST_CHARS + 4096
-
-    def take(piece: bytes) -> None:
-        output.extend(piece[: most - len(output)])
-
-    with tempfile.NamedTemporaryFile(prefix="denizen-", suffix=".json") as file:
-        file.write(msgspec.json.encode({"filter": jq, "data": data, "most": MOST_CHARS}))
-        file.flush()
-        program = Sandboxed([sys.executable, "-I", str(_PROGRAM), file.name], {})
-        status = await run(program, Path("/"), seconds=seconds, take=take)
-    text = output.decode(errors="replace").rstrip("\n")
+    status, output = await run_python(_PROGRAM, msgspec.json.encode(task), seconds=seconds, most=most)
+    text = output.rstrip("\n")
     if status == WRONG:
         raise ToolRefused(f"the jq filter {jq!r}: {text}")
     if status not in {0, CUT}:
         raise ToolRefused(f"the jq filter {jq!r} takes too much time or memory; make it simpler")
-    return text if status == 0 else f"{text}\n[more is left out; narrow the filter]"
+    if status == CUT:
+        text += "\n[more is left out; narrow the filter]"
+    return msgspec.structs.replace(answer, content=[Text(text or "[the filter gives nothing]")])

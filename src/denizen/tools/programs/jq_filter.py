@@ -9,7 +9,6 @@ import importlib
 import json
 import resource
 import sys
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -25,10 +24,19 @@ def main(path: str) -> int:
     """Print the results, one in each line; the exit status."""
     jq: Any = importlib.import_module("jq")  # it has no types
     task = json.loads(Path(path).read_bytes())
-    _confine()
+    limits = {  # from here on it opens no file, and ends when it takes too much
+        resource.RLIMIT_NOFILE: 0,  # jq's `import` would read any file
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_CPU: MOST_TIME,
+        resource.RLIMIT_AS: MOST_MEMORY,
+    }
+    for limit, most in limits.items():
+        with suppress(ValueError, OSError):  # not every system has them all
+            resource.setrlimit(limit, (most, most))
     left = task["most"]
     try:
-        for line in _lines(jq.compile(task["filter"]).input_value(task["data"])):
+        for found in jq.compile(task["filter"]).input_value(task["data"]):
+            line = found if isinstance(found, str) else json.dumps(found, ensure_ascii=False, separators=(",", ":"))
             if len(line) > left:
                 _print(line[:left])
                 return CUT
@@ -42,24 +50,6 @@ def main(path: str) -> int:
 
 def _print(line: str) -> None:
     sys.stdout.buffer.write(line.encode("utf-8", "replace") + b"\n")
-
-
-def _lines(results: Iterator[Any]) -> Iterator[str]:
-    for result in results:
-        yield result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, separators=(",", ":"))
-
-
-def _confine() -> None:
-    """From here on it opens no file, and ends when it takes too much."""
-    limits = {
-        resource.RLIMIT_NOFILE: 0,  # jq's `import` would read any file
-        resource.RLIMIT_CORE: 0,
-        resource.RLIMIT_CPU: MOST_TIME,
-        resource.RLIMIT_AS: MOST_MEMORY,
-    }
-    for limit, most in limits.items():
-        with suppress(ValueError, OSError):  # not every system has them all
-            resource.setrlimit(limit, (most, most))
 
 
 if __name__ == "__main__":

@@ -6,6 +6,8 @@ import contextlib
 import os
 import re
 import signal
+import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -40,7 +42,19 @@ async def run(
     ToolRefused when it can't be started.
     """
     with _Output(take) as output:
-        process = await _start(command, folder, output.write_end)
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *command.argv,
+                cwd=folder,
+                env=command.environ,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=output.write_end,
+                stderr=output.write_end,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:  # not there, too long, or with bytes that no program can be given
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise ToolRefused(f"{command.argv[0]} can't be started in {folder}: {reason}") from error
         output.close_write_end()
         if started:
             started(process.pid)
@@ -51,6 +65,27 @@ async def run(
             return None
         finally:
             await run_to_completion(_conclude(process, output, command.afterwards, take))
+
+
+async def output_of(command: Sandboxed, folder: Path, *, seconds: float | None, most: int) -> tuple[int | None, bytes]:
+    """Run a program like `run`; its exit status, and the first `most` bytes of what it writes."""
+    output = bytearray()
+
+    def take(data: bytes) -> None:
+        output.extend(data[: most - len(output)])
+
+    status = await run(command, folder, seconds=seconds, take=take)
+    return status, bytes(output)
+
+
+async def run_python(program: Path, data: bytes, *, seconds: float, most: int) -> tuple[int | None, str]:
+    """Run one of our own programs on a file with `data`, without an environment: its exit status and its output."""
+    with tempfile.NamedTemporaryFile(prefix="denizen-") as file:
+        file.write(data)
+        file.flush()
+        command = Sandboxed([sys.executable, "-I", str(program), file.name], {})
+        status, output = await output_of(command, Path("/"), seconds=seconds, most=most)
+    return status, output.decode(errors="replace")
 
 
 class Kept:
@@ -75,7 +110,11 @@ class Kept:
         """The text for people and models; `hint` says how to get what is left out, if anything is."""
         if self.total <= 2 * self._most:
             return plain((self._head + self._tail).decode(errors="replace"))
-        head, tail = _whole_lines(bytes(self._head), bytes(self._tail[-self._most :]))
+        head, tail = bytes(self._head), bytes(self._tail[-self._most :])
+        # without the cut line between them, or at least without a cut character
+        line_end, line_start = head.rfind(b"\n"), tail.find(b"\n") + 1
+        head = head[: line_end if line_end > 0 else codecs.utf_8_decode(head, "replace", False)[1]]
+        tail = tail[line_start:] if line_start else tail.lstrip(bytes(range(0x80, 0xC0)))
         left_out = self.total - len(head) - len(tail)
         marker = f"\n[… {left_out:,} bytes left out; {hint} …]\n"
         return plain(head.decode(errors="replace")) + marker + plain(tail.decode(errors="replace"))
@@ -152,36 +191,13 @@ class _Output:
             self._over.set()
 
 
-async def _start(command: Sandboxed, folder: Path, output: int) -> asyncio.subprocess.Process:
-    try:
-        return await asyncio.create_subprocess_exec(
-            *command.argv,
-            cwd=folder,
-            env=command.environ,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            start_new_session=True,
-        )
-    except (OSError, ValueError) as error:  # not there, too long, or with bytes that no program can be given
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise ToolRefused(f"{command.argv[0]} can't be started in {folder}: {reason}") from error
-
-
 async def _conclude(
     process: asyncio.subprocess.Process,
     output: _Output,
     afterwards: Callable[[], str] | None,
     take: Callable[[bytes], None],
 ) -> None:
-    await _end(process)
-    await output.ended()
-    if afterwards and (words := await asyncio.to_thread(afterwards)):
-        take(f"{words}\n".encode())
-
-
-async def _end(process: asyncio.subprocess.Process) -> None:
-    """End the program: a supervisor or sandbox gets the time to end its own, then what is left is killed."""
+    # a supervisor or sandbox gets the time to end its own, then what is left is killed
     if process.returncode is None:
         process.terminate()
         with contextlib.suppress(TimeoutError):
@@ -190,10 +206,6 @@ async def _end(process: asyncio.subprocess.Process) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     await process.wait()
-
-
-def _whole_lines(head: bytes, tail: bytes) -> tuple[bytes, bytes]:
-    """The two without the cut line between them, or at least without a cut character."""
-    line_end, line_start = head.rfind(b"\n"), tail.find(b"\n") + 1
-    head = head[: line_end if line_end > 0 else codecs.utf_8_decode(head, "replace", False)[1]]
-    return head, tail[line_start:] if line_start else tail.lstrip(bytes(range(0x80, 0xC0)))
+    await output.ended()
+    if afterwards and (words := await asyncio.to_thread(afterwards)):
+        take(f"{words}\n".encode())

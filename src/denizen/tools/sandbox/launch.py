@@ -75,13 +75,17 @@ def main(argv: Sequence[str]) -> int:
     libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, _stop)
+        signal.signal(number, lambda number, _: sys.exit(128 + number))
     with _scratch(options.links) if options.grants else contextlib.nullcontext("") as scratch:
         child = os.fork()
         if child == 0:
             _become(command, options, scratch)
         try:
-            return _exit_status(child)
+            while True:
+                pid, status = os.wait()
+                if pid == child:
+                    code = os.waitstatus_to_exitcode(status)
+                    return code if code >= 0 else 128 - code
         finally:
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
             _end_all()
@@ -90,18 +94,6 @@ def main(argv: Sequence[str]) -> int:
 def abi() -> int:
     """The version of Landlock that this kernel has; 0: none."""
     return max(libc.syscall(CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(1)), 0)
-
-
-def _stop(number: int, _frame: object) -> NoReturn:
-    sys.exit(128 + number)
-
-
-def _exit_status(command: int) -> int:
-    while True:
-        pid, status = os.wait()
-        if pid == command:
-            code = os.waitstatus_to_exitcode(status)
-            return code if code >= 0 else 128 - code
 
 
 def _end_all() -> None:
@@ -149,8 +141,11 @@ def _become(command: list[str], options: Options, scratch: str) -> NoReturn:
             os.environ["TMPDIR"] = f"{scratch}/tmp"  # noqa: S108
             if options.protected is not None:
                 _enter_namespaces()
-                for place in options.protected:
-                    _make_read_only(place)
+                for place in options.protected:  # mounted over itself, so it can't be renamed or removed either
+                    _mount(place, place, MS_BIND | MS_REC)
+                    read_only = struct.pack("QQQQ", MOUNT_ATTR_RDONLY, 0, 0, 0)
+                    at, flags, length = ctypes.c_int(AT_FDCWD), ctypes.c_uint(AT_RECURSIVE), len(read_only)
+                    _called(MOUNT_SETATTR, at, os.fsencode(place), flags, read_only, ctypes.c_size_t(length))
             _confine(options, scratch)
         if options.bwrap:
             place = os.memfd_create("filter")
@@ -174,14 +169,6 @@ def _enter_namespaces() -> None:
             with open(f"/proc/self/{name}", "w") as file:
                 file.write(text)
     _mount(None, "/", MS_REC | MS_PRIVATE)
-
-
-def _make_read_only(path: str) -> None:
-    """Mount it over itself; so it can't be renamed or removed either."""
-    _mount(path, path, MS_BIND | MS_REC)
-    attributes = struct.pack("QQQQ", MOUNT_ATTR_RDONLY, 0, 0, 0)
-    place, flags = os.fsencode(path), ctypes.c_uint(AT_RECURSIVE)
-    _called(MOUNT_SETATTR, ctypes.c_int(AT_FDCWD), place, flags, attributes, ctypes.c_size_t(len(attributes)))
 
 
 def _mount(source: str | None, target: str, flags: int) -> None:

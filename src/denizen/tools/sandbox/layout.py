@@ -60,7 +60,9 @@ def layout(
     if (workspace / ".git").is_symlink():
         raise ToolRefused(f"commands can't run in {workspace}: its .git is a link, which a sandbox can't protect")
     hidden = {place.resolve() for place in (*map(Path, _HIDDEN), user, home) if place.is_dir()} - {Path("/")}
-    shown = [*_toolchains(settings, user), *_environments(environ, workspace)]
+    shown = [user / name for name in (*settings.toolchains, ".nix-profile")]
+    shown += [Path("/run/current-system"), Path("/home/linuxbrew/.linuxbrew")]  # the one is NixOS's
+    shown += _environments(environ, workspace)
     if folder := git_folder(workspace):
         shown.append(shared_git_folder(folder))
     if network:
@@ -89,13 +91,6 @@ def layout(
 def is_in_any(place: Path, others: Iterable[Path]) -> bool:
     """Whether the place is one of the others, or in one of them."""
     return any(place.is_relative_to(other) for other in others)
-
-
-def _toolchains(settings: SandboxSettings, user: Path) -> Iterator[Path]:
-    yield from (user / name for name in settings.toolchains)
-    yield user / ".nix-profile"
-    yield Path("/run/current-system")  # where NixOS has its programs
-    yield Path("/home/linuxbrew/.linuxbrew")
 
 
 def _environments(environ: Mapping[str, str], workspace: Path) -> Iterator[Path]:

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -132,9 +132,11 @@ class Bubblewrap(_Confined):
         self, argv: Sequence[str], places: Layout, protected: Sequence[Path], *, network: bool
     ) -> tuple[list[str], Mapping[str, str]]:
         mounts: dict[Path, tuple[str, ...]] = {Path("/"): ("--ro-bind", "/")}
-        mounts |= {
-            socket: _EMPTY_FILE for socket in _sockets() if not is_in_any(socket, (*places.hidden, places.workspace))
-        }
+        # where services of this machine are: a socket takes what is written to it in a read-only file system too
+        named = map(Path, _SOCKET.findall(Path("/proc/net/unix").read_text(errors="surrogateescape")))
+        sockets = [name.resolve() for name in named if name.is_socket()]
+        apart = (*places.hidden, places.workspace)
+        mounts |= {socket: _EMPTY_FILE for socket in sockets if not is_in_any(socket, apart)}
         mounts |= dict.fromkeys(places.hidden, _EMPTY_FOLDER)
         mounts |= {Path("/dev"): ("--dev",), Path("/proc"): ("--proc",)}
         mounts[Path("/proc/sys")] = ("--ro-bind-try", "/proc/sys")  # root may write the kernel's settings in any case
@@ -249,10 +251,3 @@ def _supervised(argv: Sequence[str], options: Mapping[str, Any] | None = None) -
 def _grant(access: str, place: Path, without: Sequence[Path]) -> tuple[str, str, Sequence[str]]:
     """For `launch.py`: the access to all of a place but what is `without`."""
     return access, str(place), [str(other) for other in without if other != place and other.is_relative_to(place)]
-
-
-def _sockets() -> Iterator[Path]:
-    """Where services of this machine are: a socket takes what is written to it in a read-only file system too."""
-    for name in _SOCKET.findall(Path("/proc/net/unix").read_text(errors="surrogateescape")):
-        if Path(name).is_socket():
-            yield Path(name).resolve()
