@@ -14,8 +14,7 @@ from denizen.config.settings import SandboxSettings
 from denizen.errors import ToolRefused
 from denizen.ports import Answer, Sandbox, Tool, ToolContext
 from denizen.testing import ScriptedModel
-from denizen.tools.bash import bash_tool
-from denizen.tools.jobs import jobs_tool
+from denizen.tools.bash import bash_tool, jobs_tool
 from denizen.tools.programs.jobs import Jobs
 from denizen.tools.sandbox import Bubblewrap, Unconfined, problem_with
 

@@ -1,4 +1,4 @@
-"""`bash`: runs commands in the workspace, in the sandbox."""
+"""`bash` runs commands in the workspace, in the sandbox; `jobs` lists, shows and stops those in the background."""
 
 import asyncio
 import dataclasses
@@ -76,7 +76,12 @@ def bash_tool(
         status = await run(wrapped, turn.workspace, seconds=timeout, take=take)
         lines.add(b"")
         text = kept.text("to see them, run it again with the output in a file, then grep or cut that")
-        notes = [_ending(status, timeout)]
+        if status is None:
+            notes = [f"[ended: it took longer than {timeout:g} s; give it a longer timeout or less to do]"]
+        else:
+            number = -status if status < 0 else status - 128
+            name = f" ({signal.Signals(number).name})" if number in set(signal.Signals) else ""
+            notes = [f"[exit code {status}{name}]"]
         if status and place.confines and any(sign in text for sign in _REFUSALS):
             notes.append(_REFUSED)
         if jobs is not None and command.rstrip().endswith("&"):
@@ -84,21 +89,31 @@ def bash_tool(
         content = "\n".join([*([text.removesuffix("\n")] if text else []), *notes])
         return ToolResult("", "", [Text(notice + content)], is_error=status != 0, details={"exit_code": status})
 
-    return dataclasses.replace(bash, schema=_schema(bash.schema, sandbox, network=network, background=jobs is not None))
-
-
-def _schema(schema: Schema, sandbox: Sandbox, *, network: bool, background: bool) -> Schema:
+    schema, arguments = bash.schema, {**bash.schema.parameters["properties"]}
+    if jobs is None:
+        del arguments["background"]
     confinement = f" {sandbox.promises} The network is {'on' if network else 'off'}." if sandbox.confines else ""
-    arguments = {
-        name: each for name, each in schema.parameters["properties"].items() if background or name != "background"
-    }
     parameters = {**schema.parameters, "properties": arguments}
-    return Schema(schema.name, f"{schema.description}{confinement}", parameters)
+    return dataclasses.replace(bash, schema=Schema(schema.name, f"{schema.description}{confinement}", parameters))
 
 
-def _ending(status: int | None, timeout: float) -> str:
-    if status is None:
-        return f"[ended: it took longer than {timeout:g} s; give it a longer timeout or less to do]"
-    number = -status if status < 0 else status - 128
-    name = f" ({signal.Signals(number).name})" if number in set(signal.Signals) else ""
-    return f"[exit code {status}{name}]"
+def jobs_tool(running: Jobs) -> FunctionTool:
+    """The tool over the background commands that `bash` starts."""
+
+    @tool(traits=Traits.REPEATABLE)
+    async def jobs(turn: ToolContext, name: str = "", stop: bool = False) -> str:
+        """List the commands running in the background, show what one has written, or stop it. All end with the session.
+
+        Args:
+            name: The one to show or stop.
+            stop: End it.
+        """
+        if not name:
+            lines = [f"{job.name}: {job.state} · {job.command}" for job in running.of(turn.session_key)]
+            return "\n".join(lines) or "Nothing runs in the background."
+        job = running.find(turn.session_key, name)
+        if stop:
+            await running.stop(job)
+        return f"{name}: {job.state}\n{job.output}".strip()
+
+    return jobs

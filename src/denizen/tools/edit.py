@@ -68,7 +68,16 @@ def _edit_loosely(workspace: Workspace, source: LoadedFile, line_ends: LineEnds,
     lines, wanted, coming = line_ends.text.split("\n"), old.split("\n"), new.split("\n")
     found = find_loosely(lines, wanted)
     if not found:
-        raise _not_found(source.path, lines, wanted)
+        import html
+
+        near = show_nearest(lines, wanted)
+        hint = "\nThe nearest, with line numbers that are not part of it:\n" + near if near else ""
+        plain = old.replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"').replace("\\\\", "\\")
+        if all(_NUMBER.match(line) for line in wanted if line.strip()):
+            hint = "; leave out the line numbers of `read`" + hint
+        elif any(form != old and form in line_ends.text for form in (plain, html.unescape(old))):
+            hint = "; it does without the escapes: give line ends and characters as they are in the file" + hint
+        raise ToolRefused(f"{source.path} doesn't contain this text{hint}")
     if len(found) > 1:
         raise _ambiguous(source.path, len(found), [first + 1 for first, _ in found[:MOST_NAMED]], ", exactly")
     first, last = found[0]
@@ -106,17 +115,3 @@ def _ambiguous(path: str, count: int, lines: Sequence[int], how: str) -> ToolRef
     return ToolRefused(
         f"{path} has this text {count} times, at lines {named}: give more of what is around the one meant{how}"
     )
-
-
-def _not_found(path: str, lines: Sequence[str], wanted: Sequence[str]) -> ToolRefused:
-    import html
-
-    near = show_nearest(lines, wanted)
-    hint = "\nThe nearest, with line numbers that are not part of it:\n" + near if near else ""
-    text, given = "\n".join(lines), "\n".join(wanted)
-    plain = given.replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"').replace("\\\\", "\\")
-    if all(_NUMBER.match(line) for line in wanted if line.strip()):
-        hint = "; leave out the line numbers of `read`" + hint
-    elif any(form != given and form in text for form in (plain, html.unescape(given))):
-        hint = "; it does without the escapes: give line ends and characters as they are in the file" + hint
-    return ToolRefused(f"{path} doesn't contain this text{hint}")

@@ -59,22 +59,23 @@ class _Edit:
             raise ToolRefused(f"{action} needs content: the new code")
         draft, name = self._open(self.target)
         if action == "insert":
-            return self._insert(draft, draft.find(name) if name else None)
+            symbol = draft.find(name) if name else None
+            new = draft.insert(symbol, self.content, before=self.before)
+            if symbol:
+                return self._save(f"Inserted {'before' if self.before else 'after'} {draft.path}/{symbol.path}", new)
+            return self._save(f"Inserted at the {'beginning' if self.before else 'end'} of {draft.path}", new)
         if not name:
             raise ToolRefused(f"{draft.path} is a file; name the symbol in it: {draft.path}/SYMBOL")
         symbol = draft.find(name)
         match action:
             case "delete":
-                return self._delete(draft, symbol)
+                if self.content:
+                    raise ToolRefused("delete takes no content; to put other code in its place, use replace")
+                return self._save(f"Deleted {_named(draft, symbol)}", draft.delete(symbol))
             case "replace":
                 return self._replace(draft, symbol)
             case "move":
                 return self._move(draft, symbol)
-
-    def _delete(self, draft: Draft, symbol: Symbol) -> ToolResult:
-        if self.content:
-            raise ToolRefused("delete takes no content; to put other code in its place, use replace")
-        return self._save(f"Deleted {_named(draft, symbol)}", draft.delete(symbol))
 
     def _replace(self, draft: Draft, symbol: Symbol) -> ToolResult:
         new = draft.replace(symbol, self.content)
@@ -88,13 +89,6 @@ class _Edit:
             shown = ", ".join(lines[:MOST_LISTED]) + (", …" if len(lines) > MOST_LISTED else "")
             report += f"; {what}: {shown}" if lines else ""
         return self._save(report, new)
-
-    def _insert(self, draft: Draft, symbol: Symbol | None) -> ToolResult:
-        if symbol:
-            report = f"Inserted {'before' if self.before else 'after'} {draft.path}/{symbol.path}"
-        else:
-            report = f"Inserted at the {'beginning' if self.before else 'end'} of {draft.path}"
-        return self._save(report, draft.insert(symbol, self.content, before=self.before))
 
     def _move(self, draft: Draft, symbol: Symbol) -> ToolResult:
         if not self.content:

@@ -97,17 +97,21 @@ def friction(
     found: dict[str, Friction] = {}
     for entries, calls_of in transcripts:
         attempts = [*_attempts(entries, calls_of)]
+        answered: set[tuple[str, str, int, int]] = set()  # in the turn, with nothing done since that could change it
         for attempt in attempts:
             tool = found.setdefault(attempt.call.name, Friction(attempt.call.name))
             tool.calls += 1
             tool.args.append(attempt.call.args)
+            key = (attempt.call.name, _key(attempt.call.args), attempt.turn, attempt.since)
+            if key in answered:
+                tool.of["repeated"][_shown(attempt.call.args)] += 1
+            elif not attempt.result.is_error:
+                answered.add(key)
             if kind := attempt.went:
                 said = _short(attempt.result.text.partition("\n")[0])
                 tool.of[kind][_shown(attempt.call.args) if kind == "cut_off" else said] += 1
             if around := _way_around(attempt.call):
                 tool.of["worked_around"][_short(around)] += 1
-        for repeated in _repeated(attempts):
-            found[repeated.call.name].of["repeated"][_shown(repeated.call.args)] += 1
         for correction in _corrections(attempts, schemas):
             tool = found[correction.tool]
             tool.corrections.append(correction)
@@ -133,17 +137,6 @@ def _attempts(entries: Sequence[AnyEntry], calls_of: CallsOf) -> Iterator[Attemp
                 yield Attempt(asked[result.call_id], result, turn, since)
             case _:
                 pass
-
-
-def _repeated(attempts: Sequence[Attempt]) -> Iterator[Attempt]:
-    """The calls that the turn had an answer to, with nothing done since that could change it."""
-    seen: set[tuple[str, str, int, int]] = set()
-    for attempt in attempts:
-        key = (attempt.call.name, _key(attempt.call.args), attempt.turn, attempt.since)
-        if key in seen:
-            yield attempt
-        elif not attempt.result.is_error:
-            seen.add(key)
 
 
 def _corrections(attempts: Sequence[Attempt], schemas: Mapping[str, Schema]) -> Iterator[Correction]:
@@ -216,20 +209,19 @@ class Proposal(msgspec.Struct, frozen=True):
 
 def proposals(tools: Iterable[Friction], schemas: Mapping[str, Schema]) -> list[Proposal]:
     """The defaults that fit how the tools are called better than those they have."""
-    return [proposal for tool in tools if tool.tool in schemas for proposal in _proposed(tool, schemas[tool.tool])]
-
-
-def _proposed(tool: Friction, schema: Schema) -> Iterator[Proposal]:
-    for argument, kind in may_default(schema).items():
-        if argument in PLACES:
-            continue
-        value, why = _corrected(tool, argument)
-        if value is None:
-            value, why = _given(tool, argument)
-        now = kind.get("default")
-        if value is None or value == now or (now is None and not value) or misfit(value, kind):
-            continue  # a schema doesn't tell of a default that is false, nothing or empty
-        yield Proposal(tool.tool, argument, value, now, why)
+    found: list[Proposal] = []
+    for tool in tools:
+        for argument, kind in may_default(schemas[tool.tool]).items() if tool.tool in schemas else ():
+            if argument in PLACES:
+                continue
+            value, why = _corrected(tool, argument)
+            if value is None:
+                value, why = _given(tool, argument)
+            now = kind.get("default")
+            if value is None or value == now or (now is None and not value) or misfit(value, kind):
+                continue  # a schema doesn't tell of a default that is false, nothing or empty
+            found.append(Proposal(tool.tool, argument, value, now, why))
+    return found
 
 
 def _corrected(tool: Friction, argument: str) -> tuple[Any, str]:

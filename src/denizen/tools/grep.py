@@ -117,7 +117,13 @@ class _Page:
         for address, hits in files:
             file = printable(address.removeprefix("./"))
             heading = [file] if self.mode == "lines" else []
-            for counts, row in self._rows(address, file, hits):
+            if self.mode == "lines":
+                rows: Sequence[Row] = excerpt(self.workspace, address, hits, self.context, self.stop)
+            elif excerpt(self.workspace, address, [(1, 1)], 0, self.stop):  # it is text
+                rows = [(True, f"{file}: {hits[0][0]}" if self.mode == "count" else file)]
+            else:
+                rows = []
+            for counts, row in rows:
                 if counts and (self.shown == self.times * MOST or self.chars > self.times * MOST_CHARS):
                     self.full = True
                     return
@@ -126,20 +132,13 @@ class _Page:
                     continue
                 if counts:
                     self.shown += 1
-                    self.found.append(self._fact(file, row, hits))
+                    fact: dict[str, Any] = {"file": file}  # the result as a filter gets it
+                    if self.mode == "lines":
+                        line, _, text = row.partition(":")
+                        fact |= {"line": int(line), "text": text}
+                    elif self.mode == "count":
+                        fact["count"] = hits[0][0]
+                    self.found.append(fact)
                 self.rows += [*heading, row]
                 self.chars += len(row) + sum(map(len, heading))
                 heading.clear()
-
-    def _rows(self, address: str, file: str, hits: Sequence[Hit]) -> Sequence[Row]:
-        if self.mode == "lines":
-            return excerpt(self.workspace, address, hits, self.context, self.stop)
-        is_text = excerpt(self.workspace, address, [(1, 1)], 0, self.stop)
-        return [(True, f"{file}: {hits[0][0]}" if self.mode == "count" else file)] if is_text else []
-
-    def _fact(self, file: str, row: str, hits: Sequence[Hit]) -> dict[str, Any]:
-        """A result as a filter gets it."""
-        if self.mode == "lines":
-            line, _, text = row.partition(":")
-            return {"file": file, "line": int(line), "text": text}
-        return {"file": file, "count": hits[0][0]} if self.mode == "count" else {"file": file}

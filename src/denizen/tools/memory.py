@@ -5,7 +5,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from denizen.messages import ToolResult
-from denizen.ports import Fact, Memory, Scope, Tool, ToolContext, Traits
+from denizen.ports import Memory, Scope, Tool, ToolContext, Traits
 from denizen.tools.function import result, tool
 
 
@@ -41,7 +41,12 @@ def memory_tools(memory: Memory) -> list[Tool]:
             query: Words to look for; none for the latest.
         """
         facts = await memory.recall(query, limit)
-        text = "\n".join(f"- {_line(fact)}" for fact in facts) or "Nothing is remembered that matches."
+        lines: list[str] = []
+        for fact in facts:
+            day = f"{fact.at:%Y-%m-%d}: " if fact.at else ""
+            notes = ", ".join(filter(None, [fact.context, fact.id]))
+            lines.append(f"- {day}{fact.marked}" + (f" ({notes})" if notes else ""))
+        text = "\n".join(lines) or "Nothing is remembered that matches."
         return result(text, **({"untrusted": True} if any(fact.untrusted for fact in facts) else {}))
 
     @tool(traits=Traits.WRITES)
@@ -54,9 +59,3 @@ def memory_tools(memory: Memory) -> list[Tool]:
         return await memory.forget(what)
 
     return [remember, recall, forget]
-
-
-def _line(fact: Fact) -> str:
-    day = f"{fact.at:%Y-%m-%d}: " if fact.at else ""
-    notes = ", ".join(filter(None, [fact.context, fact.id]))
-    return f"{day}{fact.marked}" + (f" ({notes})" if notes else "")

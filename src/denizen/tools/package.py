@@ -32,10 +32,7 @@ _ONLINE = "the registries are only asked by package_check: package_check {action
 
 def package_tools(settings: PackagesSettings, sandbox: Sandbox) -> list[Tool]:
     """The two tools; the ecosystems' clients run in `sandbox`."""
-    return [_package(settings), _package_check(settings, sandbox)]
 
-
-def _package(settings: PackagesSettings) -> Tool:
     @tool(traits=Traits.READS | Traits.REPEATABLE)
     async def package(
         turn: ToolContext,
@@ -66,9 +63,9 @@ def _package(settings: PackagesSettings) -> Tool:
         if action in {"audit", "outdated"}:
             raise ToolRefused(_ONLINE.format(action=action))
         if action == "list":
-            data = report.listed(found.projects, name)
+            data = [report.listed(each, name) for each in found.projects]
         elif action == "tree":
-            data = await run_in_thread(None, report.tree, found.projects, name, depth)
+            data = await run_in_thread(None, lambda: [report.tree(each, name, depth) for each in found.projects])
         elif name:
             data = await run_in_thread(None, report.info, found.projects, name)
         else:
@@ -77,10 +74,6 @@ def _package(settings: PackagesSettings) -> Tool:
             _answer(found, data, report.info_rows if action == "info" else report.rows, most), jq, data
         )
 
-    return package
-
-
-def _package_check(settings: PackagesSettings, sandbox: Sandbox) -> Tool:
     @tool(traits=Traits.READS | Traits.NETWORK | Traits.UNTRUSTED | Traits.REPEATABLE)
     async def package_check(
         turn: ToolContext,
@@ -103,12 +96,13 @@ def _package_check(settings: PackagesSettings, sandbox: Sandbox) -> Tool:
         found = await run_in_thread(stop, find_projects, Workspace.of(turn), path, stop)
         clients = Clients(sandbox, settings)
         if action == "audit":
-            data, rows = await check.audit(found.projects, name, clients), check.audit_rows
+            ask, rows = check.audit, check.audit_rows
         else:
-            data, rows = await check.outdated(found.projects, name, clients), check.outdated_rows
+            ask, rows = check.outdated, check.outdated_rows
+        data = [await ask(each, name, clients) for each in found.projects]
         return await filtered(_answer(found, data, rows, most), jq, data)
 
-    return package_check
+    return [package, package_check]
 
 
 def _answer(found: FoundProjects, data: list[dict[str, Any]], rows: Rows, most: int) -> ToolResult:

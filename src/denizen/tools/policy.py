@@ -13,12 +13,11 @@ from denizen.config.write import add_rule
 from denizen.errors import ToolRefused
 from denizen.messages import ToolCall
 from denizen.ports import Decision, PlanningTool, Tool, ToolContext, Traits, is_harmless, only_reads
-from denizen.tools.call_files import files_of
 from denizen.tools.editing.texts import difference
 from denizen.tools.files.autorun import is_autorun
 from denizen.tools.files.changes import load_or_empty
 from denizen.tools.files.workspace import Workspace
-from denizen.tools.risk import exceeds, risk_of
+from denizen.tools.risk import exceeds, files_of, risk_of
 from denizen.tools.secrets import restore_secrets
 
 _MOST_SHOWN = 200

@@ -11,9 +11,9 @@ from denizen.config.redact import MARK, Redactor
 from denizen.config.rules import all_arguments
 from denizen.errors import ToolRefused
 from denizen.messages import ToolCall
-from denizen.tools.call_files import files_of, meant_by_patch
 from denizen.tools.files.workspace import Workspace
 from denizen.tools.patching.parse import read_patch
+from denizen.tools.risk import files_of, meant_by_patch
 
 _MARKS_STAY = frozenset({"remember", "forget"})
 """Tools whose marks stay marks: the memory holds no secrets."""
@@ -34,7 +34,10 @@ def restore_secrets(
         return call.args
     wanted, literal = set[str](), set[str]()
     for text, names in _targets(call, Path(files.root)):
-        contents = [_content(files, name) for name in names]
+        contents: list[bytes] = []
+        for name in names:
+            with suppress(ToolRefused), files.at(name) as place, place.open() as file:
+                contents.append(file.read(_LARGEST))
         for mark in MARK.findall(text):
             secret = redactor.secret(mark)
             if secret and any(secret.encode() in content for content in contents):
@@ -74,9 +77,3 @@ def _targets(call: ToolCall, workspace: Path) -> Iterator[tuple[str, Sequence[st
             yield command, [*dict.fromkeys(filter(None, _BETWEEN_WORDS.split(command)))]
         case args:
             yield all_arguments(args), files_of(call, workspace)
-
-
-def _content(files: Workspace, path: str) -> bytes:
-    with suppress(ToolRefused), files.at(path) as place, place.open() as file:
-        return file.read(_LARGEST)
-    return b""

@@ -8,8 +8,6 @@ from denizen.errors import ConfigError
 from denizen.ports import Checkpoints, Memory, Sandbox, Tool
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
-
     from denizen.config import Config
     from denizen.tools.programs.jobs import Jobs
 
@@ -22,12 +20,11 @@ def default_tools(
     With `jobs` commands may run in the background; whoever owns the jobs ends them.
     """
     from denizen.config.redact import secrets_of
-    from denizen.tools.bash import bash_tool
+    from denizen.tools.bash import bash_tool, jobs_tool
     from denizen.tools.edit import edit
     from denizen.tools.find import find
     from denizen.tools.git import git_tool
     from denizen.tools.grep import grep_tool
-    from denizen.tools.jobs import jobs_tool
     from denizen.tools.ls import ls
     from denizen.tools.memory import memory_tools
     from denizen.tools.patch import apply_patch
@@ -38,9 +35,8 @@ def default_tools(
     from denizen.tools.write import write
 
     outside = Unconfined(config.sandbox, environ, secrets_of(config, {}))
-    most = min(
-        40_000, max(config.agent.max_tool_result_chars - 500, 500)
-    )  # the tools themselves know how to get the rest
+    # less than the engine cuts at: the tools themselves know how to get the rest
+    most = min(40_000, max(config.agent.max_tool_result_chars - 500, 500))
     files: list[Tool] = [read, write, edit, apply_patch, ls, find, grep_tool(environ)]
     network = config.sandbox.network
     programs: list[Tool] = [
@@ -88,18 +84,17 @@ def plugin_tools() -> list[Tool]:
     """
     from importlib.metadata import entry_points
 
-    return [tool for entry in entry_points(group="denizen.tools") for tool in _load(entry)]
-
-
-def _load(entry: "EntryPoint") -> list[Tool]:
-    package = entry.dist.name if entry.dist else entry.value
-    try:
-        loaded = entry.load()
-    except Exception as broken:  # the boundary to other packages: whatever they raise, the user must act
-        raise ConfigError(
-            f"the tools {entry.name!r} of {package} can't be loaded: {broken}; update or remove it"
-        ) from broken
-    tools = loaded if isinstance(loaded, list) else [loaded]
-    if not all(hasattr(tool, "schema") and hasattr(tool, "run") for tool in tools):
-        raise ConfigError(f"{entry.name!r} of {package} is no tool, nor a list of tools; update or remove it")
-    return tools
+    found: list[Tool] = []
+    for entry in entry_points(group="denizen.tools"):
+        package = entry.dist.name if entry.dist else entry.value
+        try:
+            loaded = entry.load()
+        except Exception as broken:  # the boundary to other packages: whatever they raise, the user must act
+            raise ConfigError(
+                f"the tools {entry.name!r} of {package} can't be loaded: {broken}; update or remove it"
+            ) from broken
+        tools = loaded if isinstance(loaded, list) else [loaded]
+        if not all(hasattr(tool, "schema") and hasattr(tool, "run") for tool in tools):
+            raise ConfigError(f"{entry.name!r} of {package} is no tool, nor a list of tools; update or remove it")
+        found += tools
+    return found

@@ -59,7 +59,11 @@ async def task(
         case "list":
             return _answer(was, was, format_plan(was))
         case "plan":
-            plan = plan_of(_tasks_of_objects(tasks) if tasks else parse_plan(text))
+            try:
+                given = msgspec.convert(tasks, list[Task], strict=False) if tasks else parse_plan(text)
+            except (msgspec.ValidationError, RecursionError) as error:
+                raise ToolRefused(f"task: `tasks` must hold objects of goal, after and subtasks: {error}") from None
+            plan = plan_of(given)
             return _answer(was, plan, format_plan(plan))
         case "add":
             return _changes(was, _add(was, text, under, waits_for or ()))
@@ -123,13 +127,6 @@ def _ids(text: str) -> tuple[str, ...]:
     """The ids in `1, 2`, `1 2` or `1 and 2`; nothing for `none`."""
     found = tuple(dict.fromkeys(name for name in re.split(r"[\s,;]+", text) if name not in {"", "and"}))
     return () if found == ("none",) else found
-
-
-def _tasks_of_objects(tasks: list[dict[str, Any]]) -> list[Task]:
-    try:
-        return msgspec.convert(tasks, list[Task], strict=False)
-    except (msgspec.ValidationError, RecursionError) as error:
-        raise ToolRefused(f"task: `tasks` must hold objects of goal, after and subtasks: {error}") from None
 
 
 def _add(plan: Plan, text: str, under: str, after: Iterable[str]) -> Plan:

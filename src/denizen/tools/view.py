@@ -109,7 +109,13 @@ class _View:
             return self._lines(target, self.lines)
         if not target.is_folder:
             code = load_code(self.workspace, target.address)
-            return self._symbol(code, target) if target.symbol else self._file(code, target)
+            if not target.symbol:
+                return self._file(code, target)
+            found = [SymbolInFile(code, symbol) for symbol in matching(code.symbols, target.symbol)]
+            if not found:
+                why = f" ({code.note})" if code.note else ""
+                raise no_such_symbol(f"{code.path}{why}", code.symbols, target.symbol)
+            return self._symbols(found)
         if target.symbol:
             return self._symbols(find_symbols(self.workspace, self.home, target, self.stop, self.show))
         return self._types(target) if self.types_only else self._folder(target)
@@ -173,14 +179,6 @@ class _View:
         data = {"path": target.path, "kind": "lines", "first": first, "last": end}
         return result("\n".join([*rows, *note]), **data), {**data, "text": [row.partition("\t")[2] for row in rows]}
 
-    def _symbol(self, code: CodeFile, target: Target) -> Answer:
-        """A symbol of a file."""
-        found = matching(code.symbols, target.symbol)
-        if not found:
-            why = f" ({code.note})" if code.note else ""
-            raise no_such_symbol(f"{code.path}{why}", code.symbols, target.symbol)
-        return self._symbols([SymbolInFile(code, symbol) for symbol in found])
-
     def _symbols(self, found: list[SymbolInFile]) -> Answer:
         """The source of a symbol; of several with the same name, their paths if that is too much."""
         data = [{"file": each.code.path, **facts(each.symbol)} for each in found]
@@ -190,25 +188,19 @@ class _View:
             more = f"; {len(found) - MOST_FOUND} more" if len(found) > MOST_FOUND else ""
             text = "\n".join([*rows, f"[{len(found)} symbols of this name; view one of them{more}]"])
             return result(text, symbols=len(found)), data
-        blocks = [self._skeleton(each) if self.types_only or self.depth else _source(each) for each in found]
+        blocks: list[str] = []
         for each, fact in zip(found, data, strict=True):
             fact["source"] = each.source
+            symbol, lines = each.symbol, f"lines {line_range(each.symbol)}"
+            if self.types_only or self.depth:  # the symbol with those in it, as signatures
+                symbols = each.within()
+                rows, left = skeleton((types_only(symbols) if self.types_only else []) or symbols, self.depth)
+                note = [f"[{left} symbols left out]"] if left else []
+                blocks += [f"{each.path}  {lines}", *rows, *note]
+            else:
+                rows, left = each.numbered(MOST_LINES, MOST_CHARS)
+                at = symbol.last - left + 1
+                note = [f"[{left} lines left out; more: view {each.code.path} lines={at}-{symbol.last}]"]
+                blocks += [f"{each.path}  {symbol.kind}, {lines}", *rows, *(note if left else [])]
         answer = result("\n".join(blocks), path=found[0].path, symbols=len(found))
         return answer, data[0] if len(data) == 1 else data
-
-    def _skeleton(self, found: SymbolInFile) -> str:
-        """The symbol with those in it, as signatures."""
-        symbols = found.within()
-        symbols = (types_only(symbols) if self.types_only else symbols) or symbols
-        rows, left = skeleton(symbols, self.depth)
-        note = [f"[{left} symbols left out]"] if left else []
-        return "\n".join([f"{found.path}  lines {line_range(found.symbol)}", *rows, *note])
-
-
-def _source(found: SymbolInFile) -> str:
-    """The symbol's lines, numbered."""
-    symbol = found.symbol
-    rows, left = found.numbered(MOST_LINES, MOST_CHARS)
-    at = symbol.last - left + 1
-    more = [f"[{left} lines left out; more: view {found.code.path} lines={at}-{symbol.last}]"] if left else []
-    return "\n".join([f"{found.path}  {symbol.kind}, lines {line_range(symbol)}", *rows, *more])

@@ -21,17 +21,13 @@ def write(turn: ToolContext, path: str, content: str) -> ToolResult:
     """Create a file or replace all of it; missing folders are made. To change a part use edit."""
     workspace = Workspace.of(turn)
     data = Encoding("utf-8").encode(content, path)
-    was = difference(_old(workspace, path), content)
+    old = ""  # for the screen; if the file can't be shown, `change` says why
+    with suppress(ToolRefused), workspace.at(path) as place, place.open() as file:
+        before = file.read(MOST_COMPARED + 1)
+        decoded = decode(before) if len(before) <= MOST_COMPARED else None
+        old = decoded[0] if decoded else ""
+    was = difference(old, content)
     (changed,) = change(workspace, {path: NewContent(data)})
     did = "Created" if changed.created else "Replaced"
     text = f"{did} {changed.path}: {counted(len(content.splitlines()), 'line')}, {size(len(data))}."
     return result(text, path=changed.path, created=changed.created, bytes=len(data), **was.details())
-
-
-def _old(workspace: Workspace, path: str) -> str:
-    """What the file holds, for the screen; nothing where there is none or it can't be shown: `change` will say why."""
-    with suppress(ToolRefused), workspace.at(path) as place, place.open() as file:
-        data = file.read(MOST_COMPARED + 1)
-        text = decode(data) if len(data) <= MOST_COMPARED else None
-        return text[0] if text else ""
-    return ""

@@ -4,8 +4,7 @@ import itertools
 
 import pytest
 
-from denizen.tools.packages.graph import Ecosystem
-from denizen.tools.packages.versions import parse_version, step
+from denizen.tools.packages.graph import Ecosystem, parse_version, step
 
 PYTHON = [
     "0.9",

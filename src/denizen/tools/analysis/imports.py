@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Final
 
 from denizen.plural import counted
-from denizen.structure import Mention
 from denizen.tools.analysis.scope import Findings, Scope
 from denizen.tools.files.text import printable
 
@@ -81,8 +80,14 @@ def _graph(scope: Scope, languages: dict[str, str]) -> dict[str, set[str]]:
 
     modules = Modules(languages.items())
     graph: dict[str, set[str]] = {node(path): set() for path in languages}
-    for path, module, names in _imported(scope.index.references(kinds=("import", "imported"))):
-        if language := languages.get(path):
+    imported: list[tuple[str, str, list[str]]] = []  # each file with a module, and the names that it takes from it
+    for mention in scope.index.references(kinds=("import", "imported")):
+        if mention.reference.kind == "import" or not imported or imported[-1][0] != mention.file:
+            imported.append((mention.file, mention.reference.name, []))
+        else:
+            imported[-1][2].append(mention.reference.name)
+    for path, module, names in imported:
+        if module and (language := languages.get(path)):
             # in Python the imported names may be modules themselves; if all are, only they are meant
             dot = "" if module.endswith(".") else "."
             found = [modules.find(f"{module}{dot}{each}", path, language) for each in names if language == "python"]
@@ -90,21 +95,6 @@ def _graph(scope: Scope, languages: dict[str, str]) -> dict[str, set[str]]:
                 found.append(modules.find(module, path, language))
             graph[node(path)] |= {*filter(None, found)} - {node(path)}
     return graph
-
-
-def _imported(mentions: Sequence[Mention]) -> Iterator[tuple[str, str, Sequence[str]]]:
-    """Each file with a module that it imports, and the names that it takes from it."""
-    file = module = ""
-    names: list[str] = []
-    for mention in mentions:
-        if mention.reference.kind == "import" or mention.file != file:
-            if module:
-                yield file, module, names
-            file, module, names = mention.file, mention.reference.name, list[str]()
-        else:
-            names.append(mention.reference.name)
-    if module:
-        yield file, module, names
 
 
 class Modules:

@@ -94,7 +94,7 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Risk:
+class RiskyPlace:
     """A risky place: how bad it may be, the rule, what it is, and what to do."""
 
     severity: str
@@ -106,8 +106,8 @@ class Risk:
 
 def security(scope: Scope) -> Findings:
     """The risky places, the worst first."""
-    found: list[tuple[int, str, Risk]] = []
-    for file, risky in scope.measured(f"risks {zlib.crc32(_RULES.read_bytes())}", risks, Risk):
+    found: list[tuple[int, str, RiskyPlace]] = []
+    for file, risky in scope.measured(f"risks {zlib.crc32(_RULES.read_bytes())}", risks, RiskyPlace):
         for risk in risky:
             severity = "low" if risk.rule == "secret" and _TESTS.search(file.path) else risk.severity
             found.append((SEVERITIES.index(severity), file.path, replace(risk, severity=severity)))
@@ -128,14 +128,14 @@ def languages() -> Sequence[str]:
     return list(_table()["languages"])
 
 
-def risks(source: bytes, language: str) -> list[Risk]:
+def risks(source: bytes, language: str) -> list[RiskyPlace]:
     """The risky places of one file, none if there are no rules. Call it only in functions that `parsed` runs."""
     import tree_sitter
 
     if language not in languages():
         return []
     query, rules = _rules(language)
-    found: dict[tuple[int, str], Risk] = {}
+    found: dict[tuple[int, str], RiskyPlace] = {}
     for _, captures in tree_sitter.QueryCursor(query).matches(parse(source, language).root_node):
         nodes = {name: found[0] for name, found in captures.items()}
         start = min(node.start_byte for node in nodes.values())
@@ -144,9 +144,14 @@ def risks(source: bytes, language: str) -> list[Risk]:
     return [*found.values()]
 
 
-def _risks(rules: Sequence[Rule], source: bytes, nodes: "dict[str, Node]", language: str) -> Iterator[Risk]:
+def _risks(rules: Sequence[Rule], source: bytes, nodes: "dict[str, Node]", language: str) -> Iterator[RiskyPlace]:
     if string := nodes.get("string"):
-        yield from _risky_string(string, source, language)
+        text, line = _text(source, string.start_byte, string.end_byte), string.start_point[0] + 1
+        name = "a key or token" if KNOWN_KEY.search(text) else _secret_name(string, source, text)
+        if name:
+            yield RiskyPlace("high", "secret", line, name, "is in the code; keep it outside")
+        if _SQL.match(text) and _is_built(string, text, language):
+            yield RiskyPlace("high", "sql", line, "a query", "is built from pieces; pass the values as parameters")
     elif call := nodes.get("call"):
         border = nodes["arguments"].start_byte if "arguments" in nodes else nodes["head"].end_byte
         callee = _text(source, max(call.start_byte, border - 200), border).strip()
@@ -154,22 +159,12 @@ def _risks(rules: Sequence[Rule], source: bytes, nodes: "dict[str, Node]", langu
         for rule in rules:
             if rule.matches_call(callee, args) and _pattern(rule.file.encode()).search(source):
                 name = " ".join(callee.split())[-LONGEST_NAME:]
-                yield Risk(rule.severity, rule.id, call.start_point[0] + 1, name, rule.says)
+                yield RiskyPlace(rule.severity, rule.id, call.start_point[0] + 1, name, rule.says)
     elif code := nodes.get("code"):
         text = _text(source, code.start_byte, code.end_byte)
         for rule in rules:
             if _pattern(rule.code).match(text) and _pattern(rule.file.encode()).search(source):
-                yield Risk(rule.severity, rule.id, code.start_point[0] + 1, rule.id, rule.says)
-
-
-def _risky_string(string: "Node", source: bytes, language: str) -> Iterator[Risk]:
-    text = _text(source, string.start_byte, string.end_byte)
-    line = string.start_point[0] + 1
-    name = "a key or token" if KNOWN_KEY.search(text) else _secret_name(string, source, text)
-    if name:
-        yield Risk("high", "secret", line, name, "is in the code; keep it outside")
-    if _SQL.match(text) and _is_built(string, text, language):
-        yield Risk("high", "sql", line, "a query", "is built from pieces; pass the values as parameters")
+                yield RiskyPlace(rule.severity, rule.id, code.start_point[0] + 1, rule.id, rule.says)
 
 
 def _secret_name(string: "Node", source: bytes, text: str) -> str:

@@ -67,8 +67,15 @@ class Draft:
         if len(found) > 1:
             every = ", ".join(f"{symbol.path}@{symbol.first}" for symbol in found[:10])
             raise ToolRefused(f"{self.path} has {name!r} {len(found)} times; say which: {every}")
-        self._require_alone(found[0])
-        return found[0]
+        symbol, source = found[0], self.utf8
+        begin, end = source.rfind(b"\n", 0, symbol.start) + 1, source.find(b"\n", symbol.end)
+        other = source[begin : symbol.start].strip() or source[symbol.end : end].strip()
+        same = [each for each in self.outline.symbols if (each.start, each.end) == (symbol.start, symbol.end)]
+        if other or len(same) > 1:
+            raise ToolRefused(
+                f"{self.path}/{symbol.path} shares line {symbol.first} with other code; change it with apply_patch"
+            )
+        return symbol
 
     def content(self, symbol: Symbol) -> str:
         """The lines of a symbol."""
@@ -163,17 +170,6 @@ class Draft:
             f"that would break the grammar of {self.path} at what would be line {line} ({what}): {there}\n"
             "Nothing was written; the content must be complete, in the place of the whole symbol"
         )
-
-    def _require_alone(self, symbol: Symbol) -> None:
-        source = self.utf8
-        begin = source.rfind(b"\n", 0, symbol.start) + 1
-        end = source.find(b"\n", symbol.end)
-        other = source[begin : symbol.start].strip() or source[symbol.end : end].strip()
-        same = [each for each in self.outline.symbols if (each.start, each.end) == (symbol.start, symbol.end)]
-        if other or len(same) > 1:
-            raise ToolRefused(
-                f"{self.path}/{symbol.path} shares line {symbol.first} with other code; change it with apply_patch"
-            )
 
     def _gap(self, symbol: Symbol, block: Sequence[str], *, before: bool) -> int:
         """How many blank lines go between the symbol and a new neighbour: as between others of its size, else usual."""

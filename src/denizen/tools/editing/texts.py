@@ -39,16 +39,13 @@ class LineEnds:
         rest = 0
         for (begin, end), new in edits:
             start = begin + bisect_left(self._returns, begin)
-            done += [self._original[rest:start], new.replace("\n", self._line_end(start))]
+            line_end = self._original.find("\n", start)
+            if line_end < 0:
+                line_end = self._original.rfind("\n")
+            is_crlf = self._original[max(line_end - 1, 0) : line_end] == "\r"
+            done += [self._original[rest:start], new.replace("\n", "\r\n") if is_crlf else new]
             rest = end + bisect_left(self._returns, end)
         return "".join([*done, self._original[rest:]])
-
-    def _line_end(self, at: int) -> str:
-        """The line end at a place of the original, or else the one before it."""
-        found = self._original.find("\n", at)
-        if found < 0:
-            found = self._original.rfind("\n")
-        return "\r\n" if self._original[max(found - 1, 0) : found] == "\r" else "\n"
 
 
 @dataclass(frozen=True, slots=True)

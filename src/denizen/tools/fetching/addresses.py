@@ -1,7 +1,7 @@
 """Which addresses of the network may be connected to: those of the public Internet, and what the user allows."""
 
 import ipaddress
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from denizen.errors import ToolRefused
 
@@ -33,9 +33,11 @@ class AddressGuard:
     def check(self, host: str, address: str) -> None:
         """Raises ToolRefused when `address`, which the name `host` has, must not be connected to."""
         place = ipaddress.ip_address(address.partition("%")[0])
-        forms = [place, *_embedded(place)]
-        is_allowed = _plain(host) in self._names or any(form in each for form in forms for each in self._networks)
-        if not is_allowed and not _is_public(forms[-1]):
+        leads_to = _embedded(place)
+        reserved = not leads_to.is_global or leads_to.is_multicast or any(leads_to in each for each in _RESERVED)
+        is_public = not reserved and (isinstance(leads_to, ipaddress.IPv4Address) or leads_to in _PUBLIC_V6)
+        is_allowed = any(form in each for form in (place, leads_to) for each in self._networks)
+        if not (is_public or is_allowed or _plain(host) in self._names):
             raise ToolRefused(
                 f"{host} is at {address}, which is not a public address; "
                 f'the user can allow it: web.allow_private = ["{host}"] in denizen.toml'
@@ -60,16 +62,10 @@ def _plain(name: str) -> str:
     return name.rstrip(".").casefold()
 
 
-def _embedded(address: _Address) -> Iterator[_Address]:
+def _embedded(address: _Address) -> _Address:
     """The IPv4 address that an IPv6 one leads to: mapped, compatible, translated (NAT64) or tunnelled (6to4)."""
-    if isinstance(address, ipaddress.IPv6Address):
-        if address in _TRANSLATED or int(address) >> 32 == 0:
-            yield ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-        elif found := address.ipv4_mapped or address.sixtofour:
-            yield found
-
-
-def _is_public(address: _Address) -> bool:
-    if not address.is_global or address.is_multicast or any(address in network for network in _RESERVED):
-        return False
-    return isinstance(address, ipaddress.IPv4Address) or address in _PUBLIC_V6
+    if isinstance(address, ipaddress.IPv4Address):
+        return address
+    if address in _TRANSLATED or int(address) >> 32 == 0:
+        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    return address.ipv4_mapped or address.sixtofour or address

@@ -61,18 +61,11 @@ def _decoded(page: WebPage) -> str:
     mark = next((charset for mark, charset in _MARKS.items() if page.data.startswith(mark)), "")
     meta = _META.search(page.data[:1024]) if page.media_type in _HTML | {""} else None
     for charset in (mark, page.charset, meta[1].decode() if meta else "", "utf-8"):
-        if _is_charset(charset):
-            try:
-                return codecs.getincrementaldecoder(charset)().decode(page.data, final=not page.cut)
-            except UnicodeError:
-                continue
+        try:
+            b"x".decode(charset, "ignore")  # refuses what is no character set
+            codec = codecs.lookup(charset)
+            if codec.incrementaldecoder and codec.name not in _NO_CHARSETS:
+                return codec.incrementaldecoder().decode(page.data, final=not page.cut)
+        except (LookupError, ValueError):  # none that Python knows, or not the page's
+            continue
     return page.data.decode("cp1252", errors="replace")
-
-
-def _is_charset(name: str) -> bool:
-    try:
-        b"x".decode(name, "ignore")  # refuses what is no character set
-        codec = codecs.lookup(name)
-    except (LookupError, ValueError):
-        return False
-    return codec.incrementaldecoder is not None and codec.name not in _NO_CHARSETS

@@ -102,7 +102,12 @@ def git_folder(workspace: Path) -> Path | None:
     folder = _real(workspace, name)
     if not name or not os.path.isdir(folder):  # noqa: PTH112 (a name that is no path raises elsewhere)
         return None
-    return folder if folder.is_relative_to(workspace.resolve()) or _points_back(folder, workspace) else None
+    if folder.is_relative_to(workspace.resolve()):
+        return folder
+    if linked := _text(folder / "gitdir").strip():
+        return folder if _real(folder, linked) == _real(workspace, ".git") else None
+    submodule = _WORKTREE.search(_text(folder / "config"))
+    return folder if submodule and _real(folder, submodule[1].strip('"')) == workspace.resolve() else None
 
 
 def shared_git_folder(folder: Path) -> Path:
@@ -152,14 +157,6 @@ def foreign_git_data(folder: Path, workspace: Path) -> str:
         if top == f"{folder}/objects":  # of thousands, and none can be found without knowing its name
             folders[:] = [name for name in folders if name == "pack"]
     return ""
-
-
-def _points_back(folder: Path, workspace: Path) -> bool:
-    linked = _text(folder / "gitdir").strip()
-    if linked:
-        return _real(folder, linked) == _real(workspace, ".git")
-    submodule = _WORKTREE.search(_text(folder / "config"))
-    return bool(submodule) and _real(folder, submodule[1].strip('"')) == workspace.resolve()
 
 
 def _is_in_skill(path: Path, folder: Path) -> bool:

@@ -153,8 +153,13 @@ class _FileChange:
             with os.fdopen(os.open(self._new, _NEW_FILE, mode, dir_fd=target.fd), "wb") as file:
                 file.write(self._content.data)
                 file.flush()
-                if found:
-                    _make_like(file.fileno(), found, self._content.executable)
+                if found:  # the owner and the permissions of the one that it replaces
+                    mode, executable = found.st_mode & 0o777, self._content.executable
+                    if executable is not None:
+                        mode = mode | (mode & 0o444) >> 2 if executable else mode & ~0o111
+                    with suppress(PermissionError):  # only root may give files away
+                        os.fchown(file.fileno(), found.st_uid, found.st_gid)
+                    os.fchmod(file.fileno(), mode)
                 os.fsync(file.fileno())
 
     def put(self, *, keep_old: bool) -> None:
@@ -217,13 +222,3 @@ class _FileChange:
 
 def _temporary() -> str:
     return f".denizen-{secrets.token_hex(8)}.tmp"
-
-
-def _make_like(fd: int, found: os.stat_result, executable: bool | None) -> None:
-    """Give a new file the owner and the permissions of the one that it replaces."""
-    mode = found.st_mode & 0o777
-    if executable is not None:
-        mode = mode | (mode & 0o444) >> 2 if executable else mode & ~0o111
-    with suppress(PermissionError):  # only root may give files away
-        os.fchown(fd, found.st_uid, found.st_gid)
-    os.fchmod(fd, mode)

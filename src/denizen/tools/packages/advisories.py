@@ -9,9 +9,8 @@ import msgspec
 
 from denizen.errors import ToolRefused
 from denizen.tools.files.text import printable
-from denizen.tools.packages.graph import Ecosystem, Package, table, tables, text, words
+from denizen.tools.packages.graph import Ecosystem, Package, parse_version, table, tables, text, words
 from denizen.tools.packages.manifests import python_name
-from denizen.tools.packages.versions import parse_version
 
 LONGEST = 160
 """Characters of a summary that are shown."""

@@ -13,10 +13,9 @@ from denizen.plural import counted
 from denizen.tools.files.text import printable
 from denizen.tools.packages.advisories import Advisory, read_advisories, worst_first
 from denizen.tools.packages.clients import Clients, NoAnswer
-from denizen.tools.packages.graph import Dependency, Package, Project
+from denizen.tools.packages.graph import Dependency, Package, Project, step
 from denizen.tools.packages.manifests import ELSEWHERE
 from denizen.tools.packages.report import plain_name, some
-from denizen.tools.packages.versions import step
 
 _ELSEWHERE = re.compile(rf"(?:{'|'.join(ELSEWHERE)}) |(?:file|link|portal|workspace|git[\w+]*|https?):|\.{{0,2}}/")
 """What a dependency asks for that no registry has."""
@@ -29,15 +28,19 @@ _REST = {
 Data = dict[str, Any]
 
 
-async def outdated(projects: Sequence[Project], name: str, clients: Clients) -> list[Data]:
-    """The direct dependencies of each project next to their latest releases; with a name, that package."""
-    return [await _outdated(each, name, clients) for each in projects]
-
-
-async def _outdated(project: Project, name: str, clients: Clients) -> Data:
+async def outdated(project: Project, name: str, clients: Clients) -> Data:
+    """The direct dependencies of a project next to their latest releases; with a name, that package."""
     data: Data = {"path": project.path, "ecosystem": project.ecosystem, "problem": "", "outdated": [], "current": []}
     data |= {key: [] for key in _REST}
-    compared = list(_compared(project, name))
+    packages = project.lock.packages
+    if name:
+        plain = plain_name(project, name)
+        compared = [(Dependency(plain), each) for each in packages.values() if each.name == plain]
+    else:
+        compared: list[tuple[Dependency, Package]] = []
+        for wanted, key in project.direct():  # without a version where they aren't locked
+            registry = None if _ELSEWHERE.match(wanted.spec) else ""
+            compared.append((wanted, packages.get(key, Package(wanted.name, "", registry=registry))))
     data["in_use"] = [f"{printable(each.name)} {printable(each.version) or '(not locked)'}" for _, each in compared]
     try:
         asks_of = await clients.default_registry(project.ecosystem) if compared else ""
@@ -66,18 +69,6 @@ async def _outdated(project: Project, name: str, clients: Clients) -> Data:
     return data
 
 
-def _compared(project: Project, name: str) -> Iterator[tuple[Dependency, Package]]:
-    """The direct dependencies, or all packages of a name; without a version where they aren't locked."""
-    packages = project.lock.packages
-    if name:
-        plain = plain_name(project, name)
-        yield from ((Dependency(plain), each) for each in packages.values() if each.name == plain)
-        return
-    for wanted, key in project.direct():
-        registry = None if _ELSEWHERE.match(wanted.spec) else ""
-        yield wanted, packages.get(key, Package(wanted.name, "", registry=registry))
-
-
 def is_from(package: Package, asks_of: str) -> bool:
     """Whether a package may be named to the registry of that host (empty: one that the user configured)."""
     if not package.registry or not asks_of:
@@ -85,22 +76,19 @@ def is_from(package: Package, asks_of: str) -> bool:
     return (urlsplit(package.registry).netloc or package.registry) == asks_of
 
 
-async def audit(projects: Sequence[Project], name: str, clients: Clients) -> list[Data]:
-    """The advisories that concern the locked packages of each project, as the ecosystems' auditors know them."""
-    answers: list[Data] = []
-    for project in projects:
-        packages = _locked(project, name)
-        try:
-            asks_of = await clients.default_registry(project.ecosystem) if packages else ""
-            packages = [each for each in packages if is_from(each, asks_of)]
-            answers.append(_audited(project, packages, await clients.audit(project, packages)))
-        except NoAnswer as problem:
-            answers.append(_audited(project, packages, []) | {"problem": str(problem)})
-    return answers
+async def audit(project: Project, name: str, clients: Clients) -> Data:
+    """The advisories that concern the locked packages of a project, as its ecosystem's auditor knows them."""
+    packages = _locked(project, name)
+    try:
+        asks_of = await clients.default_registry(project.ecosystem) if packages else ""
+        packages = [each for each in packages if is_from(each, asks_of)]
+        return _audited(project, packages, await clients.audit(project, packages))
+    except NoAnswer as problem:
+        return _audited(project, packages, []) | {"problem": str(problem)}
 
 
 def audit_offline(projects: Sequence[Project], name: str, advisories: Path) -> list[Data]:
-    """The same from a file or folder of advisories. Raises ToolRefused for what can't be read."""
+    """The same, of several projects, from a file or folder of advisories. Raises ToolRefused for what can't be read."""
     known = read_advisories(advisories)
     answers: list[Data] = []
     for project in projects:

@@ -20,8 +20,7 @@ from denizen.errors import DenizenError
 from denizen.ports import Sandbox
 from denizen.tools.files.text import printable
 from denizen.tools.packages.advisories import Advisory, advisory, read_record
-from denizen.tools.packages.graph import Ecosystem, Package, Project, table, tables, text, words
-from denizen.tools.packages.versions import parse_version
+from denizen.tools.packages.graph import Ecosystem, Package, Project, parse_version, table, tables, text, words
 from denizen.tools.programs.process import output_of
 
 LARGEST = 20_000_000

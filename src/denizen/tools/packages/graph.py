@@ -1,4 +1,4 @@
-"""A project's dependencies: what its manifest asks for, and which packages its lock file has."""
+"""A project's dependencies: what its manifest asks for, which packages its lock file has, and the order of versions."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -87,16 +87,14 @@ class Project:
         for each in locked:
             own.setdefault(each.name, []).extend([each.key] if each.key in self.lock.packages else [])
         for wanted in self.manifest.wanted or locked:
-            asked = self.lock.asked.get(f"{wanted.name}@{wanted.spec}", "")
-            yield wanted, asked or self._nearest(wanted, own.get(wanted.name) or named.get(wanted.name, []))
-
-    def _nearest(self, wanted: Dependency, keys: Sequence[str]) -> str:
-        """Of several versions of a package the one that begins as what was asked for."""
-        start = _NUMBERS.search(wanted.spec)
-        for key in keys:
-            if start and f"{self.lock.packages[key].version}.".startswith(f"{start[0]}."):
-                return key
-        return keys[0] if keys else ""
+            if asked := self.lock.asked.get(f"{wanted.name}@{wanted.spec}", ""):
+                yield wanted, asked
+                continue
+            keys = own.get(wanted.name) or named.get(wanted.name, [])
+            # of several versions the one that begins as what was asked for
+            start = _NUMBERS.search(wanted.spec)
+            like = [key for key in keys if start and f"{self.lock.packages[key].version}.".startswith(f"{start[0]}.")]
+            yield wanted, next(iter([*like, *keys]), "")
 
 
 def link(found: Iterable[tuple[Package, Sequence[tuple[str, str]]]]) -> dict[str, Package]:
@@ -115,6 +113,28 @@ def link(found: Iterable[tuple[Package, Sequence[tuple[str, str]]]]) -> dict[str
         )
         for package, needs in entries
     }
+
+
+def parse_version(ecosystem: Ecosystem, version: str) -> Any:
+    """Something to compare with others of the ecosystem, with `major` and `minor`; None for what isn't a version."""
+    from packaging.version import Version
+    from univers.versions import GolangVersion, SemverVersion
+
+    kind = {"PyPI": Version, "Go": GolangVersion}.get(ecosystem, SemverVersion)
+    try:
+        return kind(version)
+    except ValueError:
+        return None
+
+
+def step(ecosystem: Ecosystem, old: str, new: str) -> str:
+    """How far a version is from a newer one: `major`, `minor` or `patch`; empty where that isn't newer."""
+    before, after = parse_version(ecosystem, old), parse_version(ecosystem, new)
+    if before is None or after is None:
+        return "" if old == new else "not comparable"
+    if before >= after:
+        return ""
+    return "major" if before.major != after.major else "minor" if before.minor != after.minor else "patch"
 
 
 def table(data: Any, *keys: str) -> dict[str, Any]:

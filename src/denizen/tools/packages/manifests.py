@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -22,11 +22,16 @@ def read_pyproject(source: str) -> Manifest:
     """`project`, dependency groups, and Poetry's and PDM's own tables."""
     data = tomllib.loads(source)
     project, poetry = table(data, "project"), table(data, "tool", "poetry")
-    return Manifest(
-        text(project.get("name")) or text(poetry.get("name")),
-        text(project.get("version")) or text(poetry.get("version")),
-        [*_standard(data), *_poetry(poetry)],
-    )
+    groups = [("", project.get("dependencies"))]
+    groups += [(f"optional: {name}", lines) for name, lines in table(project, "optional-dependencies").items()]
+    groups += [*table(data, "dependency-groups").items(), *table(data, "tool", "pdm", "dev-dependencies").items()]
+    groups.append(("dev", table(data, "tool", "uv").get("dev-dependencies")))
+    wanted = [found for kind, lines in groups for line in words(lines) for found in requirement(line, kind)]
+    wanted += [*_versions(poetry, "dependencies"), *_versions(poetry, "dev-dependencies", "dev")]
+    for name, group in table(poetry, "group").items():
+        wanted += _versions(group, "dependencies", name)
+    name, version = (text(project.get(key)) or text(poetry.get(key)) for key in ("name", "version"))
+    return Manifest(name, version, wanted)
 
 
 def python_name(name: str) -> str:
@@ -85,24 +90,6 @@ def read_go_mod(source: str) -> Manifest:
         for name, version, later in _GO_LINE.findall(lines)
     ]
     return Manifest(found[1] if found else "", "", wanted)
-
-
-def _standard(data: Mapping[str, Any]) -> Iterator[Dependency]:
-    project = table(data, "project")
-    groups = [("", project.get("dependencies"))]
-    groups += [(f"optional: {name}", lines) for name, lines in table(project, "optional-dependencies").items()]
-    groups += [*table(data, "dependency-groups").items(), *table(data, "tool", "pdm", "dev-dependencies").items()]
-    groups.append(("dev", table(data, "tool", "uv").get("dev-dependencies")))
-    for kind, lines in groups:
-        for line in words(lines):
-            yield from requirement(line, kind)
-
-
-def _poetry(poetry: Mapping[str, Any]) -> Iterator[Dependency]:
-    yield from _versions(poetry, "dependencies")
-    yield from _versions(poetry, "dev-dependencies", "dev")
-    for name, group in table(poetry, "group").items():
-        yield from _versions(group, "dependencies", name)
 
 
 def _versions(data: Any, key: str, kind: str = "", *, python: bool = True) -> Iterator[Dependency]:

@@ -67,7 +67,19 @@ def find_projects(workspace: Workspace, path: str, stop: threading.Event) -> Fou
 
     Raises ToolRefused where there is none at all.
     """
-    manifests = sorted(_manifests(workspace, path, stop), key=lambda each: (each.count("/"), each))
+    found: list[str] = []
+    with workspace.at(path) as place:
+        status, top = place.stat(), place.path
+        is_file = status is not None and stat.S_ISREG(status.st_mode)
+        if is_file and _is_manifest(place.name):
+            found.append(top)
+    with closing(walk(workspace, path, Skipped(), stop)) as entries:
+        for entry in entries if not found else ():
+            names = entry.names
+            is_test_data = "data" in names and not {"test", "tests"}.isdisjoint(names[: names.index("data")])
+            if entry.is_file and _is_manifest(names[-1]) and _NOT_OURS.isdisjoint(names) and not is_test_data:
+                found.append("/".join([*([] if top == "." else [top]), *names]))
+    manifests = sorted(found, key=lambda each: (each.count("/"), each))
     if not manifests:
         raise ToolRefused(
             f"there is no manifest in {path}: no pyproject.toml, requirements.txt, package.json, Cargo.toml or go.mod"
@@ -80,21 +92,6 @@ def find_projects(workspace: Workspace, path: str, stop: threading.Event) -> Fou
     reader.found.projects += [project for group in folders.values() for project in reader.projects(group)]
     reader.found.others = manifests[len(nearest) :]
     return reader.found
-
-
-def _manifests(workspace: Workspace, path: str, stop: threading.Event) -> Iterator[str]:
-    """The manifests that are the project's own, not of something that it is built on or tests itself with."""
-    with workspace.at(path) as place:
-        found, top = place.stat(), place.path
-        if found and stat.S_ISREG(found.st_mode) and _is_manifest(place.name):
-            yield top
-            return
-    with closing(walk(workspace, path, Skipped(), stop)) as entries:
-        for entry in entries:
-            names = entry.names
-            is_test_data = "data" in names and not {"test", "tests"}.isdisjoint(names[: names.index("data")])
-            if entry.is_file and _is_manifest(names[-1]) and _NOT_OURS.isdisjoint(names) and not is_test_data:
-                yield "/".join([*([] if top == "." else [top]), *names])
 
 
 def _is_manifest(name: str) -> bool:

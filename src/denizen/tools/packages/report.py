@@ -31,30 +31,18 @@ def some(names: Sequence[str]) -> str:
     return ", ".join(names[:MOST_NAMES]) + more
 
 
-def listed(projects: Sequence[Project], name: str) -> list[Data]:
-    """The direct dependencies of each project; of one name, where one is given."""
-    return [
-        _head(each)
-        | {
-            "dependencies": [
-                _wanted(wanted, each.lock.packages.get(key))
-                for wanted, key in each.direct()
-                if not name or wanted.name == plain_name(each, name)
-            ]
-        }
-        for each in projects
-    ]
+def listed(project: Project, name: str) -> Data:
+    """The direct dependencies of a project; of one name, where one is given."""
+    plain, packages = plain_name(project, name), project.lock.packages
+    direct = [_wanted(each, packages.get(key)) for each, key in project.direct() if not name or each.name == plain]
+    return _head(project) | {"dependencies": direct}
 
 
-def tree(projects: Sequence[Project], name: str, depth: int) -> list[Data]:
+def tree(project: Project, name: str, depth: int) -> Data:
     """What each direct dependency brings along, `depth` levels of it; or what the package of a name brings.
 
     A package's own needs are listed once; where it comes again, `note` says so.
     """
-    return [_tree(each, name, depth) for each in projects]
-
-
-def _tree(project: Project, name: str, depth: int) -> Data:
     packages = project.lock.packages
     listed: set[str] = set()
 

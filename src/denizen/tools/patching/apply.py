@@ -139,11 +139,6 @@ class _HunkFinder:
         self._after = self._shift = 0
 
     @cached_property
-    def _stripped(self) -> list[str]:
-        """The lines without white space at their end."""
-        return [line.rstrip() for line in self.lines]
-
-    @cached_property
     def _squeezed(self) -> list[str]:
         """The lines with any white space as one blank."""
         return [squeeze(line) for line in self.lines]
@@ -154,7 +149,8 @@ class _HunkFinder:
         if exactly and match is None:
             raise ToolRefused("it doesn't fit exactly")
         for form in (hunk, hunk.unmarked):
-            match = match or self._match(self._stripped, form, [line.rstrip() for line in form.old])
+            stripped = [line.rstrip() for line in form.old]
+            match = match or self._match([line.rstrip() for line in self.lines], form, stripped)
         if match is None and not hunk.strict:
             match = self._match(self._squeezed, hunk, [squeeze(line) for line in hunk.old])
             if match:

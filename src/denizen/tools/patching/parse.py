@@ -247,14 +247,14 @@ def _name(text: str) -> str | None:
     """The path in a header; None for no file."""
     if text.startswith('"'):
         quoted = text[1:].rpartition('"')[0].encode(errors="surrogateescape")
-        return _ESCAPE.sub(_unescaped, quoted).decode(errors="surrogateescape")
+
+        def unescaped(escape: re.Match[bytes]) -> bytes:
+            what = escape[1]
+            return bytes([int(what, 8) if len(what) == 3 else _ESCAPES.get(what[0], what[0])])
+
+        return _ESCAPE.sub(unescaped, quoted).decode(errors="surrogateescape")
     name = _DATE.sub("", text.partition("\t")[0]).strip()
     return None if name == _NOWHERE else name
-
-
-def _unescaped(escape: re.Match[bytes]) -> bytes:
-    what = escape[1]
-    return bytes([int(what, 8) if len(what) == 3 else _ESCAPES.get(what[0], what[0])])
 
 
 def _hunk_at(lines: Sequence[str], at: int, headings: Sequence[str]) -> tuple[Hunk, int]:

@@ -48,8 +48,13 @@ class Guard:
     def disarm(self) -> str:
         """Disarm what a command made that would run by itself outside; what that was, for the user and the model."""
         made = find_autorun(self._workspace, lambda inode: inode not in self._known)
-        new = [(path, inode) for path, inode in made if inode not in self._known]
-        taken = [text for path, inode in new for text in self._disarmed(path, inode)]
+        taken: list[str] = []
+        for path, inode in [each for each in made if each[1] not in self._known]:
+            self._made.add(inode)
+            if _kind(path) == stat.S_IFDIR and (path.name == ".git" or _is_repository(path)):
+                taken += self._without_programs(path)
+            elif path.name != ".git":  # a file or link of that name leads to data that are checked themselves
+                taken.append(self._disable(path))
         taken += [self._disable(folder) for folder in self._absent if os.path.lexists(folder)]
         if not taken:
             return ""
@@ -68,13 +73,6 @@ class Guard:
             yield real
             if path.name == ".git" and (data := git_folder(path.parent)):
                 yield data
-
-    def _disarmed(self, path: Path, inode: Identity) -> Iterator[str]:
-        self._made.add(inode)
-        if _kind(path) == stat.S_IFDIR and (path.name == ".git" or _is_repository(path)):
-            yield from self._without_programs(path)
-        elif path.name != ".git":  # a file or link of that name leads to data that are checked themselves
-            yield self._disable(path)
 
     def _without_programs(self, repository: Path) -> Iterator[str]:
         hooks = repository / "hooks"

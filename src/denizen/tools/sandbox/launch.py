@@ -101,17 +101,14 @@ def _end_all() -> None:
     with contextlib.suppress(ChildProcessError):
         while True:
             os.waitpid(-1, os.WNOHANG)
-            for child in _children():
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(child, signal.SIGKILL)
+            for name in filter(str.isdigit, os.listdir("/proc")):
+                parent = 0
+                with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:
+                    parent = int(file.read().rpartition(b")")[2].split()[1])
+                if parent == os.getpid():
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(int(name), signal.SIGKILL)
             os.wait()
-
-
-def _children() -> Iterator[int]:
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:
-            if int(file.read().rpartition(b")")[2].split()[1]) == os.getpid():
-                yield int(name)
 
 
 @contextlib.contextmanager

@@ -1,6 +1,8 @@
 """The symbols of a file as rows: their lines and signatures, nested, as many as fit."""
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 from denizen.structure import TYPES, Symbol
@@ -27,7 +29,8 @@ def skeleton(symbols: Sequence[Symbol], depth: int | None = None) -> tuple[list[
         if deepest < levels and depth is not None:
             break
         rows = _rows(symbols, [each.depth - top < deepest and each.kind not in hidden for each in symbols], top)
-        fitting = _fitting(rows)
+        chars = [*accumulate(len(row) + 1 for row in rows)]
+        fitting = min(bisect_right(chars, MOST_CHARS), MOST_ROWS)
         if fitting == len(rows):
             break
     return rows[:fitting], len(symbols) - fitting
@@ -94,16 +97,6 @@ def _rows(symbols: Sequence[Symbol], kept: Sequence[bool], top: int) -> list[str
         elif outer:
             left_out[outer[-1][1]] += 1
     return [f"{row}  (+{count})" if count else row for row, count in zip(rows, left_out, strict=True)]
-
-
-def _fitting(rows: Sequence[str]) -> int:
-    """How many of the rows may be shown."""
-    chars = 0
-    for at, row in enumerate(rows):
-        chars += len(row) + 1
-        if at == MOST_ROWS or chars > MOST_CHARS:
-            return at
-    return len(rows)
 
 
 def _is_in(inner: Symbol, outer: Symbol) -> bool:
