@@ -15,8 +15,7 @@ from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
 from denizen.ports import Answer, Tool, ToolContext
 from denizen.testing import FakeClock
-from denizen.tools.grep import MOST, grep_tool
-from denizen.tools.searching.files import LARGEST
+from denizen.tools.grep import LARGEST, MOST, grep_tool
 
 Call = Callable[..., Awaitable[ToolResult]]
 WITH_RG, WITHOUT = grep_tool(os.environ), grep_tool({"PATH": ""})

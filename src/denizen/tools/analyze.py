@@ -1,7 +1,7 @@
 """`analyze`: what can be said about code without running it, in few lines and the worst first."""
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -69,7 +69,16 @@ def analyze_tool(home: Path, environ: Mapping[str, str]) -> Tool:
         def work(index: Index) -> Findings:
             scope = Scope(workspace, index, question.below, stop)
             findings = _ANALYSES[what](scope, question, changes)
-            findings.remarks = [*findings.remarks, *_unread(scope)]
+            notes = [f"{file.path} ({file.note})" for file in scope.files() if file.note]
+            unread = [*dict.fromkeys([*notes, *scope.unread])]
+            remarks = [*findings.remarks]
+            if unread:
+                more = f" and {len(unread) - MOST_UNREAD} more" if len(unread) > MOST_UNREAD else ""
+                remarks.append(f"not read: {printable(', '.join(unread[:MOST_UNREAD]))}{more}")
+            if scope.left_out:
+                files = counted(len(scope.left_out), "vendored or generated file")
+                remarks.append(f"left out: {files}; name a folder of them to analyze them")
+            findings.remarks = remarks
             return findings
 
         findings = await run_in_thread(stop, with_index, workspace, home, work, stop, turn.emit)
@@ -120,15 +129,3 @@ def _question(workspace: Workspace, path: str, name: str, of_one: bool) -> _Ques
     if name or target.symbol:
         return _Question("", name or target.symbol, place, target.missing)
     return _Question(place)
-
-
-def _unread(scope: Scope) -> Iterator[str]:
-    """The files that couldn't be read, and how many were left out."""
-    left_out = len(scope.left_out)
-    notes = [f"{file.path} ({file.note})" for file in scope.files() if file.note]
-    unread = [*dict.fromkeys([*notes, *scope.unread])]
-    if unread:
-        more = f" and {len(unread) - MOST_UNREAD} more" if len(unread) > MOST_UNREAD else ""
-        yield f"not read: {printable(', '.join(unread[:MOST_UNREAD]))}{more}"
-    if left_out:
-        yield f"left out: {counted(left_out, 'vendored or generated file')}; name a folder of them to analyze them"

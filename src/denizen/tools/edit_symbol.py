@@ -101,7 +101,16 @@ class _Edit:
         if other.path != draft.path:
             drafts = [rest, other.insert(neighbour, content, before=self.before)]
         else:
-            drafts = [rest.insert(neighbour and _found_again(rest, symbol, neighbour), content, before=self.before)]
+            if neighbour:  # in the file without the moved symbol
+                if symbol.start <= neighbour.start and neighbour.end <= symbol.end:
+                    raise ToolRefused(f"{symbol.path} can't be moved to a place inside of itself")
+                same = (neighbour.path, neighbour.signature)
+                found = [each for each in rest.outline.symbols if (each.path, each.signature) == same]
+                if not found:
+                    raise ToolRefused(f"{neighbour.path} would disappear with {symbol.path}; name another symbol")
+                before = [each for each in found if each.start <= neighbour.start]
+                neighbour = max(before or found, key=lambda each: each.start)
+            drafts = [rest.insert(neighbour, content, before=self.before)]
         where = "before" if self.before else "after"
         to = f"{where} {other.path}/{neighbour.path}" if neighbour else f"to {other.path}"
         return self._save(f"Moved {_named(draft, symbol)} {to}; imports and callers are unchanged", *drafts)
@@ -124,15 +133,3 @@ class _Edit:
 
 def _named(draft: Draft, symbol: Symbol) -> str:
     return f"{draft.path}/{symbol.path}, {'line' if symbol.first == symbol.last else 'lines'} {line_range(symbol)}"
-
-
-def _found_again(rest: Draft, moved: Symbol, neighbour: Symbol) -> Symbol:
-    """The neighbour in the file without the moved symbol."""
-    if moved.start <= neighbour.start and neighbour.end <= moved.end:
-        raise ToolRefused(f"{moved.path} can't be moved to a place inside of itself")
-    same = (neighbour.path, neighbour.signature)
-    found = [each for each in rest.outline.symbols if (each.path, each.signature) == same]
-    if not found:
-        raise ToolRefused(f"{neighbour.path} would disappear with {moved.path}; name another symbol")
-    before = [each for each in found if each.start <= neighbour.start]
-    return max(before or found, key=lambda each: each.start)

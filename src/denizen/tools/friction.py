@@ -110,8 +110,10 @@ def friction(
             if kind := attempt.went:
                 said = _short(attempt.result.text.partition("\n")[0])
                 tool.of[kind][_shown(attempt.call.args) if kind == "cut_off" else said] += 1
-            if around := _way_around(attempt.call):
-                tool.of["worked_around"][_short(around)] += 1
+            command = attempt.call.args.get("command")
+            simple = simple_commands(command) if isinstance(command, str) else None
+            if simple and len(simple) == 1 and simple[0].text.partition(" ")[0] in DONE_BY_TOOLS:
+                tool.of["worked_around"][_short(simple[0].text)] += 1
         for correction in _corrections(attempts, schemas):
             tool = found[correction.tool]
             tool.corrections.append(correction)
@@ -158,14 +160,6 @@ def _corrections(attempts: Sequence[Attempt], schemas: Mapping[str, Schema]) -> 
         optional = {*may_default(schemas[name])} - _SUBJECTS.get(name, set()) if name in schemas else set()
         if changed[0] in optional or first.result.is_error:
             yield Correction(name, changed[0], old.get(changed[0]), new.get(changed[0]))
-
-
-def _way_around(call: ToolCall) -> str:
-    """The command that does by itself what a tool is there for; empty: it doesn't."""
-    command = call.args.get("command")
-    simple = simple_commands(command) if isinstance(command, str) else None
-    alone = simple[0].text if simple and len(simple) == 1 else ""
-    return alone if alone.partition(" ")[0] in DONE_BY_TOOLS else ""
 
 
 def _shown(args: dict[str, Any]) -> str:

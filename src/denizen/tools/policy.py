@@ -60,8 +60,16 @@ class RulePolicy:
         """Whether the call may run where the model sees what has the traits `in_sight`."""
         if read_only and not is_harmless(tool):
             return Decision("deny", f"This run is read-only, and {tool.name} is more than a read.")
-        rule = self._deciding(self._rules, call)
-        decision = _by_rule(rule, call) if rule else self._by_default(call, tool)
+        if rule := self._deciding(self._rules, call):
+            name = f"{rule.decide} {rule.tool} {rule.match!r}"
+            why = {
+                "allow": f"Your rule allows it: {name}.",
+                "ask": f"Your rule ({name}) asks: may {_shown(call)} run?",
+                "deny": f"The user's policy denies it ({name}): do it another way, or say what you need.",
+            }
+            decision = Decision(rule.decide, why[rule.decide])
+        else:
+            decision = self._by_default(call, tool)
         if decision.verdict == "ask" and self._deciding(approved, call):
             decision = Decision("allow", "The user approved such calls for the session.")
         runs_outside = _leaves_sandbox(call) or (
@@ -146,17 +154,6 @@ class RulePolicy:
 
 def _leaves_sandbox(call: ToolCall) -> bool:
     return call.args.get("unsandboxed", False) is not False
-
-
-def _by_rule(rule: Rule, call: ToolCall) -> Decision:
-    name = f"{rule.decide} {rule.tool} {rule.match!r}"
-    match rule.decide:
-        case "allow":
-            return Decision("allow", f"Your rule allows it: {name}.")
-        case "ask":
-            return Decision("ask", f"Your rule ({name}) asks: may {_shown(call)} run?")
-        case "deny":
-            return Decision("deny", f"The user's policy denies it ({name}): do it another way, or say what you need.")
 
 
 def _shown(call: ToolCall) -> str:

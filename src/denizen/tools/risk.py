@@ -155,8 +155,14 @@ def _symbol(args: Mapping[str, Any], workspace: Path) -> Risk:
     path = file_of(target, workspace)
     name = target.rpartition("/")[2] if args.get("action") == "replace" and path != target else ""
     text = _present(workspace, path)
-    if name and path.endswith((".py", ".pyi")) and _is_same_symbol(text, content, target.removeprefix(f"{path}/")):
-        return Risk("low", "only comments and docstrings change")
+    if name and path.endswith((".py", ".pyi")):
+        inside, body = _parsed(text), list[ast.stmt]()
+        for part in re.split(r"[/.]", target.removeprefix(f"{path}/")):
+            body = [node for node in inside if getattr(node, "name", "") == part]
+            inside = [child for node in body for child in getattr(node, "body", [])]
+        program = _plain(body)
+        if program and program == _plain(_parsed(textwrap.dedent(content))):
+            return Risk("low", "only comments and docstrings change")
     kept = set(map(str.strip, content.splitlines()))
     named = re.compile(rf"\b{re.escape(name)}\b")
     defined = [line for line in text.splitlines() if name and _is_public(line) and named.search(line)]
@@ -200,16 +206,6 @@ def _is_same_program(path: str, old: str, new: str) -> bool:
         return False
     program = _plain(_parsed(old))
     return program != "" and program == _plain(_parsed(new))
-
-
-def _is_same_symbol(old: str, content: str, name: str) -> bool:
-    """Whether new code for a symbol of a Python file differs from the old only in these."""
-    inside, body = _parsed(old), list[ast.stmt]()
-    for part in re.split(r"[/.]", name):
-        body = [node for node in inside if getattr(node, "name", "") == part]
-        inside = [child for node in body for child in getattr(node, "body", [])]
-    program = _plain(body)
-    return program != "" and program == _plain(_parsed(textwrap.dedent(content)))
 
 
 def _parsed(text: str) -> list[ast.stmt]:

@@ -47,7 +47,11 @@ def duplicates(scope: Scope) -> Findings:
                 continue
             first, start = seen.setdefault(window, (here, at))
             if first is not here or start != at:
-                length = _same(first, start, here, at)
+                most = len(here.sums) - at  # in one file, without overlapping
+                most = min(most, at - start if first is here else len(first.sums) - start)
+                length = 0
+                while length < most and here.sums[at + length] == first.sums[start + length]:
+                    length += 1
                 if length >= LINES:
                     original = first.span(start, length)
                     places.setdefault((original, length), [original]).append(here.span(at, length))
@@ -61,16 +65,6 @@ def duplicates(scope: Scope) -> Findings:
         findings.add(printable(row), lines=length, places=spans)
     findings.remarks = ["compared without blanks, comments and imports; copies with renamed variables aren't found"]
     return findings
-
-
-def _same(first: _File, start: int, here: _File, at: int) -> int:
-    """How many lines from the two places on are the same; in one file, without overlapping."""
-    most = at - start if first is here else min(len(here.sums) - at, len(first.sums) - start)
-    most = min(most, len(here.sums) - at)
-    length = 0
-    while length < most and here.sums[at + length] == first.sums[start + length]:
-        length += 1
-    return length
 
 
 def _checksums(source: bytes, language: str) -> list[int]:

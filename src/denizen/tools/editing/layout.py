@@ -18,20 +18,16 @@ def fit(content: str, language: str, indent: str, lines: Sequence[str]) -> list[
     """
     new = content.replace("\r\n", "\n").strip("\n").rstrip().split("\n")
     fixed = literal_lines("\n".join(new).encode("utf-8", "surrogateescape"), language)
-    new = _in_style(_dedented(new, fixed, indent), fixed, lines)
-    return [line if at in fixed or not line.strip() else indent + line for at, line in enumerate(new)]
-
-
-def _dedented(lines: Sequence[str], fixed: Set[int], indent: str) -> list[str]:
-    """The lines as they are by themselves."""
-    common = min(_indents(lines, fixed), key=len, default="")
-    lines = [line if at in fixed else line.removeprefix(common) for at, line in enumerate(lines)]
-    rest = [line for at, line in enumerate(lines) if at and at not in fixed and line.strip()]
+    # as they are by themselves
+    common = min(_indents(new, fixed), key=len, default="")
+    new = [line if at in fixed else line.removeprefix(common) for at, line in enumerate(new)]
+    rest = [line for at, line in enumerate(new) if at and at not in fixed and line.strip()]
     least = min((len(indent_of(line)) for line in rest), default=0)
-    level = rest and (_CLOSES.match(rest[-1]) or _NOT_A_HEAD.match(lines[0]))
+    level = rest and (_CLOSES.match(rest[-1]) or _NOT_A_HEAD.match(new[0]))
     if indent and not common and least >= len(indent) + (not level):  # but for its first line, as it would be there
-        lines[1:] = [line if at in fixed else line.removeprefix(indent) for at, line in enumerate(lines[1:], 1)]
-    return lines
+        new[1:] = [line if at in fixed else line.removeprefix(indent) for at, line in enumerate(new[1:], 1)]
+    new = _in_style(new, fixed, lines)
+    return [line if at in fixed or not line.strip() else indent + line for at, line in enumerate(new)]
 
 
 def _in_style(lines: list[str], fixed: Set[int], around: Sequence[str]) -> list[str]:

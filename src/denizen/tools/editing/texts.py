@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from posixpath import commonprefix
 from typing import Any
 
 from denizen.tools.files.text import readable
@@ -83,9 +84,5 @@ def difference(old: str, new: str, *, most: int = MOST_SHOWN) -> LineDiff:
 
 def unchanged(a: list[str], b: list[str]) -> tuple[int, int]:
     """How many lines two texts have in common at their beginning, and after that at their end."""
-    begin = _common(a, b)
-    return begin, _common(a[begin:][::-1], b[begin:][::-1])
-
-
-def _common(a: list[str], b: list[str]) -> int:
-    return next((at for at, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+    begin = len(commonprefix([a, b]))
+    return begin, len(commonprefix([a[begin:][::-1], b[begin:][::-1]]))

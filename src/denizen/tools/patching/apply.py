@@ -160,7 +160,15 @@ class _HunkFinder:
             elif not self._is_applied(hunk):
                 match = self._match_loosely(hunk)
         if match is None:
-            raise ToolRefused(self._misfit(hunk))
+            gone = [text for sign, text in hunk.lines if sign == "-" and squeeze(text) not in self._squeezed]
+            if gone:
+                why = f"it removes {gone[0][:MOST_CHARS]!r}, which isn't there"
+            elif self._is_applied(hunk):
+                why = "it seems to be applied already"
+            else:
+                why = "its lines aren't together there"
+            near = show_nearest(self.lines, hunk.old)
+            raise ToolRefused(f"{why}. The nearest, with line numbers:\n{near}" if near else why)
         self._after, self._shift = match.last, match.shift
         return match
 
@@ -246,18 +254,6 @@ class _HunkFinder:
     def _is_applied(self, hunk: Hunk) -> bool:
         new = [squeeze(line) for line in hunk.new]
         return bool(new) and any(self._squeezed[at : at + len(new)] == new for at in range(len(self.lines)))
-
-    def _misfit(self, hunk: Hunk) -> str:
-        """Why a hunk fits nowhere, and what is most like what it looks for."""
-        gone = [text for sign, text in hunk.lines if sign == "-" and squeeze(text) not in self._squeezed]
-        if gone:
-            why = f"it removes {gone[0][:MOST_CHARS]!r}, which isn't there"
-        elif self._is_applied(hunk):
-            why = "it seems to be applied already"
-        else:
-            why = "its lines aren't together there"
-        near = show_nearest(self.lines, hunk.old)
-        return f"{why}. The nearest, with line numbers:\n{near}" if near else why
 
 
 def _learn_indents(hunk: Hunk, there: Sequence[str | None]) -> Indents:

@@ -3,6 +3,7 @@
 import asyncio
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -119,17 +120,14 @@ class Jobs:
 
         What leaves the sandbox, or may use the network, keeps the machine's.
         """
-        running = (job.pid for job in self.of(session_key) if job.running and _has_own_network(job.pid))
-        if network or not sandbox.confines or not (pid := next(running, 0)):
+        pid = 0
+        for job in self.of(session_key) if sandbox.confines and not network else ():
+            with suppress(OSError):  # it has ended meanwhile, or has the machine's network
+                if job.running and join.own_network(str(job.pid)):
+                    pid = job.pid
+                    break
+        if not pid:
             return sandbox.wrap(argv, workspace=workspace, network=network)
         wrapped = sandbox.wrap(argv, workspace=workspace, network=True)  # only in the network that it joins
         joins = [str(Path(sys.executable).resolve()), "-I", "-S", join.__file__, str(pid)]
         return msgspec.structs.replace(wrapped, argv=[*joins, *wrapped.argv])
-
-
-def _has_own_network(pid: int) -> bool:
-    try:
-        join.own_network(str(pid))
-    except OSError:
-        return False
-    return True

@@ -35,21 +35,18 @@ def own_network(pid: str) -> str:
     """The first process below another that is in a network of its own. Raises OSError where none is."""
     outside = os.stat("/proc/self/ns/net").st_ino
     while os.stat(f"/proc/{pid}/ns/net").st_ino == outside:
-        pid = _first_child(pid)
+        for name in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{name}/stat", "rb") as file:
+                    parent = file.read().rpartition(b")")[2].split()[1]
+            except OSError:
+                continue
+            if parent == pid.encode():
+                pid = name
+                break
+        else:
+            raise ProcessLookupError(3, "it has ended")
     return pid
-
-
-def _first_child(pid: str) -> str:
-    """The first child of a process. Raises ProcessLookupError where it has none."""
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{name}/stat", "rb") as file:
-                parent = file.read().rpartition(b")")[2].split()[1]
-        except OSError:
-            continue
-        if parent == pid.encode():
-            return name
-    raise ProcessLookupError(3, "it has ended")
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""The lines of files that match a pattern: which files are searched, by which program, and what is shown around."""
+"""Which lines of files match a pattern, by `rg` or by our own program."""
