@@ -28,10 +28,8 @@ from denizen.tools.symbols.project_index import with_index
 from denizen.tools.symbols.target import find_target
 
 What = Literal["complexity", "length", "callers", "callees", "hotspots", "duplicates", "security", "imports"]
-MOST_UNREAD = 5
-"""Listed files that couldn't be read."""
-MOST_FACTS = 10_000
-"""Findings passed to a filter."""
+MOST_UNREAD = 5  # listed files that couldn't be read
+MOST_FACTS = 10_000  # findings passed to a filter
 
 
 def analyze_tool(home: Path, environ: Mapping[str, str]) -> Tool:

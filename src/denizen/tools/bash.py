@@ -14,8 +14,7 @@ from denizen.tools.function import FunctionTool, tool
 from denizen.tools.programs.jobs import Jobs
 from denizen.tools.programs.process import Kept, Lines, run
 
-_MOST_SHOWN = 50_000
-"""Characters of one command's output that are shown as they come."""
+_MOST_SHOWN = 50_000  # characters of one command's output that are shown as they come
 _REFUSALS = (
     *("Permission denied", "Read-only file system", "Operation not permitted", "PermissionError", "EROFS", "EACCES"),
     *("Network is unreachable", "Could not resolve", "name resolution", "EAI_AGAIN", "ENETUNREACH"),

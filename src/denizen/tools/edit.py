@@ -12,10 +12,8 @@ from denizen.tools.files.changes import LoadedFile, NewContent, change, load
 from denizen.tools.files.workspace import Workspace
 from denizen.tools.function import result, tool
 
-MOST_NAMED = 10
-"""Line numbers in a message."""
-MOST_PLACES = 10_000
-"""Occurrences that one call replaces."""
+MOST_NAMED = 10  # line numbers in a message
+MOST_PLACES = 10_000  # occurrences that one call replaces
 
 _NUMBER = re.compile(r"\s*\d+[\t→:]")
 

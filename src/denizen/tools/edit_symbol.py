@@ -16,8 +16,7 @@ from denizen.tools.programs.jq import filtered
 from denizen.tools.symbols.skeleton import line_range
 from denizen.tools.symbols.target import find_target
 
-MOST_LISTED = 5
-"""Lines above a symbol that the result lists."""
+MOST_LISTED = 5  # lines above a symbol that the result lists
 Action = Literal["delete", "replace", "insert", "move"]
 
 

@@ -16,10 +16,8 @@ from denizen.tools.files.walk import Skipped, path_below, walk
 from denizen.tools.files.workspace import Workspace
 from denizen.tools.function import result, tool
 
-MOST = 500
-"""Paths that one call shows."""
-SECONDS = 30.0
-"""How long a search may take."""
+MOST = 500  # paths that one call shows
+SECONDS = 30.0  # how long a search may take
 
 _SPECIAL = re.compile(r"[*?\[]")
 

@@ -28,8 +28,7 @@ DONE_BY_TOOLS = frozenset({"cat", "head", "tail", "sed", "grep", "rg", "find", "
 """Programs in place of which there are tools: run alone, they are a way around those."""
 _SUBJECTS = {"task": {"text"}}
 """Arguments that may be left out and yet say what a call is about: another one is another question."""
-_MOST_SHOWN = 100
-"""Characters of an example."""
+_MOST_SHOWN = 100  # characters of an example
 _OUR_OWN = frozenset({CANCELLED, CUT_OFF, DROPPED, ELSEWHERE, MISSING, STOPPED_WHILE_RUNNING, *NOT_RUN.values()})
 _WRONG = re.compile(r".{0,80}: wrong arguments: |there is no tool ")
 _CUT = re.compile(r"^\[[^\n]*(?:to go on: |left out|cut: |more: |took longer than )", re.MULTILINE)
@@ -174,16 +173,11 @@ def _key(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
 
 
-LEAST_CORRECTED = 3
-"""Corrections to an argument from which on a default is proposed, …"""
-SHARE_CORRECTED = 0.2
-"""… if they are this share of the tool's calls; and of the corrections a half agree."""
-LEAST_GIVEN = 10
-"""Calls that give an argument from which on its value is proposed as the default, …"""
-SHARE_GIVEN = 0.8
-"""… if this share of the tool's calls give that very value."""
-_LONGEST = 100
-"""Characters of a text that may be a default."""
+LEAST_CORRECTED = 3  # corrections to an argument from which on a default is proposed, …
+SHARE_CORRECTED = 0.2  # … if they are this share of the tool's calls; and of the corrections a half agree
+LEAST_GIVEN = 10  # calls that give an argument from which on its value is proposed as the default, …
+SHARE_GIVEN = 0.8  # … if this share of the tool's calls give that very value
+_LONGEST = 100  # characters of a text that may be a default
 
 
 class Proposal(msgspec.Struct, frozen=True):

@@ -25,8 +25,7 @@ from denizen.ports import Schema, ToolContext, Traits
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _ARGS = re.compile(r"^Args:\n(?P<body>(?:[ \t]+\S.*\n?|[ \t]*\n)*)", re.MULTILINE)
 _ARG = re.compile(r"^ {4}(?P<name>\w+)(?: \(.*?\))?: *(?P<text>.*(?:\n {5,}\S.*)*)", re.MULTILINE)
-_MOST_SHOWN = 60
-"""Characters of a wrong value that the model is shown."""
+_MOST_SHOWN = 60  # characters of a wrong value that the model is shown
 
 
 @dataclass(frozen=True, slots=True)

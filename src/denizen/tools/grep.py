@@ -24,25 +24,18 @@ from denizen.tools.function import result, tool
 from denizen.tools.programs.jq import filtered
 from denizen.tools.searching.search import Hit, Query, Searcher
 
-MOST = 200
-MOST_CHARS = 40_000
-"""What one call shows at most: results, and characters."""
-FILTERED = 10
-"""How many times as much a filter sees."""
-SECONDS = 30.0
-"""How long a search may take."""
+MOST = 200  # results that one call shows
+MOST_CHARS = 40_000  # characters that it shows
+FILTERED = 10  # how many times as much a filter sees
+SECONDS = 30.0  # how long a search may take
 
-BATCH = 60_000
-"""Characters of file names that one process is given."""
-LARGEST = 200_000_000
-"""Bytes of a file that is searched: all of it may be one line, which is held in memory."""
-LONGEST = 300
-"""Characters of a line that are shown, with the match among them."""
+BATCH = 60_000  # characters of file names that one process is given
+LARGEST = 200_000_000  # bytes of a file that is searched: all of it may be one line, which is held in memory
+LONGEST = 300  # characters of a line that are shown, with the match among them
 _LONGEST_READ = 1 << 20
 
 Mode = Literal["lines", "files", "count"]
-Row = tuple[bool, str]
-"""A line as it is shown, and whether it counts as a result."""
+Row = tuple[bool, str]  # a line as it is shown, and whether it counts as a result
 
 
 def grep_tool(environ: Mapping[str, str], *, seconds: float = SECONDS) -> Tool:

@@ -9,8 +9,7 @@ from denizen.messages import AssistantMessage, ToolResult
 from denizen.ports import ToolContext, Traits
 from denizen.tools.function import result, tool
 
-COMMAND_CHARS = 60
-"""Characters of a command that say which it was."""
+COMMAND_CHARS = 60  # characters of a command that say which it was
 
 
 @tool(traits=Traits.REPEATABLE)

@@ -15,10 +15,8 @@ from denizen.tools.files.walk import list_folder, rules_in, why_hidden
 from denizen.tools.files.workspace import Workspace
 from denizen.tools.function import result, tool
 
-MOST = 500
-"""Entries that one call shows."""
-MOST_HIDDEN = 20
-"""Hidden entries that are named."""
+MOST = 500  # entries that one call shows
+MOST_HIDDEN = 20  # hidden entries that are named
 
 
 @tool(traits=Traits.READS | Traits.REPEATABLE)

@@ -20,8 +20,7 @@ from denizen.tools.files.workspace import Workspace
 from denizen.tools.risk import exceeds, files_of, risk_of
 from denizen.tools.secrets import restore_secrets
 
-_MOST_SHOWN = 200
-"""Characters of a call's argument that a reason shows."""
+_MOST_SHOWN = 200  # characters of a call's argument that a reason shows
 _REACHES_OUT = Traits.NETWORK | Traits.SENDS
 _BOTH = Traits.UNTRUSTED | Traits.PRIVATE
 

@@ -20,10 +20,8 @@ from denizen.tools.function import result, tool
 MOST_LINES = 2000
 MOST_CHARS = 40_000
 """What one call shows at most; below the engine's own limit, so that the note at the end survives."""
-LONGEST_LINE = 2000
-"""Characters of a line that are shown."""
-LARGEST_IMAGE = 3_750_000
-"""Bytes; five million when written in base64, which is what providers take."""
+LONGEST_LINE = 2000  # characters of a line that are shown
+LARGEST_IMAGE = 3_750_000  # bytes; five million when written in base64, which is what providers take
 
 _IMAGES = {
     "image/png": re.compile(rb"\x89PNG\r\n\x1a\n"),

@@ -60,12 +60,9 @@ _BUT_WITH = re.compile(r"-(?:delete|exec|ok|fprint|fls)|--(?:pre|hostname-bin)")
 _DELETES = re.compile(
     r"(?:rm|rmdir|unlink|shred|truncate|mv)\b|git (?:rm|mv|clean|reset|checkout|restore|switch|stash)\b|find .*-delete"
 )
-_LARGEST = 5_000_000
-"""Bytes of a file that is looked into."""
-_MOST_PARSED = 500_000
-"""Characters of a program up to which it is parsed and compared."""
-_MOST_COMPARED = 3000
-"""Lines up to which files are compared line by line; beyond, all lines count as changed."""
+_LARGEST = 5_000_000  # bytes of a file that is looked into
+_MOST_PARSED = 500_000  # characters of a program up to which it is parsed and compared
+_MOST_COMPARED = 3000  # lines up to which files are compared line by line; beyond, all lines count as changed
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,8 @@ from denizen.tools.files.workspace import Workspace
 from denizen.tools.patching.parse import read_patch
 from denizen.tools.risk import files_of, meant_by_patch
 
-_MARKS_STAY = frozenset({"remember", "forget"})
-"""Tools whose marks stay marks: the memory holds no secrets."""
-_LARGEST = 5_000_000
-"""Bytes of a file in which a secret is looked for."""
+_MARKS_STAY = frozenset({"remember", "forget"})  # tools whose marks stay marks: the memory holds no secrets
+_LARGEST = 5_000_000  # bytes of a file in which a secret is looked for
 _BETWEEN_WORDS = re.compile(r"[\s;|&<>()'\"`=]+")
 
 

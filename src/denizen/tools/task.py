@@ -16,8 +16,7 @@ from denizen.ports import ToolContext, Traits
 from denizen.tasks import MOST_TASKS, Plan, State, Task, current_plan, plan_of
 from denizen.tools.function import tool
 
-MOST_NAMED = 6
-"""Ready tasks that are named."""
+MOST_NAMED = 6  # ready tasks that are named
 
 _BY_ACTION: dict[str, State] = {"start": "doing", "done": "done", "drop": "dropped"}
 _MARKS: dict[State, str] = {"todo": " ", "doing": ">", "done": "x", "dropped": "-"}

@@ -31,19 +31,14 @@ from denizen.tools.symbols.lookup import (
 from denizen.tools.symbols.skeleton import facts, line_range, short, skeleton, skeletons, types_only
 from denizen.tools.symbols.target import Target, find_target, matching, no_such_symbol
 
-MOST_LINES = 400
-MOST_CHARS = 20_000
-"""Of source shown by one call."""
-MOST_ALTERNATIVES = 100
-"""Lines up to which several symbols of the same name are all shown."""
-MOST_FOUND = 30
-"""Symbols that are listed when several match."""
-BEGINNING = 40
-"""Lines shown of a file whose structure isn't known."""
+MOST_LINES = 400  # of source shown by one call
+MOST_CHARS = 20_000  # the same in characters
+MOST_ALTERNATIVES = 100  # lines up to which several symbols of the same name are all shown
+MOST_FOUND = 30  # symbols that are listed when several match
+BEGINNING = 40  # lines shown of a file whose structure isn't known
 
 _LINES = re.compile(r"(\d+)(?:[-:,–](\d*))?")
-Answer = tuple[ToolResult, Any]
-"""The result, and the data for a filter."""
+Answer = tuple[ToolResult, Any]  # the result, and the data for a filter
 
 
 def view_tool(home: Path) -> Tool:

@@ -12,8 +12,7 @@ from denizen.tools.files.text import Encoding, decode, size
 from denizen.tools.files.workspace import Workspace
 from denizen.tools.function import result, tool
 
-MOST_COMPARED = 1_000_000
-"""Bytes of an old content up to which the screen is shown what changed."""
+MOST_COMPARED = 1_000_000  # bytes of an old content up to which the screen is shown what changed
 
 
 @tool(traits=Traits.WRITES, plans=True)

@@ -15,12 +15,9 @@ from denizen.tools.files.text import printable
 from denizen.tools.symbols.target import names_of
 
 BY_NAME = "found by name: others of the same name count too, calls through variables don't"
-MOST_LINES = 5
-"""Line numbers of one caller."""
-MOST_NAMES = 40
-"""Names of functions that are defined elsewhere."""
-MOST_PLACES = 3
-"""Definitions of one name."""
+MOST_LINES = 5  # line numbers of one caller
+MOST_NAMES = 40  # names of functions that are defined elsewhere
+MOST_PLACES = 3  # definitions of one name
 _CALLS = ("call", "base")
 _CALLABLE = FUNCTIONS | TYPES | {"macro"}
 _JAVASCRIPT = "Array Boolean Date Error Function Map Object Promise RegExp Set String"

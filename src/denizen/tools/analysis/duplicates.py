@@ -10,10 +10,8 @@ from denizen.plural import counted
 from denizen.tools.analysis.scope import Findings, Scope
 from denizen.tools.files.text import printable
 
-LINES = 6
-"""Consecutive lines that count as copied."""
-MOST_PLACES = 4
-"""Places of one piece in a row."""
+LINES = 6  # consecutive lines that count as copied
+MOST_PLACES = 4  # places of one piece in a row
 _NO_CODE = re.compile(r"\W*$|\s*(?://|#|--|\*|/\*|\"\"\")")
 
 

@@ -47,12 +47,9 @@ _ELSE: Final = {
 }
 """By language, the last branch, which decides nothing."""
 
-TOP_LEVEL = "(top level)"
-"""The name for decisions outside named functions, as in scripts and callbacks."""
-MOST_TOP_LEVEL = 3
-"""Files listed for decisions outside named functions."""
-COMMITS = 1000
-"""The latest that are looked at."""
+TOP_LEVEL = "(top level)"  # the name for decisions outside named functions, as in scripts and callbacks
+MOST_TOP_LEVEL = 3  # files listed for decisions outside named functions
+COMMITS = 1000  # the latest that are looked at
 _MOST_LOG_BYTES = 10_000_000
 
 

@@ -10,8 +10,7 @@ from denizen.plural import counted
 from denizen.tools.analysis.scope import Findings, Scope
 from denizen.tools.files.text import printable
 
-MOST_NAMES = 30
-"""Modules in one row."""
+MOST_NAMES = 30  # modules in one row
 FOLLOWED: Final = frozenset(
     {"python", "javascript", "typescript", "tsx", "c", "cpp", "go"}
     | {"java", "kotlin", "php", "ruby", "lua", "bash", "rust"}
@@ -19,8 +18,7 @@ FOLLOWED: Final = frozenset(
 """Languages whose imports name files; those of C# and Swift name namespaces and modules."""
 _FAMILY: Final = {"typescript": "javascript", "tsx": "javascript", "cpp": "c", "kotlin": "java"}
 """Languages that import each other's files."""
-_WITH_SUFFIX: Final = frozenset({"c", "php", "bash"})
-"""Languages whose imports name a file with its suffix."""
+_WITH_SUFFIX: Final = frozenset({"c", "php", "bash"})  # languages whose imports name a file with its suffix
 _FOLDER_FILES: Final = frozenset({"__init__", "index", "mod", "init"})
 """Files that are imported by the name of their folder."""
 _ROOTS: Final = ("", "src", "lib", "app", "python")

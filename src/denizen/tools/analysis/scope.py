@@ -14,14 +14,11 @@ from denizen.tools.symbols.project_index import utf8
 
 T = TypeVar("T")
 
-Facts = dict[str, Any]
-"""A finding as data for a filter."""
+Facts = dict[str, Any]  # a finding as data for a filter
 
-MOST_BYTES = 1_000_000
-"""Of a file that is read; a larger one was made by a program, or is data."""
+MOST_BYTES = 1_000_000  # of a file that is read; a larger one was made by a program, or is data
 
-BATCH = 100
-"""Files whose measures are stored together."""
+BATCH = 100  # files whose measures are stored together
 VENDORED = frozenset({"vendor", "vendored", "_vendor", "third_party", "third-party", "thirdparty", "bower_components"})
 """Folders with other people's code."""
 

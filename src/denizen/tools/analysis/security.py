@@ -24,10 +24,8 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Query
 
 SEVERITIES = ("high", "medium", "low")
-LONGEST = 4_000
-"""Bytes of a place that the rules see."""
-LONGEST_NAME = 60
-"""Characters of it that are shown."""
+LONGEST = 4_000  # bytes of a place that the rules see
+LONGEST_NAME = 60  # characters of it that are shown
 _RULES = Path(__file__).with_name("security.toml")
 _TESTS = re.compile(
     r"(?:^|/)(?:tests?|specs?|__tests__|testing|testdata|fixtures)/|(?:^|/)test_|[._-](?:test|spec)\.\w+$"
@@ -65,8 +63,7 @@ _JOINING = frozenset(
 )
 _STRINGS = re.compile("string|text")
 _QUOTES = re.compile(r"""^[bfruBFRU@$]{0,3}(?:#*["'`]+)|(?:["'`]+#*)$""")
-MOST_JOINED = 50
-"""Parts of a string concatenation that are looked at."""
+MOST_JOINED = 50  # parts of a string concatenation that are looked at
 
 
 class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -15,8 +15,7 @@ from denizen.tools.editing.texts import LineDiff, LineEnds, difference, unchange
 from denizen.tools.files.changes import LoadedFile, NewContent
 from denizen.tools.symbols.target import matching, no_such_symbol
 
-_LARGE = FUNCTIONS | TYPES | {"module"}
-"""Kinds with blank lines between them."""
+_LARGE = FUNCTIONS | TYPES | {"module"}  # kinds with blank lines between them
 
 
 @dataclass(frozen=True)

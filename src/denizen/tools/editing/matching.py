@@ -8,14 +8,10 @@ from itertools import accumulate
 
 from denizen.tools.files.text import readable
 
-MOST_LINES = 12
-"""Lines of the nearest part that are shown."""
-MOST_CHARS = 200
-"""Characters of each of them."""
-_MOST_SEARCHED = 5_000
-"""Lines compared character by character when no line is the same."""
-_MOST_ALIGNED = 4_000_000
-"""Pairs of characters that are compared."""
+MOST_LINES = 12  # lines of the nearest part that are shown
+MOST_CHARS = 200  # characters of each of them
+_MOST_SEARCHED = 5_000  # lines compared character by character when no line is the same
+_MOST_ALIGNED = 4_000_000  # pairs of characters that are compared
 _LOOK_ALIKE = str.maketrans(
     "\u2018\u2019\u201a\u201b\u2032"
     "\u201c\u201d\u201e\u201f\u2033"

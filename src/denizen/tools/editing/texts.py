@@ -13,11 +13,9 @@ from denizen.tools.files.text import readable
 
 MOST_COMPARED = 3000
 """Changed lines up to which the lines are matched with each other; of more, those are counted that one side lacks."""
-MOST_SHOWN = 200
-"""Lines of a diff."""
+MOST_SHOWN = 200  # lines of a diff
 
-Span = tuple[int, int]
-"""Where a part of a text begins and ends."""
+Span = tuple[int, int]  # where a part of a text begins and ends
 
 _HEADER = re.compile(r"@@ -(\d+)((?:,\d+)? \+)(\d+)")
 

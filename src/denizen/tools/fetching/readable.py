@@ -8,10 +8,8 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-MOST_MEMORY = 1_000_000_000
-"""Bytes."""
-MOST_TIME = 20
-"""Seconds of a processor."""
+MOST_MEMORY = 1_000_000_000  # bytes
+MOST_TIME = 20  # seconds of a processor
 
 
 def main(path: str) -> None:

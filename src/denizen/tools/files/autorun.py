@@ -12,8 +12,7 @@ from pathlib import Path
 
 from denizen.config.trust import SKILL_FOLDERS
 
-OURS = ("denizen.toml", ".denizen")
-"""At the workspace's root: what the agent may do."""
+OURS = ("denizen.toml", ".denizen")  # at the workspace's root: what the agent may do
 SKILL = "SKILL.md"
 _DIRENV = ".envrc"
 _TASKS = ".vscode/tasks.json"
@@ -21,8 +20,7 @@ _MOST_BYTES = 10_000
 _HOOKS = re.compile(r"^[ \t]*hookspath[ \t]*=[ \t]*(\S.*)$", re.MULTILINE | re.IGNORECASE)
 _WORKTREE = re.compile(r"^\s*worktree\s*=\s*(.+?)\s*$", re.MULTILINE)
 
-Identity = tuple[int, int]
-"""A file's device and inode, which it keeps wherever it is moved."""
+Identity = tuple[int, int]  # a file's device and inode, which it keeps wherever it is moved
 
 
 def find_autorun(workspace: Path, enter: Callable[[Identity], bool]) -> Iterator[tuple[Path, Identity]]:

@@ -15,11 +15,9 @@ from denizen.tools.files.open_path import EFFECTIVE_IDS, OpenPath, PathMissing, 
 from denizen.tools.files.text import Encoding, decode, size
 from denizen.tools.files.workspace import Workspace
 
-LARGEST = 32_000_000
-"""Bytes of a file that can be changed."""
+LARGEST = 32_000_000  # bytes of a file that can be changed
 
-Version = tuple[int, int, int]
-"""Which version of a file it is: inode, last change in ns, bytes."""
+Version = tuple[int, int, int]  # which version of a file it is: inode, last change in ns, bytes
 
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 

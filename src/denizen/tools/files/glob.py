@@ -10,8 +10,7 @@ from collections.abc import Sequence
 
 from denizen.errors import ToolRefused
 
-MOST_ALTERNATIVES = 200
-"""Patterns that braces may stand for."""
+MOST_ALTERNATIVES = 200  # patterns that braces may stand for
 
 _BRACES = re.compile(r"\{([^{},]*,[^{}]*)\}")
 _CLASSES = {

@@ -17,8 +17,7 @@ OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _OPEN_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IFLNK: "a link"}
 
-Names = tuple[str, ...]
-"""The names of a path's folders and its own, from `/` on."""
+Names = tuple[str, ...]  # the names of a path's folders and its own, from `/` on
 
 
 class PathMissing(ToolRefused):

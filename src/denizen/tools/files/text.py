@@ -12,8 +12,7 @@ from denizen.plural import counted
 
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _PIECE = 1 << 16
-_HEAD = 8192
-"""Bytes that tell whether a file is text, as in git."""
+_HEAD = 8192  # bytes that tell whether a file is text, as in git
 _BROKEN = re.compile("[\udc80-\udcff]")
 
 

@@ -12,11 +12,9 @@ from denizen.tools.files.text import printable, size
 from denizen.tools.files.walk import Skipped, walk
 from denizen.tools.files.workspace import Workspace
 
-MOST_ROWS = 100
-MOST_HERE = 30
-"""Rows of the whole tree, and entries of one folder that are shown."""
-DEPTH = 2
-"""Levels that are shown unasked."""
+MOST_ROWS = 100  # of the whole tree
+MOST_HERE = 30  # entries of one folder that are shown
+DEPTH = 2  # levels that are shown unasked
 
 
 @dataclass(slots=True)

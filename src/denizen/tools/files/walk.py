@@ -16,12 +16,9 @@ from denizen.tools.files.open_path import OPEN_FOLDER, Names, OpenPath
 from denizen.tools.files.text import printable
 from denizen.tools.files.workspace import Workspace
 
-MOST_NAMED = 10
-"""Names in a message."""
-MOST_DEEP = 400
-"""Levels of folders that are entered: each is held open, and a process may hold only so many."""
-LARGEST_IGNORE_FILE = 1_000_000
-"""Bytes of a file of patterns that are read."""
+MOST_NAMED = 10  # names in a message
+MOST_DEEP = 400  # levels of folders that are entered: each is held open, and a process may hold only so many
+LARGEST_IGNORE_FILE = 1_000_000  # bytes of a file of patterns that are read
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,8 @@ from denizen.tools.files.autorun import completes_git_data, git_folder
 from denizen.tools.files.open_path import Names, OpenPath, path_missing
 from denizen.tools.files.text import printable
 
-CONFIGURATION = "denizen.toml"
-"""The tools don't write it at the workspace's root: it says what they may do."""
-MOST_LINKS = 40
-"""Symbolic links that one path may lead through."""
+CONFIGURATION = "denizen.toml"  # the tools don't write it at the workspace's root: it says what they may do
+MOST_LINKS = 40  # symbolic links that one path may lead through
 
 _THROUGH = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 

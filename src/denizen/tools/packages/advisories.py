@@ -12,8 +12,7 @@ from denizen.tools.files.text import printable
 from denizen.tools.packages.graph import Ecosystem, Package, parse_version, table, tables, text, words
 from denizen.tools.packages.manifests import python_name
 
-LONGEST = 160
-"""Characters of a summary that are shown."""
+LONGEST = 160  # characters of a summary that are shown
 _SEVERITIES = {"CRITICAL": 4, "HIGH": 3, "MODERATE": 2, "MEDIUM": 2, "LOW": 1}
 
 Record = dict[str, Any]

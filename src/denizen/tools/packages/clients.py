@@ -23,13 +23,10 @@ from denizen.tools.packages.advisories import Advisory, advisory, read_record
 from denizen.tools.packages.graph import Ecosystem, Package, Project, parse_version, table, tables, text, words
 from denizen.tools.programs.process import output_of
 
-LARGEST = 20_000_000
-"""Bytes of an answer."""
+LARGEST = 20_000_000  # bytes of an answer
 _AT_ONCE = 4
-_MOST_FAILURES = 3
-"""After so many nothing more is asked."""
-_AUDIT = 10
-"""How many times the time for one package an audit may take."""
+_MOST_FAILURES = 3  # after so many nothing more is asked
+_AUDIT = 10  # how many times the time for one package an audit may take
 _CRATE = {"Cargo.toml": '[package]\nname = "check"\nversion = "0.0.0"\n[lib]\npath = "lib.rs"\n', "lib.rs": ""}
 """A package to which `cargo add` could add a dependency: `cargo info` knows no mirrors, and names pre-releases."""
 

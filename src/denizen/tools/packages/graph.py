@@ -5,8 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Ecosystem = Literal["PyPI", "npm", "crates.io", "Go"]
-"""As OSV names them."""
+Ecosystem = Literal["PyPI", "npm", "crates.io", "Go"]  # as OSV names them
 
 _NUMBERS = re.compile(r"\d+(?:\.\d+)*")
 

@@ -12,8 +12,7 @@ import msgspec
 from denizen.tools.packages.graph import Dependency, LockFile, Manifest, Package, link, table, tables, text, words
 from denizen.tools.packages.manifests import python_name, requirement
 
-_DEEPEST = 20
-"""Levels of a YAML file."""
+_DEEPEST = 20  # levels of a YAML file
 _PIN = re.compile(r"={2,3}\s*([^\s,;*]+)$")
 _FROM = frozenset({"git", "hg", "vcs", "path", "file", "directory", "url", "archive"})
 """How an entry says that its package is from no index."""

@@ -9,8 +9,7 @@ import msgspec
 
 from denizen.tools.packages.graph import Dependency, Manifest, table, text, words
 
-ELSEWHERE = ("path", "git", "url", "file")
-"""How a manifest says that a dependency is from no registry."""
+ELSEWHERE = ("path", "git", "url", "file")  # how a manifest says that a dependency is from no registry
 _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][\w.-]*)\s*(\[[^\]]*\])?\s*\(?([^;@#()]*)(?:@\s*([^\s;]+))?")
 _GO_LINE = re.compile(r"^[ \t]*(?:require[ \t]+)?([^\s()/][^\s()]*)[ \t]+(v[^\s/]+)[ \t]*(// indirect)?", re.MULTILINE)
 _GO_REQUIRES = re.compile(r"^require[ \t]*\(([^)]*)(?:\)|\Z)|^require[ \t]+[^\s(].*$", re.MULTILINE)

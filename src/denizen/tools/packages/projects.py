@@ -17,8 +17,7 @@ from denizen.tools.packages import locks
 from denizen.tools.packages.graph import Ecosystem, LockFile, Manifest, Project
 from denizen.tools.packages.manifests import read_cargo, read_go_mod, read_package_json, read_pipfile, read_pyproject
 
-MOST = 20
-"""Manifests that are read."""
+MOST = 20  # manifests that are read
 
 _MANIFESTS: Final[Mapping[str, tuple[Ecosystem, Callable[[str], Manifest]]]] = {
     "pyproject.toml": ("PyPI", read_pyproject),

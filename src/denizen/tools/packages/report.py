@@ -10,12 +10,9 @@ from denizen.tools.files.text import printable
 from denizen.tools.packages.graph import Dependency, Package, Project
 from denizen.tools.packages.manifests import python_name
 
-MOST_NAMES = 20
-"""Names in one line."""
-MOST_WAYS = 3
-"""On which a package came."""
-LONGEST_WAY = 10
-"""Packages from a direct dependency to the one that it brings, as far as it is followed."""
+MOST_NAMES = 20  # names in one line
+MOST_WAYS = 3  # on which a package came
+LONGEST_WAY = 10  # packages from a direct dependency to the one that it brings, as far as it is followed
 
 Data = dict[str, Any]
 

@@ -16,17 +16,12 @@ from denizen.tools.editing.matching import Indents, indent_of, show_nearest, squ
 from denizen.tools.editing.texts import LineEnds, Span
 from denizen.tools.patching.parse import Hunk, Line
 
-MOST_NAMED = 8
-"""Line numbers in a message."""
-MOST_CHARS = 200
-"""Characters of a line in a message."""
-_CLEARLY = 3
-"""How many times nearer to the stated number than any other a match must be."""
-_LEFT_OUT = 2
-"""Lines that the context may leave out."""
+MOST_NAMED = 8  # line numbers in a message
+MOST_CHARS = 200  # characters of a line in a message
+_CLEARLY = 3  # how many times nearer to the stated number than any other a match must be
+_LEFT_OUT = 2  # lines that the context may leave out
 
-Edit = tuple[Span, str]
-"""A part of a text, and what replaces it."""
+Edit = tuple[Span, str]  # a part of a text, and what replaces it
 
 
 def apply_hunks(path: str, text: str, hunks: Sequence[Hunk]) -> tuple[str, list[str]]:

@@ -11,8 +11,7 @@ from typing import Literal
 
 from denizen.errors import ToolRefused
 
-Line = tuple[str, str]
-"""A line of a hunk: ` `, `-` or `+`, and its text."""
+Line = tuple[str, str]  # a line of a hunk: ` `, `-` or `+`, and its text
 
 _HEADS = ("@@", "+++ ", "*** ")
 _MARKED = (" ", "+", "-")

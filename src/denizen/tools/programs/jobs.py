@@ -14,8 +14,7 @@ from denizen.ports import Sandbox, Sandboxed
 from denizen.tools.programs import join
 from denizen.tools.programs.process import Kept, run
 
-MOST = 20_000
-"""Bytes of a job's output that are kept: its beginning and its end."""
+MOST = 20_000  # bytes of a job's output that are kept: its beginning and its end
 MOST_RUNNING = 8
 
 

@@ -10,10 +10,8 @@ from denizen.messages import Text, ToolResult
 from denizen.tools.programs.jq_filter import CUT, WRONG
 from denizen.tools.programs.process import run_python
 
-MOST_CHARS = 40_000
-"""What is shown of a filter's results at most."""
-SECONDS = 10.0
-"""How long a filter may take."""
+MOST_CHARS = 40_000  # what is shown of a filter's results at most
+SECONDS = 10.0  # how long a filter may take
 _PROGRAM = Path(__file__).with_name("jq_filter.py")
 
 

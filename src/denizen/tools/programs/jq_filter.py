@@ -13,10 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-MOST_MEMORY = 1_000_000_000
-"""Bytes."""
-MOST_TIME = 5
-"""Seconds of a processor."""
+MOST_MEMORY = 1_000_000_000  # bytes
+MOST_TIME = 5  # seconds of a processor
 WRONG, CUT = 3, 4
 
 

@@ -15,10 +15,8 @@ from denizen.cancellation import run_to_completion
 from denizen.errors import ToolRefused
 from denizen.ports import Sandboxed
 
-_PIECE = 16_384
-"""Bytes read at once."""
-_GRACE = 5.0
-"""Seconds that a supervisor has to end what it supervises."""
+_PIECE = 16_384  # bytes read at once
+_GRACE = 5.0  # seconds that a supervisor has to end what it supervises
 _LAST_WORDS = 1.0
 """Seconds that output may still take after the program has ended: a process that escaped may hold the pipe open."""
 _ESCAPES = re.compile(

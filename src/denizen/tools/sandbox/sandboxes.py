@@ -21,10 +21,8 @@ from denizen.tools.sandbox.guard import Guard
 from denizen.tools.sandbox.layout import Layout, is_in_any, layout
 
 _LAUNCHER = Path(__file__).with_name("launch.py")
-_LONGEST_ARGUMENT = 100_000
-"""Characters of one argument of a program; Linux takes 131,071."""
-_TRIAL_SECONDS = 10.0
-"""How long a sandbox may take to show that it works."""
+_LONGEST_ARGUMENT = 100_000  # characters of one argument of a program; Linux takes 131,071
+_TRIAL_SECONDS = 10.0  # how long a sandbox may take to show that it works
 _NAMESPACES = (
     *("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
     *("--die-with-parent", "--new-session", "--cap-drop", "ALL"),

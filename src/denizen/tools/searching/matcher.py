@@ -15,10 +15,8 @@ import sys
 from collections.abc import Iterator
 from itertools import islice
 
-_HEAD = 8192
-"""Bytes in which binary data shows itself."""
-_LONGEST = 1 << 22
-"""Characters of a line that are looked at."""
+_HEAD = 8192  # bytes in which binary data shows itself
+_LONGEST = 1 << 22  # characters of a line that are looked at
 
 
 def main(pattern: str, flags: str, most: str, *paths: str) -> None:

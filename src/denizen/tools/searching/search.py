@@ -19,8 +19,7 @@ from denizen.errors import ToolRefused
 Hit = tuple[int, int]
 """A line number, and the column (in bytes, from 1) of its first match; where lines are counted, their number and 0."""
 
-MOST_PATTERN = 30_000
-"""Characters of a pattern."""
+MOST_PATTERN = 30_000  # characters of a pattern
 _LONE = re.compile("[\ud800-\udfff]")
 _HIT = re.compile(rb"([^\0]+)\0(\d+)(?::(\d+))?[^\n]*\n")
 _RG = (

@@ -14,10 +14,8 @@ from denizen.tools.symbols.project_index import utf8, with_index
 from denizen.tools.symbols.skeleton import types_only
 from denizen.tools.symbols.target import FORWARD, Target, names_of, no_such_symbol
 
-LONGEST_LINE = 500
-"""Characters of a line that are shown."""
-MOST_FILES = 20
-"""Files that are read for a symbol that is looked up by name."""
+LONGEST_LINE = 500  # characters of a line that are shown
+MOST_FILES = 20  # files that are read for a symbol that is looked up by name
 _CUT = "… [the line goes on]"
 
 

@@ -7,13 +7,10 @@ from typing import Any
 
 from denizen.structure import TYPES, Symbol
 
-MOST_ROWS = 150
-MOST_CHARS = 10_000
-"""Shown of one file."""
-LONGEST = 160
-"""Characters of a signature that are shown."""
-_DETAIL = frozenset({"constant", "variable", "field", "variant", "macro"})
-"""Kinds that are left out first."""
+MOST_ROWS = 150  # shown of one file
+MOST_CHARS = 10_000  # in these rows
+LONGEST = 160  # characters of a signature that are shown
+_DETAIL = frozenset({"constant", "variable", "field", "variant", "macro"})  # kinds that are left out first
 _OUTER = TYPES | {"module"}
 
 

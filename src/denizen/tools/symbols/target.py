@@ -12,13 +12,11 @@ from denizen.structure import Symbol
 from denizen.tools.files.open_path import PathMissing, path_missing
 from denizen.tools.files.workspace import Workspace
 
-MOST_NEAR = 5
-"""Names that a refusal proposes."""
+MOST_NEAR = 5  # names that a refusal proposes
 _PARTS = re.compile(r"/|::|\.|#")
 _NO_NAMES = re.compile(r"\b(?:module\.)?exports\.(?=\w+$)|\.prototype(?=\.)")
 _LINE = re.compile(r"^(.*)@(\d+)$", re.DOTALL)
-FORWARD = frozenset({"impl", "extension", "declaration"})
-"""Kinds that refer to something defined elsewhere."""
+FORWARD = frozenset({"impl", "extension", "declaration"})  # kinds that refer to something defined elsewhere
 
 
 @dataclass(frozen=True, slots=True)
