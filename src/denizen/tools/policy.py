@@ -99,8 +99,23 @@ class RulePolicy:
         return restore_secrets(call, files, self._redactor, lets_in)
 
     async def preview(self, tool: Tool, args: dict[str, Any], context: ToolContext) -> str:
-        """The diff of what the call would do to files."""
-        return await preview(tool, args, context)
+        """The whole diff of what the call would do to files; empty where it would be refused, or it isn't known."""
+        if not (isinstance(tool, PlanningTool) and tool.plans):
+            return ""
+        planned: dict[str, bytes | None] = {}
+        try:
+            await tool.run(args, dataclasses.replace(context, planned=planned))
+            diffs: list[str] = []
+            for path, data in planned.items():
+                old = load_or_empty(Workspace.of(context), path)
+                diff = difference(old.text, dataclasses.replace(old, data=data).text, most=sys.maxsize).diff
+                if not diff:
+                    return ""
+                names = f"--- {'(new)' if old.data is None else path}\n+++ {'(deleted)' if data is None else path}"
+                diffs.append(f"{names}\n{diff}")
+        except ToolRefused:
+            return ""
+        return "\n".join(diffs)
 
     def denied_paths(self, tool: Tool) -> DeniedPaths:
         """What the tool must not return, though a call doesn't name it."""
@@ -158,23 +173,3 @@ def _leaves_sandbox(call: ToolCall) -> bool:
 def _shown(call: ToolCall) -> str:
     argument = " ".join(main_argument(call.args).split())
     return f"{call.name} ({argument if len(argument) <= _MOST_SHOWN else argument[: _MOST_SHOWN - 1] + '…'})"
-
-
-async def preview(tool: Tool, args: dict[str, Any], turn: ToolContext) -> str:
-    """The whole diff of what the call would do to files; empty where it would be refused, or it isn't known."""
-    if not (isinstance(tool, PlanningTool) and tool.plans):
-        return ""
-    planned: dict[str, bytes | None] = {}
-    try:
-        await tool.run(args, dataclasses.replace(turn, planned=planned))
-        diffs: list[str] = []
-        for path, data in planned.items():
-            old = load_or_empty(Workspace.of(turn), path)
-            diff = difference(old.text, dataclasses.replace(old, data=data).text, most=sys.maxsize).diff
-            if not diff:
-                return ""
-            names = f"--- {'(new)' if old.data is None else path}\n+++ {'(deleted)' if data is None else path}"
-            diffs.append(f"{names}\n{diff}")
-    except ToolRefused:
-        return ""
-    return "\n".join(diffs)

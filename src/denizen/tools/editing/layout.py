@@ -26,31 +26,21 @@ def fit(content: str, language: str, indent: str, lines: Sequence[str]) -> list[
     level = rest and (_CLOSES.match(rest[-1]) or _NOT_A_HEAD.match(new[0]))
     if indent and not common and least >= len(indent) + (not level):  # but for its first line, as it would be there
         new[1:] = [line if at in fixed else line.removeprefix(indent) for at, line in enumerate(new[1:], 1)]
-    new = _in_style(new, fixed, lines)
-    return [line if at in fixed or not line.strip() else indent + line for at, line in enumerate(new)]
-
-
-def _in_style(lines: list[str], fixed: Set[int], around: Sequence[str]) -> list[str]:
-    """The lines with tabs where those around have tabs, and with spaces where those have spaces."""
-    tabs = sum(line.startswith("\t") for line in around)
-    spaces = sum(line.startswith("  ") for line in around)
-    indents = _indents(lines, fixed)
-    has_tabs = any("\t" in indent for indent in indents)
+    # with tabs where the lines around have tabs, and with spaces where those have spaces
+    tabs, spaces = (sum(line.startswith(start) for line in lines) for start in ("\t", "  "))
+    indents = _indents(new, fixed)
+    has_tabs = any("\t" in each for each in indents)
     if tabs > spaces and not has_tabs:
-        unit = min((len(indent) for indent in indents if indent), default=4)
-        return [
-            line if at in fixed else "\t" * (width // unit) + " " * (width % unit) + line[width:]
-            for at, line in enumerate(lines)
-            for width in [len(indent_of(line))]
-        ]
-    if spaces > tabs and has_tabs:
-        unit = min((len(indent_of(line)) for line in around if line.startswith("  ") and line.strip()), default=4)
-        return [
-            line if at in fixed else indent.replace("\t", " " * unit) + line[len(indent) :]
-            for at, line in enumerate(lines)
-            for indent in [indent_of(line)]
-        ]
-    return lines
+        unit = min((len(each) for each in indents if each), default=4)
+        for at, line in enumerate(new):
+            width = 0 if at in fixed else len(indent_of(line))
+            new[at] = "\t" * (width // unit) + " " * (width % unit) + line[width:]
+    elif spaces > tabs and has_tabs:
+        unit = min((len(indent_of(line)) for line in lines if line.startswith("  ") and line.strip()), default=4)
+        for at, line in enumerate(new):
+            width = 0 if at in fixed else len(indent_of(line))
+            new[at] = line[:width].replace("\t", " " * unit) + line[width:]
+    return [line if at in fixed or not line.strip() else indent + line for at, line in enumerate(new)]
 
 
 def _indents(lines: Sequence[str], fixed: Set[int]) -> list[str]:

@@ -191,7 +191,12 @@ class _Descent:
                 continue
             names = (*self._names, name)
             self._workspace.check_readable(names, on_the_way=True)
-            link = self._read_link(name)
+            link = None
+            try:
+                link = os.readlink(name, dir_fd=self._fds[-1])
+            except OSError as error:
+                if error.errno not in {errno.EINVAL, errno.ENOENT}:  # no link, or nothing there
+                    raise
             if link is not None:
                 links += 1
                 if links > MOST_LINKS:
@@ -214,15 +219,6 @@ class _Descent:
         self._names = split(base)
         self._floor = len(self._names)
         self._pending.extendleft(reversed(names))
-
-    def _read_link(self, name: str) -> str | None:
-        """Where the link `name` points; None for anything else."""
-        try:
-            return os.readlink(name, dir_fd=self._fds[-1])
-        except OSError as error:
-            if error.errno in {errno.EINVAL, errno.ENOENT}:
-                return None
-            raise
 
     def _open_folder(self, name: str, names: Names, made: list[str] | None) -> int:
         with suppress(FileNotFoundError):

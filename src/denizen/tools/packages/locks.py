@@ -3,7 +3,7 @@
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -145,7 +145,14 @@ def read_package_lock(source: str) -> LockFile:
     Packages are kept by their places in node_modules, which decide who gets which version.
     """
     data = table(msgspec.json.decode(source))
-    entries = table(data, "packages") or dict(_npm_version_1(table(data, "dependencies")))
+    entries = table(data, "packages")
+    waiting = [("", {} if entries else table(data, "dependencies"))]
+    while waiting:  # version 1, where packages lie in one another
+        above, inner = waiting.pop()
+        for name, entry in inner.items():
+            place = f"{above}{_INSIDE}{name}"
+            entries[place] = {**table(entry), "dependencies": table(entry, "requires")}
+            waiting.append((f"{place}/", table(entry, "dependencies")))
     packages: dict[str, Package] = {}
     own: dict[str, list[Dependency]] = {}
     for place, entry in entries.items():
@@ -162,17 +169,6 @@ def read_package_lock(source: str) -> LockFile:
         is_elsewhere = not version[:1].isdecimal() or (resolved and not resolved.startswith("http"))
         packages[place] = Package(name, version, list(dict.fromkeys(needs)), None if is_elsewhere else resolved)
     return LockFile(packages, own)
-
-
-def _npm_version_1(entries: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The entries of version 1, which lie in one another, as those of later versions."""
-    waiting = [("", entries)]
-    while waiting:
-        above, entries = waiting.pop()
-        for name, entry in entries.items():
-            place = f"{above}{_INSIDE}{name}"
-            yield place, {**table(entry), "dependencies": table(entry, "requires")}
-            waiting.append((f"{place}/", table(entry, "dependencies")))
 
 
 def _npm_place(name: str, at: str, entries: Mapping[str, Any]) -> str:

@@ -219,7 +219,14 @@ class _HunkFinder:
         reach_above = len(before) + _LEFT_OUT if before else 0
         reach_below = len(after) + _LEFT_OUT if after else 0
         keys, scored = self._squeezed, list[tuple[int, int]]()
-        for at in self._candidates([key for _, key in old], before, after):
+        if old:  # where all old lines among the changes are
+            wanted = [key for _, key in old]
+            starts = [at for at in range(len(keys) - len(old) + 1) if keys[at : at + len(old)] == wanted]
+        else:  # where a line around the new ones is
+            last, first = squeeze(before[-1]) if before else "", squeeze(after[0]) if after else ""
+            around = zip(["", *keys], [*keys, ""], strict=True)
+            starts = [at for at, (x, y) in enumerate(around) if (last and x == last) or (first and y == first)]
+        for at in starts:
             end = at + len(old)
             stay = _common(above, keys[max(at - reach_above, 0) : at]) + _common(below, keys[end : end + reach_below])
             scored.append((inside + stay, at))
@@ -233,18 +240,6 @@ class _HunkFinder:
         shift = self._shift if hunk.at is None else at - len(before) - hunk.at
         how = "with other lines around it than the patch shows"
         return HunkMatch(at, end, core, shift, _learn_indents(hunk, there), how)
-
-    def _candidates(self, old: Sequence[str], before: Sequence[str], after: Sequence[str]) -> list[int]:
-        """Where all old lines among the changes are; without any, where a line around the new ones is."""
-        keys = self._squeezed
-        if old:
-            return [at for at in range(len(keys) - len(old) + 1) if keys[at : at + len(old)] == old]
-        above, below = squeeze(before[-1]) if before else None, squeeze(after[0]) if after else None
-        return [
-            at
-            for at in range(len(keys) + 1)
-            if (at > 0 and above and keys[at - 1] == above) or (at < len(keys) and below and keys[at] == below)
-        ]
 
     def _is_applied(self, hunk: Hunk) -> bool:
         new = [squeeze(line) for line in hunk.new]

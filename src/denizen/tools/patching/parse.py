@@ -101,7 +101,19 @@ class FilePatch:
 
 def read_patch(patch: str) -> list[FilePatch]:
     """The changes of a patch, in their order. Raises ToolRefused for one that can't be understood."""
-    files = _PatchParser(_patch_lines(patch)).read()
+    lines = patch.split("\n")
+    heads = [line for line in lines if line.startswith(_HEADS)]
+    if heads and all(line.endswith("\r") for line in heads):  # its transport added them
+        lines = [line.removesuffix("\r") for line in lines]
+    fence = next((at for at, line in enumerate(lines) if _FENCE.match(line)), None)
+    if fence is not None and not any(line.startswith(_HEADS) for line in lines[:fence]):
+        inside, fenced, lines = False, lines, list[str]()
+        for line in fenced:
+            if _FENCE.match(line):
+                inside = not inside
+            elif inside:
+                lines.append(line)
+    files = _PatchParser(lines).read()
     if not files:
         one_line = "\\n" in patch and "\n" not in patch.strip()
         raise ToolRefused(
@@ -110,25 +122,6 @@ def read_patch(patch: str) -> list[FilePatch]:
             + ("; its line ends are written out as \\n: give real ones" if one_line else "")
         )
     return files
-
-
-def _patch_lines(patch: str) -> list[str]:
-    """The patch's lines, without code fences and what is outside them, and without CRs that its transport added."""
-    lines = patch.split("\n")
-    heads = [line for line in lines if line.startswith(_HEADS)]
-    if heads and all(line.endswith("\r") for line in heads):
-        lines = [line.removesuffix("\r") for line in lines]
-    fence = next((at for at, line in enumerate(lines) if _FENCE.match(line)), None)
-    if fence is None or any(line.startswith(_HEADS) for line in lines[:fence]):
-        return lines
-    inside = False
-    kept: list[str] = []
-    for line in lines:
-        if _FENCE.match(line):
-            inside = not inside
-        elif inside:
-            kept.append(line)
-    return kept
 
 
 class _PatchParser:

@@ -56,13 +56,28 @@ async def run(
         output.close_write_end()
         if started:
             started(process.pid)
+
+        async def conclude() -> None:
+            # a supervisor or sandbox gets the time to end its own, then what is left is killed
+            if process.returncode is None:
+                process.terminate()
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(_GRACE):
+                        await process.wait()
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
+            await output.ended()
+            if command.afterwards and (words := await asyncio.to_thread(command.afterwards)):
+                take(f"{words}\n".encode())
+
         try:
             async with asyncio.timeout(seconds):
                 return await process.wait()
         except TimeoutError:
             return None
         finally:
-            await run_to_completion(_conclude(process, output, command.afterwards, take))
+            await run_to_completion(conclude())
 
 
 async def output_of(command: Sandboxed, folder: Path, *, seconds: float | None, most: int) -> tuple[int | None, bytes]:
@@ -187,23 +202,3 @@ class _Output:
         else:
             self._loop.remove_reader(self._read_end)
             self._over.set()
-
-
-async def _conclude(
-    process: asyncio.subprocess.Process,
-    output: _Output,
-    afterwards: Callable[[], str] | None,
-    take: Callable[[bytes], None],
-) -> None:
-    # a supervisor or sandbox gets the time to end its own, then what is left is killed
-    if process.returncode is None:
-        process.terminate()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_GRACE):
-                await process.wait()
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    await process.wait()
-    await output.ended()
-    if afterwards and (words := await asyncio.to_thread(afterwards)):
-        take(f"{words}\n".encode())

@@ -42,7 +42,17 @@ class Guard:
         self._known = {inode for _, inode in found}
         hooks = {folder for path, _ in found if path.name == ".git" and (folder := hooks_of(path))}
         self._absent = [folder for folder in hooks if workspace in folder.parents and not os.path.lexists(folder)]
-        places = {*hooks, *(place for path, _ in found for place in self._to_protect(path))}
+        places = {*hooks}
+        for path, _ in found:
+            real = path.resolve()
+            if path == workspace:  # a bare repository: the rest stays writable
+                places |= {path / name for name in ("HEAD", "config", "config.worktree", "hooks", "commondir")}
+            elif path.name == SKILL and workspace in real.parent.parents:
+                places.add(real.parent)
+            else:
+                places.add(real)
+                if path.name == ".git" and (data := git_folder(path.parent)):
+                    places.add(data)
         self.protected = tuple(sorted(place for place in places if workspace in place.parents and place.exists()))
 
     def disarm(self) -> str:
@@ -62,17 +72,6 @@ class Guard:
             f"[taken out, because it would run by itself outside the sandbox: {', '.join(taken)}. "
             "Ask the user if it is needed.]"
         )
-
-    def _to_protect(self, path: Path) -> Iterator[Path]:
-        real = path.resolve()
-        if path == self._workspace:  # a bare repository: the rest stays writable
-            yield from (path / name for name in ("HEAD", "config", "config.worktree", "hooks", "commondir"))
-        elif path.name == SKILL and self._workspace in real.parent.parents:
-            yield real.parent
-        else:
-            yield real
-            if path.name == ".git" and (data := git_folder(path.parent)):
-                yield data
 
     def _without_programs(self, repository: Path) -> Iterator[str]:
         hooks = repository / "hooks"

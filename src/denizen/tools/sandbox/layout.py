@@ -1,6 +1,6 @@
 """Which places a sandboxed command sees, and which it may change."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,7 +62,12 @@ def layout(
     hidden = {place.resolve() for place in (*map(Path, _HIDDEN), user, home) if place.is_dir()} - {Path("/")}
     shown = [user / name for name in (*settings.toolchains, ".nix-profile")]
     shown += [Path("/run/current-system"), Path("/home/linuxbrew/.linuxbrew")]  # the one is NixOS's
-    shown += _environments(environ, workspace)
+    # The Python environment that the user works in, with the installation that its interpreter is of. Not one in the
+    # workspace: there a command could point the interpreter at any place that it would like to see.
+    for name in ("VIRTUAL_ENV", "CONDA_PREFIX"):
+        place = Path(environ.get(name) or "/")
+        if place.is_absolute() and not place.resolve().is_relative_to(workspace):
+            shown += [place, (place / "bin/python").resolve().parent.parent]
     if folder := git_folder(workspace):
         shown.append(shared_git_folder(folder))
     if network:
@@ -91,15 +96,3 @@ def layout(
 def is_in_any(place: Path, others: Iterable[Path]) -> bool:
     """Whether the place is one of the others, or in one of them."""
     return any(place.is_relative_to(other) for other in others)
-
-
-def _environments(environ: Mapping[str, str], workspace: Path) -> Iterator[Path]:
-    """The Python environment that the user works in, with the installation that its interpreter is of.
-
-    Not of one in the workspace: there a command could point the interpreter at any place that it would like to see.
-    """
-    for name in ("VIRTUAL_ENV", "CONDA_PREFIX"):
-        place = Path(environ.get(name) or "/")
-        if place.is_absolute() and not place.resolve().is_relative_to(workspace):
-            yield place
-            yield (place / "bin/python").resolve().parent.parent
