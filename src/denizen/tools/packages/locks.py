@@ -146,7 +146,7 @@ def read_package_lock(source: str) -> LockFile:
     """
     data = table(msgspec.json.decode(source))
     entries = table(data, "packages")
-    waiting = [("", {} if entries else table(data, "dependencies"))]
+    waiting: list[tuple[str, dict[str, Any]]] = [] if entries else [("", table(data, "dependencies"))]
     while waiting:  # version 1, where packages lie in one another
         above, inner = waiting.pop()
         for name, entry in inner.items():
