@@ -1,8 +1,6 @@
 """`checkpoint` and `rollback`: the model keeps the state of the files, and returns to it."""
 
-from collections.abc import Sequence
-
-from denizen.entries import AnyEntry, ToolEntry
+from denizen.entries import ToolEntry
 from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
 from denizen.ports import Checkpoints, Tool, ToolContext, Traits
@@ -33,7 +31,17 @@ def checkpoint_tools(checkpoints: Checkpoints) -> list[Tool]:
             label: The checkpoint's, kept in this session; the newest one that has it is taken.
         """
         label = _checked(label)
-        snapshot, since = _kept(turn.entries, label)
+        for at in range(len(turn.entries) - 1, -1, -1):
+            match turn.entries[at]:
+                case ToolEntry(message=ToolResult(details={"checkpoint": str(kept), "label": given})) if given == label:
+                    snapshot, since = kept, turn.entries[at + 1 :]
+                    break
+                case _:
+                    pass
+        else:
+            raise ToolRefused(
+                f"there is no checkpoint {label!r} in this session: rollback returns only to what checkpoint kept here"
+            )
         done, now = span_of(since, snapshot), await checkpoints.snapshot()
         done.ours.append((done.last, now))  # what earlier calls of this reply did
         if not (ours := await checkpoints.ours_alone(done)):
@@ -43,19 +51,6 @@ def checkpoint_tools(checkpoints: Checkpoints) -> list[Tool]:
         return result(text, rollback=snapshot)
 
     return [checkpoint, rollback]
-
-
-def _kept(entries: Sequence[AnyEntry], label: str) -> tuple[str, Sequence[AnyEntry]]:
-    """The newest snapshot that this session keeps under that label, and the entries since. Raises ToolRefused."""
-    for at in range(len(entries) - 1, -1, -1):
-        match entries[at]:
-            case ToolEntry(message=ToolResult(details={"checkpoint": str(snapshot), "label": given})) if given == label:
-                return snapshot, entries[at + 1 :]
-            case _:
-                pass
-    raise ToolRefused(
-        f"there is no checkpoint {label!r} in this session: rollback returns only to what checkpoint kept here"
-    )
 
 
 def _checked(label: str) -> str:

@@ -64,7 +64,27 @@ def with_defaults(tools: Sequence[Tool], settings: Mapping[str, Mapping[str, Any
     for name in settings:
         if name not in names and name not in ELSEWHERE:
             raise ConfigError(f"tools.{name}: there is no tool {name!r}. {_nearest(name, names)}")
-    return [_with(tool, settings[tool.name]) if settings.get(tool.name) else tool for tool in tools]
+    found: list[Tool] = []
+    for tool in tools:
+        defaults, schema = settings.get(tool.name, {}), tool.schema
+        if not defaults:
+            found.append(tool)
+            continue
+        arguments = may_default(schema)
+        for name, value in defaults.items():
+            where = f"tools.{tool.name}.{name}"
+            if name not in schema.parameters["properties"]:
+                raise ConfigError(f"{where} is no argument of {tool.name}. {_nearest(name, arguments)}")
+            if name not in arguments:
+                raise ConfigError(f"{where} can't have a default: each call must give it. Remove the line.")
+            if why := misfit(value, arguments[name]):
+                given = msgspec.json.encode(value, enc_hook=str).decode()
+                raise ConfigError(f"{where}{why}, and is {given}.")
+        documented = {name: {**arguments[name], "default": value} for name, value in defaults.items()}
+        parameters = {**schema.parameters, "properties": {**schema.parameters["properties"], **documented}}
+        schema = msgspec.structs.replace(schema, parameters=parameters)
+        found.append(Defaulted(tool, defaults, tool.name, tool.shell_names, tool.traits, schema))
+    return found
 
 
 def check_rules(rules: Sequence[Rule], tools: Toolset) -> None:
@@ -88,25 +108,6 @@ def may_default(schema: Schema) -> dict[str, dict[str, Any]]:
     """The arguments of a tool that can be given a default, with their schemas."""
     required = {*schema.parameters.get("required", ())} | JUDGED
     return {name: kind for name, kind in schema.parameters["properties"].items() if name not in required}
-
-
-def _with(tool: Tool, defaults: Mapping[str, Any]) -> Tool:
-    schema = tool.schema
-    arguments = may_default(schema)
-    for name, value in defaults.items():
-        where = f"tools.{tool.name}.{name}"
-        if name in arguments:
-            if why := misfit(value, arguments[name]):
-                found = msgspec.json.encode(value, enc_hook=str).decode()
-                raise ConfigError(f"{where}{why}, and is {found}.")
-        elif name in schema.parameters["properties"]:
-            raise ConfigError(f"{where} can't have a default: each call must give it. Remove the line.")
-        else:
-            raise ConfigError(f"{where} is no argument of {tool.name}. {_nearest(name, arguments)}")
-    documented = {name: {**kind, "default": defaults[name]} for name, kind in arguments.items() if name in defaults}
-    parameters = {**schema.parameters, "properties": {**schema.parameters["properties"], **documented}}
-    schema = msgspec.structs.replace(schema, parameters=parameters)
-    return Defaulted(tool, defaults, tool.name, tool.shell_names, tool.traits, schema)
 
 
 def misfit(value: Any, schema: dict[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -30,8 +30,18 @@ def restore_secrets(
     """
     if call.name in _MARKS_STAY or not MARK.search(all_arguments(call.args)):
         return call.args
+    workspace = Path(files.root)
+    match call.args:  # the texts that the call writes, each with the files that it goes into
+        case {"patch": str(patch)}:
+            parts = read_patch(patch)
+            lines = ["\n".join(line for hunk in part.hunks for _, line in hunk.lines) for part in parts]
+            targets = [*zip(lines, (meant_by_patch(part, workspace) for part in parts), strict=True)]
+        case {"command": str(command)}:
+            targets = [(command, [*dict.fromkeys(filter(None, _BETWEEN_WORDS.split(command)))])]
+        case args:
+            targets = [(all_arguments(args), files_of(call, workspace))]
     wanted, literal = set[str](), set[str]()
-    for text, names in _targets(call, Path(files.root)):
+    for text, names in targets:
         contents: list[bytes] = []
         for name in names:
             with suppress(ToolRefused), files.at(name) as place, place.open() as file:
@@ -62,16 +72,3 @@ def restore_secrets(
     if wanted & literal:
         raise ToolRefused("one file holds the secret and another its mark: change them in calls of their own")
     return redactor.put_back(call.args, wanted)
-
-
-def _targets(call: ToolCall, workspace: Path) -> Iterator[tuple[str, Sequence[str]]]:
-    """The texts that the call writes, each with the files that it goes into."""
-    match call.args:
-        case {"patch": str(patch)}:
-            for file in read_patch(patch):
-                lines = "\n".join(line for hunk in file.hunks for _, line in hunk.lines)
-                yield lines, meant_by_patch(file, workspace)
-        case {"command": str(command)}:
-            yield command, [*dict.fromkeys(filter(None, _BETWEEN_WORDS.split(command)))]
-        case args:
-            yield all_arguments(args), files_of(call, workspace)

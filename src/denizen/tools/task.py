@@ -4,11 +4,12 @@ What is shown can be written again: `parse_plan(format_plan(plan))` is the same 
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from denizen.errors import ToolRefused
 from denizen.messages import Text, ToolResult
@@ -65,9 +66,21 @@ async def task(
             plan = plan_of(given)
             return _answer(was, plan, format_plan(plan))
         case "add":
-            return _changes(was, _add(was, text, under, waits_for or ()))
+            new = [*parse_plan(text)]
+            if not new:
+                raise ToolRefused("task add: what is to be done? Give a goal")
+            new[0] = replace(new[0], after=(*new[0].after, *(waits_for or ())))
+            if under:
+                return _changes(was, was.change(under, lambda task: replace(task, subtasks=(*task.subtasks, *new))))
+            return _changes(was, plan_of((*was.tasks, *new)))
         case "edit":
-            return _changes(was, _edit(was, text, waits_for))
+            task_id, _, goal = text.strip().partition(" ")
+            if not goal and waits_for is None:
+                raise ToolRefused("task edit: give the id and the new goal, or `after`")
+            changed: dict[str, Any] = {} if waits_for is None else {"after": waits_for}
+            if goal:
+                changed["goal"] = _parse_line(goal).goal
+            return _changes(was, was.change(task_id, lambda task: replace(task, **changed)))
         case "start" | "done" | "drop":
             return _mark(was, _ids(text), _BY_ACTION[action])
 
@@ -108,7 +121,7 @@ def _parse_block(lines: Sequence[str], *, nested: bool) -> Iterator[Task]:
     starts = [number for number, indent in enumerate(indents) if indent <= indents[0]]
     for start, end in pairwise([*starts, len(lines)]):
         subtasks = tuple(_parse_block(lines[start + 1 : end], nested=True))
-        yield msgspec.structs.replace(_parse_line(lines[start], nested=nested), subtasks=subtasks)
+        yield replace(_parse_line(lines[start], nested=nested), subtasks=subtasks)
 
 
 def _parse_line(line: str, *, nested: bool = False) -> Task:
@@ -128,26 +141,6 @@ def _ids(text: str) -> tuple[str, ...]:
     return () if found == ("none",) else found
 
 
-def _add(plan: Plan, text: str, under: str, after: Iterable[str]) -> Plan:
-    new = [*parse_plan(text)]
-    if not new:
-        raise ToolRefused("task add: what is to be done? Give a goal")
-    new[0] = msgspec.structs.replace(new[0], after=(*new[0].after, *after))
-    if not under:
-        return plan_of((*plan.tasks, *new))
-    return plan.change(under, lambda task: msgspec.structs.replace(task, subtasks=(*task.subtasks, *new)))
-
-
-def _edit(plan: Plan, text: str, after: tuple[str, ...] | None) -> Plan:
-    task_id, _, goal = text.strip().partition(" ")
-    if not goal and after is None:
-        raise ToolRefused("task edit: give the id and the new goal, or `after`")
-    changed: dict[str, Any] = {} if after is None else {"after": after}
-    if goal:
-        changed["goal"] = _parse_line(goal).goal
-    return plan.change(task_id, lambda task: msgspec.structs.replace(task, **changed))
-
-
 def _mark(was: Plan, task_ids: Sequence[str], state: State) -> ToolResult:
     if not task_ids:
         raise ToolRefused("task: which one? Give its id")
@@ -165,7 +158,7 @@ def _with_state(task: Task, state: State) -> Task:
     subtasks = task.subtasks
     if state != "doing":
         subtasks = tuple(subtask if subtask.closed else _with_state(subtask, state) for subtask in subtasks)
-    return msgspec.structs.replace(task, state=state, subtasks=subtasks)
+    return replace(task, state=state, subtasks=subtasks)
 
 
 def _changes(was: Plan, plan: Plan, remark: str = "") -> ToolResult:

@@ -70,7 +70,35 @@ def tree(project: Project, name: str, depth: int) -> Data:
 
 def info(projects: Sequence[Project], name: str) -> list[Data]:
     """What is known of the package of that name, in each project that has it. Raises ToolRefused where none has."""
-    found = [about for each in projects for about in _about(each, plain_name(each, name))]
+    found: list[Data] = []
+    for project in projects:
+        plain, packages = plain_name(project, name), project.lock.packages
+        asked = [(wanted, key) for wanted, key in project.direct() if wanted.name == plain]
+        parents: dict[str, list[str]] = {}
+        copies: dict[str, list[str]] = {}  # the keys of the package, those of one version together
+        for key, package in packages.items():
+            for need in package.needs:
+                parents.setdefault(need, []).append(key)
+            if package.name == plain:
+                copies.setdefault(package.version, []).append(key)
+        for keys in [*copies.values()] or ([[]] if asked else []):
+            package = packages[keys[0]] if keys else Package(plain, "")
+            needs = [packages[each] for each in package.needs]
+            needed_by = {printable(packages[each].name) for key in keys for each in parents.get(key, ())}
+            found.append(
+                {
+                    "name": printable(plain),
+                    "version": printable(package.version),
+                    "project": project.path,
+                    "locked_by": project.locked_by,
+                    "ecosystem": project.ecosystem,
+                    "registry": None if package.registry is None else printable(package.registry),
+                    "asked": [_wanted(wanted, package) for wanted, locked in asked if locked in keys or not keys],
+                    "needs": [printable(f"{each.name} {each.version}".rstrip()) for each in needs],
+                    "needed_by": sorted(needed_by),
+                    "ways": _ways(project, keys, parents),
+                }
+            )
     if not found:
         names = {package.name for each in projects for package in each.lock.packages.values()}
         names |= {wanted.name for each in projects for wanted, _ in each.direct()}
@@ -78,32 +106,6 @@ def info(projects: Sequence[Project], name: str) -> list[Data]:
         hint = f"; the nearest: {', '.join(near)}" if near else ""
         raise ToolRefused(f"no package {name!r} is declared or locked here{hint}")
     return found
-
-
-def _about(project: Project, name: str) -> Iterator[Data]:
-    packages = project.lock.packages
-    asked = [(wanted, key) for wanted, key in project.direct() if wanted.name == name]
-    parents: dict[str, list[str]] = {}
-    copies: dict[str, list[str]] = {}  # the keys of the package, those of one version together
-    for key, package in packages.items():
-        for need in package.needs:
-            parents.setdefault(need, []).append(key)
-        if package.name == name:
-            copies.setdefault(package.version, []).append(key)
-    for keys in [*copies.values()] or ([[]] if asked else []):
-        package = packages[keys[0]] if keys else Package(name, "")
-        yield {
-            "name": printable(name),
-            "version": printable(package.version),
-            "project": project.path,
-            "locked_by": project.locked_by,
-            "ecosystem": project.ecosystem,
-            "registry": None if package.registry is None else printable(package.registry),
-            "asked": [_wanted(wanted, package) for wanted, locked in asked if locked in keys or not keys],
-            "needs": [printable(f"{packages[each].name} {packages[each].version}".rstrip()) for each in package.needs],
-            "needed_by": sorted({printable(packages[each].name) for key in keys for each in parents.get(key, ())}),
-            "ways": _ways(project, keys, parents),
-        }
 
 
 def _ways(project: Project, keys: Sequence[str], parents: Mapping[str, Sequence[str]]) -> list[list[str]]:

@@ -140,7 +140,15 @@ class _HunkFinder:
 
     def find(self, hunk: Hunk, *, exactly: bool = False) -> HunkMatch:
         """Where the hunk goes. Raises ToolRefused where its lines aren't there, or more than one place fits."""
-        match = self._insertion(hunk) if not hunk.old else self._match(self.lines, hunk, hunk.old)
+        if hunk.old:
+            match = self._match(self.lines, hunk, hunk.old)
+        elif hunk.at_end or not self.lines:
+            match = HunkMatch(len(self.lines), len(self.lines), hunk.lines)
+        else:  # it shows nothing of what is around it
+            at = hunk.at and hunk.at + self._shift  # before line 1 is there, however far the others are off
+            if at is None or not hunk.empty or not 0 <= at <= len(self.lines):
+                raise ToolRefused("it only adds lines and doesn't show where; put lines that are there around them")
+            match = HunkMatch(at, at, hunk.lines, at - (hunk.at or 0))
         if exactly and match is None:
             raise ToolRefused("it doesn't fit exactly")
         for form in (hunk, hunk.unmarked):
@@ -166,15 +174,6 @@ class _HunkFinder:
             raise ToolRefused(f"{why}. The nearest, with line numbers:\n{near}" if near else why)
         self._after, self._shift = match.last, match.shift
         return match
-
-    def _insertion(self, hunk: Hunk) -> HunkMatch:
-        """The place of a hunk that shows nothing of what is around it."""
-        if hunk.at_end or not self.lines:
-            return HunkMatch(len(self.lines), len(self.lines), hunk.lines)
-        at = hunk.at and hunk.at + self._shift  # before line 1 is there, however far the others are off
-        if at is None or not hunk.empty or not 0 <= at <= len(self.lines):
-            raise ToolRefused("it only adds lines and doesn't show where; put lines that are there around them")
-        return HunkMatch(at, at, hunk.lines, at - (hunk.at or 0))
 
     def _match(self, keys: Sequence[str], hunk: Hunk, wanted: Sequence[str]) -> HunkMatch | None:
         """The place where the wanted lines are; None where they aren't. Raises ToolRefused where it isn't clear."""

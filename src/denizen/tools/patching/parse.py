@@ -257,27 +257,17 @@ def _hunk_at(lines: Sequence[str], at: int, headings: Sequence[str]) -> tuple[Hu
     end = _counted(lines, body, int(old or 1), int(new or 1)) if start else None
     if end is None:
         end = next((number for number in range(body, len(lines)) if _begins_something(lines, number)), len(lines))
-    hunk = _parse(lines, body, end)
-    heading = rest.strip().removesuffix("@@").strip(" .")
-    hunk = replace(hunk, headings=[*headings, heading] if heading else headings)
-    if start:
-        empty = old == "0"
-        hunk = replace(hunk, at=max(int(start) - (not empty), 0), empty=empty)
-    return hunk, end
-
-
-def _parse(lines: Sequence[str], begin: int, end: int) -> Hunk:
-    """The hunk in these lines, without blank lines at its end, and without prose where the patch may have some."""
-    follows_section = end < len(lines) and lines[end].startswith("*** ")  # prose comes after such a patch, not in it
-    at_end = end < len(lines) and lines[end].startswith("*** End of File")
-    while end > begin and not lines[end - 1].startswith((*_MARKED, "\\")):
-        if follows_section and lines[end - 1].strip():
+    following = lines[end] if end < len(lines) else ""
+    # without blank lines at its end, and without prose: that comes after a patch of sections, not in it
+    last = end
+    while last > body and not lines[last - 1].startswith((*_MARKED, "\\")):
+        if following.startswith("*** ") and lines[last - 1].strip():
             break
-        end -= 1
+        last -= 1
     parsed: list[Line] = []
     opened: set[str] = set()
     bare: set[int] = set()
-    for line in lines[begin:end]:
+    for line in lines[body:last]:
         if line.startswith("\\"):
             opened.add(parsed[-1][0] if parsed else "")
         elif line.startswith(_MARKED):
@@ -285,8 +275,18 @@ def _parse(lines: Sequence[str], begin: int, end: int) -> Hunk:
         else:
             bare.add(len(parsed))
             parsed.append((" ", line))
-    old_open, new_open = bool(opened & {" ", "-"}), bool(opened & {" ", "+"})
-    return Hunk(parsed, at_end=at_end, old_open=old_open, new_open=new_open, bare=frozenset(bare))
+    heading, empty = rest.strip().removesuffix("@@").strip(" ."), old == "0"
+    hunk = Hunk(
+        parsed,
+        at=max(int(start) - (not empty), 0) if start else None,
+        empty=empty,
+        headings=[*headings, heading] if heading else headings,
+        at_end=following.startswith("*** End of File"),
+        old_open=bool(opened & {" ", "-"}),
+        new_open=bool(opened & {" ", "+"}),
+        bare=frozenset(bare),
+    )
+    return hunk, end
 
 
 def _begins_something(lines: Sequence[str], at: int) -> bool:

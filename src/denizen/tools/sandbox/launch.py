@@ -182,8 +182,18 @@ def _confine(options: Options, scratch: str) -> None:
     attributes = struct.pack("QQQ", handled, 0, SCOPES if version >= 6 else 0)
     rules = _called(CREATE_RULESET, attributes, ctypes.c_size_t(len(attributes)), ctypes.c_uint32(0))
     for access, path, without in (*options.grants, ("write", scratch, ())):
-        for place in _beneath(path, without):
-            _add(rules, place, READ if access == "read" else handled)
+        rights = READ if access == "read" else handled
+        for inside in _beneath(path, without):
+            try:  # of a link the link, not where it leads
+                place = os.open(inside, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+            except OSError:
+                continue  # gone, or not for this user
+            try:
+                folder = os.stat(place).st_mode & 0o170000 == 0o040000
+                attributes = struct.pack("=Qi", rights if folder else rights & OF_FILES, place)
+                _called(ADD_RULE, rules, ctypes.c_int(1), attributes, ctypes.c_uint32(0))
+            finally:
+                os.close(place)
     capability = 0  # root without its powers; for everybody else there is nothing to drop
     while not libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0):
         capability += 1
@@ -206,19 +216,6 @@ def _beneath(path: str, without: Sequence[str]) -> Iterator[str]:
         with contextlib.suppress(OSError), os.scandir(path) as entries:
             for entry in entries:
                 yield from _beneath(entry.path, inside)
-
-
-def _add(rules: int, path: str, rights: int) -> None:
-    try:
-        place = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)  # of a link the link, not where it leads
-    except OSError:
-        return  # gone, or not for this user
-    try:
-        folder = os.stat(place).st_mode & 0o170000 == 0o040000
-        attributes = struct.pack("=Qi", rights if folder else rights & OF_FILES, place)
-        _called(ADD_RULE, rules, ctypes.c_int(1), attributes, ctypes.c_uint32(0))
-    finally:
-        os.close(place)
 
 
 class _Program(ctypes.Structure):
