@@ -20,14 +20,7 @@ from denizen.tools.files.walk import Skipped
 from denizen.tools.files.workspace import Workspace
 from denizen.tools.function import result, tool
 from denizen.tools.programs.jq import filtered
-from denizen.tools.symbols.lookup import (
-    CodeFile,
-    SymbolInFile,
-    find_symbols,
-    load_code,
-    numbered_lines,
-    types_below,
-)
+from denizen.tools.symbols.lookup import CodeFile, SymbolInFile, find_symbols, load_code, numbered_lines, types_below
 from denizen.tools.symbols.skeleton import facts, line_range, short, skeleton, skeletons, types_only
 from denizen.tools.symbols.target import Target, find_target, matching, no_such_symbol
 

@@ -26,7 +26,7 @@ def write(turn: ToolContext, path: str, content: str) -> ToolResult:
         decoded = decode(before) if len(before) <= MOST_COMPARED else None
         old = decoded[0] if decoded else ""
     was = difference(old, content)
-    (changed,) = change(workspace, {path: NewContent(data)})
-    did = "Created" if changed.created else "Replaced"
-    text = f"{did} {changed.path}: {counted(len(content.splitlines()), 'line')}, {size(len(data))}."
-    return result(text, path=changed.path, created=changed.created, bytes=len(data), **was.details())
+    [(shown, created)] = change(workspace, {path: NewContent(data)})
+    lines = counted(len(content.splitlines()), "line")
+    text = f"{'Created' if created else 'Replaced'} {shown}: {lines}, {size(len(data))}."
+    return result(text, path=shown, created=created, bytes=len(data), **was.details())

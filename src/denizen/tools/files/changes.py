@@ -61,14 +61,6 @@ class NewContent:
     replaces: Version | EllipsisType | None = ...
 
 
-@dataclass(frozen=True, slots=True)
-class Changed:
-    """A file that was changed, and whether it is new."""
-
-    path: str
-    created: bool
-
-
 def version(found: os.stat_result | None) -> Version | None:
     """Which version that is; None for no file."""
     return (found.st_ino, found.st_mtime_ns, found.st_size) if found else None
@@ -96,15 +88,16 @@ def load_or_empty(workspace: Workspace, path: str) -> LoadedFile:
         return LoadedFile(shown)
 
 
-def change(workspace: Workspace, contents: Mapping[str, NewContent]) -> list[Changed]:
+def change(workspace: Workspace, contents: Mapping[str, NewContent]) -> list[tuple[str, bool]]:
     """Give the files their new content, each atomically (temporary file, fsync, rename), and all of them or none.
 
+    Returns their paths, each with whether the file is new.
     Missing folders are made. Raises ToolRefused when a rule of the workspace or the system refuses one of them; then
     every file is as it was. A workspace with `planned` only takes note of it.
     """
     if workspace.planned is not None:
         workspace.planned.update({path: content.data for path, content in contents.items()})
-        return [Changed(path, created=False) for path in contents]
+        return [(path, False) for path in contents]
     made: list[str] = []
     files: list[_FileChange] = []
     with ExitStack() as held:
@@ -185,10 +178,10 @@ class _FileChange:
             return f"{self._target.path} could not be put back ({error.strerror}){was}"
         return ""
 
-    def finish(self) -> Changed:
-        """Drop the old content."""
+    def finish(self) -> tuple[str, bool]:
+        """Drop the old content; the file's path, and whether it is new."""
         self._remove(self._old)
-        return Changed(self._target.path, self._created)
+        return self._target.path, self._created
 
     def _keep(self) -> str:
         """The old content under another name; the file itself stays where the file system can do that."""

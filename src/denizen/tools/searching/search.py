@@ -4,7 +4,6 @@ Either runs as a process that ends with the task. It says only where the matches
 from files that can't lead out of the workspace.
 """
 
-import asyncio
 import os
 import re
 import shutil
@@ -15,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from denizen.errors import ToolRefused
+from denizen.ports import Sandboxed
+from denizen.tools.programs.process import output_of
 
 Hit = tuple[int, int]
 """A line number, and the column (in bytes, from 1) of its first match; where lines are counted, their number and 0."""
@@ -66,7 +67,7 @@ class Searcher:
         """The command that answers the query for the files whose names are appended to it."""
         if self._rg:
             command = [self._rg, *_RG, "-e", query.pattern, *(["-i"] if query.ignore_case else [])]
-            status, _ = await self._run([*command, "-"], cwd=None)
+            status, _ = await output_of(Sandboxed([*command, "-"], self._environ), Path("/"), seconds=None, most=0)
             if status in {0, 1}:
                 more = ["--count"] if query.count else ["--line-number", "--column", f"--max-count={query.most}"]
                 return [*command, *more, "--"]
@@ -76,25 +77,9 @@ class Searcher:
 
     async def search(self, command: Sequence[str], folder: str, paths: Sequence[str]) -> dict[str, list[Hit]]:
         """The hits in the files, by their paths; files without any are left out."""
-        _, output = await self._run([*command, *paths], cwd=folder)
+        program = Sandboxed([*command, *paths], self._environ)
+        _, output = await output_of(program, Path(folder), seconds=None, most=sys.maxsize)
         hits: dict[str, list[Hit]] = {}
         for path, line, column in _HIT.findall(output):
             hits.setdefault(os.fsdecode(path), []).append((int(line), int(column or 0)))
         return hits
-
-    async def _run(self, command: Sequence[str], cwd: str | None) -> tuple[int, bytes]:
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            cwd=cwd,
-            env=self._environ,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-        )
-        try:
-            output, _ = await process.communicate()
-        finally:
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
-        return process.returncode or 0, output
