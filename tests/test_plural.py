@@ -1,8 +1,8 @@
-"""How many there are of something."""
+"""How many there are of something, and which."""
 
 import pytest
 
-from denizen.plural import counted
+from denizen.plural import counted, first_of
 
 
 @pytest.mark.parametrize(
@@ -18,3 +18,9 @@ from denizen.plural import counted
 )
 def test_one_is_named_alone_and_several_in_the_plural(number: int, what: str, said: str) -> None:
     assert counted(number, what) == said
+
+
+def test_of_many_names_the_first_are_named_and_the_rest_counted() -> None:
+    assert first_of(["a", "b"], 2) == "a, b"
+    assert first_of(["a", "b", "c", "d", "e"], 2) == "a, b and 3 more"
+    assert first_of([], 2) == ""

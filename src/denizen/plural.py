@@ -1,4 +1,6 @@
-"""Numbers of things, as people write them."""
+"""Numbers of things and lists of names, as people write them."""
+
+from collections.abc import Sequence
 
 
 def counted(number: int, what: str) -> str:
@@ -7,3 +9,9 @@ def counted(number: int, what: str) -> str:
         return f"1 {what}"
     plural = what[:-1] + "ies" if what.endswith("y") else what + ("es" if what.endswith(("ch", "s")) else "s")
     return f"{number:,} {plural}"
+
+
+def first_of(names: Sequence[str], most: int) -> str:
+    """At most so many of the names: `a, b, c`, `a, b and 7 more`."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

@@ -11,7 +11,7 @@ from msgspec import Meta
 from denizen.cancellation import run_in_thread
 from denizen.errors import ToolRefused
 from denizen.messages import Text, ToolResult
-from denizen.plural import counted
+from denizen.plural import counted, first_of
 from denizen.ports import Tool, ToolContext, Traits
 from denizen.structure import Index
 from denizen.tools.analysis.calls import callees, callers
@@ -71,8 +71,7 @@ def analyze_tool(home: Path, environ: Mapping[str, str]) -> Tool:
             unread = [*dict.fromkeys([*notes, *scope.unread])]
             remarks = [*findings.remarks]
             if unread:
-                more = f" and {len(unread) - MOST_UNREAD} more" if len(unread) > MOST_UNREAD else ""
-                remarks.append(f"not read: {printable(', '.join(unread[:MOST_UNREAD]))}{more}")
+                remarks.append(f"not read: {printable(first_of(unread, MOST_UNREAD))}")
             if scope.left_out:
                 files = counted(len(scope.left_out), "vendored or generated file")
                 remarks.append(f"left out: {files}; name a folder of them to analyze them")

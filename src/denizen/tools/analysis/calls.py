@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from denizen.errors import ToolRefused
-from denizen.plural import counted
+from denizen.plural import counted, first_of
 from denizen.structure import FUNCTIONS, TYPES, Located
 from denizen.tools.analysis.scope import Findings, Scope
 from denizen.tools.files.text import printable
@@ -77,8 +77,7 @@ def callees(scope: Scope, name: str, defined_in: str = "") -> Findings:
         else:
             elsewhere.append(callee)
             findings.facts.append({"name": callee, "lines": lines, "defined": []})
-    more = f" and {len(elsewhere) - MOST_NAMES} more" if len(elsewhere) > MOST_NAMES else ""
-    names = printable(", ".join(elsewhere[:MOST_NAMES])) + more
+    names = printable(first_of(elsewhere, MOST_NAMES))
     findings.remarks = [*([f"not defined here: {names}"] if elsewhere else []), BY_NAME]
     return findings
 
@@ -107,10 +106,8 @@ def _names(path: str) -> list[str]:
 
 
 def _where(defined: Sequence[Located]) -> str:
-    if not defined:
-        return "not defined here"
-    more = f" and {len(defined) - MOST_PLACES} more" if len(defined) > MOST_PLACES else ""
-    return printable(", ".join(f"{each.path}:{each.symbol.line}" for each in defined[:MOST_PLACES])) + more
+    places = [f"{each.path}:{each.symbol.line}" for each in defined]
+    return printable(first_of(places, MOST_PLACES)) or "not defined here"
 
 
 def _unknown(scope: Scope, name: str) -> ToolRefused:

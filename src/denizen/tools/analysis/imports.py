@@ -3,10 +3,10 @@
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import Final
 
-from denizen.plural import counted
+from denizen.plural import counted, first_of
 from denizen.tools.analysis.scope import Findings, Scope
 from denizen.tools.files.text import printable
 
@@ -57,16 +57,14 @@ def _of_all(graph: dict[str, set[str]], below: str) -> Findings:
 
 
 def _of_file(graph: dict[str, set[str]], path: str) -> Findings:
-    def some(names: Sequence[str]) -> str:
-        more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-        return printable(", ".join(names[:MOST_NAMES]) or "none") + more
-
     node = path if path in graph else posixpath.dirname(path) or "."
     importers = sorted(other for other, targets in graph.items() if node in targets)
     targets = sorted(graph[node])
     findings = Findings(f"{printable(node)} imports {len(targets)} modules of this project, {len(importers)} import it")
-    findings.add(f"imports  {some(targets)}", module=node, imports=targets)
-    findings.add(f"imported by  {some(importers)}", module=node, imported_by=importers)
+    findings.add(f"imports  {printable(first_of(targets, MOST_NAMES)) or 'none'}", module=node, imports=targets)
+    findings.add(
+        f"imported by  {printable(first_of(importers, MOST_NAMES)) or 'none'}", module=node, imported_by=importers
+    )
     return findings
 
 

@@ -9,13 +9,13 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from denizen.plural import counted
+from denizen.plural import counted, first_of
 from denizen.tools.files.text import printable
 from denizen.tools.packages.advisories import Advisory, read_advisories, worst_first
 from denizen.tools.packages.clients import Clients, NoAnswer
 from denizen.tools.packages.graph import Dependency, Package, Project, step
 from denizen.tools.packages.manifests import ELSEWHERE
-from denizen.tools.packages.report import plain_name, some
+from denizen.tools.packages.report import MOST_NAMES, plain_name
 
 _ELSEWHERE = re.compile(rf"(?:{'|'.join(ELSEWHERE)}) |(?:file|link|portal|workspace|git[\w+]*|https?):|\.{{0,2}}/")
 """What a dependency asks for that no registry has."""
@@ -139,13 +139,13 @@ def outdated_rows(data: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         head, rows = f"{project['path']} ({project['ecosystem']})", project["outdated"]
         if project["problem"]:
             yield f"{head}: {project['problem']}"
-            yield f"  in use: {some(project['in_use'])}"
+            yield f"  in use: {first_of(project['in_use'], MOST_NAMES)}"
         else:
             yield f"{head}: {len(rows)} of {project['asked']} are outdated"
         for each in rows:
             why = "; ".join(filter(None, (each["step"], each["kind"])))
             yield f"  {each['name']} {each['version']} -> {each['latest']} ({why})"
-        yield from (f"  {what}: {some(project[key])}" for key, what in _REST.items() if project[key])
+        yield from (f"  {what}: {first_of(project[key], MOST_NAMES)}" for key, what in _REST.items() if project[key])
 
 
 def audit_rows(data: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -167,4 +167,4 @@ def audit_rows(data: Sequence[Mapping[str, Any]]) -> Iterator[str]:
                 fixed = f"fixed in {each['fixed']}" if each["fixed"] else "no fixed version is named"
                 yield f"    {each['severity'] or 'not rated'} {names}: {each['summary'] or 'no summary'}; {fixed}"
         if project["not_asked"]:
-            yield f"  not checked, because from elsewhere: {some(project['not_asked'])}"
+            yield f"  not checked, because from elsewhere: {first_of(project['not_asked'], MOST_NAMES)}"

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from denizen.errors import ToolRefused
-from denizen.plural import counted
+from denizen.plural import counted, first_of
 from denizen.tools.files.text import printable
 from denizen.tools.packages.graph import Dependency, Package, Project
 from denizen.tools.packages.manifests import python_name
@@ -20,12 +20,6 @@ Data = dict[str, Any]
 def plain_name(project: Project, name: str) -> str:
     """A package's name as its ecosystem has it."""
     return python_name(name) if project.ecosystem == "PyPI" else name
-
-
-def some(names: Sequence[str]) -> str:
-    """Names in one line."""
-    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    return ", ".join(names[:MOST_NAMES]) + more
 
 
 def listed(project: Project, name: str) -> Data:
@@ -180,9 +174,9 @@ def info_rows(data: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield f"  asked for: {', '.join(asked)}" if asked else "  not asked for directly"
         yield from (f"  way: {' > '.join(way)}" for way in about["ways"])
         if about["needed_by"]:
-            yield f"  needed by: {some(about['needed_by'])}"
+            yield f"  needed by: {first_of(about['needed_by'], MOST_NAMES)}"
         if about["needs"]:
-            yield f"  needs: {some(about['needs'])}"
+            yield f"  needs: {first_of(about['needs'], MOST_NAMES)}"
         if about["registry"] is None:
             yield "  from no registry"
         elif about["registry"]:
