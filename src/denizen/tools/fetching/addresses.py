@@ -5,7 +5,6 @@ from collections.abc import Iterable
 
 from denizen.errors import ToolRefused
 
-_Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 _PUBLIC_V6 = ipaddress.IPv6Network("2000::/3")
@@ -33,7 +32,12 @@ class AddressGuard:
     def check(self, host: str, address: str) -> None:
         """Raises ToolRefused when `address`, which the name `host` has, must not be connected to."""
         place = ipaddress.ip_address(address.partition("%")[0])
-        leads_to = _embedded(place)
+        leads_to = place
+        if isinstance(place, ipaddress.IPv6Address):
+            # to an IPv4 one, where it is mapped, compatible, translated (NAT64) or tunnelled (6to4)
+            leads_to = place.ipv4_mapped or place.sixtofour or place
+            if place in _TRANSLATED or int(place) >> 32 == 0:
+                leads_to = ipaddress.IPv4Address(int(place) & 0xFFFFFFFF)
         reserved = not leads_to.is_global or leads_to.is_multicast or any(leads_to in each for each in _RESERVED)
         is_public = not reserved and (isinstance(leads_to, ipaddress.IPv4Address) or leads_to in _PUBLIC_V6)
         is_allowed = any(form in each for form in (place, leads_to) for each in self._networks)
@@ -60,12 +64,3 @@ class AddressGuard:
 
 def _plain(name: str) -> str:
     return name.rstrip(".").casefold()
-
-
-def _embedded(address: _Address) -> _Address:
-    """The IPv4 address that an IPv6 one leads to: mapped, compatible, translated (NAT64) or tunnelled (6to4)."""
-    if isinstance(address, ipaddress.IPv4Address):
-        return address
-    if address in _TRANSLATED or int(address) >> 32 == 0:
-        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-    return address.ipv4_mapped or address.sixtofour or address

@@ -9,8 +9,7 @@ from denizen.errors import ToolRefused
 from denizen.tools.programs.process import run_python
 
 _PROGRAM = Path(__file__).with_name("readable.py")
-_MOST_TEXT = 10_000_000
-"""Bytes of Markdown that are made of one page."""
+_MOST_TEXT = 10_000_000  # bytes of Markdown that are made of one page
 _PATIENCE = 30.0
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _TEXT = re.compile(
