@@ -1,5 +1,6 @@
 """A world of another package: a keeper of a garden, with a tool, words and settings of its own."""
 
+import click
 import msgspec
 
 from denizen import run_agent_sync, tool
@@ -32,6 +33,14 @@ def garden_tools(parts: ToolParts) -> list[Tool]:
 
 KEEPER = Profile("keeper", Native(), Transcript, garden_tools, identity="You keep a garden.")
 WORLD = World("garden", KEEPER, settings=GardenSettings)
+
+
+@click.command()
+@click.argument("words")
+def garden(words: str) -> None:
+    """Talk with the keeper of the garden."""
+    click.echo(run_agent_sync(words, session_key="garden talk", agent=Agent(profile=KEEPER)).reply)
+
 
 if __name__ == "__main__":
     model = ScriptedModel([AssistantMessage([ToolCall("1", "water", {"bed": "roses"})], stop_reason="tool_calls")])

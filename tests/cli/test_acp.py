@@ -358,6 +358,20 @@ async def test_a_permission_that_waits_is_asked_for_again_and_not_taken_from_wor
     assert not (repo / "made").exists()
 
 
+async def test_a_task_in_a_copy_is_gone_on_with_there_in_its_mode(
+    connect: Connect, denizen: Run, repo: Path, model: Model
+) -> None:
+    model.plays(call("write", path="made.txt", content="new"), call("ask", question="Is that all?"))
+    assert denizen("code", "--shadow", "--session", "s", "--validate", "test -e made.txt", "Make a file").status == 4
+    model.plays(call("write", path="more.txt", content="more"), "Made.")
+    async with connect(Editor()) as agent:
+        await agent.load_session(cwd=str(repo), session_id="s")
+        await agent.set_session_mode(session_id="s", mode_id="read-only")
+        await prompt(agent, "s", "yes")
+    assert (repo / "made.txt").read_text() == "new"
+    assert not (repo / "more.txt").exists()
+
+
 async def test_an_editor_that_hangs_up_ends_the_program_and_what_is_complete_is_kept(
     repo: Path, home: Path, environ: dict[str, str], model: Model
 ) -> None:

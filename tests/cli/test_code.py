@@ -366,6 +366,17 @@ def test_a_question_in_a_copy_is_answered_there(denizen: Run, model: Model, comm
     assert (ran.status, (committed / "made.txt").read_text()) == (0, "new\n"), ran.err
 
 
+@pytest.mark.parametrize("host", ["ask", "chat"])
+def test_a_task_in_a_copy_is_gone_on_with_there_by_every_host(
+    denizen: Run, model: Model, committed: Path, host: str
+) -> None:
+    model.plays(WRITES, "$(ask Is that all?)")
+    denizen("code", "--shadow", "--session", "s", "--validate", "test -e made.txt", "Make a file")
+    model.plays("Made.")
+    ran = denizen(host, "--session", "s", "--yes")
+    assert (ran.status, (committed / "made.txt").read_text()) == (0, "new\n"), ran.err
+
+
 def test_what_cannot_be_applied_stays_in_the_copy_and_may_be_tried_again(
     denizen: Run, model: Model, committed: Path
 ) -> None:

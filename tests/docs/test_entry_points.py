@@ -12,7 +12,8 @@ PACKAGE = {
     "entry_points.txt": (
         "[denizen.tools]\nacme = tool:TOOLS\n\n[denizen.models]\nprogram = provider:open_program\n\n"
         "[denizen.drivers]\ncareful = driver:Careful\n\n"
-        "[denizen.worlds]\ngarden = world:WORLD\n"
+        "[denizen.worlds]\ngarden = world:WORLD\n\n"
+        "[denizen.commands]\ngarden = world:garden\nbroken = nowhere:command\n"
     ),
 }
 
@@ -76,3 +77,14 @@ def test_table_of_a_world_is_read_strictly(project: Path, installed: dict[str, s
     ran = subprocess.run(check, cwd=project, env=installed, capture_output=True, text=True, check=False)
     assert ran.returncode == 2
     assert "garden.bed" in ran.stderr
+
+
+@pytest.mark.needs("git")
+def test_command_is_found_and_listed_unloaded(project: Path, installed: dict[str, str]) -> None:
+    shown = run("-m", "denizen", "--help", environ=installed, folder=project)
+    assert "  garden       From world.\n" in shown
+    assert "  broken       From nowhere.\n" in shown
+    assert run("-m", "denizen", "garden", "Good morning", environ=installed, folder=project).strip()
+    broken = [sys.executable, "-m", "denizen", "broken"]
+    ran = subprocess.run(broken, cwd=project, env=installed, capture_output=True, text=True, check=False)
+    assert (ran.returncode, "nowhere:command can't be loaded" in ran.stderr) == (2, True)

@@ -26,4 +26,4 @@ def test_settings_load(block: Block, tmp_path: Path) -> None:
 def test_entry_points_are_of_groups_that_are_read(block: Block) -> None:
     groups = tomllib.loads(block.text)["project"]["entry-points"]
     assert groups
-    assert {*groups} <= {"denizen.tools", "denizen.models", "denizen.drivers", "denizen.worlds"}
+    assert {*groups} <= {"denizen.tools", "denizen.models", "denizen.drivers", "denizen.worlds", "denizen.commands"}

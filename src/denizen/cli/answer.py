@@ -12,16 +12,14 @@ from denizen.cli.host import JsonLines, describe, parse_answer
 from denizen.cli.options import MODEL, TERMINAL, WORKPLACE, CommandOptions, command_options
 from denizen.cli.output import write
 from denizen.cli.terminal import Terminal
-from denizen.cli.turns import STATUS, decide_folder, opened, options_as_begun, run
+from denizen.cli.turns import STATUS, decide_folder, opened, options_as_begun, run, turn_of
 from denizen.config.load import Loaded
-from denizen.engine import Resume, run_turn
 from denizen.engine.resume import question_of, unfinished
 from denizen.entries import AnswerEntry, AnyEntry
 from denizen.errors import SessionError
 from denizen.events import Notice, TurnParked
 from denizen.ports import Ask
 from denizen.sessions import session_key, short_name
-from denizen.worlds.world import Conclusion
 
 Scope = Literal["once", "session", "always"]
 
@@ -70,11 +68,7 @@ async def _go_on(
                 f"Session {name} waits for another answer by now. Look again: denizen answer {shlex.quote(name)}"
             )
         await session.append(given)
-        turn, go_on = options.turn(agent), agent.world.go_on
-        concluded = await go_on(agent, session, host, turn) if go_on else None
-        if concluded is None:
-            concluded = Conclusion(await run_turn(agent.record, session, Resume(), host, turn))
-    return STATUS["error"] if concluded.failed else STATUS[concluded.result.stop_reason]
+        return STATUS[await turn_of(agent, session, None, host, options.turn(agent))]
 
 
 def _question(name: str, entries: Sequence[AnyEntry]) -> Ask:

@@ -11,10 +11,9 @@ from denizen.cli.attachments import compose, read_piped, unattached
 from denizen.cli.host import JsonLines
 from denizen.cli.options import CommandOptions, command_options
 from denizen.cli.terminal import Terminal
-from denizen.cli.turns import STATUS, decide_folder, opened, run
+from denizen.cli.turns import STATUS, decide_folder, opened, run, turn_of
 from denizen.config.home import places
 from denizen.config.load import Loaded
-from denizen.engine import Resume, run_turn
 from denizen.engine.output import Output
 from denizen.errors import ConfigError
 from denizen.events import Notice
@@ -73,5 +72,4 @@ async def _ask(
 ) -> int:
     options = await options.with_session(loaded, begun=said is None)
     async with options.agent(loaded) as agent, opened(agent, options.session, host) as session:
-        result = await run_turn(agent.record, session, said or Resume(), host, options.turn(agent, output))
-    return STATUS[result.stop_reason]
+        return STATUS[await turn_of(agent, session, said, host, options.turn(agent, output))]

@@ -21,11 +21,10 @@ from denizen.cli.output import error_width, say, say_error
 from denizen.cli.slash import COMMANDS, is_command, respond
 from denizen.cli.terminal import Terminal
 from denizen.cli.text import cut, one_line, printable
-from denizen.cli.turns import STATUS, decide_folder, opened, run
+from denizen.cli.turns import STATUS, decide_folder, opened, run, turn_of
 from denizen.clock import SystemClock
 from denizen.config.home import ensure_home
 from denizen.config.load import Loaded
-from denizen.engine import Resume, run_turn
 from denizen.engine.resume import nothing_left, question_of, unfinished
 from denizen.entries import AnyEntry, AssistantEntry, UserEntry
 from denizen.errors import DenizenError
@@ -128,8 +127,7 @@ class Conversation:
             turn = self.options.turn(self.agent)
             if (typing := self.live or self.lines) and not self.options.json:
                 turn = dataclasses.replace(turn, queued=typing.waiting)
-            result = await run_turn(self.agent.record, session, message or Resume(), host, turn)
-        return result.stop_reason
+            return await turn_of(self.agent, session, message, host, turn)
 
     async def reopen(self) -> TurnStop | None:
         """Show what was said last; ask the question that the session waits for. How the turn ended, if one ran."""

@@ -17,6 +17,8 @@ from denizen.cli.output import is_interactive, not_written, say_error
 from denizen.errors import ConfigError, DenizenError
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from click.shell_completion import CompletionItem
     from typing_extensions import Buffer
 
@@ -58,18 +60,12 @@ class _Lazy(click.Group):
     """Knows its commands' names and one-line helps without importing them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
+        return [name for name, _ in _help_lines()]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name in COMMANDS:
-            target = COMMANDS[cmd_name][0]
-        else:  # an installed world's, which has no line in the help: that loads no world
-            from denizen.worlds.world import worlds
-
-            target = next((world.commands[cmd_name] for world in worlds() if cmd_name in world.commands), None)
-            if target is None:
-                return None
-        module, _, name = target.partition(":")
+        if cmd_name not in COMMANDS:
+            return _load(found) if (found := _of_packages().get(cmd_name)) else None
+        module, _, name = COMMANDS[cmd_name][0].partition(":")
         return getattr(importlib.import_module(module), name)
 
     def resolve_command(
@@ -78,7 +74,7 @@ class _Lazy(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as wrong:
-            near = difflib.get_close_matches(args[0], COMMANDS, 1)
+            near = difflib.get_close_matches(args[0], self.list_commands(ctx), 1)
             ctx.fail(wrong.message + (f" Did you mean {near[0]}?" if near else ""))
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -92,11 +88,34 @@ class _Lazy(click.Group):
 
         if incomplete.startswith("-"):
             return super().shell_complete(ctx, incomplete)
-        return [CompletionItem(name, help=text) for name, (_, text) in COMMANDS.items() if name.startswith(incomplete)]
+        return [CompletionItem(name, help=text) for name, text in _help_lines() if name.startswith(incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+            formatter.write_dl(_help_lines())
+
+
+def _of_packages() -> dict[str, "EntryPoint"]:
+    """The commands that other packages bring, by name; they are loaded when they are used, as ours are."""
+    from importlib.metadata import entry_points
+
+    return {entry.name: entry for entry in entry_points(group="denizen.commands")}
+
+
+def _help_lines() -> list[tuple[str, str]]:
+    """Each command with its line of the help."""
+    ours = [(name, text) for name, (_, text) in COMMANDS.items()]
+    return ours + [(name, f"From {entry.value.partition(':')[0]}.") for name, entry in _of_packages().items()]
+
+
+def _load(entry: "EntryPoint") -> click.Command:
+    try:
+        command = entry.load()
+    except Exception as broken:  # the boundary to other packages: whatever they raise, the user must act
+        raise ConfigError(f"{entry.value} can't be loaded: {broken}. Update or remove its package.") from broken
+    if not isinstance(command, click.Command):
+        raise ConfigError(f"{entry.value} is no click command. Update or remove its package.")
+    return command
 
 
 @click.group(

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from denizen.config.rules import DeniedPaths
@@ -50,6 +51,10 @@ class Policy(Protocol):
 
     def rule_for(self, call: ToolCall, tool: Tool) -> Rule:
         """The narrow rule that allows this call always."""
+        ...
+
+    def at(self, workspace: Path) -> "Policy":
+        """The same policy in another folder; what one of the two keeps holds for both."""
         ...
 
     def keep(self, rule: Rule) -> None:

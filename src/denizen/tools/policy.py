@@ -1,5 +1,6 @@
 """What may run: the user's rules, else the default policy, and over both the rule of two and `--read-only`."""
 
+import copy
 import dataclasses
 import sys
 from collections.abc import Sequence
@@ -44,7 +45,7 @@ class RulePolicy:
         home: Path | None = None,
         redactor: Redactor | None = None,
     ) -> None:
-        self._rules = settings.rules
+        self._rules = [*settings.rules]
         self._auto_approve = settings.auto_approve
         self._confined = confined
         self._network = network
@@ -134,11 +135,17 @@ class RulePolicy:
         pattern = "/".join([*literally(url).split("/")[:3], "*"]) if url else literally(argument)
         return Rule(tool=tool.name, match=pattern, decide="allow")
 
+    def at(self, workspace: Path) -> "RulePolicy":
+        """The same policy in another folder; what one of the two keeps holds for both."""
+        there = copy.copy(self)
+        there._workspace = workspace  # noqa: SLF001 (its own class)
+        return there
+
     def keep(self, rule: Rule) -> None:
         """Write the rule into the home's configuration. Raises ConfigError."""
         if self._home:
             add_rule(self._home, rule)
-        self._rules = [*self._rules, rule]
+        self._rules.append(rule)
 
     def _deciding(self, rules: Sequence[Rule], call: ToolCall) -> Rule | None:
         paths = files_of(call, self._workspace) if rules and self._workspace else ()

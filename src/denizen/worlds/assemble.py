@@ -1,6 +1,7 @@
 """Making an agent out of a configuration and a world."""
 
 import asyncio
+import copy
 import functools
 import inspect
 import os
@@ -28,7 +29,7 @@ from denizen.engine.loop import run_turn
 from denizen.engine.opening import leave_session, open_session
 from denizen.engine.output import Output
 from denizen.engine.record import AgentRecord, NewDriver, TurnLimits
-from denizen.engine.turn import Resume, TurnOptions
+from denizen.engine.turn import TurnOptions
 from denizen.errors import DenizenError, SessionError
 from denizen.events import Done, Out, RunEvent, RunResult, StreamEvent
 from denizen.memory import open_memory
@@ -57,7 +58,7 @@ from denizen.tools.programs.jobs import Jobs
 from denizen.tools.sandbox import choose_sandbox
 from denizen.worlds.drivers import FoundDriver, find_driver
 from denizen.worlds.session_turns import session_turn
-from denizen.worlds.world import Profile, ToolParts, World, find_world
+from denizen.worlds.world import Profile, ToolParts, World, find_world, resume
 
 FORMATS: dict[str, ActionFormat] = {each.name: each for each in (Native(), Shell())}
 """The action formats, by their names in the configuration."""
@@ -237,6 +238,7 @@ class Agent:
     """
 
     _loop: asyncio.AbstractEventLoop | None = None
+    _owns_model = True
 
     def __init__(
         self,
@@ -253,30 +255,20 @@ class Agent:
         read_only: bool = False,
     ) -> None:
         environ = os.environ if environ is None else environ
-        self._again = functools.partial(
-            Agent,
-            instructions=instructions,
-            profile=profile,
-            tools=tools,
-            driver=driver,
-            clock=clock,
-            read_only=read_only,
-        )
-        self._model = model
         settings = located(_settings(config, model, environ), environ=environ, cwd=Path.cwd())
-        self.world = find_world(profile)
         self.read_only = read_only
-        made = assemble(
-            settings,
-            self.world,
+        self._assemble = functools.partial(
+            assemble,
+            world=find_world(profile),
             instructions=instructions,
-            model=None if isinstance(model, str) else model,
             tools=tools,
             driver=driver,
-            store=store,
             clock=clock,
             environ=environ,
         )
+        self._hold(self._assemble(settings, model=None if isinstance(model, str) else model, store=store))
+
+    def _hold(self, made: Assembly) -> None:
         self.record = record = made.record
         self.config, self.skills, self.checkpoints, self.jobs = made.config, made.skills, made.checkpoints, made.jobs
         self.home, self.workspace, self.environ = record.home, record.workspace, record.environ
@@ -331,7 +323,9 @@ class Agent:
             session = await self.open(key)
             try:
                 host = Listener(on_event, io) if on_event or not io else io
-                return await run_turn(self.record, session, said or Resume(), host, options)
+                if said is None:
+                    return (await resume(self, session, host, options)).result
+                return await run_turn(self.record, session, said, host, options)
             finally:
                 await self.leave(session)
 
@@ -356,13 +350,22 @@ class Agent:
         model: Model | None = None,
         checkpoints: bool = True,
     ) -> "Agent":
-        """An agent like this one that works in another folder; commands may read the folders `shown`, too."""
+        """This agent in another folder, with the same model, store, budget and policy; commands may read `shown`, too.
+
+        In another `home` only the model is the same. Closing it leaves the model open.
+        """
         sandbox = with_shown(self.config.sandbox, shown)
         config = msgspec.structs.replace(self.config, home=home or self.home, workspace=folder, sandbox=sandbox)
-        agent = self._again(config, model=model or self._model, environ=self.environ)
+        made = self._assemble(config, model=model or self.record.model, store=None if home else self.store)
+        if not home:
+            policy, budget = self.record.policy.at(folder), self.record.budget
+            made = replace(made, record=replace(made.record, policy=policy, budget=budget))
         if not checkpoints:
-            agent.record, agent.checkpoints = replace(agent.record, checkpoints=None), None
-        return agent
+            made = replace(made, record=replace(made.record, checkpoints=None), checkpoints=None)
+        there = copy.copy(self)
+        there._owns_model = False  # noqa: SLF001 (its own class)
+        there._hold(made)  # noqa: SLF001
+        return there
 
     async def leave(self, session: Session) -> None:
         """Close a session that was opened here; one that has nothing but its header isn't kept."""
@@ -372,7 +375,8 @@ class Agent:
         """Give back connections and files, and end what runs in the background."""
         await self.jobs.end()
         self.record.budget.close()
-        await self.model.close()
+        if self._owns_model:
+            await self.model.close()
 
 
 def _settings(config: Config | str | None, model: Model | str | None, environ: Mapping[str, str]) -> Config:

@@ -1,7 +1,7 @@
 """Worlds: the places an agent can live in, and where they are found."""
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -10,8 +10,9 @@ import msgspec
 
 from denizen.checkpoints import Shadow
 from denizen.config import Config
+from denizen.engine.loop import run_turn
 from denizen.engine.record import AgentRecord, NewContext
-from denizen.engine.turn import TurnOptions
+from denizen.engine.turn import Resume, TurnOptions
 from denizen.errors import ConfigError
 from denizen.events import RunResult
 from denizen.ports import ActionFormat, Checkpoints, Memory, Model, Sandbox, Session, Tool, TurnIO
@@ -122,15 +123,13 @@ class World:
     """A place that an agent can live in. Its entry point in the group `denizen.worlds` has the same name.
 
     `settings` is the struct that its table of the configuration, `[name]`, is read into, strictly. `go_on` is how a
-    session of its kind goes on after a question was answered. `commands` are its hosts on the command line: the name
-    of each, and the `module:attribute` of its click command.
+    session of its kind goes on after a crash, or after a question was answered.
     """
 
     name: str
     profile: Profile
     settings: type[msgspec.Struct] | None = None
     go_on: GoOn | None = None
-    commands: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 def worlds() -> Iterator[World]:
@@ -150,6 +149,18 @@ def find_world(profile: str | Profile) -> World:
             return world
         names.append(world.profile.name)
     raise ConfigError(f"There is no profile {profile!r}; there is: {', '.join(names)}.")
+
+
+async def resume(agent: AgentHandle, session: Session, io: TurnIO, options: TurnOptions | None = None) -> Conclusion:
+    """Go on with the session's unfinished turn, in the way of the world whose kind it is, whatever the agent's profile.
+
+    Raises what `run_turn` raises.
+    """
+    options = options or TurnOptions()
+    for go_on in filter(None, (world.go_on for world in worlds())):
+        if concluded := await go_on(agent, session, io, options):
+            return concluded
+    return Conclusion(await run_turn(agent.record, session, Resume(), io, options))
 
 
 def _load(entry: EntryPoint) -> World:

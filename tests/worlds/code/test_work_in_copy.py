@@ -3,6 +3,7 @@
 import asyncio
 import subprocess
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from denizen.engine import TurnOptions
 from denizen.engine.undo import redo, undo
 from denizen.events import Notice
 from denizen.messages import Text, UserMessage
-from denizen.ports import Control
+from denizen.ports import Answer, Control
 from denizen.testing import FakeClock, ScriptedModel
 from denizen.worlds.code.work import CodeTask, Outcome, TaskSpec
 from denizen.worlds.code.work_in_copy import work_in_copy
@@ -132,3 +133,14 @@ def killed_while_applying(folder: Path) -> None:
     lines = file.read_text().splitlines(keepends=True)
     last = max(number for number, line in enumerate(lines) if '"label":"before"' in line)
     file.write_text("".join(lines[: last + 1]))
+
+
+async def test_a_program_goes_on_with_a_task_in_its_copy(coder: Make, project: Path, host: Host) -> None:
+    model = ScriptedModel(["$(write made.txt new)", "$(ask Is that all?)", "Made."])
+    agent = coder(project)
+    agent.record = replace(agent.record, model=model)
+    outcome = await do(agent, host, coder)
+    host.answer = lambda ask: Answer(ask.call_id, allow=True)
+    result = await agent.run(None, session_key="s", io=host)
+    assert (outcome.result.stop_reason, result.stop_reason) == ("parked", "answered")
+    assert (project / "made.txt").read_text() == "new"

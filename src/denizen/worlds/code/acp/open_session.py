@@ -3,12 +3,12 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import acp
 from acp import schema
 
 from denizen.config.settings import Rule
-from denizen.engine import AgentRecord
 from denizen.events import RunResult
 from denizen.messages import ToolCall
 from denizen.ports import Decision, Policy, Session, Tool, Traits
@@ -39,6 +39,10 @@ class ModePolicy:
         self.rule_for = policy.rule_for
         self.keep = policy.keep
 
+    def at(self, workspace: Path) -> "ModePolicy":
+        """The same for a copy of the workspace."""
+        return ModePolicy(self._policy.at(workspace), self._opened)
+
     def decide(
         self, call: ToolCall, tool: Tool, in_sight: Traits, *, approved: Sequence[Rule] = (), read_only: bool = False
     ) -> Decision:
@@ -51,8 +55,8 @@ class ModePolicy:
 class OpenSession:
     """An open session with the agent that answers next, the turn that runs, and `notices` that are still to be shown.
 
-    `models` are those to choose from. An agent that was made read-only has no other mode. `record` is the agent's,
-    under the mode as it is whenever a call is decided about.
+    `models` are those to choose from. An agent that was made read-only has no other mode. The mode as it is then counts
+    whenever a call of the agent is decided about.
     """
 
     agent: AgentHandle
@@ -61,7 +65,6 @@ class OpenSession:
     models: Sequence[str]
     turn: asyncio.Task[RunResult] | None = None
     mode: str = field(init=False)
-    record: AgentRecord = field(init=False)
     _modes: dict[str, schema.SessionMode] = field(init=False)
     _agents: list[AgentHandle] = field(default_factory=list)
 
@@ -81,7 +84,7 @@ class OpenSession:
         """Let an agent run the next turn; a turn that runs keeps the one it has."""
         self._agents.append(agent)
         self.agent = agent
-        self.record = replace(agent.record, policy=ModePolicy(agent.record.policy, self))
+        agent.record = replace(agent.record, policy=ModePolicy(agent.record.policy, self))
 
     def modes(self) -> schema.SessionModeState:
         """The modes, for editors that know no options yet."""
