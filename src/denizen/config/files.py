@@ -47,10 +47,10 @@ def as_text(data: bytes, path: Path) -> str:
         raise ConfigError(f"{path}:{line} is not UTF-8 text.") from error
 
 
-def write_private(path: Path, data: bytes) -> None:
+def write_private(path: Path, data: bytes, *, sync: bool = True) -> None:
     """Write a file whole or not at all, for the user alone (0600); where `path` is a link, the file that it names.
 
-    Raises ConfigError when the disk refuses.
+    Without `sync` the machine's death may take it back. Raises ConfigError when the disk refuses.
     """
     path = path.resolve()
     temporary = path.with_name(f".{path.name}.{os.urandom(6).hex()}")
@@ -59,8 +59,11 @@ def write_private(path: Path, data: bytes) -> None:
         with open(descriptor, "wb") as file:  # noqa: PTH123 - a descriptor, not a path
             file.write(data)
             file.flush()
-            os.fsync(descriptor)
+            if sync:
+                os.fsync(descriptor)
         temporary.replace(path)
+        if not sync:
+            return
         folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             os.fsync(folder)

@@ -1,25 +1,60 @@
-"""The queue on the ledger passes the suite for turn queues."""
+"""The queue on the ledger passes the suite for turn queues; what a busy session makes of a message."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from denizen.clock import SystemClock
+from denizen.ports import Interrupt, Steer
 from denizen.testing import TurnQueueConformance
-from denizen.testing.conformance_queue import NewQueue
+from denizen.testing.conformance_queue import NewQueue, message
+from denizen.worlds.chat import ledger
 from denizen.worlds.chat.database import Database
-from denizen.worlds.chat.queue import LedgerQueue
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    opened = Database(tmp_path / "gateway.db")
-    yield opened
-    opened.close()
+from denizen.worlds.chat.ledger import WhenBusy
+from denizen.worlds.chat.queue import DEATHS, LedgerQueue
 
 
 class TestLedgerQueue(TurnQueueConformance):
     @pytest.fixture
     def new_queue(self, database: Database) -> NewQueue:
         return lambda: LedgerQueue(database, clock=SystemClock(), retry_after=0.0)
+
+
+@pytest.mark.parametrize(("when_busy", "kind"), [("steer", Steer), ("interrupt", Interrupt)])
+async def test_message_for_a_busy_session_is_said_to_its_turn_and_over_with_it(
+    database: Database, when_busy: WhenBusy, kind: type[Steer | Interrupt]
+) -> None:
+    suite = TurnQueueConformance()
+    queue = LedgerQueue(database, clock=SystemClock(), when_busy={"irc": when_busy})
+    async with suite.serving(queue) as worker:
+        for content in ("1", "2"):
+            await queue.put(message(content))
+        running = await worker.next()
+        assert await worker.controls_of(running) == [kind("2", "2")]
+        running.end()
+        await worker.expect_nothing_but("a")
+
+
+async def test_message_that_was_not_heard_gets_a_turn_of_its_own(database: Database) -> None:
+    suite = TurnQueueConformance()
+    queue = LedgerQueue(database, clock=SystemClock(), when_busy={"irc": "steer"})
+    async with suite.serving(queue) as worker:
+        for content in ("1", "2"):
+            await queue.put(message(content))
+        assert await worker.finish_all(2) == ["1", "2"]
+
+
+async def test_message_over_which_the_process_keeps_dying_is_given_up(home: Path) -> None:
+    for _ in range(DEATHS + 1):
+        database = Database(home / "gateway.db", SystemClock())
+        await database.run(lambda db: ledger.put(db, message("1")))
+        await database.run(lambda db: ledger.claim(db, "worker", 0.0, 1))
+        database.close()
+    database = Database(home / "gateway.db", SystemClock())
+    queue = LedgerQueue(database, clock=SystemClock())
+    async with TurnQueueConformance().serving(queue) as worker:
+        await worker.expect_nothing_but("a")
+        over, reply = await database.run(lambda db: ledger.outcome(db, message("1")))
+    database.close()
+    assert over
+    assert "ended 26 times" in reply

@@ -10,6 +10,7 @@ import click
 
 from denizen.cli.options import MODEL, WORKPLACE, CommandOptions, command_options
 from denizen.cli.output import write
+from denizen.clock import SystemClock
 from denizen.config.home import places
 from denizen.worlds.chat.database import Database
 from denizen.worlds.chat.gateway import Gateway
@@ -35,7 +36,7 @@ async def _serve(host: str, port: int | None, options: CommandOptions) -> None:
     own = options.load().config.agent.workspace_dir  # wherever it is started
     loaded = (options if options.workspace else dataclasses.replace(options, workspace=own)).load()
     folder, _ = places(loaded.config)
-    database = Database(folder / "gateway.db")
+    database = Database(folder / "gateway.db", SystemClock())
     try:
         async with options.agent(loaded) as agent:
             await _listen(Gateway(agent, database), folder, host, port)

@@ -10,6 +10,7 @@ from denizen.cli.gateway.client import Client
 from denizen.cli.home import home
 from denizen.cli.output import write
 from denizen.cli.text import printable
+from denizen.worlds.chat.queue import ALSO
 
 _WAIT = 30
 """Seconds that one request waits for the reply."""
@@ -35,6 +36,6 @@ async def _send(text: str, chat: str) -> int:
         found = (await client.get("/api/replies", {**query, "after": after, "wait": _WAIT}, wait=_WAIT))["replies"]
         for reply in found:
             after = reply["seq"]
-            if reply["in_reply_to"] == message_id:
+            if message_id in (reply["in_reply_to"], *reply.get(ALSO, ())):
                 write(printable(reply["content"]).rstrip("\n") + "\n")
                 return 1 if reply["state"] == "failed" else 0

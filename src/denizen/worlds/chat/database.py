@@ -2,16 +2,20 @@
 
 import asyncio
 import fcntl
+import logging
 import os
 import queue
 import sqlite3
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from denizen.cancellation import run_to_completion
+from denizen.clock import Clock
 from denizen.config.home import private_folder
 from denizen.errors import ConfigError, DenizenError
 from denizen.worlds.chat import ledger
@@ -20,7 +24,12 @@ T = TypeVar("T")
 
 _MOST = 500
 """Operations in one transaction."""
+_DISK_WAIT = 1.0
+"""Seconds between two tries to write."""
+_LOCK_TRIES, _LOCK_WAIT = 10, 0.05
+"""How often a lock is tried that whoever asks for the gateway may hold for a moment, and the seconds in between."""
 _SERIAL = "INTEGER PRIMARY KEY AUTOINCREMENT"
+_log = logging.getLogger(__name__)
 
 
 class LedgerError(DenizenError):
@@ -39,9 +48,10 @@ class Database:
     Turns that the last process left running are given back. `bells` ring when something may be due.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, clock: Clock) -> None:
         private_folder(path.parent)
         self._lock = _locked(path.with_suffix(".lock"))
+        self._clock = clock
         self.bells: set[asyncio.Event] = set()
         self._path = path
         self._waiting: queue.SimpleQueue[_Operation | None] = queue.SimpleQueue()
@@ -72,6 +82,15 @@ class Database:
             db.close()
             raise
         return db
+
+    async def persist(self, work: Callable[[ledger.Connection], T]) -> T:
+        """As `run`, as soon as the disk allows; what has begun is done even where the caller is cancelled."""
+        while True:
+            try:
+                return await run_to_completion(self.run(work))
+            except LedgerError as error:
+                _log.error("%s Trying again.", error)
+                await self._clock.sleep(_DISK_WAIT)
 
     async def run(self, work: Callable[[ledger.Connection], T]) -> T:
         """Do the work, all of it or nothing; on return it is on the disk.
@@ -137,14 +156,30 @@ class Database:
 def _locked(path: Path) -> int:
     """A descriptor that holds the lock file, which names this process."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    for _ in range(_LOCK_TRIES):
+        with suppress(BlockingIOError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.pwrite(descriptor, str(os.getpid()).ljust(20).encode(), 0)
+            return descriptor
+        time.sleep(_LOCK_WAIT)
+    holder = os.pread(descriptor, 20, 0).decode(errors="replace").strip()
+    os.close(descriptor)
+    raise ConfigError(
+        f"A gateway is running on this home already (process {holder}). Stop that one first, or choose another home "
+        "with $DENIZEN_HOME."
+    )
+
+
+def is_locked(path: Path) -> bool:
+    """Whether a process has the database at `path` open."""
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        descriptor = os.open(path.with_suffix(".lock"), os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        holder = os.pread(descriptor, 20, 0).decode(errors="replace").strip()
+        return True
+    finally:
         os.close(descriptor)
-        raise ConfigError(
-            f"A gateway is running on this home already (process {holder}). Stop that one first, or choose another "
-            "home with $DENIZEN_HOME."
-        ) from None
-    os.pwrite(descriptor, str(os.getpid()).ljust(20).encode(), 0)
-    return descriptor
+    return False

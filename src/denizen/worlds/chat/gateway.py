@@ -28,9 +28,10 @@ from denizen.ports import (
     ParkedTurn,
     QueuedTurn,
     Session,
+    Stop,
 )
+from denizen.worlds.chat import ledger
 from denizen.worlds.chat.database import Database
-from denizen.worlds.chat.ledger import reply_id
 from denizen.worlds.chat.outbox import Outbox
 from denizen.worlds.chat.queue import LedgerQueue
 from denizen.worlds.chat.settings import GatewaySettings
@@ -41,6 +42,12 @@ SYSTEM = "system"
 INTERNAL = frozenset({"cli", SYSTEM})
 """Channels that don't lead out."""
 DEFAULT_RESPONSE = "I've finished, and have nothing to add."
+COMMANDS = {
+    "/stop": "Nothing runs here that could be stopped.",
+    "/approve": "Nothing waits here for an approval.",
+    "/deny": "Nothing waits here for an approval.",
+}
+"""What overtakes all messages, and the reply where there is nothing to control."""
 _RUN = "denizen.run"
 
 OnEvent = Callable[[str, RunEvent], None]
@@ -115,7 +122,7 @@ class Gateway:
             work = [
                 tasks.create_task(self.queue.serve(self.handle)),
                 tasks.create_task(self.outbox.run()),
-                *(tasks.create_task(channel.receive(self.queue.put)) for channel in self._channels.values()),
+                *(tasks.create_task(channel.receive(self.accept)) for channel in self._channels.values()),
             ]
             await stop.wait()
             with suppress(TimeoutError):
@@ -123,6 +130,25 @@ class Gateway:
                     await self.queue.drain()
             for task in work:
                 task.cancel()
+
+    async def accept(self, message: InboundMessage) -> bool:
+        """Take a message in; False: it was accepted before.
+
+        `/stop`, `/approve` and `/deny`, with words after them, overtake all messages.
+        """
+        word, _, words = message.content.strip().partition(" ")
+        if word not in COMMANDS or message.channel == SYSTEM:
+            return await self.queue.put(message)
+        key, control = message.session_key, Stop() if word == "/stop" else None
+        asked = partial(ledger.open_question, channel=message.channel, chat=message.chat)
+        if not control and (question := await self.database.run(asked)):
+            key = question.session_key
+            control = Answer(question.metadata[ledger.CALL], allow=word == "/approve", text=words.strip())
+        obey = partial(ledger.obey, message=message, session_key=key, given=control, otherwise=COMMANDS[word])
+        new = await self.database.run(obey)
+        self.database.ring()
+        self.outbox.added(message)
+        return new
 
     async def ask(
         self,
@@ -149,7 +175,7 @@ class Gateway:
                 return None
             if turn.attempt > 1 and _was_heard(session.entries, message.id):
                 return None
-            await self._remember(message)
+            self._remember(message)
             result = await run_turn(
                 self.agent.record,
                 session,
@@ -169,15 +195,8 @@ class Gateway:
             await self.agent.leave(session)
         if question:
             return ParkedTurn(self._question(message, question), question.until)
-        return OutboundMessage(
-            message.channel,
-            message.chat,
-            _reply(result, run.default_response),
-            message.session_key,
-            message.id,
-            id=reply_id(message.id),
-            send=run.send_response,
-        )
+        reply = ledger.reply_to(message, _reply(result, run.default_response))
+        return msgspec.structs.replace(reply, send=run.send_response)
 
     async def answer(self, session_key: str, answer: Answer) -> bool:
         """Answer the question that a session waits with; False: it waits with none of that call."""
@@ -191,23 +210,23 @@ class Gateway:
         """What the owner is asked."""
         owner, _, chat = self.settings.owner.partition(":")
         call = f"{parked.name} {msgspec.json.encode(parked.args).decode()}\n" if parked.name else ""
-        text = f"{call}{parked.question}\n\nWaiting for your answer (call {parked.call_id})."
+        text = f"{call}{parked.question}\n\nAnswer /approve, or /deny and why (call {parked.call_id})."
         return OutboundMessage(
             owner or message.channel,
             chat or message.chat,
             self.agent.record.redact(text),
             message.session_key,
             message.id,
-            metadata={"call_id": parked.call_id},
+            metadata={ledger.CALL: parked.call_id},
             id=f"{message.id}:ask:{parked.call_id}",
         )
 
-    async def _remember(self, message: InboundMessage) -> None:
+    def _remember(self, message: InboundMessage) -> None:
         """Keep where the last message from outside came from."""
         last = LastChat(message.channel, message.chat)
         if message.channel not in INTERNAL and last != self._last:
             data = msgspec.json.format(msgspec.json.encode(last))
-            await asyncio.to_thread(write_private, self._home / "state.json", data)
+            write_private(self._home / "state.json", data, sync=False)
             self._last = last
 
     def _emit(self, session_key: str, event: RunEvent) -> None:

@@ -50,6 +50,9 @@ OutboxState = Literal["pending", "sending", "sent", "failed", "unknown", "kept"]
 POLLED = frozenset({"http", "cli"})
 """Channels whose replies are fetched: in the outbox, they have arrived."""
 
+CALL = "call_id"
+"""What a question's metadata call the call that waits for its answer."""
+
 _KINDS: dict[str, type[Control]] = {
     "answer": Answer,
     "stop": Stop,
@@ -146,17 +149,37 @@ def accepted_key(db: Connection, channel: str, message_id: str) -> str:
     return row[0] if row else ""
 
 
+def obey(db: Connection, message: InboundMessage, session_key: str, given: Control | None, otherwise: str) -> bool:
+    """Accept a message that is a command: a control for that session, in no turn of its own. False: as `put`.
+
+    Where there is nothing to control, `otherwise` is its reply.
+    """
+    row = db.execute(
+        "INSERT INTO inbox (channel, id, session_key, message, state) VALUES (?, ?, ?, ?, 'done') "
+        "ON CONFLICT DO NOTHING RETURNING seq",
+        [message.channel, message.id, message.session_key, _json(message)],
+    ).fetchone()
+    if row and not (given and control(db, session_key, given)):
+        reply = reply_to(message, otherwise)
+        add_outbound(db, reply, first_state(reply))
+    return row is not None
+
+
+def outcome(db: Connection, message: InboundMessage) -> tuple[bool, str]:
+    """Whether a message is over, and its reply: empty where another message's answers it, too."""
+    found = [message.channel, message.id]
+    row = db.execute("SELECT state FROM inbox WHERE channel = ? AND id = ?", found).fetchone()
+    reply = db.execute(
+        "SELECT message FROM outbox WHERE channel = ? AND id = ?", [message.channel, reply_id(message.id)]
+    ).fetchone()
+    return row is not None and row[0] in {"done", "failed"}, _outbound(reply[0]).content if reply else ""
+
+
 def latest(db: Connection, session_key: str) -> InboundMessage | None:
     """The session's message that came last."""
     row = db.execute("SELECT MAX(seq) FROM inbox WHERE session_key = ?", [session_key]).fetchone()
     row = db.execute("SELECT message FROM inbox WHERE seq = ?", [row[0]]).fetchone()
     return _inbound(row[0]) if row else None
-
-
-def counts(db: Connection) -> dict[str, int]:
-    """How many messages are open, by state, and how many failed."""
-    found = db.execute("SELECT state, COUNT(*) FROM inbox WHERE state <> 'done' GROUP BY state")
-    return dict(found.fetchall())
 
 
 # Turns
@@ -313,6 +336,13 @@ def reply_id(message_id: str) -> str:
     return f"{message_id}:reply"
 
 
+def reply_to(message: InboundMessage, text: str) -> OutboundMessage:
+    """The reply to a message."""
+    return OutboundMessage(
+        message.channel, message.chat, text, message.session_key, message.id, id=reply_id(message.id)
+    )
+
+
 def first_state(message: OutboundMessage) -> OutboxState:
     """The state that a message of the outbox begins in."""
     if not message.send:
@@ -330,12 +360,18 @@ def replies(db: Connection, channel: str, chat: str, after: int, most: int) -> l
     return [Reply(seq, _outbound(message), state, reason) for seq, message, state, reason in rows]
 
 
-def outbound(db: Connection, channel: str, message_id: str) -> Reply | None:
-    """The message of that id."""
-    row = db.execute(
-        "SELECT seq, message, state, reason FROM outbox WHERE channel = ? AND id = ?", [channel, message_id]
-    ).fetchone()
-    return Reply(row[0], _outbound(row[1]), row[2], row[3]) if row else None
+def open_question(db: Connection, channel: str, chat: str) -> OutboundMessage | None:
+    """The last question to a chat that a session is parked with."""
+    rows = db.execute(
+        "SELECT message FROM outbox WHERE channel = ? AND chat = ? ORDER BY seq DESC LIMIT 100", [channel, chat]
+    ).fetchall()
+    for question in (_outbound(text) for (text,) in rows):
+        parked = db.execute(
+            "SELECT 1 FROM inbox WHERE session_key = ? AND state = 'parked' LIMIT 1", [question.session_key]
+        )
+        if CALL in question.metadata and parked.fetchone():
+            return question
+    return None
 
 
 def unsent(db: Connection) -> list[Reply]:

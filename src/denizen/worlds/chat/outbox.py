@@ -4,25 +4,26 @@ import asyncio
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from weakref import WeakValueDictionary
 
 from msgspec.structs import replace
 
 from denizen.clock import Clock
 from denizen.ports import Channel, InboundMessage, OutboundMessage, Sent
 from denizen.worlds.chat import ledger
-from denizen.worlds.chat.database import Database, LedgerError
-from denizen.worlds.chat.ledger import OutboxState, Reply, reply_id
+from denizen.worlds.chat.database import Database
+from denizen.worlds.chat.ledger import OutboxState, Reply
 
-_DISK_WAIT = 1.0
-"""Seconds between two tries to use the ledger."""
+RECONCILED_AFTER = (1.0, 10.0, 60.0)
+"""Seconds before a channel is asked again what became of a message of unknown fate."""
 _log = logging.getLogger(__name__)
 
 
 class Outbox:
     """The messages that go out, to these channels by name; those of other channels but `POLLED` fail.
 
-    A message is marked `sending` before its channel gets it. Where the process died in between, the channel gets it
-    again with the same id, and says what became of it.
+    A message is marked `sending` before its channel gets it. Where the process died in between, and where its fate is
+    unknown, the channel gets it again with the same id, and says what became of it.
     """
 
     def __init__(self, database: Database, channels: Mapping[str, Channel], *, clock: Clock) -> None:
@@ -30,10 +31,10 @@ class Outbox:
         self._channels = channels
         self._clock = clock
         self._news = asyncio.Event()
-        self._readers: dict[tuple[str, str], asyncio.Event] = {}
+        self._readers: WeakValueDictionary[tuple[str, str], asyncio.Event] = WeakValueDictionary()
 
-    def added(self, message: OutboundMessage) -> None:
-        """Tell who waits that there is something new for a chat."""
+    def added(self, message: OutboundMessage | InboundMessage) -> None:
+        """Tell who waits that there may be something new for the chat of this message."""
         if reader := self._readers.pop((message.channel, message.chat), None):
             reader.set()
         self._news.set()
@@ -43,7 +44,7 @@ class Outbox:
         look = partial(ledger.replies, channel=channel, chat=chat, after=after, most=most)
         deadline = self._clock.monotonic() + wait
         while True:
-            news = self._readers.setdefault((channel, chat), asyncio.Event())
+            news = self._reader(channel, chat)
             found = await self._database.run(look)
             rest = deadline - self._clock.monotonic()
             if found or rest <= 0:
@@ -54,35 +55,54 @@ class Outbox:
                 return []
 
     async def reply_to(self, message: InboundMessage) -> str:
-        """The reply to a message, once it is there."""
-        look = partial(ledger.outbound, channel=message.channel, message_id=reply_id(message.id))
+        """The reply to a message, once it is over; empty where another message's answers it, too."""
         while True:
-            news = self._readers.setdefault((message.channel, message.chat), asyncio.Event())
-            if found := await self._database.run(look):
-                return found.message.content
+            news = self._reader(message.channel, message.chat)
+            over, reply = await self._database.run(partial(ledger.outcome, message=message))
+            if over:
+                return reply
             await news.wait()
 
     async def run(self) -> None:
-        """Send until cancelled."""
-        while True:
-            self._news.clear()
-            try:
-                while first := await self._database.run(ledger.unsent):
-                    await asyncio.gather(*map(self._send, first))
-            except LedgerError as error:
-                _log.error("%s Trying again.", error)
-                await self._clock.sleep(_DISK_WAIT)
-                continue
-            await self._news.wait()
+        """Send until cancelled; a chat that takes long keeps no other waiting."""
+        busy: set[tuple[str, str]] = set()
 
-    async def _send(self, row: Reply) -> None:
-        message = row.message
-        if row.state == "pending":
+        async def send(row: Reply, chat: tuple[str, str]) -> None:
+            await self._send(row.message, is_new=row.state == "pending")
+            busy.discard(chat)
+            self._news.set()
+
+        async with asyncio.TaskGroup() as sending:
+            while True:
+                self._news.clear()
+                for row in await self._database.persist(ledger.unsent):
+                    chat = (row.message.channel, row.message.chat)
+                    if chat not in busy:
+                        busy.add(chat)
+                        sending.create_task(send(row, chat))
+                await self._news.wait()
+
+    async def _send(self, message: OutboundMessage, *, is_new: bool) -> None:
+        if is_new:
             await self._mark(message, "sending")
-        sent = await self._sent(message)
-        if sent.state != "sent":
-            _log.warning("Message %s to %s:%s: %s. %s", message.id, message.channel, message.chat, *_words(sent))
-        await self._mark(message, sent.state, sent.reason)
+        for wait in (*RECONCILED_AFTER, None):
+            sent = await self._sent(message)
+            await self._mark(message, sent.state, sent.reason)
+            if sent.state == "sent":
+                return
+            _log.warning(
+                "Message %s to %s:%s: %s. %s", message.id, message.channel, message.chat, sent.state, sent.reason
+            )
+            if sent.state == "failed" or wait is None:
+                return
+            await self._clock.sleep(wait)
+
+    def _reader(self, channel: str, chat: str) -> asyncio.Event:
+        """What rings at the next message to a chat."""
+        bell = self._readers.get((channel, chat))
+        if bell is None:
+            bell = self._readers[channel, chat] = asyncio.Event()
+        return bell
 
     async def _sent(self, message: OutboundMessage) -> Sent:
         channel = self._channels.get(message.channel)
@@ -98,7 +118,7 @@ class Outbox:
         return Sent()
 
     async def _mark(self, message: OutboundMessage, state: OutboxState, reason: str = "") -> None:
-        await self._database.run(partial(ledger.mark_outbound, message=message, state=state, reason=reason))
+        await self._database.persist(partial(ledger.mark_outbound, message=message, state=state, reason=reason))
 
 
 def parts(message: OutboundMessage, chars: int) -> Iterator[OutboundMessage]:
@@ -117,7 +137,3 @@ def parts(message: OutboundMessage, chars: int) -> Iterator[OutboundMessage]:
         rest = rest[cut:].lstrip("\n ")
     if rest or message.media:
         yield replace(message, content=rest, id=f"{message.id}/{number + 1}")
-
-
-def _words(sent: Sent) -> tuple[str, str]:
-    return sent.state, sent.reason

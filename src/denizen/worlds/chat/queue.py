@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from uuid import uuid4
 
+from msgspec.structs import replace
+
 from denizen.cancellation import run_to_completion
 from denizen.clock import Clock
 from denizen.errors import DenizenError
@@ -21,22 +23,15 @@ from denizen.ports import (
     TurnHandler,
 )
 from denizen.worlds.chat import ledger
-from denizen.worlds.chat.database import Database, LedgerError
+from denizen.worlds.chat.database import Database
 from denizen.worlds.chat.ledger import ArrivedControl, Claim, Connection, OutboxState, WhenBusy
 
+SAID = (Steer, FollowUp, Interrupt)
+ALSO = "also_in_reply_to"
+"""What a reply's metadata call the messages that its turn heard while it ran."""
 DEATHS = 25
 """How often the process may die over a message before it is given up."""
-_DISK_WAIT = 1.0
-"""Seconds between two tries to write what a turn came to."""
 _log = logging.getLogger(__name__)
-
-
-def apology(message: InboundMessage, why: str) -> OutboundMessage:
-    """The reply to a message that was given up."""
-    text = f"I could not answer this message. {why}"
-    return OutboundMessage(
-        message.channel, message.chat, text, message.session_key, message.id, id=ledger.reply_id(message.id)
-    )
 
 
 class LedgerTurn:
@@ -135,7 +130,7 @@ class LedgerQueue:
             async with asyncio.TaskGroup() as turns:
                 while True:
                     bell.clear()
-                    claims, controls, due = await self._look(look)
+                    claims, controls, due = await self._database.persist(look)
                     for claim in claims:
                         self._idle.clear()
                         turn = running[claim.message.session_key] = LedgerTurn(claim)
@@ -149,16 +144,6 @@ class LedgerQueue:
             heard = [each for turn in running.values() for each in turn.heard]
             await run_to_completion(self._database.run(partial(ledger.release, worker=worker, heard=heard)))
             self._idle.set()
-
-    async def _look(
-        self, look: Callable[[Connection], tuple[list[Claim], list[ArrivedControl], float | None]]
-    ) -> tuple[list[Claim], list[ArrivedControl], float | None]:
-        while True:
-            try:
-                return await self._database.run(look)
-            except LedgerError as error:
-                _log.error("%s Trying again.", error)
-                await self._clock.sleep(_DISK_WAIT)
 
     async def _wait(self, bell: asyncio.Event, due: float | None) -> None:
         """Until the bell rings, or something is due."""
@@ -187,7 +172,7 @@ class LedgerQueue:
                 await self._settle(lambda db: ledger.retry(db, claim, heard, due))
                 return
             _log.error("Message %s of %s is given up: %s", message.id, message.session_key, why)
-            sent = apology(message, why)
+            sent = ledger.reply_to(message, f"I could not answer this message. {why}")
             state: OutboxState = "failed" if message.channel in ledger.POLLED else "pending"
             await self._settle(lambda db: ledger.finish(db, claim, heard, "failed", why), sent, state)
             return
@@ -196,6 +181,8 @@ class LedgerQueue:
             until = parked.until.timestamp() if parked.until else float("inf")
             await self._settle(lambda db: ledger.park(db, claim, heard, until), parked.question)
             return
+        if outcome and (also := [said.control.id for said in heard if isinstance(said.control, SAID) and said.message]):
+            outcome = replace(outcome, metadata={**outcome.metadata, ALSO: also})
         await self._settle(lambda db: ledger.finish(db, claim, heard, "done"), outcome)
 
     async def _settle(
@@ -207,12 +194,6 @@ class LedgerQueue:
             if leave(db) and sent:
                 ledger.add_outbound(db, sent, state or ledger.first_state(sent))
 
-        while True:
-            try:
-                await self._database.run(settle)
-                break
-            except LedgerError as error:
-                _log.error("%s Trying again.", error)
-                await self._clock.sleep(_DISK_WAIT)
+        await self._database.persist(settle)
         if sent:
             self._on_reply(sent)

@@ -12,6 +12,7 @@ from aiohttp import web
 
 from denizen.config.files import read_settings, write_private
 from denizen.errors import ConfigError
+from denizen.worlds.chat.database import is_locked
 from denizen.worlds.chat.gateway import Gateway
 from denizen.worlds.chat.http import make_app
 
@@ -33,7 +34,9 @@ class Running(msgspec.Struct, frozen=True):
 
 
 def find_running(home: Path) -> Running | None:
-    """The gateway that serves the home; None: none was started, or it said when it ended."""
+    """The gateway that serves the home; None: there is none."""
+    if not is_locked(home / "gateway.db"):
+        return None
     data = read_settings(home / "gateway.json")
     try:
         return msgspec.json.decode(data, type=Running) if data else None
@@ -59,7 +62,7 @@ def read_token(home: Path) -> str:
 @asynccontextmanager
 async def listening(gateway: Gateway, home: Path, *, host: str, port: int) -> AsyncGenerator[Running]:
     """Serve HTTP for as long as the block runs. Raises ConfigError where the port can't be had."""
-    app = make_app(gateway, read_token(home))
+    app = make_app(gateway, read_token(home), host)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=_CLOSING, handler_cancellation=True)
     await runner.setup()
     try:

@@ -22,9 +22,9 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _log = logging.getLogger(__name__)
 
 
-def make_app(gateway: Gateway, token: str) -> web.Application:
-    """The routes of a gateway, for those who have the token."""
-    own = {"localhost", "127.0.0.1", "::1", gateway.settings.host, *gateway.settings.hosts}
+def make_app(gateway: Gateway, token: str, host: str) -> web.Application:
+    """The routes of a gateway that listens at `host`, for those who have the token."""
+    own = {"localhost", "127.0.0.1", "::1", host, *gateway.settings.hosts}
     app = web.Application(middlewares=[_guard({name.lower() for name in own}, token)], client_max_size=MAX_BODY)
     app[GATEWAY] = gateway
     app.router.add_get("/healthz", _healthz)

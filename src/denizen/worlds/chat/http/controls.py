@@ -1,7 +1,7 @@
 """What a person says to a turn that is open: it overtakes all messages."""
 
 from functools import partial
-from typing import Annotated
+from typing import Literal
 from uuid import uuid4
 
 import msgspec
@@ -14,46 +14,22 @@ from denizen.sessions import SessionKey
 from denizen.worlds.chat import ledger
 from denizen.worlds.chat.http.requests import GATEWAY, Refused, read_body
 
-_Words = Annotated[str, msgspec.Meta(min_length=1)]
+_SAID = {"steer": Steer, "follow_up": FollowUp, "interrupt": Interrupt}
+_ANSWERS = {"approve", "deny"}
 
 
-class StopRequest(msgspec.Struct, tag_field="type", tag="stop", forbid_unknown_fields=True):
-    """End the turn."""
+class ControlRequest(msgspec.Struct, forbid_unknown_fields=True):
+    """What a client posts: `content` goes with what is said, `call_id` and `text` with an answer."""
 
-
-class SteerRequest(msgspec.Struct, tag_field="type", tag="steer", forbid_unknown_fields=True):
-    """Say something to it while it works."""
-
-    content: _Words
-
-
-class FollowUpRequest(msgspec.Struct, tag_field="type", tag="follow_up", forbid_unknown_fields=True):
-    """Say something when it is done."""
-
-    content: _Words
-
-
-class InterruptRequest(msgspec.Struct, tag_field="type", tag="interrupt", forbid_unknown_fields=True):
-    """Say something in place of what it is doing."""
-
-    content: _Words
-
-
-class ApproveRequest(msgspec.Struct, tag_field="type", tag="approve", forbid_unknown_fields=True):
-    """Let the call run that it waits with."""
-
-    call_id: _Words
+    type: Literal["stop", "steer", "follow_up", "interrupt", "approve", "deny"]
+    content: str = ""
+    call_id: str = ""
     text: str = ""
 
-
-class DenyRequest(msgspec.Struct, tag_field="type", tag="deny", forbid_unknown_fields=True):
-    """Don't let it run; `text` says why."""
-
-    call_id: _Words
-    text: str = ""
-
-
-ControlRequest = StopRequest | SteerRequest | FollowUpRequest | InterruptRequest | ApproveRequest | DenyRequest
+    def __post_init__(self) -> None:
+        needed = "content" if self.type in _SAID else "call_id" if self.type in _ANSWERS else ""
+        if needed and not getattr(self, needed).strip():
+            raise ValueError(f"`{self.type}` needs a `{needed}`")
 
 
 async def post_control(request: web.Request) -> web.Response:
@@ -67,17 +43,13 @@ async def post_control(request: web.Request) -> web.Response:
     last = await gateway.database.run(partial(ledger.latest, session_key=key))
     if last is None:
         raise Refused(404, f"There is no session {key}.")
-    match asked:
-        case StopRequest():
-            heard = await gateway.queue.control(key, Stop())
-        case ApproveRequest(call_id, text):
-            heard = await gateway.answer(key, Answer(call_id, allow=True, text=text))
-        case DenyRequest(call_id, text):
-            heard = await gateway.answer(key, Answer(call_id, allow=False, text=text))
-        case SteerRequest(content) | FollowUpRequest(content) | InterruptRequest(content):
-            kind = {SteerRequest: Steer, FollowUpRequest: FollowUp, InterruptRequest: Interrupt}[type(asked)]
-            said = replace(last, content=content, media=(), metadata={}, id=uuid4().hex)
-            heard = await gateway.queue.say(said, kind(content, said.id))
+    if said := _SAID.get(asked.type):
+        message = replace(last, content=asked.content, media=(), metadata={}, id=uuid4().hex)
+        heard = await gateway.queue.say(message, said(asked.content, message.id))
+    elif asked.type in _ANSWERS:
+        heard = await gateway.answer(key, Answer(asked.call_id, asked.type == "approve", asked.text))
+    else:
+        heard = await gateway.queue.control(key, Stop())
     if not heard:
         raise Refused(409, "No turn of this session waits for that.")
     return web.json_response({"accepted": True}, status=202)

@@ -12,6 +12,7 @@ from denizen.ports import InboundMessage
 from denizen.sessions import SessionKey
 from denizen.worlds.chat import ledger
 from denizen.worlds.chat.http.requests import GATEWAY, Refused, read_body, read_number
+from denizen.worlds.chat.queue import ALSO
 
 LONGEST_WAIT = 60.0
 """Seconds that a request for replies may wait."""
@@ -43,7 +44,7 @@ async def post_message(request: web.Request) -> web.Response:
         raise Refused(400, str(error)) from error
     message = InboundMessage(new.channel, new.chat, new.sender, new.content, key, new.media, id=new.id or uuid4().hex)
     gateway = request.app[GATEWAY]
-    accepted = await gateway.queue.put(message)
+    accepted = await gateway.accept(message)
     if not accepted:
         key = await gateway.database.run(partial(ledger.accepted_key, channel=new.channel, message_id=message.id))
     return web.json_response({"accepted": accepted, "id": message.id, "session_key": key}, status=202)
@@ -68,6 +69,7 @@ async def get_replies(request: web.Request) -> web.Response:
             "content": each.message.content,
             "session_key": each.message.session_key,
             "state": "pending" if each.state == "sending" else each.state,
+            **{name: ids for name, ids in each.message.metadata.items() if name == ALSO},
         }
         for each in found
     ]

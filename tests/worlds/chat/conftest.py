@@ -1,0 +1,108 @@
+"""A gateway in this process, with a scripted model."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from denizen import Agent, load_config, tool
+from denizen.clock import Clock, SystemClock
+from denizen.ports import Channel, InboundMessage, Traits
+from denizen.testing import ScriptedModel
+from denizen.testing.scripted import Line
+from denizen.worlds.chat.database import Database
+from denizen.worlds.chat.gateway import Gateway
+from denizen.worlds.chat.ledger import Reply
+
+PATIENCE = 60.0
+
+Serve = Callable[..., AbstractAsyncContextManager["Scene"]]
+
+
+def key_of(chat: str, channel: str = "http") -> str:
+    return f"agent:main:channel:{channel}:account:default:peer:direct:{chat}"
+
+
+def message(content: str, chat: str = "ann", *, channel: str = "http", **more: Any) -> InboundMessage:
+    """A message whose id is its content, in the first chat, or says its chat, too."""
+    at = content if chat == "ann" else f"{chat}: {content}"
+    given: dict[str, Any] = {"session_key": key_of(chat, channel), "id": at, **more}
+    return InboundMessage(channel, chat, chat, content, **given)
+
+
+class Scene:
+    """A gateway that serves, and the model that it asks."""
+
+    def __init__(self, gateway: Gateway, model: ScriptedModel) -> None:
+        self.gateway = gateway
+        self.model = model
+
+    async def say(self, content: str, chat: str = "ann", **more: Any) -> None:
+        """Put a message."""
+        assert await self.gateway.accept(message(content, chat, **more))
+
+    async def replies(self, count: int, chat: str = "ann", channel: str = "http") -> list[Reply]:
+        """The first so many messages that went to a chat."""
+        found: Sequence[Reply] = []
+        async with asyncio.timeout(PATIENCE):
+            while len(found) < count:
+                found = await self.gateway.outbox.replies(channel, chat, after=0, most=count, wait=0.01)
+        return [*found]
+
+    async def contents(self, count: int, chat: str = "ann", channel: str = "http") -> list[str]:
+        return [reply.message.content for reply in await self.replies(count, chat, channel)]
+
+
+@tool(traits=Traits.SENDS)
+def post(text: str) -> str:
+    """Post it on the board."""
+    return f"posted {text}"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    folder = tmp_path / "home"
+    folder.mkdir(mode=0o700)
+    return folder
+
+
+@pytest.fixture
+def serve(home: Path) -> Serve:
+    """`async with serve("a reply", …, owner="http:boss") as scene`: a gateway with these settings, in one home."""
+
+    @asynccontextmanager
+    async def served(
+        *script: Line, channels: Sequence[Channel] = (), clock: Clock | None = None, **settings: Any
+    ) -> AsyncGenerator[Scene]:
+        config = load_config(home=home, environ={}, cwd=home, overrides={"gateway": {"grace": 0.0, **settings}})
+        model, clock, stop = ScriptedModel(script), clock or SystemClock(), asyncio.Event()
+        database = Database(home / "gateway.db", clock)
+        try:
+            async with Agent(config, profile="gateway", model=model, tools=[post], clock=clock, environ={}) as agent:
+                gateway = Gateway(agent, database, channels)
+                running = asyncio.create_task(gateway.run(stop))
+                try:
+                    yield Scene(gateway, model)
+                finally:
+                    stop.set()
+                    await running
+        finally:
+            database.close()
+
+    return served
+
+
+@pytest.fixture
+def database(home: Path) -> Iterator[Database]:
+    opened = Database(home / "gateway.db", SystemClock())
+    yield opened
+    opened.close()
+
+
+def said(model: ScriptedModel, call: int = -1) -> str:
+    """All that the model saw in a call, as text."""
+    return msgspec.json.encode(model.requests[call].messages).decode()

@@ -1,0 +1,56 @@
+"""The ledger's file: private, for one process, written together."""
+
+import asyncio
+import stat
+from functools import partial
+from pathlib import Path
+
+import pytest
+from tests.worlds.chat.conftest import message
+
+from denizen.clock import SystemClock
+from denizen.errors import ConfigError
+from denizen.worlds.chat import ledger
+from denizen.worlds.chat.database import Database, is_locked
+from denizen.worlds.chat.ledger import Connection
+
+
+def broken(_: Connection) -> None:
+    raise KeyError("mine")
+
+
+async def test_an_operation_that_raises_is_undone_and_leaves_the_others(database: Database) -> None:
+    def half(db: Connection) -> None:
+        ledger.put(db, message("half"))
+        broken(db)
+
+    put = [database.run(partial(ledger.put, message=message(str(number)))) for number in range(5)]
+    results = await asyncio.gather(*put[:2], database.run(half), *put[2:], return_exceptions=True)
+    assert [result for result in results if result is True] == [True] * 5
+    assert isinstance(results[2], KeyError)
+    assert not await database.run(partial(ledger.accepted_key, channel="http", message_id="half"))
+
+
+def test_files_are_private_and_another_gateway_is_refused(home: Path) -> None:
+    path = home / "gateway.db"
+    assert not is_locked(path)
+    first = Database(path, SystemClock())
+    assert {stat.S_IMODE(file.stat().st_mode) for file in home.iterdir()} == {0o600}
+    assert is_locked(path)
+    with pytest.raises(ConfigError, match="running on this home already"):
+        Database(path, SystemClock())
+    first.close()
+    assert not is_locked(path)
+    Database(path, SystemClock()).close()
+
+
+def test_file_of_a_later_version_and_a_damaged_one_are_refused(home: Path) -> None:
+    database = Database(home / "gateway.db", SystemClock())
+    database.close()
+    with_version = (home / "gateway.db").read_bytes()
+    (home / "gateway.db").write_bytes(with_version[:60] + (99).to_bytes(4, "big") + with_version[64:])
+    with pytest.raises(ConfigError, match="later version"):
+        Database(home / "gateway.db", SystemClock())
+    (home / "gateway.db").write_bytes(b"no database" * 100)
+    with pytest.raises(ConfigError, match="can't be opened"):
+        Database(home / "gateway.db", SystemClock())

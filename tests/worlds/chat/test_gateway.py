@@ -1,0 +1,215 @@
+"""One message, one turn, one reply; and what a person, a program or a failure may do meanwhile."""
+
+import asyncio
+from collections.abc import Awaitable
+from pathlib import Path
+
+import msgspec
+import pytest
+from tests.engine.scene import call
+from tests.worlds.chat.conftest import Serve, key_of, message, said
+
+from denizen.entries import SystemEntry
+from denizen.errors import ModelError
+from denizen.messages import AssistantMessage, Text
+from denizen.ports import Answer, ModelRequest, Stop
+from denizen.testing import FakeClock, MemoryChannel
+from denizen.worlds.chat.gateway import DEFAULT_RESPONSE, RunOptions
+
+ASKS = call(("post", {"text": "hello"}))
+
+
+class Held:
+    """A reply that the model gives when it is let go; `begun` once it was asked."""
+
+    def __init__(self, text: str | AssistantMessage) -> None:
+        self.begun = asyncio.Event()
+        self.go = asyncio.Event()
+        self._text = text
+
+    def __call__(self, _: ModelRequest) -> Awaitable[str | AssistantMessage]:
+        async def reply() -> str | AssistantMessage:
+            self.begun.set()
+            await self.go.wait()
+            return self._text
+
+        return reply()
+
+
+async def test_messages_of_a_chat_are_answered_in_order(serve: Serve) -> None:
+    async with serve("first", "second") as scene:
+        await scene.say("1")
+        await scene.say("2")
+        assert not await scene.gateway.accept(message("1")), "it was accepted before"
+        replies = await scene.replies(2)
+    assert [(reply.seq, reply.message.in_reply_to, reply.message.content) for reply in replies] == [
+        (1, "1", "first"),
+        (2, "2", "second"),
+    ]
+
+
+async def test_chats_are_served_side_by_side(serve: Serve) -> None:
+    held = Held("late")
+    async with serve(held, "soon") as scene:
+        await scene.say("1")
+        await held.begun.wait()
+        await scene.say("2", "ben")
+        assert await scene.contents(1, "ben") == ["soon"]
+        held.go.set()
+        assert await scene.contents(1) == ["late"]
+
+
+async def test_empty_answer_is_replaced_by_the_default(serve: Serve) -> None:
+    async with serve(AssistantMessage([Text("")], stop_reason="end"), AssistantMessage([])) as scene:
+        await scene.say("1")
+        assert await scene.contents(1) != [""]
+
+
+async def test_message_without_history_sees_nothing_of_earlier_turns(serve: Serve) -> None:
+    async with serve("noted", "none") as scene:
+        await scene.say("the word is plum")
+        await scene.contents(1)
+        await scene.gateway.accept(RunOptions(history=False).put_in(message("which word?")))
+        await scene.contents(2)
+        assert "plum" not in said(scene.model)
+
+
+async def test_system_message_is_kept_for_the_next_turn_and_answered_by_nobody(serve: Serve, home: Path) -> None:
+    async with serve("I see") as scene:
+        await scene.say("The subagent is done.", channel="system", session_key=key_of("ann"))
+        await scene.say("well?")
+        assert await scene.contents(1) == ["I see"]
+        assert "The subagent is done." in said(scene.model)
+        assert len(scene.model.requests) == 1
+        entries = await scene.gateway.agent.record.store.read(key_of("ann"))
+        kept = [entry for entry in entries if isinstance(entry, SystemEntry)]
+        assert [entry.message_id for entry in kept] == ["The subagent is done."]
+
+
+async def test_message_that_keeps_failing_is_given_up_with_a_reason_and_the_session_goes_on(serve: Serve) -> None:
+    failures = [ModelError("the key is wrong", kind="auth", status=401)] * 2
+    async with serve(*failures, "fine", attempts=2, clock=FakeClock()) as scene:
+        await scene.say("1")
+        await scene.say("2")
+        first, second = await scene.replies(2)
+        assert (first.state, first.message.in_reply_to) == ("failed", "1")
+        assert "the key is wrong" in first.message.content
+        assert (second.state, second.message.content) == ("sent", "fine")
+
+
+async def test_failure_that_passes_is_tried_again(serve: Serve) -> None:
+    async with serve(ModelError("overloaded"), "fine", clock=FakeClock()) as scene:
+        await scene.say("1")
+        assert await scene.contents(1) == ["fine"]
+
+
+async def test_steering_channel_says_a_message_to_the_running_turn(serve: Serve) -> None:
+    held = Held(ASKS)
+    async with serve(held, "both done", "third", when_busy={"http": "steer"}) as scene:
+        await scene.say("1")
+        await held.begun.wait()
+        await scene.say("make it short")
+        held.go.set()
+        await scene.replies(1)
+        await scene.say("/approve")
+        replies = await scene.replies(2)
+        assert replies[1].message.content == "both done"
+        assert replies[1].message.metadata == {"also_in_reply_to": ["make it short"]}
+        assert "make it short" in said(scene.model)
+        await scene.say("3")
+        assert (await scene.contents(3))[2] == "third"
+
+
+@pytest.mark.parametrize(("words", "result"), [("/approve", "posted hello"), ("/deny not today", "not today")])
+async def test_question_is_asked_in_the_chat_and_answered_there(serve: Serve, words: str, result: str) -> None:
+    async with serve(ASKS, "done", "later") as scene:
+        await scene.say("post hello")
+        await scene.say("and then?")
+        question = (await scene.replies(1))[0].message
+        assert "post" in question.content
+        assert question.metadata == {"call_id": "c1"}
+        await scene.say(words)
+        assert (await scene.contents(3))[1:] == ["done", "later"]
+        assert result in said(scene.model, 1)
+
+
+async def test_question_goes_to_the_owner_and_outlasts_a_restart(serve: Serve) -> None:
+    async with serve(ASKS, owner="http:boss") as scene:
+        await scene.say("post hello")
+        await scene.replies(1, "boss")
+    async with serve("done", owner="http:boss") as scene:
+        await scene.say("/approve", "mallory")
+        assert await scene.contents(1, "mallory") == ["Nothing waits here for an approval."]
+        assert not scene.model.requests
+        await scene.say("/approve", "boss")
+        assert await scene.contents(1) == ["done"]
+        assert "posted hello" in said(scene.model)
+
+
+async def test_question_that_nobody_answers_in_time_is_refused(serve: Serve) -> None:
+    async with serve(ASKS, "done without", clock=FakeClock()) as scene:
+        await scene.say("post hello")
+        assert (await scene.contents(2))[1] == "done without"
+        assert "nobody answered in time" in said(scene.model)
+
+
+async def test_answer_to_another_call_reaches_nobody(serve: Serve) -> None:
+    async with serve(ASKS) as scene:
+        await scene.say("post hello")
+        await scene.replies(1)
+        assert not await scene.gateway.answer(key_of("ann"), Answer("other", allow=True))
+        assert not await scene.gateway.answer(key_of("ben"), Answer("c1", allow=True))
+
+
+async def test_stop_ends_the_turn_and_says_so(serve: Serve) -> None:
+    held = Held("never")
+    async with serve(held, "next") as scene:
+        await scene.say("1")
+        await held.begun.wait()
+        await scene.gateway.queue.control(key_of("ann"), Stop())
+        assert await scene.contents(1) == ["Stopped."]
+        await scene.say("2")
+        assert (await scene.contents(2))[1] == "next"
+
+
+async def test_turn_that_is_cut_short_by_the_end_goes_on_at_the_next_start(serve: Serve) -> None:
+    held = Held("never")
+    async with serve(held) as scene:
+        await scene.say("1")
+        await held.begun.wait()
+    async with serve("after all") as scene:
+        assert await scene.contents(1) == ["after all"]
+
+
+async def test_direct_call_gets_the_reply_and_nothing_is_sent(serve: Serve) -> None:
+    channel = MemoryChannel("irc")
+    async with serve("to you alone", channels=[channel]) as scene:
+        assert await scene.gateway.ask("hi", key_of("#den", "irc"), channel="irc", chat="#den") == "to you alone"
+        assert not channel.sent
+
+
+async def test_last_chat_from_outside_is_kept(serve: Serve, home: Path) -> None:
+    async with serve("1", "2", "3") as scene:
+        await scene.say("a", "ann")
+        await scene.contents(1)
+        await scene.say("b", "shell", channel="cli")
+        await scene.contents(1, "shell", "cli")
+    state = msgspec.json.decode((home / "state.json").read_bytes())
+    assert state == {"last_channel": "http", "last_chat": "ann"}
+
+
+async def test_channel_brings_messages_and_gets_their_replies_in_pieces_that_it_takes(serve: Serve) -> None:
+    from denizen.ports import ChannelLimits
+
+    channel = MemoryChannel("irc", ChannelLimits(chars=12))
+    async with serve("one two three four", channels=[channel]) as scene:
+        channel.write("count")
+        reply = (await scene.replies(1, "home", "irc"))[0]
+        while (await scene.replies(1, "home", "irc"))[0].state != "sent":
+            pass
+        assert reply.message.content == "one two three four"
+    assert [each.content for each in channel.sent.values()] == ["one two", "three four"]
+
+
+def test_default_response_is_that_of_the_specification() -> None:
+    assert RunOptions().default_response == DEFAULT_RESPONSE == "I've finished, and have nothing to add."

@@ -1,0 +1,145 @@
+"""The routes: what they take and answer, and whom they let in."""
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import aiohttp
+import pytest
+from tests.engine.scene import call
+from tests.worlds.chat.conftest import Scene, Serve, key_of
+
+from denizen.worlds.chat.server import listening, read_token
+
+POST = {"channel": "http", "chat": "ann", "sender": "ann", "content": "hi"}
+
+
+class Client:
+    """Talks to a gateway as a program does."""
+
+    def __init__(self, session: aiohttp.ClientSession, url: str, token: str, scene: Scene) -> None:
+        self.url = url
+        self.scene = scene
+        self._session = session
+        self._headers = {"Authorization": f"Bearer {token}"}
+
+    async def ask(self, method: str, path: str, headers: Mapping[str, str] | None = None, **body: Any) -> Any:
+        given = self._headers if headers is None else {**self._headers, **headers}
+        async with self._session.request(method, self.url + path, headers=given, **body) as response:
+            assert not [name for name in response.headers if name.startswith("Access-Control")]
+            return response.status, await response.json()
+
+    async def post(self, **body: Any) -> Any:
+        return await self.ask("POST", "/api/messages", json={**POST, **body})
+
+    async def control(self, chat: str, **body: Any) -> Any:
+        return await self.ask("POST", f"/api/sessions/{quote(key_of(chat), safe='')}/controls", json=body)
+
+
+@asynccontextmanager
+async def reached(scene: Scene, home: Path) -> AsyncGenerator[Client]:
+    async with (
+        listening(scene.gateway, home, host="127.0.0.1", port=0) as running,
+        aiohttp.ClientSession() as session,
+    ):
+        yield Client(session, running.url, read_token(home), scene)
+
+
+async def test_message_is_accepted_and_its_reply_fetched(serve: Serve, home: Path) -> None:
+    async with serve("hello") as scene, reached(scene, home) as client:
+        accepted = {"accepted": True, "id": "1", "session_key": key_of("ann")}
+        assert await client.post(id="1") == (202, accepted)
+        status, answer = await client.ask("GET", "/api/replies?chat=ann&after=0&wait=60")
+        reply = {"seq": 1, "in_reply_to": "1", "content": "hello", "session_key": key_of("ann"), "state": "sent"}
+        assert (status, answer) == (200, {"replies": [reply]})
+        assert (await client.ask("GET", "/api/replies?chat=ann&after=1&wait=0"))[1] == {"replies": []}
+
+
+async def test_id_that_was_there_gets_the_first_ones_key(serve: Serve, home: Path) -> None:
+    async with serve("hello") as scene, reached(scene, home) as client:
+        await client.post(id="1")
+        again = {"accepted": False, "id": "1", "session_key": key_of("ann")}
+        assert await client.post(id="1", chat="ben", content="other") == (202, again)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"\xff\xfe",
+        b'{"chat": "ann"}',
+        b'{"chat": "ann", "sender": "ann", "content": "hi", "colour": "red"}',
+        b'{"chat": 5, "sender": "ann", "content": "hi"}',
+        b'{"chat": "", "sender": "ann", "content": "hi"}',
+        b'{"chat": "ann", "sender": "ann", "content": " "}',
+        b'{"chat": "ann", "sender": "ann", "content": "hi", "channel": "system"}',
+        b'{"chat": " ", "sender": "ann", "content": "hi"}',
+    ],
+)
+async def test_malformed_message_is_refused(serve: Serve, home: Path, data: bytes) -> None:
+    async with serve() as scene, reached(scene, home) as client:
+        status, answer = await client.ask("POST", "/api/messages", data=data)
+        assert status == 400
+        assert answer["error"]["message"]
+
+
+async def test_oversized_message_is_refused(serve: Serve, home: Path) -> None:
+    async with serve() as scene, reached(scene, home) as client:
+        assert (await client.ask("POST", "/api/messages", data=BytesIO(b"x" * 1_000_001)))[0] == 413
+
+
+@pytest.mark.parametrize("query", ["", "?chat=", "?chat=a&after=x", "?chat=a&after=-1", "?chat=a&wait=1e9&after=1"])
+async def test_malformed_query_is_refused(serve: Serve, home: Path, query: str) -> None:
+    async with serve() as scene, reached(scene, home) as client:
+        assert (await client.ask("GET", f"/api/replies{query}"))[0] == 400
+
+
+@pytest.mark.parametrize("given", ["", "Bearer", "Bearer ", "Bearer wrong", "Basic {token}", "Bearer {token}x"])
+async def test_cve_2026_28472_token_is_compared_not_only_present(serve: Serve, home: Path, given: str) -> None:
+    async with serve() as scene, reached(scene, home) as client:
+        headers = {"Authorization": given.format(token=read_token(home))}
+        for method, path in (("POST", "/api/messages"), ("GET", "/api/replies?chat=a"), ("GET", "/nowhere")):
+            assert (await client.ask(method, path, headers))[0] == 401
+        assert (await client.ask("GET", "/healthz", headers))[0] == 200
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "", "[::1"])
+async def test_dns_rebinding_is_refused_on_every_route(serve: Serve, home: Path, host: str) -> None:
+    async with serve() as scene, reached(scene, home) as client:
+        for path in ("/healthz", "/api/replies?chat=a"):
+            assert (await client.ask("GET", path, {"Host": host}))[0] == 403
+
+
+@pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://127.0.0.1:1", "http://[", ""])
+async def test_cve_2026_22812_pages_of_another_origin_are_refused(serve: Serve, home: Path, origin: str) -> None:
+    async with serve() as scene, reached(scene, home) as client:
+        for method, path in (("GET", "/healthz"), ("OPTIONS", "/api/messages"), ("POST", "/api/messages")):
+            assert (await client.ask(method, path, {"Origin": origin}))[0] == 403
+        assert (await client.ask("GET", "/healthz", {"Origin": client.url}))[0] == 200
+
+
+async def test_question_is_approved_over_http(serve: Serve, home: Path) -> None:
+    async with serve(call(("post", {"text": "hello"})), "done") as scene, reached(scene, home) as client:
+        await client.post(id="1")
+        await client.ask("GET", "/api/replies?chat=ann&wait=60")
+        assert (await client.control("ann", type="approve", call_id="c2"))[0] == 409
+        assert (await client.control("ann", type="approve"))[0] == 400
+        assert (await client.control("ben", type="approve", call_id="c1"))[0] == 404
+        assert (await client.control("ann", type="approve", call_id="c1"))[0] == 202
+        assert (await scene.contents(2))[1] == "done"
+        assert (await client.control("ann", type="approve", call_id="c1"))[0] == 409
+
+
+async def test_control_of_a_session_without_a_turn_is_refused_and_nothing_is_kept(serve: Serve, home: Path) -> None:
+    async with serve("hello") as scene, reached(scene, home) as client:
+        await client.post(id="1")
+        await scene.replies(1)
+        for control in ({"type": "stop"}, {"type": "steer", "content": "left"}, {"type": "follow_up", "content": "b"}):
+            assert (await client.control("ann", **control))[0] == 409
+        assert (await client.control("ann", type="dance"))[0] == 400
+        assert (await client.ask("POST", "/api/sessions/nonsense/controls", json={"type": "stop"}))[0] == 404

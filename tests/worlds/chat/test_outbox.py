@@ -1,0 +1,130 @@
+"""What goes out: in order, and never twice unasked."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+
+import pytest
+
+from denizen.ports import Channel, ChannelLimits, OutboundMessage, Sent
+from denizen.testing import FakeClock, MemoryChannel
+from denizen.worlds.chat import ledger
+from denizen.worlds.chat.database import Database
+from denizen.worlds.chat.ledger import Reply
+from denizen.worlds.chat.outbox import Outbox, parts
+
+
+def text(content: str, chat: str = "den") -> OutboundMessage:
+    return OutboundMessage("irc", chat, content, id=content)
+
+
+class Uncertain(MemoryChannel):
+    """Says what became of a message when it is asked again; keeps how often it was asked for each."""
+
+    def __init__(self, *fates: str) -> None:
+        super().__init__("irc")
+        self.asked: list[str] = []
+        self._fates = [*fates]
+
+    async def send(self, message: OutboundMessage) -> Sent:
+        self.asked.append(message.id)
+        await super().send(message)
+        if self._fates and (fate := self._fates.pop(0)) != "sent":
+            if fate == "raises":
+                raise ConnectionError("the line is dead")
+            return Sent("failed" if fate == "failed" else "unknown", "no answer came")
+        return Sent()
+
+
+@asynccontextmanager
+async def sending(database: Database, *channels: Channel) -> AsyncGenerator[Outbox]:
+    outbox = Outbox(database, {channel.name: channel for channel in channels}, clock=FakeClock())
+    running = asyncio.create_task(outbox.run())
+    try:
+        yield outbox
+    finally:
+        running.cancel()
+        with suppress(asyncio.CancelledError):
+            await running
+
+
+async def put(database: Database, message: OutboundMessage, state: ledger.OutboxState = "pending") -> None:
+    await database.run(partial(ledger.add_outbound, message=message, state=state))
+
+
+async def settled(database: Database, count: int, chat: str = "den") -> list[Reply]:
+    """The first messages of a chat, once something became of each."""
+    look = partial(ledger.replies, channel="irc", chat=chat, after=0, most=count)
+    async with asyncio.timeout(60):
+        while True:
+            found = await database.run(look)
+            if len(found) == count and not {"pending", "sending"} & {each.state for each in found}:
+                return found
+
+
+async def test_messages_of_a_chat_are_sent_once_and_in_order(database: Database) -> None:
+    channel = MemoryChannel("irc")
+    for content in ("1", "2", "1", "3"):
+        await put(database, text(content))
+    async with sending(database, channel):
+        assert [each.state for each in await settled(database, 3)] == ["sent"] * 3
+    assert [*channel.sent] == ["1", "2", "3"]
+
+
+async def test_channel_is_asked_what_became_of_a_send_that_a_crash_interrupted(database: Database) -> None:
+    channel = Uncertain()
+    await put(database, text("1"), "sending")
+    async with sending(database, channel):
+        assert [each.state for each in await settled(database, 1)] == ["sent"]
+    assert channel.asked == ["1"]
+
+
+@pytest.mark.parametrize("fate", ["unknown", "raises"])
+async def test_unknown_fate_is_marked_and_reconciled_by_the_channel(database: Database, fate: str) -> None:
+    channel = Uncertain(fate, fate, "sent")
+    await put(database, text("1"))
+    await put(database, text("2"))
+    async with sending(database, channel):
+        while [each.state for each in await settled(database, 2)] != ["sent", "sent"]:
+            pass
+    assert channel.asked == ["1", "1", "1", "2"]
+
+
+async def test_fate_that_stays_unknown_is_left_so(database: Database) -> None:
+    channel = Uncertain(*["unknown"] * 4)
+    await put(database, text("1"))
+    await put(database, text("2"))
+    async with sending(database, channel):
+        first, second = await settled(database, 2)
+    assert (first.state, first.reason, second.state) == ("unknown", "no answer came", "sent")
+
+
+async def test_message_that_fails_is_marked_with_the_reason_and_the_next_is_sent(database: Database) -> None:
+    await put(database, text("1"))
+    await put(database, text("2"))
+    async with sending(database, Uncertain("failed")):
+        first, second = await settled(database, 2)
+    assert (first.state, first.reason, second.state) == ("failed", "no answer came", "sent")
+
+
+async def test_message_to_a_channel_that_is_not_there_fails(database: Database) -> None:
+    await put(database, text("1"))
+    async with sending(database):
+        assert (await settled(database, 1))[0].state == "failed"
+
+
+@pytest.mark.parametrize(
+    ("content", "pieces"),
+    [
+        ("short", ["short"]),
+        ("one two three", ["one two", "three"]),
+        ("one\ntwo three", ["one\ntwo", "three"]),
+        ("0123456789", ["01234567", "89"]),
+    ],
+)
+def test_long_message_is_cut_at_lines_and_words(content: str, pieces: list[str]) -> None:
+    found = [*parts(OutboundMessage("irc", "den", content, media=("a.png",), id="1"), ChannelLimits(8).chars)]
+    assert [each.content for each in found] == pieces
+    assert len({each.id for each in found}) == len(pieces)
+    assert [each.media for each in found][-1] == ("a.png",)
