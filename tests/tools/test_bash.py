@@ -311,7 +311,8 @@ async def test_the_description_says_what_the_sandbox_holds(sandbox: Sandbox, pla
 
 async def test_a_refusal_of_the_sandbox_is_named_as_one(turn: ToolContext, tmp_path: Path) -> None:
     sandbox = choose_sandbox(SandboxSettings(), ENVIRON, tmp_path / "home")
-    result = await bash(sandbox, turn, "touch /etc/x")
+    (turn.workspace / ".git").mkdir()
+    result = await bash(sandbox, turn, "echo x > .git/config")
     assert ("[the sandbox may have refused something" in result.text) == sandbox.confines
 
 

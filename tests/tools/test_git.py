@@ -100,12 +100,18 @@ async def test_the_repository_is_left_as_it_is(git: Git, repository: Path) -> No
 
 
 @pytest.mark.parametrize(
-    "args", ["", "push", "commit -m x", "-c core.pager=x log", "--exec-path=/tmp log", "-C / log", "config -l", "lo g"]
+    "args", ["push", "commit -m x", "-c core.pager=x log", "--exec-path=/tmp log", "-C / log", "config -l", "lo g"]
 )
 async def test_only_reading_commands_are_offered(git: Git, args: str) -> None:
     with pytest.raises(
         ToolRefused, match="isn't offered here, only status, log, diff, show, blame; for others use bash"
     ):
+        await git(args)
+
+
+@pytest.mark.parametrize("args", ["", "  ", "git"])
+async def test_a_call_without_a_command_is_shown_what_to_ask(git: Git, args: str) -> None:
+    with pytest.raises(ToolRefused, match="args is empty: begin it with status, log, diff, show, blame, as in `log"):
         await git(args)
 
 

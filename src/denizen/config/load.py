@@ -183,15 +183,10 @@ class _Reader:
         """Give the struct of the whole file a table for each installed world of these names that has settings."""
         from importlib.metadata import entry_points
 
+        from denizen.config.plugins import load_entry_point
+
         found = [entry for entry in entry_points(group="denizen.worlds") if entry.name in names] if names else []
-        worlds: dict[str, type[msgspec.Struct] | None] = {}
-        for entry in found:
-            try:
-                worlds[entry.name] = entry.load().settings
-            except Exception as broken:  # the boundary to other packages: whatever they raise, the user must act
-                raise ConfigError(
-                    f"[{entry.name}]: its world {entry.value} can't be loaded: {broken}. Update or remove its package."
-                ) from broken
+        worlds = {entry.name: getattr(load_entry_point(entry, "world"), "settings", None) for entry in found}
         tables = [(name, each, msgspec.field(default_factory=each)) for name, each in worlds.items() if each]
         if tables:
             options = {"frozen": True, "kw_only": True, "forbid_unknown_fields": True}

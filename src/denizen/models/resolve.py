@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec.structs import replace
 
 from denizen.clock import Clock
+from denizen.config.plugins import load_entry_point
 from denizen.config.settings import Config, ModelSettings, Prices, ProviderSettings
 from denizen.errors import ConfigError
 from denizen.messages import Usage
@@ -132,8 +133,8 @@ class _Opener:
                 f"[providers.{name}]."
             )
         plugin = plugins[name]
+        make: MakeModel = load_entry_point(plugin, "models")
         try:
-            make: MakeModel = plugin.load()
             return make(model, settings, self._environ, self._clock)
         except ConfigError:
             raise

@@ -115,7 +115,9 @@ def _split(args: str) -> tuple[str, list[str]]:
         raise ToolRefused(f"git: {args!r} can't be read as a command line: {error}") from error
     while words and words[0] in {"git", "--no-pager"}:
         words = words[1:]
-    command = words[0] if words else ""
+    if not words:
+        raise ToolRefused(f"args is empty: begin it with {', '.join(_COMMANDS)}, as in `log -n 5 --stat`")
+    command = words[0]
     if command not in _COMMANDS:
         raise ToolRefused(f"git {command} isn't offered here, only {', '.join(_COMMANDS)}; for others use bash")
     if "\0" in args:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from denizen.config.plugins import load_entry_point
 from denizen.errors import ConfigError
 from denizen.ports import Checkpoints, Memory, Sandbox, Tool
 
@@ -86,15 +87,10 @@ def plugin_tools() -> list[Tool]:
 
     found: list[Tool] = []
     for entry in entry_points(group="denizen.tools"):
-        package = entry.dist.name if entry.dist else entry.value
-        try:
-            loaded = entry.load()
-        except Exception as broken:  # the boundary to other packages: whatever they raise, the user must act
-            raise ConfigError(
-                f"the tools {entry.name!r} of {package} can't be loaded: {broken}; update or remove it"
-            ) from broken
+        loaded = load_entry_point(entry, "tools")
         tools = loaded if isinstance(loaded, list) else [loaded]
         if not all(hasattr(tool, "schema") and hasattr(tool, "run") for tool in tools):
+            package = entry.dist.name if entry.dist else entry.value
             raise ConfigError(f"{entry.name!r} of {package} is no tool, nor a list of tools; update or remove it")
         found += tools
     return found

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import ModuleType
 
 from denizen.config.home import expand
+from denizen.config.plugins import load_entry_point
 from denizen.engine.drivers import Planning, Reflective, Simple
 from denizen.engine.record import NewDriver
 from denizen.errors import ConfigError
@@ -56,10 +57,7 @@ def _of_package(name: str) -> NewDriver:
     if name not in found:
         there_is = ", ".join([*DRIVERS, *found])
         raise ConfigError(f'There is no driver {name!r}. There is {there_is}, or a file of yours: driver = "~/my.py".')
-    try:
-        driver = found[name].load()
-    except Exception as broken:  # the boundary to other packages: whatever they raise, the user must act
-        raise ConfigError(f"The driver {name!r} can't be loaded: {broken}. Update or remove its package.") from broken
+    driver = load_entry_point(found[name], "driver")
     if not callable(driver):
         raise ConfigError(f"The driver {name!r} of {found[name].value} is no class. Update or remove its package.")
     return driver
@@ -81,7 +79,7 @@ def _loaded(path: Path) -> ModuleType:
     module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)  # dataclasses look for it there
     try:
         spec.loader.exec_module(module)
-    except Exception as broken:  # the boundary to the user's file: whatever it raises, the user must act
+    except (Exception, SystemExit) as broken:  # the boundary to the user's file: whatever it raises, the user must act
         del sys.modules[spec.name]
         raise ConfigError(f"The driver in {path} can't be loaded: {type(broken).__name__}: {broken}.") from broken
     return module

@@ -10,6 +10,7 @@ import msgspec
 
 from denizen.checkpoints import Shadow
 from denizen.config import Config
+from denizen.config.plugins import load_entry_point
 from denizen.engine.loop import run_turn
 from denizen.engine.record import AgentRecord, NewContext
 from denizen.engine.turn import Resume, TurnOptions
@@ -164,13 +165,8 @@ async def resume(agent: AgentHandle, session: Session, io: TurnIO, options: Turn
 
 
 def _load(entry: EntryPoint) -> World:
-    package = entry.dist.name if entry.dist else entry.value
-    try:
-        world = entry.load()
-    except Exception as broken:  # the boundary to other packages: whatever they raise, the user must act
-        raise ConfigError(
-            f"The world {entry.name!r} of {package} can't be loaded: {broken}. Update or remove it."
-        ) from broken
+    world = load_entry_point(entry, "world")
     if not isinstance(world, World):
+        package = entry.dist.name if entry.dist else entry.value
         raise ConfigError(f"{entry.name!r} of {package} is no world. Update or remove it.")
     return world

@@ -1,0 +1,18 @@
+"""What other packages bring by their entry points."""
+
+from importlib.metadata import EntryPoint
+from typing import Any
+
+from denizen.errors import ConfigError
+
+
+def load_entry_point(entry: EntryPoint, what: str) -> Any:
+    """The object that it names. Raises ConfigError, saying `what` can't be loaded, whatever its package raises."""
+    try:
+        return entry.load()
+    except (Exception, SystemExit) as broken:  # the boundary to other packages: the user must act, whatever it is
+        package = entry.dist.name if entry.dist else entry.value
+        why = f"SystemExit {broken}".strip() if isinstance(broken, SystemExit) else broken
+        raise ConfigError(
+            f"The {what} {entry.name!r} of {package} can't be loaded: {why}; update or remove it."
+        ) from broken
