@@ -70,6 +70,16 @@ def test_it_goes_on_with_another_profile_where_that_is_named(denizen: Run, model
     assert "[1] $ write" in str(model.requests[-1]["messages"])
 
 
+@pytest.mark.parametrize(("options", "goes_on_with"), [([], "other"), (["--model", "test:third"], "third")])
+def test_it_goes_on_with_its_model_unless_another_is_named(
+    denizen: Run, model: Model, options: list[str], goes_on_with: str
+) -> None:
+    model.plays(call("write", path="new.txt", content="x"), "Written.")
+    assert denizen("ask", "--session", "s", "--model", "test:other", "write it").status == 4
+    assert denizen("answer", "s", "yes", *options).status == 0
+    assert model.requests[-1]["model"] == goes_on_with
+
+
 def test_for_session_asks_no_more_in_this_session(denizen: Run, model: Model, parked: str) -> None:
     again = call("write", path="new.txt", content="y")
     model.plays("Written.", again, "Again.", again)

@@ -1,6 +1,7 @@
 """`denizen answer`: what a parked turn waits for."""
 
 import asyncio
+import dataclasses
 import shlex
 from collections.abc import Sequence
 from typing import Literal
@@ -12,7 +13,7 @@ from denizen.cli.host import JsonLines, describe, parse_answer
 from denizen.cli.options import MODEL, TERMINAL, WORKPLACE, CommandOptions, command_options
 from denizen.cli.output import write
 from denizen.cli.terminal import Terminal
-from denizen.cli.turns import STATUS, decide_folder, opened, options_as_begun, run, turn_of
+from denizen.cli.turns import STATUS, decide_folder, last_model, opened, options_as_begun, run, turn_of
 from denizen.config.load import Loaded
 from denizen.engine.resume import question_of, unfinished
 from denizen.entries import AnswerEntry, AnyEntry
@@ -36,7 +37,7 @@ def answer(name: str, words: tuple[str, ...], scope: Scope | None, options: Comm
     """Answer the question that a parked turn waits for, and go on with it.
 
     Anything but yes or no is said to the agent in place of running the call. Without an answer the question is shown.
-    The turn goes on as it began, in its folder and with its profile, unless --workspace or --profile names another.
+    The turn goes on as it began, in its folder, with its profile and model, unless an option names another.
     """
     with options.host() as host, asyncio.Runner() as runner:
         entries = runner.run(store().read(name))
@@ -54,6 +55,7 @@ def answer(name: str, words: tuple[str, ...], scope: Scope | None, options: Comm
             raise click.UsageError("--for-session and --always go with yes.")
         entry = AnswerEntry(call_id=given.call_id, allow=given.allow, text=given.text, scope=scope or given.scope)
         goes_on = options_as_begun(options, entries)
+        goes_on = dataclasses.replace(goes_on, model=options.model or last_model(entries))
         return run(runner, _go_on(name, entry, goes_on, decide_folder(goes_on), host))
 
 

@@ -20,7 +20,7 @@ from denizen.config.load import Loaded
 from denizen.config.trust import awaiting_trust, trust
 from denizen.engine import TurnOptions, run_turn
 from denizen.engine.session_state import PROMPT, Prompt
-from denizen.entries import AnyEntry, SessionEntry, StateEntry
+from denizen.entries import AnyEntry, AssistantEntry, SessionEntry, StateEntry
 from denizen.events import Notice, TurnStop
 from denizen.messages import UserMessage
 from denizen.ports import Session
@@ -119,6 +119,13 @@ def options_as_begun(options: CommandOptions, entries: Sequence[AnyEntry]) -> Co
         profile=options.profile or header.profile or None,
         actions=options.actions or (prompt.actions if prompt else None),
     )
+
+
+def last_model(entries: Sequence[AnyEntry]) -> str:
+    """The model that answered last, as `provider:model`; empty where its name is no such thing."""
+    names = (entry.message.model for entry in reversed(entries) if isinstance(entry, AssistantEntry))
+    name = next(names, "")
+    return name if ":" in name or name == "offline" else ""
 
 
 def last_prompt(entries: Sequence[AnyEntry]) -> Prompt | None:
