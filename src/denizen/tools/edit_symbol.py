@@ -72,22 +72,19 @@ class _Edit:
                     raise ToolRefused("delete takes no content; to put other code in its place, use replace")
                 return self._save(f"Deleted {_named(draft, symbol)}", draft.delete(symbol))
             case "replace":
-                return self._replace(draft, symbol)
+                new = draft.replace(symbol, self.content)
+                if new.lines == draft.lines:
+                    raise ToolRefused(f"{draft.path}/{symbol.path} is like that already")
+                above, given = draft.above(symbol), {line.strip() for line in self.content.splitlines()}
+                removed = [line for line in above if new.text.count(line) < draft.text.count(line)]
+                kept = [line for line in above if line not in given and line not in removed]
+                report = f"Replaced {_named(draft, symbol)}"
+                for what, lines in (("kept above it", kept), ("removed from above it", removed)):
+                    shown = ", ".join(lines[:MOST_LISTED]) + (", …" if len(lines) > MOST_LISTED else "")
+                    report += f"; {what}: {shown}" if lines else ""
+                return self._save(report, new)
             case "move":
                 return self._move(draft, symbol)
-
-    def _replace(self, draft: Draft, symbol: Symbol) -> ToolResult:
-        new = draft.replace(symbol, self.content)
-        if new.lines == draft.lines:
-            raise ToolRefused(f"{draft.path}/{symbol.path} is like that already")
-        above, given = draft.above(symbol), {line.strip() for line in self.content.splitlines()}
-        removed = [line for line in above if new.text.count(line) < draft.text.count(line)]
-        kept = [line for line in above if line not in given and line not in removed]
-        report = f"Replaced {_named(draft, symbol)}"
-        for what, lines in (("kept above it", kept), ("removed from above it", removed)):
-            shown = ", ".join(lines[:MOST_LISTED]) + (", …" if len(lines) > MOST_LISTED else "")
-            report += f"; {what}: {shown}" if lines else ""
-        return self._save(report, new)
 
     def _move(self, draft: Draft, symbol: Symbol) -> ToolResult:
         if not self.content:

@@ -94,7 +94,14 @@ class _PatchedFiles:
         elif old and new and patch.move:
             self._move(old, new, patch)
         elif old and new:
-            self._update(old, new, patch)
+            if new is not old and new.data is None and old.data is not None:
+                raise ToolRefused(
+                    f"the patch calls one file {old.was.path} and {new.was.path}; to rename it, "
+                    "say so: `rename from` and `rename to`, or `*** Move to:`"
+                )
+            if not patch.hunks and patch.executable is None:
+                raise ToolRefused(f"the patch says nothing of what to change in {new.was.path}")
+            new.data = self._patched(new, patch)
 
     def write(self) -> ToolResult:
         """Write it all. Raises ToolRefused when a file can't be written, or was changed meanwhile."""
@@ -117,16 +124,6 @@ class _PatchedFiles:
         new.data, new.origin, new.moved = data, old.was, "Renamed" if patch.move == "rename" else "Copied"
         if patch.executable is None:
             new.executable = old.executable
-
-    def _update(self, old: _PatchedFile, new: _PatchedFile, patch: FilePatch) -> None:
-        if new is not old and new.data is None and old.data is not None:
-            raise ToolRefused(
-                f"the patch calls one file {old.was.path} and {new.was.path}; to rename it, "
-                "say so: `rename from` and `rename to`, or `*** Move to:`"
-            )
-        if not patch.hunks and patch.executable is None:
-            raise ToolRefused(f"the patch says nothing of what to change in {new.was.path}")
-        new.data = self._patched(new, patch)
 
     def _patched(self, file: _PatchedFile, patch: FilePatch) -> bytes:
         self._require(file)

@@ -98,7 +98,13 @@ def risk_of(tool: str, args: Mapping[str, Any], workspace: Path) -> Risk | None:
                 return Risk("high", "the patch can't be read")
             return max((_patched(file, workspace) for file in files), key=lambda risk: LEVELS.index(risk.level))
         case "bash":
-            return _command(str(args.get("command", "")), workspace)
+            command = str(args.get("command", ""))
+            simple = simple_commands(command)
+            if simple is not None and all(_only_reads(part.text, workspace) for part in simple):
+                return Risk("low", "it only reads")
+            if any(_DELETES.match(each) for part in possible_commands(command) for each in part.effective_commands()):
+                return Risk("high", "it deletes, moves or discards files or changes")
+            return Risk("medium", "it may change files")
         case _:
             return None
 
@@ -126,15 +132,6 @@ def meant_by_patch(file: FilePatch, workspace: Path) -> list[str]:
 def exceeds(risk: Risk, most: Level) -> bool:
     """Whether a risk is above what may be done without asking."""
     return LEVELS.index(risk.level) > LEVELS.index(most)
-
-
-def _command(command: str, workspace: Path) -> Risk:
-    simple = simple_commands(command)
-    if simple is not None and all(_only_reads(part.text, workspace) for part in simple):
-        return Risk("low", "it only reads")
-    if any(_DELETES.match(each) for part in possible_commands(command) for each in part.effective_commands()):
-        return Risk("high", "it deletes, moves or discards files or changes")
-    return Risk("medium", "it may change files")
 
 
 def _only_reads(command: str, workspace: Path) -> bool:

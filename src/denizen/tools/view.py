@@ -106,7 +106,16 @@ class _View:
             return self._symbols(found)
         if target.symbol:
             return self._symbols(find_symbols(self.workspace, self.home, target, self.stop, self.show))
-        return self._types(target) if self.types_only else self._folder(target)
+        if not self.types_only:
+            return self._folder(target)
+        files = types_below(self.workspace, self.home, target, self.stop, self.show)
+        rows, left = skeletons(files, self.depth)
+        text = "\n".join(rows) or f"[no types in {target.path}]"
+        if left:
+            text += f"\n[{left} symbols left out; more: view a folder or a file of it, types_only=true]"
+        every = [(file, symbol) for file, symbols in files.items() for symbol in symbols]
+        data = {"path": target.path, "kind": "folder", "types": sum(symbol.kind in TYPES for _, symbol in every)}
+        return result(text, **data), {**data, "symbols": [{"file": file, **facts(symbol)} for file, symbol in every]}
 
     def _folder(self, target: Target) -> Answer:
         skipped = Skipped()
@@ -117,17 +126,6 @@ class _View:
         data = {"path": target.path, "kind": "folder", "files": tree.files, "bytes": tree.bytes}
         answer = result(text + more + skipped.notes(nothing_found=not rows), **data)
         return answer, {**data, "entries": tree_facts(tree, self.depth or levels)}
-
-    def _types(self, target: Target) -> Answer:
-        """The types of all files below a folder."""
-        files = types_below(self.workspace, self.home, target, self.stop, self.show)
-        rows, left = skeletons(files, self.depth)
-        text = "\n".join(rows) or f"[no types in {target.path}]"
-        if left:
-            text += f"\n[{left} symbols left out; more: view a folder or a file of it, types_only=true]"
-        every = [(file, symbol) for file, symbols in files.items() for symbol in symbols]
-        data = {"path": target.path, "kind": "folder", "types": sum(symbol.kind in TYPES for _, symbol in every)}
-        return result(text, **data), {**data, "symbols": [{"file": file, **facts(symbol)} for file, symbol in every]}
 
     def _file(self, code: CodeFile, target: Target) -> Answer:
         """The skeleton of a file; the beginning of one whose structure isn't known."""

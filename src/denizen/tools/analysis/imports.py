@@ -33,7 +33,19 @@ def imports(scope: Scope) -> Findings:
     """Cycles first, then the modules by how many import them; for a single file, its neighbours."""
     languages = {file.path: file.language for file in scope.index.files()}
     graph = _graph(scope, languages)
-    findings = _of_file(graph, scope.below) if scope.below in languages else _of_all(graph, scope.below)
+    if scope.below in languages:
+        node = scope.below if scope.below in graph else posixpath.dirname(scope.below) or "."
+        importers = sorted(other for other, targets in graph.items() if node in targets)
+        targets = sorted(graph[node])
+        findings = Findings(
+            f"{printable(node)} imports {len(targets)} modules of this project, {len(importers)} import it"
+        )
+        named = printable(first_of(targets, MOST_NAMES)) or "none"
+        findings.add(f"imports  {named}", module=node, imports=targets)
+        named = printable(first_of(importers, MOST_NAMES)) or "none"
+        findings.add(f"imported by  {named}", module=node, imported_by=importers)
+    else:
+        findings = _of_all(graph, scope.below)
     findings.remarks = ["imports are followed by names and paths, also those inside functions"]
     if unfollowed := {file.language for file in scope.index.files(below=scope.below)} - FOLLOWED:
         findings.remarks += [f"not followed, as they name no files: {', '.join(sorted(unfollowed))}"]
@@ -53,18 +65,6 @@ def _of_all(graph: dict[str, set[str]], below: str) -> Findings:
         if importers[node] or graph[node]:
             row = f"{importers[node]:>4} {len(graph[node]):>3}  {printable(node)}"
             findings.add(row, module=node, imported_by=importers[node], imports=sorted(graph[node]))
-    return findings
-
-
-def _of_file(graph: dict[str, set[str]], path: str) -> Findings:
-    node = path if path in graph else posixpath.dirname(path) or "."
-    importers = sorted(other for other, targets in graph.items() if node in targets)
-    targets = sorted(graph[node])
-    findings = Findings(f"{printable(node)} imports {len(targets)} modules of this project, {len(importers)} import it")
-    findings.add(f"imports  {printable(first_of(targets, MOST_NAMES)) or 'none'}", module=node, imports=targets)
-    findings.add(
-        f"imported by  {printable(first_of(importers, MOST_NAMES)) or 'none'}", module=node, imported_by=importers
-    )
     return findings
 
 

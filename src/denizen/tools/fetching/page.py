@@ -2,6 +2,7 @@
 
 import codecs
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,7 +44,16 @@ async def read_page(page: WebPage) -> str:
     """The page's text; of HTML, as Markdown. Raises ToolRefused for binary data, and for HTML that can't be read."""
     if page.media_type in _UNSAID and b"\0" in page.data[:1000] and not page.data.startswith(tuple(_MARKS)):
         raise ToolRefused(f"{page.url} is binary data of an unknown type, {len(page.data):,} bytes")
-    text = _decoded(page)
+    mark = next((charset for mark, charset in _MARKS.items() if page.data.startswith(mark)), "")
+    meta = _META.search(page.data[:1024]) if page.media_type in _HTML | {""} else None
+    text = page.data.decode("cp1252", errors="replace")
+    for charset in (mark, page.charset, meta[1].decode() if meta else "", "utf-8"):
+        with suppress(LookupError, ValueError):  # none that Python knows, or not the page's
+            b"x".decode(charset, "ignore")  # refuses what is no character set
+            codec = codecs.lookup(charset)
+            if codec.incrementaldecoder and codec.name not in _NO_CHARSETS:
+                text = codec.incrementaldecoder().decode(page.data, final=not page.cut)
+                break
     looks_like_html = not page.media_type and text.lstrip()[:20].casefold().startswith(("<!doctype html", "<html"))
     if page.media_type not in _HTML and not looks_like_html:
         return text
@@ -54,17 +64,3 @@ async def read_page(page: WebPage) -> str:
     if status:
         raise ToolRefused(f"{page.url} can't be made readable: it is too deeply nested, or broken")
     return markdown
-
-
-def _decoded(page: WebPage) -> str:
-    mark = next((charset for mark, charset in _MARKS.items() if page.data.startswith(mark)), "")
-    meta = _META.search(page.data[:1024]) if page.media_type in _HTML | {""} else None
-    for charset in (mark, page.charset, meta[1].decode() if meta else "", "utf-8"):
-        try:
-            b"x".decode(charset, "ignore")  # refuses what is no character set
-            codec = codecs.lookup(charset)
-            if codec.incrementaldecoder and codec.name not in _NO_CHARSETS:
-                return codec.incrementaldecoder().decode(page.data, final=not page.cut)
-        except (LookupError, ValueError):  # none that Python knows, or not the page's
-            continue
-    return page.data.decode("cp1252", errors="replace")

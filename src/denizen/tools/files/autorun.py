@@ -58,11 +58,15 @@ def is_autorun(workspace: Path, path: str) -> bool:
         return False
     names = place.relative_to(root).parts
     hooks = hooks_of(root / ".git")
+    for folder in [(root / name).resolve() for name in SKILL_FOLDERS]:
+        if place.is_relative_to(folder) and place != folder:
+            skill = folder / place.relative_to(folder).parts[0] / SKILL
+            if place == skill or os.path.exists(skill):  # noqa: PTH110 (may be no path at all)
+                return True
     return (
         names[-1:] == (_DIRENV,)
         or names[-2:] == tuple(_TASKS.split("/"))
         or names[:1] == (".denizen",)
-        or any(_is_in_skill(place, (root / folder).resolve()) for folder in SKILL_FOLDERS)
         or (hooks is not None and place.is_relative_to(hooks))
     )
 
@@ -155,14 +159,6 @@ def foreign_git_data(folder: Path, workspace: Path) -> str:
         if top == f"{folder}/objects":  # of thousands, and none can be found without knowing its name
             folders[:] = [name for name in folders if name == "pack"]
     return ""
-
-
-def _is_in_skill(path: Path, folder: Path) -> bool:
-    """Whether it is a skill's file, or another one in the folder of a skill, below `folder`."""
-    if not path.is_relative_to(folder) or path == folder:
-        return False
-    skill = folder / path.relative_to(folder).parts[0]
-    return path == skill / SKILL or os.path.exists(skill / SKILL)  # noqa: PTH110 (may be no path at all)
 
 
 def _existing(paths: Sequence[str]) -> Iterator[tuple[Path, Identity]]:
