@@ -138,6 +138,21 @@ async def test_level_one_leaves_a_summary_and_the_last_ten_messages() -> None:
     assert 10 <= len(new) - 1 <= 11
 
 
+async def test_a_summary_covers_what_it_was_made_of_though_the_context_shrank_meanwhile() -> None:
+    policy = policy_of(history(10))
+    earlier = await policy.relieve(view(), 1, summary_of)
+    assert earlier is not None
+    policy.assemble(view())
+
+    async def meanwhile(messages: Sequence[Message], system: str) -> AssistantMessage:
+        policy.observe(earlier)
+        return AssistantMessage([Text("both")])
+
+    entry = await policy.relieve(view(), 1, meanwhile)
+    assert entry is not None
+    assert (entry.first, entry.last) == (earlier.first, earlier.last)
+
+
 async def test_a_second_summary_folds_in_the_first() -> None:
     policy = policy_of(history(10))
     first = await policy.relieve(view(), 1, summary_of)

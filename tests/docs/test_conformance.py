@@ -5,18 +5,10 @@ from typing import Any
 
 import pytest
 from docs.examples.driver import Careful
-from docs.examples.session_store import MemoryStore, SharedTree
 from docs.examples.tool import order, stock
 
-from denizen.ports import Driver, SessionStore, Tool
-from denizen.testing import DriverConformance, SessionStoreConformance, ToolConformance
-
-
-class TestMemoryStore(SessionStoreConformance):
-    @pytest.fixture
-    def new_store(self) -> Callable[[], SessionStore]:
-        sessions: dict[str, SharedTree] = {}
-        return lambda: MemoryStore(sessions)
+from denizen.ports import Driver, Tool
+from denizen.testing import DriverConformance, ToolConformance
 
 
 class TestStock(ToolConformance):

@@ -12,14 +12,17 @@ from tests.engine.scene import Host, call, requests_of, say, user
 from denizen import Agent, Config, tool
 from denizen.actions import Native
 from denizen.cache import SharedCache
-from denizen.config.settings import AgentSettings
+from denizen.config.settings import AgentSettings, BudgetSettings
+from denizen.context import Transcript
 from denizen.engine import Cycle, Resume, TurnOptions, run_turn, state_of
 from denizen.engine.next_request import ReadSession
-from denizen.engine.turn import Start
+from denizen.engine.turn import Start, Turn, TurnOver
 from denizen.entries import AnyEntry, AssistantEntry, CompactionEntry, StateEntry, ToolEntry
 from denizen.events import RunResult
 from denizen.messages import Message, Text, UserMessage
-from denizen.ports import Answer, AskModel, ToolContext, Toolset, Traits, View, WorldLine
+from denizen.ports import ActionFormat, Answer, AskModel, ToolContext, Toolset, Traits, View, WorldLine
+from denizen.sessions import MemoryStore
+from denizen.testing import FakeClock
 from denizen.worlds.world import Profile
 
 
@@ -77,32 +80,29 @@ async def test_without_history_the_model_sees_this_turn_alone(agent_of: MakeAgen
     assert texts(third.messages) == ["first", "1", "second", "2", "third"]
 
 
-class Purse:
-    """A parent's budget."""
+async def test_what_a_turn_spends_counts_once_and_in_the_turn_and_session_around_it(
+    agent_of: MakeAgent, host: Host
+) -> None:
+    config = Config(agent=AgentSettings(max_cost_usd=1.0), budget=BudgetSettings(session_usd=2.0, day_usd=1.8))
+    replies = [call(("where", {}), cost_usd=0.6), call(("where", {}), cost_usd=0.6), say("Late.", cost_usd=0.5)]
+    agent = agent_of(*replies, say("never"), tools=[where], config=config)
+    parent = Turn(agent.record, await agent.open("parent"), host, TurnOptions())
+    child = await turn(agent, host, user("go"), TurnOptions(parent=parent, depth=1))
+    assert (child.stop_reason, child.usage.cost_usd) == ("budget", pytest.approx(1.2))
+    assert "this turn" in child.error
+    with pytest.raises(TurnOver, match="this turn"):
+        parent.check_budgets()
+    assert agent.record.budget.check("s", 0.0) == ""
+    assert (await turn(agent, host, user("go"))).reply == "Late."
+    agent.record.budget.charge(parent.session.key, 0.01, "m")
+    assert agent.record.budget.check(parent.session.key, 0.0) == ""
 
-    def __init__(self) -> None:
-        self.left = 0.5
 
-    def check(self, session_key: str, turn_usd: float) -> str:
-        return "" if self.left > 0 else "The parent's budget is spent."
-
-    def charge(self, session_key: str, cost: float | None, model: str) -> str:
-        self.left -= cost or 0.0
-        return ""
-
-    def close(self) -> None:
-        pass
-
-
-async def test_a_turn_stays_within_its_parents_budget(agent_of: MakeAgent, host: Host) -> None:
-    @tool(traits=Traits.READS)
-    def look() -> str:
-        """Look."""
-        return "seen"
-
-    agent = agent_of(call(("look", {}), cost_usd=0.6), say("never"), tools=[look])
-    result = await turn(agent, host, user("go"), TurnOptions(budget=Purse()))
-    assert (result.stop_reason, result.error) == ("budget", "The parent's budget is spent.")
+async def test_a_session_pays_for_the_turns_that_its_turns_begin(agent_of: MakeAgent, host: Host) -> None:
+    agent = agent_of(say("Dear.", cost_usd=1.5), config=Config(budget=BudgetSettings(session_usd=1.0)))
+    parent = Turn(agent.record, await agent.open("parent"), host, TurnOptions())
+    await turn(agent, host, user("go"), TurnOptions(parent=parent))
+    assert "this session" in agent.record.budget.check(parent.session.key, 0.0)
 
 
 async def test_a_cycle_gives_the_model_its_text_and_leaves_the_prompt_as_it_is(agent_of: MakeAgent, host: Host) -> None:
@@ -256,11 +256,20 @@ async def test_lines_of_a_world_are_seen_though_many_sessions_came_between(agent
 
 
 async def test_one_turn_may_have_other_tools_than_the_next(agent_of: MakeAgent, host: Host) -> None:
-    agent = agent_of(call(("where", {})), say("There."), call(("where", {})), say("Where?"))
+    seen: list[int] = []
+
+    def context(actions: ActionFormat, tools: Toolset) -> Transcript:
+        seen.append(len([*tools]))
+        return Transcript(actions, tools)
+
+    replies = [call(("where", {})), say("There."), call(("where", {})), say("Where?")]
+    store = MemoryStore(clock=FakeClock())
+    agent = agent_of(*replies, store=store, tools=[], profile=Profile("caller", Native(), context))
     session = await agent.open("s")
     with_tool = replace(agent.record, tools=Toolset([where]))
     first = await run_turn(with_tool, session, user("where?"), host, TurnOptions(channel="http"))
     second = await run_turn(agent.record, session, user("where?"), host)
     assert texts(first.messages)[2] == "http  0"
     assert "there is no tool 'where'" in texts(second.messages)[2]
-    assert [len(request.tools) == 1 for request in requests_of(agent)] == [True, True, False, False]
+    assert [len(request.tools) for request in requests_of(agent)] == [1, 1, 0, 0]
+    assert seen == [1, 0]

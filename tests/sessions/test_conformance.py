@@ -1,4 +1,4 @@
-"""The JSONL store is a session store, synced and not."""
+"""The JSONL store is a session store, synced and not; so is the one in memory."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 
 from denizen.clock import SystemClock
 from denizen.ports import SessionStore
-from denizen.sessions import JsonlStore
+from denizen.sessions import JsonlStore, MemoryStore
 from denizen.testing.conformance_store import SessionStoreConformance
 
 
@@ -21,3 +21,10 @@ class TestUnsyncedJsonlStore(SessionStoreConformance):
     @pytest.fixture
     def new_store(self, tmp_path: Path) -> Callable[[], SessionStore]:
         return lambda: JsonlStore(tmp_path / "sessions", clock=SystemClock(), sync=False)
+
+
+class TestMemoryStore(SessionStoreConformance):
+    @pytest.fixture
+    def new_store(self) -> Callable[[], SessionStore]:
+        store = MemoryStore(clock=SystemClock())
+        return lambda: store

@@ -88,7 +88,9 @@ class Transcript:
             case SystemEntry(text=text):
                 self._held.append((UserMessage([Text(f"[system] {text}")]), item.id))
             case CompactionEntry():
-                self._flush()
+                # One that was made in the background may come while calls run: their results are still to come
+                if len(self._results) == len(self._calls) or item.last not in self._ids[:-1]:
+                    self._flush()
                 self._shrink(item)
             case _:
                 pass
@@ -165,17 +167,12 @@ class Transcript:
     async def _summarised(self, view: View, ask: AskModel, cut: int) -> CompactionEntry | None:
         if not cut:
             return None
+        first, last, count = self._ids[0], self._ids[cut - 1], len(self._messages)  # which may change meanwhile
         try:
             summary = await summarise(self._messages[:cut], view.window, ask)
         except ModelError:
             summary = ""
-        return CompactionEntry(
-            first=self._ids[0],
-            last=self._ids[cut - 1],
-            summary=summary,
-            old_count=len(self._messages),
-            new_count=len(self._messages) - cut + 1,
-        )
+        return CompactionEntry(first=first, last=last, summary=summary, old_count=count, new_count=count - cut + 1)
 
     def _truncated(self, view: View) -> CompactionEntry | None:
         lengths = [*chain.from_iterable(map(result_lengths, self._messages, self._bound))]

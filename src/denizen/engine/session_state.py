@@ -151,7 +151,7 @@ class SessionState:
 
     def _restart(self) -> None:
         self.head, self.entries_read = "", 0
-        self._entries: Sequence[AnyEntry] = ()
+        self._entries: Sequence[AnyEntry] = []
         self.seen = SeenText()
         self._unseen: list[str] = []
         self._last_reply: AssistantMessage | None = None

@@ -1,6 +1,6 @@
 """One turn while it runs: what began it, what belongs to it alone, and what the person said meanwhile."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import msgspec
@@ -14,7 +14,6 @@ from denizen.events import Done, Notice, RunEvent, RunResult, TurnStop
 from denizen.messages import AssistantMessage, Text, Usage, UserMessage
 from denizen.ports import (
     Answer,
-    Budget,
     ContextPolicy,
     Directive,
     FollowUp,
@@ -53,8 +52,9 @@ class TurnOptions:
     `stream` asks for deltas; `output` is what the final answer must be; `accept` is asked of each reply that would end
     the turn, and the model gets what it finds wrong. `queued` hands over what the person has entered meanwhile: it is
     called just before a model call that will see it, so that until then the host can still let them change it.
-    `read_only` refuses everything but reads. `channel` and `chat` say where the message came from. `budget` is the
-    parent's, of a turn that another one began, and `depth` how many such turns are around it. Without `history` the
+    `read_only` refuses everything but reads. `channel` and `chat` say where the message came from. `parent` is the turn
+    that began this one, which pays for it: what this one spends counts there, and in that one's session; `depth` is how
+    many such turns are around it. Without `history` the
     model sees nothing of the session's earlier turns. `KeptOptions` of them are kept in the session: whoever goes on
     with the turn can't loosen it.
     """
@@ -66,7 +66,7 @@ class TurnOptions:
     read_only: bool = False
     channel: str = ""
     chat: str = ""
-    budget: Budget | None = None
+    parent: "Turn | None" = None
     depth: int = 0
     history: bool = True
     resumes: bool = False
@@ -86,7 +86,7 @@ class Turn:
 
     `moved` is as the session was when it began; `tries` counts typed answers, `value` is the one that was given;
     `kept`: the files were snapshotted before this iteration's first call that could change them; `ended`: the host
-    knows the result.
+    knows the result; `lent`: what the turns that it began have spent (US dollars).
     """
 
     def __init__(self, agent: AgentRecord, session: Session, io: TurnIO, options: TurnOptions) -> None:
@@ -102,6 +102,7 @@ class Turn:
         self.tries = 0
         self.retries = 0
         self.last_usage: Usage | None = None
+        self.lent = 0.0
         self.steers: list[UserMessage] = []
         self.follow_ups: list[UserMessage] = []
         self.interrupts: list[UserMessage] = []
@@ -177,23 +178,34 @@ class Turn:
         """Keep what the model said about itself."""
         await self.append(StateEntry(name=directive.name, value=directive.value))
 
+    def _paying(self) -> Iterator["Turn"]:
+        """This turn and those around it; the session of the last one pays."""
+        turn: Turn | None = self
+        while turn:
+            yield turn
+            turn = turn.options.parent
+
     def check_budgets(self) -> None:
-        """End the turn where it can't pay for another call; local models cost nothing."""
+        """End the turn where it, or one around it, can't pay for another call; local models cost nothing."""
         if self.agent.model.local:
             return
-        spent = self.account.usage.cost_usd or 0.0
-        for budget in filter(None, (self.agent.budget, self.options.budget)):
-            if why := budget.check(self.session.key, spent):
+        turns = [*self._paying()]
+        for turn in turns:
+            spent = (turn.account.usage.cost_usd or 0.0) + turn.lent
+            if why := turn.agent.budget.check(turns[-1].session.key, spent):
                 raise TurnOver("budget", why)
 
     def charge(self, answer: AssistantMessage) -> None:
-        """Count what a call cost."""
+        """Count what a call cost: once, however many turns are around this one."""
         cost, model = answer.usage.cost_usd, self.agent.model
         if cost is None and model.local:
             return
-        for budget in filter(None, (self.agent.budget, self.options.budget)):
-            if problem := budget.charge(self.session.key, cost, answer.model or model.name):
-                self.notice(problem, warning=True)
+        _, *around = turns = [*self._paying()]
+        for turn in around:
+            turn.lent += cost or 0.0
+        payer = turns[-1]
+        if problem := payer.agent.budget.charge(payer.session.key, cost, answer.model or model.name):
+            self.notice(problem, warning=True)
 
     def view(self) -> View:
         """What the context policy may look at."""

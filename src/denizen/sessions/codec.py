@@ -18,7 +18,7 @@ ENTRY = msgspec.json.Decoder(AnyEntry)
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What decoding a damaged line raises."""
 
-_ENCODER = msgspec.json.Encoder(enc_hook=repr)  # a tool's details may hold anything
+ENCODER = msgspec.json.Encoder(enc_hook=repr)  # a tool's details may hold anything
 _BOM = b"\xef\xbb\xbf"
 _TYPES = frozenset(entry.__struct_config__.tag for entry in typing.get_args(AnyEntry))
 
@@ -54,13 +54,13 @@ def encode(entry: AnyEntry, redactor: Redactor) -> tuple[bytes, AnyEntry]:
     """
     try:
         try:
-            line = _ENCODER.encode(entry)
+            line = ENCODER.encode(entry)
         except UnicodeEncodeError:  # half a character, as in a file name that isn't UTF-8
             entry = map_text(entry, whole_characters)
-            line = _ENCODER.encode(entry)
+            line = ENCODER.encode(entry)
         if redactor.found_in(line):
             entry = redactor.value(ENTRY.decode(line))
-            line = _ENCODER.encode(entry)
+            line = ENCODER.encode(entry)
     except (TypeError, ValueError, RecursionError) as error:
         kind = entry.__struct_config__.tag
         raise SessionError(f"The entry {kind!r} can't be written as JSON: {error}. It is not recorded.") from error

@@ -182,14 +182,7 @@ class JsonlSession:
 
     async def append(self, entry: AnyEntry, *, expect_head: str | None = None) -> str:
         """Write the entry after the head and return its id; `SessionStore` says what that promises."""
-        if expect_head is not None and expect_head != self.head:
-            raise SessionError(
-                f"Session {self.key} is at entry {self.head!r}, not at {expect_head!r}: more was written. Read on."
-            )
-        if type(entry) is SessionEntry:
-            raise SessionError(f"Session {self.key} has its header; there can't be a second one.")
-        if type(entry) is HeadEntry and entry.to not in self._tree:
-            raise SessionError(f"Session {self.key} has no entry {entry.to!r} to continue from.")
+        self._tree.check(entry, self.key, expect_head)
         if type(entry) not in _SYNCED:
             return self._write(entry)
         self._file.check()  # for each line it would cost more than the line

@@ -3,6 +3,7 @@
 import msgspec
 
 from denizen.entries import AnyEntry, HeadEntry, SessionEntry
+from denizen.errors import SessionError
 
 _MOST_WARNINGS = 100
 
@@ -63,6 +64,17 @@ class EntryTree:
         for entry in (*path, HeadEntry(id=self.next_id(), to=at if path else header.id)):
             entries.append(msgspec.structs.replace(entry, parent=entries[-1].id))
         return entries
+
+    def check(self, entry: AnyEntry, key: str, expect_head: str | None) -> None:
+        """Raise SessionError for an entry that mustn't follow the head in session `key`, or not the head there is."""
+        if expect_head is not None and expect_head != self.head:
+            raise SessionError(
+                f"Session {key} is at entry {self.head!r}, not at {expect_head!r}: more was written. Read on."
+            )
+        if type(entry) is SessionEntry:
+            raise SessionError(f"Session {key} has its header; there can't be a second one.")
+        if type(entry) is HeadEntry and entry.to not in self:
+            raise SessionError(f"Session {key} has no entry {entry.to!r} to continue from.")
 
     def add(self, entry: AnyEntry) -> None:
         """Add an entry that follows the head: it becomes the head, or moves it."""

@@ -1,0 +1,156 @@
+"""Keeps sessions in memory, until the process ends: for calls that bring their whole conversation, and for tests."""
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from denizen.clock import Clock
+from denizen.config.redact import Redactor
+from denizen.entries import (
+    AnswerEntry,
+    AnyEntry,
+    AssistantEntry,
+    EndEntry,
+    HeadEntry,
+    ParkedEntry,
+    SessionEntry,
+    ToolEntry,
+    UserEntry,
+)
+from denizen.errors import SessionError
+from denizen.ports import Session, SessionInfo
+from denizen.sessions.codec import ENCODER, encode
+from denizen.sessions.key import session_key
+from denizen.sessions.tree import EntryTree
+
+
+class MemoryStore:
+    """Sessions in a dictionary; no secret that `redactor` knows is kept in them."""
+
+    def __init__(self, *, clock: Clock, redactor: Redactor | None = None) -> None:
+        self.clock = clock
+        self.redactor = redactor or Redactor()
+        self.writers: dict[str, MemorySession] = {}
+        self._trees: dict[str, EntryTree] = {}
+
+    async def open(self, key: str, *, workspace: str = "", profile: str = "") -> Session:
+        """The session, open for writing; made if new. Raises SessionError when it is open already."""
+        key = session_key(key)
+        if key in self.writers:
+            raise SessionError(f"Session {key} is already open. Close it there first, or use another session.")
+        tree = self._trees.setdefault(key, EntryTree())
+        self.writers[key] = session = MemorySession(key, self, tree)
+        if not session.head:
+            session.write(SessionEntry(key=key, workspace=workspace, profile=profile))
+        return session
+
+    async def read(self, key: str) -> Sequence[AnyEntry]:
+        """The entries from the first to the head. Raises SessionError for an unknown key."""
+        return self._find(key).branch
+
+    async def fork(self, key: str, to: str, *, at: str = "") -> None:
+        """A new session `to` that begins with all of `key` up to entry `at` (default: its head).
+
+        Raises SessionError where there is no such entry, and when `to` exists.
+        """
+        source, to, fork = self._find(key), session_key(to), EntryTree()
+        if at and at not in source:
+            raise SessionError(f"Session {key} has no entry {at!r} to fork from.")
+        if to in self._trees:
+            raise SessionError(f"Session {to} exists already. Give the fork another name, or remove that one.")
+        header = SessionEntry(key=to, forked_from=session_key(key), at=self.clock.now())
+        for entry in source.fork(at or source.head, header):
+            fork.add(entry)
+        self._trees[to] = fork
+
+    async def list(self) -> Sequence[SessionInfo]:
+        """All sessions, the latest first."""
+        found = [_summary(key, tree.branch) for key, tree in self._trees.items()]
+        return sorted(found, key=lambda info: info.updated, reverse=True)
+
+    async def remove(self, key: str) -> None:
+        """Forget a session. Raises SessionError while it is open, and for an unknown key."""
+        self._find(key)
+        if (key := session_key(key)) in self.writers:
+            raise SessionError(f"Session {key} is open. Close it first.")
+        del self._trees[key]
+
+    def _find(self, key: str) -> EntryTree:
+        if (tree := self._trees.get(session_key(key))) is None:
+            raise SessionError(f"There is no session {session_key(key)}.")
+        return tree
+
+
+class MemorySession:
+    """A session of a `MemoryStore` that is open for writing."""
+
+    warnings: Sequence[str] = ()
+
+    def __init__(self, key: str, store: MemoryStore, tree: EntryTree) -> None:
+        self.key = key
+        self.head = tree.head
+        self.entries: Sequence[AnyEntry] = tree.branch
+        self._store = store
+        self._tree = tree
+
+    @property
+    def moved(self) -> bool:
+        """Whether the head was moved here, or the session forked, and nothing was written since."""
+        return self._tree.moved
+
+    async def append(self, entry: AnyEntry, *, expect_head: str | None = None) -> str:
+        """Keep the entry after the head and return its id. Raises SessionError as `SessionStore` says."""
+        if self._store.writers.get(self.key) is not self:
+            raise SessionError(f"Session {self.key} is closed. Open it again to go on.")
+        self._tree.check(entry, self.key, expect_head)
+        return self.write(entry)
+
+    def write(self, entry: AnyEntry) -> str:
+        """Keep the entry, as a file would give it back, whatever it is."""
+        tree = self._tree
+        entry = replace(entry, id=tree.next_id(), parent=tree.head, at=self._store.clock.now())
+        _, entry = encode(entry, self._store.redactor)
+        tree.add(entry)
+        self.head, self.entries = tree.head, tree.branch
+        return entry.id
+
+    async def move_head(self, to: str) -> None:
+        """Continue from entry `to`; nothing is deleted."""
+        await self.append(HeadEntry(to=to))
+
+    async def sync(self) -> None:
+        """Nothing here survives the process."""
+
+    async def close(self) -> None:
+        """Let others write."""
+        if self._store.writers.get(self.key) is self:
+            del self._store.writers[self.key]
+
+
+def _summary(key: str, entries: Sequence[AnyEntry]) -> SessionInfo:
+    title, stop, end = "", "", EndEntry(stop_reason="answered")
+    for entry in entries:
+        match entry:
+            case EndEntry():
+                stop, end = entry.stop_reason, entry
+            case UserEntry(message=message):
+                title, stop = title or " ".join(message.text.split()), "unfinished"
+            case AssistantEntry() | ToolEntry() | AnswerEntry():
+                stop = "unfinished"
+            case ParkedEntry():
+                stop = "parked"
+            case _:
+                pass
+    header, written = entries[0], entries[-1].at
+    return SessionInfo(
+        key=key,
+        title=title[:80],
+        workspace=header.workspace if isinstance(header, SessionEntry) else "",
+        profile=header.profile if isinstance(header, SessionEntry) else "",
+        updated=written.timestamp() if written else 0.0,
+        bytes=sum(map(len, map(ENCODER.encode, entries))),
+        model=end.model,
+        tokens=end.last_call_usage.context,
+        stop_reason=stop,
+        cost_usd=end.usage.cost_usd or 0.0,
+    )
