@@ -4,10 +4,10 @@ import difflib
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import click
 
+from denizen.cli.conversation import Conversation
 from denizen.cli.output import say
 from denizen.cli.text import one_line, printable, usage_parts
 from denizen.engine.compact import compact
@@ -18,9 +18,6 @@ from denizen.messages import Usage
 from denizen.plural import counted
 from denizen.sessions import short_name
 
-if TYPE_CHECKING:
-    from denizen.cli.chat import Conversation
-
 _COMMAND = re.compile(r"/([a-z]+)(?:[^\S\n]+(.*))?")
 
 
@@ -30,7 +27,7 @@ class SlashCommand:
 
     usage: str
     does: str
-    run: Callable[["Conversation", str], Awaitable[TurnStop | None]]
+    run: Callable[[Conversation, str], Awaitable[TurnStop | None]]
 
 
 def is_command(text: str) -> bool:
@@ -38,7 +35,7 @@ def is_command(text: str) -> bool:
     return _COMMAND.fullmatch(text.strip()) is not None
 
 
-async def respond(chat: "Conversation", text: str) -> TurnStop | None:
+async def respond(chat: Conversation, text: str) -> TurnStop | None:
     """Run what looks like a slash command, give the rest to the agent; how the turn ended, if one ran."""
     match = _COMMAND.fullmatch(text.strip())
     if match is None:
@@ -51,7 +48,7 @@ async def respond(chat: "Conversation", text: str) -> TurnStop | None:
     return None
 
 
-async def _help(_: "Conversation", __: str) -> None:
+async def _help(_: Conversation, __: str) -> None:
     for command in COMMANDS.values():
         _print(f"{command.usage:18} {command.does}")
     _print("Enter sends; Alt-Enter, or \\ at the end, begins another line; @path attaches a file.")
@@ -59,17 +56,17 @@ async def _help(_: "Conversation", __: str) -> None:
     _print("Ctrl-C stops it, and what it hadn't got yet is at the prompt again. Ctrl-D leaves.")
 
 
-async def _new(chat: "Conversation", name: str) -> TurnStop | None:
+async def _new(chat: Conversation, name: str) -> TurnStop | None:
     await chat.change_session(name)
     _print(f"session {short_name(chat.name)}")
     return await chat.reopen()
 
 
-async def _continue(chat: "Conversation", _: str) -> TurnStop:
+async def _continue(chat: Conversation, _: str) -> TurnStop:
     return await chat.go_on()
 
 
-async def _sessions(chat: "Conversation", name: str) -> TurnStop | None:
+async def _sessions(chat: Conversation, name: str) -> TurnStop | None:
     if name:
         return await _new(chat, name)
     for info in (await chat.agent.store.list())[:20]:
@@ -77,7 +74,7 @@ async def _sessions(chat: "Conversation", name: str) -> TurnStop | None:
     return None
 
 
-async def _usage(chat: "Conversation", _: str) -> None:
+async def _usage(chat: Conversation, _: str) -> None:
     session = await chat.session()
     turns = [entry for entry in session.entries if isinstance(entry, EndEntry)]
     total = Usage()
@@ -89,7 +86,7 @@ async def _usage(chat: "Conversation", _: str) -> None:
     _print(" · ".join(parts))
 
 
-async def _output(chat: "Conversation", number: str) -> None:
+async def _output(chat: Conversation, number: str) -> None:
     wanted = int(number) if number.isdecimal() else len(chat.outputs) if not number else 0
     if 0 < wanted <= len(chat.outputs):
         click.echo(printable(chat.outputs[wanted - 1]), err=True)
@@ -97,7 +94,7 @@ async def _output(chat: "Conversation", number: str) -> None:
         _print("No output was shortened so far." if not chat.outputs else f"There is /output 1 to {len(chat.outputs)}.")
 
 
-async def _compact(chat: "Conversation", _: str) -> None:
+async def _compact(chat: Conversation, _: str) -> None:
     if chat.live:
         chat.live.show("making the context smaller …", chat.agent.clock.monotonic())
     with chat.host() as host:
@@ -105,23 +102,23 @@ async def _compact(chat: "Conversation", _: str) -> None:
             _print("There is nothing to compact.")
 
 
-async def _undo(chat: "Conversation", how: str) -> None:
+async def _undo(chat: Conversation, how: str) -> None:
     said = await undo(chat.agent.record, await chat.session(), force=how == "force")
     _print(f"undone: {one_line(said)} (/redo takes that back)")
 
 
-async def _redo(chat: "Conversation", how: str) -> None:
+async def _redo(chat: Conversation, how: str) -> None:
     said = await redo(chat.agent.record, await chat.session(), force=how == "force")
     _print(f"done again: {one_line(said)}")
 
 
-async def _model(chat: "Conversation", name: str) -> None:
+async def _model(chat: Conversation, name: str) -> None:
     if name:
         await chat.change_model(name)
     _print(f"model {chat.agent.model.name}")
 
 
-async def _quit(chat: "Conversation", _: str) -> None:
+async def _quit(chat: Conversation, _: str) -> None:
     chat.over = True
 
 

@@ -1,5 +1,6 @@
 """Recovery of calls that a server left in the text of a reply."""
 
-from denizen.actions.recovery.recover import RECOVERED, Recovered, may_hold_calls, recover_calls, scrub
+from denizen.actions.recovery.recover import RECOVERED, Recovered, may_hold_calls, recover_calls
+from denizen.actions.recovery.tokens import scrub
 
 __all__ = ["RECOVERED", "Recovered", "may_hold_calls", "recover_calls", "scrub"]

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from denizen.actions.recovery import forms, marks
-from denizen.actions.recovery.recover import scrub
 from denizen.actions.recovery.scanner import Scanner, WorkLimitReached, WrittenCall
+from denizen.actions.recovery.tokens import scrub
 
 _EVENTS: Final = {
     "think": "|".join(map(re.escape, marks.THOUGHTS)),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from denizen.actions.recovery.scanner import OfferedTools, Tools
+from denizen.actions.recovery.tokens import scrub
 from denizen.messages import ToolCall
 
 RECOVERED: Final = "recovered-"
@@ -20,11 +21,6 @@ _CALL: Final = re.compile(
     r"|(?:call|tool_code|tool_use|TOOL|TOOL_CALL|Action)\s?:",
     re.MULTILINE,
 )
-
-
-_INNER: Final = r"[\w▁./:\"-]{1,48}"
-_TOKEN: Final = re.compile(rf"(?:<[|｜]{_INNER}[|｜]?|<{_INNER}[|｜])>\Z|[|｜]DSML[|｜]\Z")
-_LONGEST_TOKEN: Final = 52
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,18 +67,3 @@ def recover_calls(text: str, tools: Tools) -> Recovered:
         [call.wording for call in meaning.calls],
         [*meaning.broken],
     )
-
-
-def scrub(text: str) -> str:
-    """The text without the special tokens of models: `<|word|>`, `<|word>`, `<word|>`, `<｜word｜>`.
-
-    Where the text around a token makes another one when it is gone, that is taken out, too.
-    """
-    if "|" not in text and "｜" not in text:
-        return text
-    kept: list[str] = []  # characters
-    for piece in re.split(r"([>｜])", text):
-        kept.extend(piece)
-        if piece in {">", "｜"} and (token := _TOKEN.search("".join(kept[-_LONGEST_TOKEN:]))):
-            del kept[len(kept) - len(token[0]) :]
-    return "".join(kept)
