@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 from msgspec.structs import replace
 
-from denizen.ports import Control, InboundMessage, Parked, QueuedTurn, TurnHandler
+from denizen.ports import Control, InboundMessage, OutboundMessage, Parked, QueuedTurn, TurnHandler, TurnQueue
 from denizen.testing import MemoryQueue, TurnQueueConformance
 from denizen.testing.conformance_queue import YES, NewQueue
 
@@ -17,6 +17,14 @@ class TestMemoryQueue(SUITE):
     def new_queue(self) -> NewQueue:
         queue = MemoryQueue()
         return lambda: queue
+
+    async def outbox(self, queue: TurnQueue) -> list[OutboundMessage]:
+        return outbox_of(queue)
+
+
+def outbox_of(queue: TurnQueue) -> list[OutboundMessage]:
+    assert isinstance(queue, MemoryQueue)
+    return [*queue.outbox.values()]
 
 
 class ForgetsIds(MemoryQueue):
@@ -113,6 +121,24 @@ class ForgetsThatItParked(MemoryQueue):
         await super().serve(handler)
 
 
+class WaitsForEver(MemoryQueue):
+    async def serve(self, handler: TurnHandler) -> None:
+        async def handle(turn: QueuedTurn) -> Parked | OutboundMessage | None:
+            outcome = await handler(turn)
+            return Parked() if isinstance(outcome, Parked) else outcome
+
+        await super().serve(handle)
+
+
+class DropsReplies(MemoryQueue):
+    async def serve(self, handler: TurnHandler) -> None:
+        async def handle(turn: QueuedTurn) -> Parked | None:
+            outcome = await handler(turn)
+            return outcome if isinstance(outcome, Parked) else None
+
+        await super().serve(handle)
+
+
 class DropsWhatWasCancelled(MemoryQueue):
     async def serve(self, handler: TurnHandler) -> None:
         for session in self._sessions.values():
@@ -162,6 +188,8 @@ Test = Callable[[TurnQueueConformance, NewQueue], Awaitable[None]]
         (IgnoresParking, holds),
         (HearsNobodyBeforeParking, SUITE.test_answer_that_comes_before_the_turn_is_parked_is_not_lost),
         (ForgetsThatItParked, SUITE.test_parked_turn_stays_parked_when_another_worker_serves),
+        (WaitsForEver, SUITE.test_parked_turn_goes_on_when_its_time_is_up),
+        (DropsReplies, SUITE.test_questions_and_replies_are_kept_once_by_their_ids),
         (DropsWhatWasCancelled, SUITE.test_turn_that_was_cancelled_is_handled_again_before_later_ones),
         (DropsAnswersThatWereTaken, SUITE.test_answer_is_not_lost_with_the_attempt_that_took_it),
         (stubborn, SUITE.test_message_whose_handler_keeps_failing_is_given_up),
@@ -169,7 +197,7 @@ Test = Callable[[TurnQueueConformance, NewQueue], Awaitable[None]]
     ],
 )
 async def test_suite_fails_for_a_queue_that_breaks_the_rule(wrong: NewQueue, test: Test) -> None:
-    suite, queue = TurnQueueConformance(), wrong()
+    suite, queue = TestMemoryQueue(), wrong()
     suite.patience = 0.1
     with pytest.raises((AssertionError, TimeoutError)):
         await test(suite, lambda: queue)

@@ -2,16 +2,30 @@
 # ruff: noqa: S101 - tests assert
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 import pytest
 
-from denizen.ports import Answer, Control, FollowUp, InboundMessage, Parked, QueuedTurn, Steer, Stop, TurnQueue
+from denizen.ports import (
+    Answer,
+    Control,
+    FollowUp,
+    InboundMessage,
+    OutboundMessage,
+    Parked,
+    ParkedTurn,
+    QueuedTurn,
+    Steer,
+    Stop,
+    TurnQueue,
+)
 
 NewQueue = Callable[[], TurnQueue]
 YES = Answer("call-1", allow=True)
+Outcome = OutboundMessage | Parked | None
 
 
 def message(content: str, session: str = "ann", *, channel: str = "irc") -> InboundMessage:
@@ -29,15 +43,15 @@ class RunningTurn:
     """A turn that runs until the test says how it ends."""
 
     turn: QueuedTurn
-    outcome: asyncio.Future[Parked | None]
+    outcome: asyncio.Future[Outcome]
 
     @property
     def content(self) -> str:
         """What its message says."""
         return self.turn.message.content
 
-    def end(self, outcome: Parked | Exception | None = None) -> None:
-        """It is over, or it is parked, or it raises."""
+    def end(self, outcome: Outcome | Exception = None) -> None:
+        """It is over, with a reply or without, or it is parked, or it raises."""
         if isinstance(outcome, Exception):
             self.outcome.set_exception(outcome)
         else:
@@ -52,7 +66,7 @@ class Worker:
     patience: float
     begun: asyncio.Queue[RunningTurn] = field(default_factory=asyncio.Queue)
 
-    async def handle(self, turn: QueuedTurn) -> Parked | None:
+    async def handle(self, turn: QueuedTurn) -> Outcome:
         """Run a turn as the test says."""
         running = RunningTurn(turn, asyncio.get_running_loop().create_future())
         self.begun.put_nowait(running)
@@ -98,6 +112,10 @@ class TurnQueueConformance:
     def new_queue(self) -> NewQueue:
         """Makes a queue; all those of one test share their messages, of which there are none at first."""
         raise NotImplementedError
+
+    async def outbox(self, queue: TurnQueue) -> Sequence[OutboundMessage] | None:
+        """What the queue keeps to be sent, the oldest first; None: it doesn't say, and isn't tested for it."""
+        return None
 
     @asynccontextmanager
     async def serving(self, *queues: TurnQueue) -> AsyncGenerator[Worker]:
@@ -241,6 +259,32 @@ class TurnQueueConformance:
             await worker.expect_nothing_but("b")
             await worker.queue.control(session_key("ann"), YES)
             assert await worker.controls_of(await worker.next()) == [YES]
+
+    async def test_parked_turn_goes_on_when_its_time_is_up(self, new_queue: NewQueue) -> None:
+        queue = new_queue()
+        async with self.serving(queue) as worker:
+            for content in ("1", "2"):
+                await queue.put(message(content))
+            (await worker.next()).end(ParkedTurn(until=datetime(2020, 1, 1, tzinfo=UTC)))
+            running = await worker.next()
+            assert (running.content, running.turn.attempt) == ("1", 2)
+            running.end()
+            assert await worker.finish_all(1) == ["2"]
+
+    async def test_questions_and_replies_are_kept_once_by_their_ids(self, new_queue: NewQueue) -> None:
+        queue = new_queue()
+        question, reply = (OutboundMessage("irc", "ann", each, id=each) for each in ("may I?", "done"))
+        async with self.serving(queue) as worker:
+            for content in ("1", "2", "3"):
+                await queue.put(message(content))
+            (await worker.next()).end(ParkedTurn(question, datetime(2020, 1, 1, tzinfo=UTC)))
+            for outcome in (ParkedTurn(question, datetime(2020, 1, 1, tzinfo=UTC)), reply, reply):
+                (await worker.next()).end(outcome)
+            assert (await worker.next()).content == "3"
+            kept = await self.outbox(queue)
+        if kept is None:
+            pytest.skip("the queue doesn't say what it keeps to be sent")
+        assert [*kept] == [question, reply]
 
     # Failures
 

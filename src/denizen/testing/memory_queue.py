@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from denizen.clock import Clock, SystemClock
 from denizen.ports import (
     Accept,
     Answer,
@@ -13,6 +14,7 @@ from denizen.ports import (
     InboundMessage,
     OutboundMessage,
     Parked,
+    ParkedTurn,
     Sent,
     Stop,
     TurnHandler,
@@ -53,9 +55,14 @@ class _MemoryTurn:
 
 
 class MemoryQueue:
-    """A `TurnQueue` that forgets everything with its process. `failed` has the messages that were given up, and why."""
+    """A `TurnQueue` that forgets everything with its process.
 
-    def __init__(self, attempts: int = 3) -> None:
+    `failed` has the messages that were given up, and why; `outbox` what handlers had to send, by id.
+    """
+
+    def __init__(self, attempts: int = 3, clock: Clock | None = None) -> None:
+        self.outbox: dict[str, OutboundMessage] = {}
+        self._clock = clock or SystemClock()
         self.failed: list[tuple[InboundMessage, Exception]] = []
         self._attempts = attempts
         self._accepted: set[tuple[str, str]] = set()
@@ -95,8 +102,10 @@ class MemoryQueue:
         session.parked = False
         again: list[Control] = []
         try:
-            session.parked = isinstance(await handler(_MemoryTurn(message, session.attempt, session)), Parked)
+            outcome = await handler(_MemoryTurn(message, session.attempt, session))
+            session.parked = isinstance(outcome, Parked)
             over = not session.parked
+            self._keep(outcome, session)
         except BaseException as error:
             again = [control for control in session.controls[: session.taken] if isinstance(control, Answer)]
             if not isinstance(error, Exception):
@@ -114,6 +123,20 @@ class MemoryQueue:
             del self._sessions[message.session_key]
             if session.messages:
                 self._sessions[message.session_key] = _SessionQueue(session.messages)
+
+    def _keep(self, outcome: OutboundMessage | Parked | None, session: _SessionQueue) -> None:
+        """Keep what is to be sent, and when a parked turn goes on without an answer."""
+        if isinstance(outcome, ParkedTurn) and outcome.until:
+
+            def wake() -> None:
+                session.parked = False
+                self._changed.set()
+
+            rest = (outcome.until - self._clock.now()).total_seconds()
+            asyncio.get_running_loop().call_later(max(rest, 0.0), wake)
+        sent = outcome.question if isinstance(outcome, ParkedTurn) else outcome
+        if isinstance(sent, OutboundMessage):
+            self.outbox.setdefault(sent.id, sent)
 
 
 class MemoryChannel:

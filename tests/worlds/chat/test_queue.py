@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from denizen.clock import SystemClock
-from denizen.ports import Interrupt, Steer
+from denizen.ports import Interrupt, OutboundMessage, Steer, TurnQueue
 from denizen.testing import TurnQueueConformance
 from denizen.testing.conformance_queue import NewQueue, message
 from denizen.worlds.chat import ledger
@@ -17,7 +17,12 @@ from denizen.worlds.chat.queue import DEATHS, LedgerQueue
 class TestLedgerQueue(TurnQueueConformance):
     @pytest.fixture
     def new_queue(self, database: Database) -> NewQueue:
+        self.database = database
         return lambda: LedgerQueue(database, clock=SystemClock(), retry_after=0.0)
+
+    async def outbox(self, queue: TurnQueue) -> list[OutboundMessage]:
+        found = await self.database.run(lambda db: ledger.replies(db, "irc", "ann", 0, 10))
+        return [reply.message for reply in found]
 
 
 @pytest.mark.parametrize(("when_busy", "kind"), [("steer", Steer), ("interrupt", Interrupt)])

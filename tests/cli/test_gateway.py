@@ -1,0 +1,93 @@
+"""`denizen gateway`, `denizen send` and `denizen status`."""
+
+import asyncio
+import signal
+import stat
+import threading
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Run
+from tests.cli.gateway import PATIENCE, GatewayProgram
+from tests.cli.model import Model
+
+from denizen.testing import Request
+
+
+@pytest.fixture
+async def gateway(home: Path, environ: dict[str, str], model: Model) -> AsyncIterator[GatewayProgram]:
+    program = GatewayProgram(home, environ)
+    await program.start()
+    yield program
+    await program.end(signal.SIGKILL)
+
+
+async def test_send_prints_the_reply_and_status_says_where(gateway: GatewayProgram, denizen: Run, model: Model) -> None:
+    model.plays("It is leaking.", "I told you.")
+    for words, reply in (("What about the roof?", "It is leaking."), ("Again?", "I told you.")):
+        ran = await asyncio.to_thread(denizen, "send", *words.split())
+        assert (ran.out, ran.status) == (f"{reply}\n", 0), ran.err
+    ran = await asyncio.to_thread(denizen, "status")
+    assert ran.out == f"running: process {gateway.process.pid}, {gateway.url}\n"
+
+
+async def test_files_are_private_and_gateway_json_goes_with_the_gateway(gateway: GatewayProgram, home: Path) -> None:
+    for name in ("token", "gateway.json", "gateway.db"):
+        assert stat.S_IMODE((home / name).stat().st_mode) == 0o600
+    token = gateway.token
+    assert await gateway.end() == 0, gateway.log
+    assert not (home / "gateway.json").exists()
+    await gateway.start()
+    assert gateway.token == token
+
+
+async def test_second_gateway_of_a_home_is_refused(gateway: GatewayProgram, denizen: Run) -> None:
+    ran = await asyncio.to_thread(denizen, "gateway", "--port", "0")
+    assert ran.status == 2
+    assert f"process {gateway.process.pid}" in ran.err
+
+
+async def test_port_that_is_taken_is_refused(
+    gateway: GatewayProgram, denizen: Run, tmp_path: Path, model: Model
+) -> None:
+    port = gateway.url.rpartition(":")[2]
+    ran = await asyncio.to_thread(denizen, "gateway", "--port", port, DENIZEN_HOME=str(tmp_path / "other"))
+    assert ran.status == 2
+    assert "--port" in ran.err
+
+
+async def test_turn_that_outlasts_the_grace_time_goes_on_at_the_next_start(
+    home: Path, environ: dict[str, str], model: Model
+) -> None:
+    with (home / "denizen.toml").open("a") as file:
+        file.write("[gateway]\ngrace = 0.0\n")
+    gateway, begun, calls = GatewayProgram(home, environ), threading.Event(), 0
+
+    def answer(_: Request) -> str:
+        nonlocal calls
+        calls += 1
+        if calls == 1:
+            begun.set()
+            gateway.process.send_signal(signal.SIGTERM)
+            ended.wait(PATIENCE)
+        return f"answer {calls}"
+
+    ended = threading.Event()
+    model.server.otherwise = answer
+    await gateway.start()
+    await gateway.post("ann", "hi", id="1")
+    await asyncio.to_thread(begun.wait, PATIENCE)
+    assert await gateway.end() == 0, gateway.log
+    ended.set()
+    await gateway.start()
+    assert [reply["content"] for reply in await gateway.replies("ann", 1)] == ["answer 2"]
+    await gateway.end()
+
+
+def test_without_a_gateway_clients_say_how_to_start_one(denizen: Run, home: Path) -> None:
+    (home / "gateway.json").write_text('{"pid": 1, "port": 1}')
+    for arguments in (["send", "hi"], ["status"]):
+        ran = denizen(*arguments)
+        assert ran.status == 2
+        assert "denizen gateway" in ran.err
