@@ -435,3 +435,73 @@ def test_the_file_of_the_user_is_not_taken_for_the_projects_too(machine: Machine
     loaded = machine.load(path=machine.repository / "denizen.toml", cwd=machine.repository)
     assert loaded.config.model == "mine:1"
     assert loaded.notices == ()
+
+
+# MCP servers
+
+_SERVERS = """{"mcpServers": {
+    "notes": {"command": "notes-server", "args": ["--home", "${HOME}"], "env": {"MODE": "${MODE:-plain}"}},
+    "wiki": {"type": "http", "url": "https://wiki.example/mcp", "headers": {"X-Team": "a"}, "alwaysAllow": []},
+    "old": {"type": "sse", "url": "https://old.example/sse"},
+    "keyed": {"command": "k", "env": {"TOKEN": "${NOT_SET}"}},
+    "odd": {"command": ["not", "text"]}
+}}"""
+
+
+def with_servers(machine: Machine, servers: str, *, trusted: bool = True) -> None:
+    (machine.repository / ".mcp.json").write_text(servers)
+    if trusted:
+        trust(machine.home, machine.repository)
+
+
+def test_the_servers_of_a_trusted_project_are_read(machine: Machine) -> None:
+    with_servers(machine, _SERVERS)
+    loaded = machine.load(cwd=machine.repository)
+    assert set(loaded.config.mcp) == {"notes", "wiki"}
+    notes, wiki = loaded.config.mcp["notes"], loaded.config.mcp["wiki"]
+    assert (notes.command, notes.args, notes.env) == ("notes-server", ["--home", str(machine.user)], {"MODE": "plain"})
+    assert (wiki.url, wiki.headers) == ("https://wiki.example/mcp", {"X-Team": "a"})
+    assert machine.repository / ".mcp.json" in loaded.sources
+    left_out = "\n".join(loaded.notices)
+    assert "old is left out: its type 'sse' isn't supported" in left_out
+    assert "keyed is left out: it wants the variable NOT_SET" in left_out
+    assert "odd is left out" in left_out
+
+
+def test_the_servers_of_an_untrusted_project_are_left_out_with_a_notice(machine: Machine) -> None:
+    with_servers(machine, _SERVERS, trusted=False)
+    loaded = machine.load(cwd=machine.repository)
+    assert loaded.config.mcp == {}
+    assert any(".mcp.json" in text and f"denizen trust {machine.repository}" in text for text in loaded.notices)
+
+
+def test_servers_that_changed_since_are_left_out(machine: Machine) -> None:
+    with_servers(machine, '{"mcpServers": {"a": {"command": "harmless"}}}')
+    with_servers(machine, '{"mcpServers": {"a": {"command": "worse"}}}', trusted=False)
+    assert machine.load(cwd=machine.repository).config.mcp == {}
+
+
+def test_a_project_cannot_change_the_users_own_server(machine: Machine) -> None:
+    in_project(machine, '[mcp.mine]\ncommand = "theirs"')
+    with_servers(machine, '{"mcpServers": {"mine": {"command": "theirs"}}}')
+    loaded = machine.load('[mcp.mine]\ncommand = "mine"\nenv = { TOKEN = "s" }', cwd=machine.repository)
+    assert loaded.config.mcp["mine"].command == "mine"
+    assert any("mcp is left out" in text for text in loaded.notices)
+
+
+def test_a_damaged_file_of_servers_is_left_out_with_a_notice(machine: Machine) -> None:
+    with_servers(machine, "{")
+    assert any(".mcp.json is left out" in text for text in machine.load(cwd=machine.repository).notices)
+
+
+def test_a_server_is_a_program_or_an_address(machine: Machine) -> None:
+    refusal = machine.refusal('[mcp.both]\ncommand = "a"\nurl = "https://a.example"')
+    assert refusal == "HOME/denizen.toml:1: mcp.both has a `command` and a `url`. Remove one of them."
+
+
+def test_the_secrets_of_servers_are_known(machine: Machine) -> None:
+    loaded = machine.load(
+        '[mcp.a]\ncommand = "a"\nenv = { API_TOKEN = "tok-123456789" }\n'
+        '[mcp.b]\nurl = "https://b.example"\nheaders = { Authorization = "Bearer abcdef123456" }'
+    )
+    assert {"mcp.a.API_TOKEN", "mcp.b.Authorization"} <= loaded.secrets.keys()

@@ -225,3 +225,10 @@ def test_an_example_that_does_not_match_is_reported() -> None:
 def test_a_counter_example_that_matches_is_reported() -> None:
     with pytest.raises(ConfigError, match=r"denies bash 'git \*' matches what it must not: 'git log'"):
         check_examples(rule("deny", "git *", not_examples=["git log"]))
+
+
+def test_a_rule_for_the_tools_of_a_server_is_a_pattern() -> None:
+    rules = [rule("allow", "*", "mcp_notes_*"), rule("deny", "*", "mcp_notes_delete")]
+    assert verdict(rules, "mcp_notes_list", folder="a") == "allow"
+    assert verdict(rules, "mcp_notes_delete", name="a") == "deny"
+    assert verdict(rules, "mcp_wiki_list", folder="a") == ""

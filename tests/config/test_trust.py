@@ -123,3 +123,12 @@ def test_processes_that_trust_at_once_lose_nothing(home: Path, tmp_path: Path) -
     running = [subprocess.Popen(half) for half in halves]
     assert [process.wait(60) for process in running] == [0, 0]
     assert all(is_trusted(home, folder) for folder in folders)
+
+
+def test_other_servers_want_the_users_word_again(home: Path, project: Path) -> None:
+    trust(home, project)
+    (project / ".mcp.json").write_text("{}")
+    assert not is_trusted(home, project)
+    assert awaiting_trust(config_for(home, project)) == ["denizen.toml", ".mcp.json"]
+    trust(home, project)
+    assert is_trusted(home, project)

@@ -15,7 +15,7 @@ from denizen.config.files import as_text, read_settings
 from denizen.config.home import expand, find_home, located, places
 from denizen.config.settings import Config
 from denizen.config.toml import KeyPath, SettingsFile, dotted, parse, strings
-from denizen.config.trust import decided, project_settings
+from denizen.config.trust import decided, project_files
 from denizen.errors import ConfigError
 
 _HOME_ONLY: tuple[tuple[str, ...], ...] = (
@@ -24,6 +24,7 @@ _HOME_ONLY: tuple[tuple[str, ...], ...] = (
     ("budget",),
     ("memory",),
     ("web", "search"),
+    ("mcp",),
     ("agent", "workspace_dir"),
     ("agent", "restrict_to_workspace"),
     ("agent", "driver"),
@@ -31,7 +32,10 @@ _HOME_ONLY: tuple[tuple[str, ...], ...] = (
     ("sandbox", "environment"),
     ("sandbox", "withhold"),
 )
-"""What no project can set, trusted or not: where keys and memories go, what is spent, read outside it, run here."""
+"""What no project can set, trusted or not: where keys and memories go, what is spent, read outside it, run here.
+
+Its MCP servers are in its `.mcp.json`.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,20 +149,28 @@ class _Reader:
         return settings
 
     def project(self, config: Config, *, besides: Path) -> dict[str, Any]:
-        """The settings of the workspace's own file, if the user trusts it; it can't be the file `besides`."""
+        """The settings of the workspace's own files, if the user trusts it; its `denizen.toml` can't be `besides`."""
         home, folder = places(config)
-        path = folder / "denizen.toml"
-        data = project_settings(folder)
-        if data is None or (besides.exists() and path.samefile(besides)):
-            return {}
-        decision = decided(home, folder, data)
+        files, path, servers = project_files(folder), folder / "denizen.toml", folder / ".mcp.json"
+        data = None if files.settings is None or (besides.exists() and path.samefile(besides)) else files.settings
+        found = [each for each, there in ((path, data), (servers, files.servers)) if there is not None]
+        decision = decided(home, folder, files) if found else ""
         if not decision:
-            self.notices.append(f"{path} is not read. If you trust this folder: denizen trust {folder}")
+            self.notices += [f"{each} is not read. If you trust this folder: denizen trust {folder}" for each in found]
         if decision != "trusted":
             return {}
-        file = parse(as_text(data, path), str(path))
+        self.sources += found
+        settings = {} if data is None else self._project_settings(parse(as_text(data, path), str(path)))
+        if files.servers is not None:
+            from denizen.config.mcp_json import read_mcp_json
+
+            given, notices = read_mcp_json(as_text(files.servers, servers), servers, self.environ)
+            settings["mcp"] = {name: each for name, each in given.items() if name not in config.mcp}
+            self.notices += notices
+        return settings
+
+    def _project_settings(self, file: SettingsFile) -> dict[str, Any]:
         settings = self.checked(file)
-        self.sources.append(path)
         for key in _HOME_ONLY:
             table = settings.get(key[0], {}) if len(key) > 1 else settings
             if table.pop(key[-1], None) is not None:
@@ -170,7 +182,12 @@ class _Reader:
         self._add_worlds(file.data.keys() - fields(self.root).keys())
         check(file, self.root, self.environ)
         settings = fill_in(dict(file.data), self.environ)
-        for number, rule in enumerate(convert(settings, self.root).policy.rules):
+        typed = convert(settings, self.root)
+        for name, server in typed.mcp.items():
+            if server.command and server.url:
+                where = file.locate(("mcp", name))
+                raise ConfigError(f"{where}: {dotted(('mcp', name))} has a `command` and a `url`. Remove one of them.")
+        for number, rule in enumerate(typed.policy.rules):
             from denizen.config.rules import check_examples
 
             try:

@@ -201,6 +201,12 @@ def secrets_of(config: Config, dotenv: Mapping[str, str]) -> dict[str, str]:
         for name, value in settings.headers.items():
             if is_secret_header(name):  # and the token of `Bearer …` alone
                 found[f"{provider}.{name}"] = f"{value}\n{value.rpartition(' ')[2]}"
+    for server, settings in config.mcp.items():
+        found |= _of_address(f"mcp.{server}.url", settings.url)
+        found |= {f"mcp.{server}.{name}": value for name, value in settings.env.items() if is_secret(name, value)}
+        for name, value in settings.headers.items():
+            if is_secret_header(name):
+                found[f"mcp.{server}.{name}"] = f"{value}\n{value.rpartition(' ')[2]}"
     return found
 
 

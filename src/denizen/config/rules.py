@@ -50,7 +50,7 @@ def deciding_rule(
     None: no rule matches, or not every part is allowed by one, and the default policy decides. Relative paths are
     those of `workspace`; `paths` are further ones that the call is about (those in a patch).
     """
-    relevant = [rule for rule in reversed(rules) if rule.tool in {tool, "*"}]
+    relevant = [rule for rule in reversed(rules) if fnmatchcase(tool, rule.tool)]
     if not relevant:
         return None
     whole = all_arguments(args)
@@ -66,7 +66,9 @@ class DeniedPaths:
     """
 
     def __init__(self, rules: Sequence[Rule] = (), tool: str = "", workspace: Path = Path()) -> None:
-        self._rules = [rule for rule in reversed(rules) if rule.tool in {tool, "*"} and not rule.match.startswith("{")]
+        self._rules = [
+            rule for rule in reversed(rules) if fnmatchcase(tool, rule.tool) and not rule.match.startswith("{")
+        ]
         self._workspace = workspace
         self.patterns = [
             rule.match.removeprefix(f"{workspace}/")

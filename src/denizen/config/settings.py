@@ -118,6 +118,8 @@ class AgentSettings(CallOptions, frozen=True, kw_only=True):
     """Characters of a tool's result that the model sees."""
     max_cost_usd: _Amount = 5.0
     """US dollars of one turn."""
+    max_mcp_tools: _CountOrNone = 40
+    """Tools of MCP servers that the model is shown; of more it is shown none, and searches them."""
 
 
 class BudgetSettings(_Table, frozen=True, kw_only=True):
@@ -133,7 +135,7 @@ class Rule(_Table, frozen=True, kw_only=True):
     """What to do with a tool's calls: one element of `policy.rules`; the last that matches wins."""
 
     tool: str
-    """The tool's name, or `*`."""
+    """The tool's name, or `*`; for tools of MCP servers also a shell pattern: `mcp_github_*`."""
     match: str = "*"
     """A shell pattern over the call's main argument (the command, the path, the address)."""
     decide: Literal["allow", "ask", "deny"]
@@ -238,6 +240,29 @@ class PackagesSettings(_Table, frozen=True, kw_only=True):
     """Seconds for one answer of a client; an audit has ten times that."""
 
 
+class McpServer(_Table, frozen=True, kw_only=True):
+    """An MCP server, which gives the agent tools: `[mcp.NAME]`, a program (`command`) or an address (`url`)."""
+
+    command: str = ""
+    """The program to start. It is yours, and runs outside the sandbox."""
+    args: list[str] = []
+    """The program's arguments."""
+    env: dict[str, str] = {}
+    """Its environment, besides PATH, HOME, LANG and the like: `{ TOKEN = "${TOKEN}" }`; keys only as named here."""
+    cwd: str = ""
+    """The folder that it runs in; empty: the workspace."""
+    url: str = ""
+    """The address of a server that is reached over HTTP (streamable HTTP)."""
+    headers: dict[str, str] = {}
+    """Sent with every request; a server with a sign-in needs none: `denizen mcp login NAME`."""
+    timeout: _Positive = 60.0
+    """Seconds for one call; waiting for your answer doesn't count."""
+    start_timeout: _Positive = 30.0
+    """Seconds to start or connect, and to list what it has."""
+    enabled: bool = True
+    """Whether it is used."""
+
+
 class Config(_Table, frozen=True, kw_only=True):
     """The whole of `denizen.toml`.
 
@@ -258,6 +283,8 @@ class Config(_Table, frozen=True, kw_only=True):
     """The providers, by name."""
     models: dict[str, ModelSettings] = {}
     """Settings of single models, by name: `provider:model`."""
+    mcp: dict[str, McpServer] = {}
+    """The MCP servers, by name."""
     agent: AgentSettings = AgentSettings()
     budget: BudgetSettings = BudgetSettings()
     policy: PolicySettings = PolicySettings()

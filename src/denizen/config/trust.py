@@ -1,5 +1,9 @@
-"""Which folders the user trusts: only there are files read that could run something (`denizen.toml`, skills)."""
+"""Which folders the user trusts: only there are files read that could run something.
 
+These are `denizen.toml`, `.mcp.json` and skills.
+"""
+
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -13,25 +17,34 @@ from denizen.errors import ConfigError
 SKILL_FOLDERS = (".denizen/skills", ".claude/skills", "skills")
 
 
-class _Decision(msgspec.Struct, frozen=True):
-    """The user's decision about a folder, and the SHA-256 of the `denizen.toml` it then had ("": none)."""
+@dataclass(frozen=True, slots=True)
+class ProjectFiles:
+    """The bytes of a folder's `denizen.toml` and `.mcp.json`; None: it has none."""
+
+    settings: bytes | None
+    servers: bytes | None
+
+
+class _Decision(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The user's decision about a folder, and the SHA-256 of the `ProjectFiles` it then had ("": none)."""
 
     trusted: bool
     settings: str = ""
+    servers: str = ""
 
 
 def is_trusted(home: Path, folder: Path) -> bool:
-    """Whether the user trusts this very folder, not those above or in it, with the `denizen.toml` it has now.
+    """Whether the user trusts this very folder, not those above or in it, with the `ProjectFiles` it has now.
 
     A file that was added or changed since must be trusted again. Raises ConfigError when the record can't be read.
     """
-    return decided(home, folder, project_settings(folder)) == "trusted"
+    return decided(home, folder, project_files(folder)) == "trusted"
 
 
-def decided(home: Path, folder: Path, settings: bytes | None) -> Literal["trusted", "refused", ""]:
-    """The user's decision about a folder with those bytes as its `denizen.toml`; empty: none yet."""
+def decided(home: Path, folder: Path, files: ProjectFiles) -> Literal["trusted", "refused", ""]:
+    """The user's decision about a folder with those files; empty: none yet."""
     decision = _decisions(home).get(str(folder.resolve()))
-    if decision is None or decision.settings != _digest(settings):
+    if decision is None or (decision.settings, decision.servers) != _digests(files):
         return ""
     return "trusted" if decision.trusted else "refused"
 
@@ -42,7 +55,7 @@ def trust(home: Path, folder: Path, *, trusted: bool = True) -> None:
     if not folder.is_dir():
         raise ConfigError(f"{folder} is not a folder, so it can't be trusted.")
     with sole_writer(home):
-        decision = _Decision(trusted, _digest(project_settings(folder)))
+        decision = _Decision(trusted, *_digests(project_files(folder)))
         record = _decisions(home) | {str(folder): decision}
         write_private(_record(home), msgspec.json.format(msgspec.json.encode(record)))
 
@@ -50,16 +63,18 @@ def trust(home: Path, folder: Path, *, trusted: bool = True) -> None:
 def awaiting_trust(config: Config) -> list[str]:
     """What in the workspace is read only once the user trusts it; nothing once the user has decided."""
     home, folder = places(config)
-    settings = project_settings(folder)
-    found = [] if settings is None else ["denizen.toml"]
+    files = project_files(folder)
+    found = [
+        name for name, data in (("denizen.toml", files.settings), (".mcp.json", files.servers)) if data is not None
+    ]
     if folder != config.agent.workspace_dir:
         found += [name for name in SKILL_FOLDERS if next((folder / name).glob("*/SKILL.md"), None)]
-    return [] if decided(home, folder, settings) else found
+    return [] if decided(home, folder, files) else found
 
 
-def project_settings(folder: Path) -> bytes | None:
-    """The bytes of the `denizen.toml` in a folder; None: it has none. Raises ConfigError when they can't be read."""
-    return read_settings(folder / "denizen.toml")
+def project_files(folder: Path) -> ProjectFiles:
+    """What a folder has of them. Raises ConfigError when they can't be read."""
+    return ProjectFiles(read_settings(folder / "denizen.toml"), read_settings(folder / ".mcp.json"))
 
 
 def _decisions(home: Path) -> dict[str, _Decision]:
@@ -74,7 +89,10 @@ def _record(home: Path) -> Path:
     return home / "trust.json"
 
 
-def _digest(settings: bytes | None) -> str:
+def _digests(files: ProjectFiles) -> tuple[str, str]:
     import hashlib
 
-    return "" if settings is None else hashlib.sha256(settings).hexdigest()
+    settings, servers = (
+        "" if data is None else hashlib.sha256(data).hexdigest() for data in (files.settings, files.servers)
+    )
+    return settings, servers

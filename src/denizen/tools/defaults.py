@@ -90,15 +90,16 @@ def with_defaults(tools: Sequence[Tool], settings: Mapping[str, Mapping[str, Any
 def check_rules(rules: Sequence[Rule], tools: Toolset) -> None:
     """Raise ConfigError for a rule about an unknown tool: it would protect nothing.
 
-    Tools of an installed extension that isn't loaded are known by its prefix: `notion_search`.
+    Tools of an installed extension that isn't loaded are known by its prefix: `notion_search`; so are those of MCP
+    servers, also as a pattern: `mcp_github_*`.
     """
     from importlib.metadata import entry_points
 
     known = {"*", *ELSEWHERE, *(tool.name for tool in tools)}
     unknown = {rule.tool for rule in rules} - known
-    prefixes = tuple(f"{entry.name}_" for entry in entry_points(group="denizen.tools")) if unknown else ()
+    extensions = [f"{entry.name}_" for entry in entry_points(group="denizen.tools")] if unknown else []
     for number, rule in enumerate(rules):
-        if rule.tool not in known and not rule.tool.startswith(prefixes):
+        if rule.tool in unknown and not rule.tool.startswith(("mcp_", *extensions)):
             meant = resolve_alias(rule.tool, known)
             hint = f"Did you mean {meant}?" if meant else _nearest(rule.tool, known)
             raise ConfigError(f"policy.rules[{number}]: there is no tool {rule.tool!r}. {hint}")
