@@ -1,11 +1,12 @@
 """What an editor can do with sessions: list, load, resume and close them, and choose their mode and model."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import acp
 import pytest
-from acp.schema import McpServerStdio
+from acp.schema import McpServerStdio, SseMcpServer
 from tests.cli.conftest import Run
 from tests.cli.in_editor import Connect, Editor, prompt
 from tests.cli.model import Model, call, lists
@@ -150,14 +151,27 @@ async def test_a_choice_that_there_is_not_is_an_error(
         assert reported in str(wrong.value.data)
 
 
-async def test_mcp_servers_that_are_not_started_are_named(connect: Connect, repo: Path, model: Model) -> None:
-    model.plays("Hello.")
-    server = McpServerStdio(name="clock", command="/bin/clock", args=[], env=[])
+async def test_the_editors_mcp_servers_give_the_agent_tools(connect: Connect, repo: Path, model: Model) -> None:
+    model.plays(
+        call("mcp_clock_convert_time", source_timezone="UTC", time="12:00", target_timezone="Asia/Tokyo"), "21."
+    )
+    clock = McpServerStdio(name="clock", command=str(Path(sys.executable).parent / "mcp-server-time"), args=[], env=[])
+    broken = McpServerStdio(name="broken", command="/no/such/server", args=[], env=[])
     editor = Editor()
     async with connect(editor) as agent:
-        session = (await agent.new_session(cwd=str(repo), mcp_servers=[server])).session_id
-        await prompt(agent, session, "Hello")
-    assert editor.thoughts == "MCP servers aren't started yet: clock.\n"
+        session = (await agent.new_session(cwd=str(repo), mcp_servers=[clock, broken])).session_id
+        await prompt(agent, session, "What is noon in Tokyo?")
+        assert "21:00" in model.told()
+    assert len(editor.asked) == 1
+    assert "the MCP server broken can't be used: there is no program /no/such/server" in editor.thoughts
+
+
+async def test_an_mcp_server_of_a_kind_that_there_is_not_is_an_error(connect: Connect, repo: Path) -> None:
+    server = SseMcpServer(type="sse", name="old", url="http://127.0.0.1/sse", headers=[])
+    async with connect(Editor()) as agent:
+        with pytest.raises(acp.RequestError) as wrong:
+            await agent.new_session(cwd=str(repo), mcp_servers=[server])
+        assert "old can't be used" in str(wrong.value.data)
 
 
 async def test_commands_are_offered_and_take_a_turn_back(connect: Connect, repo: Path, model: Model) -> None:

@@ -33,10 +33,14 @@ class Native:
                 name, token, _ = call.name.partition("<|")
                 if token and name in tools:
                     calls[at] = msgspec.structs.replace(call, name=name)
+            calls = [*map(tools.meant_by, calls)]
             return Intent(calls, text, "\n".join(thoughts))
         found = recover_calls(text, tools)
         # the context's size keeps an id apart from that of the same words later on
-        calls = [msgspec.structs.replace(call, id=f"{call.id}-{message.usage.context}") for call in found.calls]
+        calls = [
+            tools.meant_by(msgspec.structs.replace(call, id=f"{call.id}-{message.usage.context}"))
+            for call in found.calls
+        ]
         return Intent(
             calls,
             found.text,

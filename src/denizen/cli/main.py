@@ -40,6 +40,7 @@ COMMANDS = {
     "gateway": ("denizen.cli.gateway.gateway:gateway", "Serve the agent to chats and programs."),
     "send": ("denizen.cli.gateway.send:send", "Send a message to the gateway, and print its reply."),
     "status": ("denizen.cli.gateway.status:status", "Say whether a gateway runs, and where."),
+    "mcp": ("denizen.cli.mcp:mcp", "List, add, test or accept MCP servers, or sign in at one."),
     "models": ("denizen.cli.models:models", "List the providers and models that can be used."),
     "config": ("denizen.cli.config:config", "Write, check or find the configuration."),
     "trust": ("denizen.cli.config:trust_folder", "Let a folder bring its own settings and skills."),

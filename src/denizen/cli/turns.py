@@ -77,7 +77,7 @@ async def opened(agent: Agent, name: str, host: Terminal | JsonLines) -> AsyncGe
     """The session of that name, for as long as it is needed. Raises SessionError."""
     session = await agent.open(name)
     try:
-        for warning in session.warnings:
+        for warning in (*agent.notices, *session.warnings):
             host.emit(Notice(warning, "warning"))
         began = header_of(session.entries).workspace
         if began not in ("", str(agent.workspace)):

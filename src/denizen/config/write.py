@@ -57,6 +57,29 @@ def set_tool_default(home: Path, tool: str, argument: str, value: Any) -> None:
         write_private(path, _first(attempts, wanted, path, f"[tools.{tool}] {argument} = {to_toml(value)}"))
 
 
+def add_server(home: Path, name: str, settings: dict[str, Any]) -> None:
+    """Add an MCP server at the end of the file, as the table `[mcp.NAME]`, a bare key; comments and layout stay.
+
+    Raises ConfigError when there is one of that name, or the file isn't valid.
+    """
+    path = home / "denizen.toml"
+    with sole_writer(home):
+        file = SettingsFile.read(path)
+        servers = file.data.get("mcp", {})
+        if name in servers:
+            raise ConfigError(f"{path} has an MCP server {name} already. Change it there, or take another name.")
+        wanted = {**file.data, "mcp": {**servers, name: settings}}
+        lines = "".join(f"{key} = {_as_value(value)}\n" for key, value in settings.items())
+        table = f"[mcp.{name}]\n{lines}"
+        write_private(path, _first(iter([f"{file.text}{_gap(file.text)}{table}"]), wanted, path, f"\n{table}"))
+
+
+def _as_value(value: Any) -> str:
+    if isinstance(value, dict):
+        return f"{{ {', '.join(f'{to_toml(key)} = {to_toml(item)}' for key, item in value.items())} }}"
+    return to_toml(value)
+
+
 def _first(attempts: Iterator[str], wanted: dict[str, Any], path: Path, entry: str) -> bytes:
     """The first attempt that reads back as exactly what is wanted."""
     for attempt in attempts:

@@ -24,7 +24,18 @@ from denizen.ports.prompt import PromptBuilder, SystemPrompt
 from denizen.ports.queue import InboundMessage, OutboundMessage, ParkedTurn, QueuedTurn, TurnHandler, TurnQueue
 from denizen.ports.sandbox import Sandbox, Sandboxed
 from denizen.ports.session import Session, SessionInfo, SessionStore
-from denizen.ports.tool import CheckedTool, PlanningTool, Tool, ToolContext, Toolset, Traits, is_harmless, only_reads
+from denizen.ports.tool import (
+    CallingTool,
+    CheckedTool,
+    DeferredTool,
+    PlanningTool,
+    Tool,
+    ToolContext,
+    Toolset,
+    Traits,
+    is_harmless,
+    only_reads,
+)
 from denizen.seen import SeenText
 
 __all__ = [
@@ -41,6 +52,7 @@ __all__ = [
     "AskModel",
     "Backtrack",
     "Budget",
+    "CallingTool",
     "Channel",
     "ChannelLimits",
     "CheckedTool",
@@ -49,6 +61,7 @@ __all__ = [
     "ContextPolicy",
     "Control",
     "Decision",
+    "DeferredTool",
     "Directive",
     "Driver",
     "Escalate",

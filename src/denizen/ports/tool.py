@@ -14,7 +14,7 @@ from denizen.clock import Clock
 from denizen.config.rules import DeniedPaths
 from denizen.entries import AnyEntry
 from denizen.estimate import estimate_text
-from denizen.messages import AssistantMessage, ToolResult
+from denizen.messages import AssistantMessage, ToolCall, ToolResult
 from denizen.ports.host import Answer
 from denizen.ports.model import Schema
 from denizen.tool_aliases import resolve_alias
@@ -94,6 +94,22 @@ class PlanningTool(Tool, Protocol):
     plans: bool
 
 
+@runtime_checkable
+class DeferredTool(Tool, Protocol):
+    """A tool that, where it is `deferred`, isn't shown to the model, which finds it by searching."""
+
+    deferred: bool
+
+
+@runtime_checkable
+class CallingTool(Tool, Protocol):
+    """A tool by which the model calls others, such as it has found by searching."""
+
+    def called(self, args: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
+        """The name and the arguments of the tool that is meant; None: it can't be told."""
+        ...
+
+
 _HARMLESS = Traits.READS | Traits.REPEATABLE  # what may be done twice has changed nothing
 _CHANGES = Traits.WRITES | Traits.EXECUTES | Traits.SENDS
 
@@ -109,12 +125,16 @@ def only_reads(tool: Tool) -> bool:
 
 
 class Toolset:
-    """The tools of a turn, by name."""
+    """The tools of a turn, by name. `listed` are those that the model is shown, as `schemas`."""
 
     def __init__(self, tools: Iterable[Tool] = ()) -> None:
         self._tools = {tool.name: tool for tool in tools}
         self._by_shell_name = {name: tool for tool in self._tools.values() for name in tool.shell_names}
-        self.schemas: tuple[Schema, ...] = tuple(tool.schema for tool in self._tools.values())
+        self._calling = {name: tool for name, tool in self._tools.items() if isinstance(tool, CallingTool)}
+        self.listed: tuple[Tool, ...] = tuple(
+            tool for tool in self._tools.values() if not (isinstance(tool, DeferredTool) and tool.deferred)
+        )
+        self.schemas: tuple[Schema, ...] = tuple(tool.schema for tool in self.listed)
 
     @cached_property
     def tokens(self) -> int:
@@ -133,6 +153,12 @@ class Toolset:
     def get(self, name: str) -> Tool | None:
         """The tool of that name."""
         return self._tools.get(name)
+
+    def meant_by(self, call: ToolCall) -> ToolCall:
+        """The call that is meant: of a `CallingTool`, that of the other tool, under the same id."""
+        tool = self._calling.get(call.name)
+        target = tool.called(call.args) if tool else None
+        return ToolCall(call.id, *target) if target else call
 
     def traits_of(self, result: ToolResult) -> Traits:
         """What a result holds: as its tool's traits say, and untrusted text where its `details` say so."""

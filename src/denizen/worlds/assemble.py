@@ -10,7 +10,7 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, TypedDict, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast, overload
 
 import msgspec
 
@@ -60,6 +60,9 @@ from denizen.worlds.drivers import FoundDriver, find_driver
 from denizen.worlds.session_turns import session_turn
 from denizen.worlds.world import Profile, ToolParts, World, find_world, resume
 
+if TYPE_CHECKING:
+    from denizen.tools.mcp import McpServers
+
 FORMATS: dict[str, ActionFormat] = {each.name: each for each in (Native(), Shell())}
 """The action formats, by their names in the configuration."""
 
@@ -69,9 +72,11 @@ OFFLINE = "offline"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assembly:
-    """An agent's record, and what of its making hosts need beyond it."""
+    """An agent's record, and what of its making hosts need beyond it. `renew` gives a record its MCP servers' tools."""
 
     record: AgentRecord
+    renew: Callable[[AgentRecord], AgentRecord]
+    mcp: "McpServers | None"
     config: Config
     skills: Sequence[Skill]
     checkpoints: Shadow | None
@@ -118,6 +123,13 @@ def assemble(
     memory = open_memory(config, clock=clock, redact=redactor.text, with_notes=profile.notes)
     jobs = Jobs()
 
+    mcp = None
+    if config.mcp and tools is None:
+        from denizen.tools.mcp import McpServers
+
+        most = config.agent.max_mcp_tools
+        mcp = McpServers(config.mcp, home=home, workspace=workspace, environ=environ, clock=clock, most_tools=most)
+
     if tools is None:
         parts = ToolParts(
             config=config,
@@ -133,9 +145,21 @@ def assemble(
     for each in tools:
         if not hasattr(each, "schema"):
             raise TypeError(f"{each!r} is no tool: put @tool above the function")
-    toolset = Toolset([*actions.extra_tools(tools), *tools])
+    toolset = _toolset(actions, tools, mcp)
     check_rules(config.policy.rules, toolset)
 
+    prompt = WorkspacePrompt(
+        own_folder=own_folder,
+        workspace=workspace,
+        model=thinks.name,
+        tools=[tool.name for tool in toolset.listed],
+        skills=skills,
+        skill_notices=[*notices, *changed],
+        pins=pins,
+        identity=profile.identity,
+        instructions=instructions,
+        lists_tools=not actions.lists_tools,
+    )
     record = AgentRecord(
         name=profile.name,
         model=thinks,
@@ -157,18 +181,7 @@ def assemble(
         memory=memory,
         checkpoints=checkpoints,
         sandbox=sandbox,
-        prompt=WorkspacePrompt(
-            own_folder=own_folder,
-            workspace=workspace,
-            model=thinks.name,
-            tools=[tool.name for tool in toolset],
-            skills=skills,
-            skill_notices=[*notices, *changed],
-            pins=pins,
-            identity=profile.identity,
-            instructions=instructions,
-            lists_tools=not actions.lists_tools,
-        ),
+        prompt=prompt,
         budget=Spend(config, home, clock),
         redactor=redactor,
         clock=clock,
@@ -183,7 +196,20 @@ def assemble(
         park_time=timedelta(hours=config.policy.park_hours),
         recalls=profile.recalls,
     )
-    return Assembly(record=record, config=config, skills=skills, checkpoints=checkpoints, jobs=jobs)
+
+    def renew(record: AgentRecord) -> AgentRecord:
+        toolset = _toolset(actions, tools, mcp)
+        names = [tool.name for tool in toolset.listed]
+        return replace(record, tools=toolset, prompt=replace(prompt, tools=names))
+
+    return Assembly(
+        record=record, renew=renew, mcp=mcp, config=config, skills=skills, checkpoints=checkpoints, jobs=jobs
+    )
+
+
+def _toolset(actions: ActionFormat, tools: Sequence[Tool], mcp: "McpServers | None") -> Toolset:
+    tools = [*tools, *(mcp.tools() if mcp else ())]
+    return Toolset([*actions.extra_tools(tools), *tools])
 
 
 def with_shown(sandbox: SandboxSettings, folders: Sequence[Path]) -> SandboxSettings:
@@ -271,6 +297,7 @@ class Agent:
     def _hold(self, made: Assembly) -> None:
         self.record = record = made.record
         self.config, self.skills, self.checkpoints, self.jobs = made.config, made.skills, made.checkpoints, made.jobs
+        self.mcp, self._renew, self._failed = made.mcp, made.renew, list[str]()
         self.home, self.workspace, self.environ = record.home, record.workspace, record.environ
         self.model, self.tools, self.store = record.model, record.tools, record.store
         self.memory, self.sandbox, self.clock = record.memory, record.sandbox, record.clock
@@ -339,7 +366,22 @@ class Agent:
             raise DenizenError("This agent works in another thread's event loop. Make one for each thread.")
         self._loop = here
         ensure_home(self.home)
+        if self.mcp and self.mcp.unmet:
+            await self._meet_servers(self.mcp)
         return await open_session(self.record, full_key(key))
+
+    async def _meet_servers(self, servers: "McpServers") -> None:
+        """Learn what MCP servers have that were never asked; one that fails is asked again with the next session."""
+        unmet = servers.unmet
+        self._failed = await servers.meet()
+        if servers.unmet != unmet:
+            self.record = self._renew(self.record)
+            self.tools = self.record.tools
+
+    @property
+    def notices(self) -> list[str]:
+        """What the user should know of the MCP servers: which can't be used, which have changed."""
+        return [*self._failed, *(self.mcp.notices() if self.mcp else ())]
 
     def elsewhere(
         self,
@@ -356,6 +398,8 @@ class Agent:
         """
         sandbox = with_shown(self.config.sandbox, shown)
         config = msgspec.structs.replace(self.config, home=home or self.home, workspace=folder, sandbox=sandbox)
+        if home:  # where nobody has accepted the MCP servers
+            config = msgspec.structs.replace(config, mcp={})
         made = self._assemble(config, model=model or self.record.model, store=None if home else self.store)
         if not home:
             policy, budget = self.record.policy.at(folder), self.record.budget
@@ -374,6 +418,8 @@ class Agent:
     async def close(self) -> None:
         """Give back connections and files, and end what runs in the background."""
         await self.jobs.end()
+        if self.mcp:
+            await self.mcp.close()
         self.record.budget.close()
         if self._owns_model:
             await self.model.close()

@@ -79,6 +79,11 @@ class AgentHandle(Protocol):
     workspace: Path
     read_only: bool
 
+    @property
+    def notices(self) -> Sequence[str]:
+        """What the user should know of it, once a session is open."""
+        ...
+
     async def open(self, key: str) -> Session:
         """The session of that key or short name, open for writing. Raises SessionError."""
         ...

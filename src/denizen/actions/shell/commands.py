@@ -208,7 +208,7 @@ def _json(text: str, kind: type[Any]) -> Any:
 
 def _commands_of(tools: Toolset) -> dict[str, Tool]:
     """The tools by the names that commands call them by: each by the first of its names that means it."""
-    return {name: tool for tool in tools for name in [command_name(tool, tools)] if name}
+    return {name: tool for tool in tools.listed for name in [command_name(tool, tools)] if name}
 
 
 def command_name(tool: Tool, tools: Toolset) -> str:

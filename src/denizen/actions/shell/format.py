@@ -158,7 +158,7 @@ def _call(call_id: str, command: Command, tools: Toolset) -> ToolCall:
         return _misused(call_id, command.name, unknown, tools)
     parameters = parameters_of(tool.schema)
     try:
-        return ToolCall(call_id, tool.name, arguments_of(command, parameters))
+        return tools.meant_by(ToolCall(call_id, tool.name, arguments_of(command, parameters)))
     except ToolRefused as why:
         usage = f"usage: $({parameters.usage(command.name)})"
         return _misused(call_id, tool.name, f"{command.name}: {why}\n{usage}", tools)

@@ -2,16 +2,18 @@
 
 import asyncio
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
+import msgspec
 
 from denizen.cli.models import ready_models
 from denizen.cli.options import MODEL, WORKPLACE, CommandOptions, command_options
 from denizen.cli.turns import run
 from denizen.clock import SystemClock
 from denizen.config.extras import how_to_install
+from denizen.config.settings import McpServer
 from denizen.errors import DenizenError
 from denizen.sessions import new_name
 from denizen.worlds.assemble import Agent
@@ -34,10 +36,11 @@ def acp(options: CommandOptions) -> int:
     def options_in(folder: Path) -> CommandOptions:
         return dataclasses.replace(options, workspace=options.workspace or folder)
 
-    def agent_in(folder: Path, model: str) -> tuple[Agent, Sequence[str]]:
+    def agent_in(folder: Path, model: str, servers: Mapping[str, McpServer]) -> tuple[Agent, Sequence[str]]:
         there = dataclasses.replace(options_in(folder), model=model or options.model)
         loaded = there.load()
-        return there.agent(loaded), loaded.notices
+        config = msgspec.structs.replace(loaded.config, mcp={**loaded.config.mcp, **servers})
+        return there.agent(dataclasses.replace(loaded, config=config)), loaded.notices
 
     def models_in(folder: Path) -> Sequence[str]:
         return ready_models(options_in(folder).load())

@@ -58,15 +58,7 @@ async def run(
             started(process.pid)
 
         async def conclude() -> None:
-            # a supervisor or sandbox gets the time to end its own, then what is left is killed
-            if process.returncode is None:
-                process.terminate()
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(_GRACE):
-                        await process.wait()
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-            await process.wait()
+            await end_program(process)
             await output.ended()
             if command.afterwards and (words := await asyncio.to_thread(command.afterwards)):
                 take(f"{words}\n".encode())
@@ -78,6 +70,18 @@ async def run(
             return None
         finally:
             await run_to_completion(conclude())
+
+
+async def end_program(process: asyncio.subprocess.Process) -> None:
+    """End a program: a supervisor or sandbox gets the time to end its own, then what is left is killed."""
+    if process.returncode is None:
+        process.terminate()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_GRACE):
+                await process.wait()
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    await process.wait()
 
 
 async def output_of(command: Sandboxed, folder: Path, *, seconds: float | None, most: int) -> tuple[int | None, bytes]:

@@ -63,7 +63,7 @@ class Unconfined:
         self, argv: Sequence[str], *, workspace: Path, network: bool = False, read_only: bool = False
     ) -> Sandboxed:
         """The command, with no more than supervision; the other arguments change nothing."""
-        return Sandboxed(_supervised(argv), self._passed.variables, notice=self._passed.notice)
+        return Sandboxed(supervised(argv), self._passed.variables, notice=self._passed.notice)
 
 
 class _Confined:
@@ -150,7 +150,7 @@ class Bubblewrap(_Confined):
             *[word for place in inner_last for word in (*mounts[place], str(place))],
             *("--chdir", str(places.workspace), "--", *self._limited(argv)),
         ]
-        return _supervised(bubble, {"bwrap": True}), {"TMPDIR": "/tmp"}  # noqa: S108 (a private one)
+        return supervised(bubble, {"bwrap": True}), {"TMPDIR": "/tmp"}  # noqa: S108 (a private one)
 
 
 class Landlock(_Confined):
@@ -187,7 +187,7 @@ class Landlock(_Confined):
         # a shell finds programs also in a home that it can't read, and then fails to run them
         homes = [user, user_folder(self._environ)]
         seen = [name for name in path if not (is_in_any(Path(name), homes) and places.hides(Path(name)))]
-        return _supervised(self._limited(argv, count=self.namespaces), options), {"PATH": os.pathsep.join(seen)}
+        return supervised(self._limited(argv, count=self.namespaces), options), {"PATH": os.pathsep.join(seen)}
 
 
 class LandlockAlone(Landlock):
@@ -236,7 +236,7 @@ def problem_with(sandbox: Sandbox) -> str:
     return ran.stderr.decode(errors="replace").strip() or f"exit code {ran.returncode}" if ran.returncode else ""
 
 
-def _supervised(argv: Sequence[str], options: Mapping[str, Any] | None = None) -> list[str]:
+def supervised(argv: Sequence[str], options: Mapping[str, Any] | None = None) -> list[str]:
     """The command run by `launch.py`, which adopts and ends what escapes its process group; as it is outside Linux."""
     if sys.platform != "linux" or not sys.executable:
         return [*argv]

@@ -1,14 +1,14 @@
 """A session that an editor has open, with the mode and model that its user chose."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import acp
 from acp import schema
 
-from denizen.config.settings import Rule
+from denizen.config.settings import McpServer, Rule
 from denizen.events import RunResult
 from denizen.messages import ToolCall
 from denizen.ports import Decision, Policy, Session, Tool, Traits
@@ -55,14 +55,15 @@ class ModePolicy:
 class OpenSession:
     """An open session with the agent that answers next, the turn that runs, and `notices` that are still to be shown.
 
-    `models` are those to choose from. An agent that was made read-only has no other mode. The mode as it is then counts
-    whenever a call of the agent is decided about.
+    `models` are those to choose from, `servers` the editor's own MCP servers. An agent that was made read-only has no
+    other mode. The mode as it is then counts whenever a call of the agent is decided about.
     """
 
     agent: AgentHandle
     session: Session
     notices: list[str]
     models: Sequence[str]
+    servers: Mapping[str, McpServer]
     turn: asyncio.Task[RunResult] | None = None
     mode: str = field(init=False)
     _modes: dict[str, schema.SessionMode] = field(init=False)

@@ -1,7 +1,7 @@
 """The agent's side of the protocol: sessions, prompts, cancelling."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -12,6 +12,7 @@ from acp import schema
 from acp.helpers import update_available_commands, update_current_mode
 from acp.interfaces import Client
 
+from denizen.config.settings import McpServer
 from denizen.engine.calls import tool_end
 from denizen.entries import AssistantEntry, ToolEntry, UserEntry
 from denizen.errors import DenizenError, ModelError
@@ -38,14 +39,14 @@ _ENDS: dict[TurnStop, schema.StopReason] = {
 
 
 class Editors:
-    """Serves an editor; `agent_in` makes the agent for a folder and the name of a model (empty: the configured one),
-    and says what the user should know of its configuration; `models_in` are the models to choose from there;
-    `new_name` names a session that has none.
+    """Serves an editor; `agent_in` makes the agent for a folder, the name of a model (empty: the configured one) and
+    the editor's own MCP servers, and says what the user should know of its configuration; `models_in` are the models to
+    choose from there; `new_name` names a session that has none.
     """
 
     def __init__(
         self,
-        agent_in: Callable[[Path, str], tuple[AgentHandle, Sequence[str]]],
+        agent_in: Callable[[Path, str, Mapping[str, McpServer]], tuple[AgentHandle, Sequence[str]]],
         models_in: Callable[[Path], Sequence[str]],
         new_name: Callable[[], str],
     ) -> None:
@@ -71,6 +72,7 @@ class Editors:
             protocol_version=min(protocol_version, acp.PROTOCOL_VERSION),
             agent_capabilities=schema.AgentCapabilities(
                 load_session=True,
+                mcp_capabilities=schema.McpCapabilities(http=True),
                 prompt_capabilities=schema.PromptCapabilities(image=True, embedded_context=True),
                 session_capabilities=schema.SessionCapabilities(
                     list=schema.SessionListCapabilities(),
@@ -119,7 +121,7 @@ class Editors:
 
     async def list_sessions(self, cwd: str | None = None, **_: Any) -> schema.ListSessionsResponse:
         """The sessions there are, of one folder or of all."""
-        async with self._agent_in(Path(cwd or ".").resolve(), "")[0] as agent:
+        async with self._agent_in(Path(cwd or ".").resolve(), "", {})[0] as agent:
             found = [
                 schema.SessionInfo(
                     session_id=info.key,
@@ -211,9 +213,9 @@ class Editors:
         """Open a session in a folder; a `known` one must exist, and may be open already."""
         if known and (already := self._open.get(session_key(name))):
             return already
-        folder = Path(cwd)
+        folder, servers = Path(cwd), dict(map(_settings_of, mcp_servers or ()))
         try:
-            agent, notices = self._agent_in(folder, "")
+            agent, notices = self._agent_in(folder, "", servers)
             try:
                 if known:
                     await agent.record.store.read(session_key(name))
@@ -224,16 +226,13 @@ class Editors:
                 raise
         except DenizenError as error:
             raise acp.RequestError.invalid_params({"session": str(error)}) from error
-        unstarted = (
-            [f"MCP servers aren't started yet: {', '.join(s.name for s in mcp_servers)}."] if mcp_servers else []
-        )
-        opened = OpenSession(agent, session, [*notices, *unstarted, *session.warnings], models)
+        opened = OpenSession(agent, session, [*notices, *agent.notices, *session.warnings], models, servers)
         self._open[session.key] = opened
         return opened
 
     async def _change_agent(self, opened: OpenSession, model: str) -> None:
         try:
-            agent, _ = self._agent_in(opened.agent.workspace, model)
+            agent, _ = self._agent_in(opened.agent.workspace, model, opened.servers)
         except DenizenError as error:
             raise acp.RequestError.invalid_params({"model": str(error)}) from error
         opened.set_agent(agent)
@@ -258,6 +257,19 @@ async def serve(editors: Editors) -> None:
         await acp.run_agent(cast("acp.Agent", editors), use_unstable_protocol=True)
     finally:
         await editors.close()
+
+
+def _settings_of(server: Any) -> tuple[str, McpServer]:
+    """A server as an editor names it, by its name."""
+    match server:
+        case schema.McpServerStdio():
+            env = {variable.name: variable.value for variable in server.env}
+            return server.name, McpServer(command=server.command, args=server.args, env=env)
+        case schema.HttpMcpServer():
+            return server.name, McpServer(url=server.url, headers={each.name: each.value for each in server.headers})
+        case _:
+            problem = f"{server.name} can't be used: MCP servers are reached by stdio or http"
+            raise acp.RequestError.invalid_params({"mcpServers": problem})
 
 
 def _history(opened: OpenSession) -> Iterator[Any]:

@@ -1,0 +1,228 @@
+"""A server that is reached over HTTP, with the sign-in that it may want (OAuth)."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from denizen.clock import Clock
+from denizen.config.files import read_settings, write_private
+from denizen.config.home import sole_writer
+from denizen.config.settings import McpServer
+from denizen.errors import ConfigError
+from denizen.tools.mcp.pins import MOST_BYTES
+
+if TYPE_CHECKING:
+    import httpx2
+    from aiohttp import web
+    from mcp.client._transport import TransportStreams
+    from mcp.client.auth import OAuthClientProvider
+    from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthToken
+
+_CONNECT, _SILENCE = 30.0, 300.0
+"""Seconds for a connection, and for the next byte of an answer."""
+_PATH = "/callback"
+
+
+class Remote:
+    """Speaks with a server over streamable HTTP. `browse`, if given, lets the person sign in where the server wants it:
+    it gets the address to open.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        settings: McpServer,
+        home: Path,
+        clock: Clock,
+        browse: Callable[[str], Awaitable[None]] | None = None,
+    ) -> None:
+        self._name = name
+        self._settings = settings
+        self._tokens = Tokens(home, settings.url, clock)
+        self._browse = browse
+        self._status = 0
+
+    def trouble(self) -> str:
+        """The status of the last answer, where that was an error."""
+        if self._status in {401, 403}:
+            return f"HTTP status {self._status}; if it wants a sign-in: denizen mcp login {self._name}"
+        return f"HTTP status {self._status}" if self._status >= 400 else ""
+
+    @asynccontextmanager
+    async def open(self, over: asyncio.Event) -> "AsyncGenerator[TransportStreams]":
+        """Connect meanwhile; that a connection is lost shows in the requests."""
+        import httpx2
+        from mcp.client.streamable_http import streamable_http_client
+
+        async with (
+            self._auth() as auth,
+            httpx2.AsyncClient(
+                headers=self._settings.headers,
+                auth=auth,
+                timeout=httpx2.Timeout(_CONNECT, read=_SILENCE),
+                event_hooks={"response": [self._watch]},
+            ) as http,
+            streamable_http_client(self._settings.url, http_client=http, max_sse_event_size=MOST_BYTES) as streams,
+        ):
+            yield streams
+
+    async def _watch(self, response: "httpx2.Response") -> None:
+        self._status = response.status_code
+        if not response.headers.get("content-type", "").startswith("text/event-stream"):
+            response.stream = _bounded(response.stream)
+
+    def _auth(self) -> "AbstractAsyncContextManager[OAuthClientProvider | None]":
+        return _sign_in(self._settings.url, self._tokens, self._browse)
+
+
+def _bounded(stream: Any) -> Any:
+    """The stream of an answer, which raises when it is too long."""
+    import httpx2
+
+    class Bounded(httpx2.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            total = 0
+            async for data in stream:
+                total += len(data)
+                if total > MOST_BYTES:
+                    raise httpx2.RemoteProtocolError(f"it sent a message of more than {MOST_BYTES:,} bytes")
+                yield data
+
+        async def aclose(self) -> None:
+            await stream.aclose()
+
+    return Bounded()
+
+
+class _Kept(msgspec.Struct, frozen=True):
+    """The sign-in at a server: what it gave out, when that ends (seconds since the epoch), and where it is renewed."""
+
+    client: dict[str, Any] | None = None
+    tokens: dict[str, Any] | None = None
+    until: float | None = None
+    metadata: dict[str, Any] | None = None
+
+
+class Tokens:
+    """The sign-in at the server of an address, kept in the home for the user alone."""
+
+    def __init__(self, home: Path, url: str, clock: Clock) -> None:
+        self._home = home
+        self._url = url
+        self._clock = clock
+
+    @property
+    def kept(self) -> _Kept:
+        """What is kept; of a server that nobody signed in at, nothing. Raises ConfigError."""
+        return self._read().get(self._url, _Kept())
+
+    def forget(self) -> None:
+        """Begin anew: a client is registered for one address to come back to."""
+        self.keep(client=None, tokens=None, until=None, metadata=None)
+
+    def keep(self, **fields: Any) -> None:
+        """Change what is kept. Raises ConfigError."""
+        with sole_writer(self._home):
+            every = self._read()
+            every[self._url] = msgspec.structs.replace(every.get(self._url, _Kept()), **fields)
+            write_private(self._path, msgspec.json.encode(every))
+
+    async def get_tokens(self) -> "OAuthToken | None":
+        """What signs requests."""
+        from mcp.shared.auth import OAuthToken
+
+        return OAuthToken.model_validate(self.kept.tokens) if self.kept.tokens else None
+
+    async def set_tokens(self, tokens: "OAuthToken") -> None:
+        """Keep what signs requests."""
+        until = None if tokens.expires_in is None else self._clock.now().timestamp() + tokens.expires_in
+        self.keep(tokens=tokens.model_dump(mode="json", exclude_none=True), until=until)
+
+    async def get_client_info(self) -> "OAuthClientInformationFull | None":
+        """How we are registered."""
+        from mcp.shared.auth import OAuthClientInformationFull
+
+        return OAuthClientInformationFull.model_validate(self.kept.client) if self.kept.client else None
+
+    async def set_client_info(self, client_info: "OAuthClientInformationFull") -> None:
+        """Keep how we are registered."""
+        self.keep(client=client_info.model_dump(mode="json", exclude_none=True))
+
+    @property
+    def _path(self) -> Path:
+        return self._home / "mcp-tokens.json"
+
+    def _read(self) -> dict[str, _Kept]:
+        try:
+            return msgspec.json.decode(read_settings(self._path) or b"{}", type=dict[str, _Kept])
+        except msgspec.DecodeError as error:
+            raise ConfigError(f"{self._path} is damaged: {error}. Remove it, and sign in again.") from error
+
+
+@asynccontextmanager
+async def _sign_in(
+    url: str, tokens: Tokens, browse: Callable[[str], Awaitable[None]] | None
+) -> "AsyncGenerator[OAuthClientProvider | None]":
+    """What signs requests with the tokens there are; with `browse` it also gets them. None: nobody has signed in."""
+    kept = tokens.kept
+    if browse is None and not kept.tokens:
+        yield None
+        return
+    from mcp.client.auth import OAuthClientProvider
+    from mcp.shared.auth import OAuthClientMetadata, OAuthMetadata
+
+    async with _Callback() as callback:
+        metadata = OAuthClientMetadata.model_validate(
+            {"client_name": "Denizen", "redirect_uris": [callback.address], "token_endpoint_auth_method": "none"}
+        )
+        if browse is None:
+            provider = OAuthClientProvider(url, metadata, tokens)
+        else:
+            provider = OAuthClientProvider(url, metadata, tokens, browse, callback.wait)
+        provider.context.token_expiry_time = kept.until  # or tokens that are over would not be renewed
+        provider.context.oauth_metadata = OAuthMetadata.model_validate(kept.metadata) if kept.metadata else None
+        yield provider
+        if browse and provider.context.oauth_metadata:
+            tokens.keep(metadata=provider.context.oauth_metadata.model_dump(mode="json", exclude_none=True))
+
+
+class _Callback:
+    """The address on this machine that the browser comes back to."""
+
+    address = f"http://127.0.0.1{_PATH}"
+
+    async def __aenter__(self) -> "_Callback":
+        from aiohttp import web
+
+        self._came: asyncio.Future[AuthorizationCodeResult] = asyncio.get_running_loop().create_future()
+        app = web.Application()
+        app.router.add_get(_PATH, self._take)
+        self._runner = web.AppRunner(app, access_log=None)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, "127.0.0.1", 0)
+        await site.start()
+        _, port = self._runner.addresses[0][:2]
+        self.address = f"http://127.0.0.1:{port}{_PATH}"
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._came.cancel()
+        await self._runner.cleanup()
+
+    async def wait(self) -> "AuthorizationCodeResult":
+        """What the browser brings."""
+        return await self._came
+
+    async def _take(self, request: "web.Request") -> "web.Response":
+        from aiohttp import web
+        from mcp.shared.auth import AuthorizationCodeResult
+
+        query = request.query
+        if not self._came.done():
+            result = AuthorizationCodeResult(code=query.get("code", ""), state=query.get("state"), iss=query.get("iss"))
+            self._came.set_result(result)
+        return web.Response(text="You can close this page and go back to Denizen.")
