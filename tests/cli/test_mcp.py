@@ -73,9 +73,8 @@ def test_a_turn_calls_a_server_once_the_policy_lets_it(denizen: Run, home: Path,
     denizen("mcp", "add", "time", TIME)
     for _ in range(2):
         model.plays(call("mcp_time_convert_time", **arguments), "Done.")
-    refused = denizen("ask", "--non-interactive", "What is noon in Tokyo?")
-    assert refused.status == 0
-    assert "may mcp_time_convert_time" in refused.err.lower() or "needs the user's approval" in model.told()
+    assert denizen("ask", "--non-interactive", "What is noon in Tokyo?").status == 0
+    assert "it needs the user's approval" in model.told()
     with (home / "denizen.toml").open("a") as file:
         file.write('[policy]\nrules = [{ tool = "mcp_time_*", decide = "allow" }]\n')
     assert denizen("ask", "--non-interactive", "What is noon in Tokyo?").status == 0
