@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import subprocess
+import time
 from collections.abc import Generator, Iterator
 
 import pytest
@@ -28,6 +29,8 @@ def no_outside_configuration(tmp_path_factory: pytest.TempPathFactory) -> Iterat
     with pytest.MonkeyPatch.context() as patch:
         for name in os.environ.keys() - CommandEnvironment(SandboxSettings(), os.environ, {}).variables.keys():
             patch.delenv(name)
+        patch.setenv("TZ", "UTC")
+        time.tzset()
         patch.setenv("DENIZEN_HOME", str(tmp_path_factory.mktemp("home")))
         yield
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
@@ -177,6 +178,94 @@ def test_several_agents_of_one_process_repeat_nothing(tmp_path: Path) -> None:
         remembered = [pool.submit(remember_all) for _ in range(8)]
     assert sum(future.result() for future in remembered) == len(facts)
     assert len(memory(tmp_path).splitlines()) == len(facts)
+
+
+# Daily notes
+
+
+def note(folder: Path, day: str = "20261121") -> str:
+    return (folder / "memory" / day[:6] / f"{day}.md").read_text()
+
+
+def test_todays_note_gets_a_line_with_the_time(notes: Notes, tmp_path: Path) -> None:
+    assert notes.append_today("Ada called") == "Noted in memory/202611/20261121.md."
+    notes.append_today("Ada called")
+    assert note(tmp_path) == "- 12:00 Ada called\n- 12:00 Ada called\n"
+    assert (tmp_path / "memory/202611/20261121.md").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    ("zone", "day", "line"),
+    [
+        ("Pacific/Auckland", "20261122", "- 01:00 Ada called\n"),
+        ("Pacific/Honolulu", "20261121", "- 02:00 Ada called\n"),
+    ],
+)
+def test_the_users_time_zone_decides_the_day(tmp_path: Path, zone: str, day: str, line: str) -> None:
+    there = Notes(tmp_path, FakeClock(NOON), ZoneInfo(zone))
+    there.append_today("Ada called")
+    there.remember("Ada calls")
+    assert note(tmp_path, day) == line
+    assert [path.split("/")[-1] for path, _ in there.recent(1)] == [f"{day}.md"]
+    assert memory(tmp_path) == f"- {day[:4]}-{day[4:6]}-{day[6:]}: Ada calls\n"
+
+
+def test_what_others_may_have_wanted_noted_is_marked(notes: Notes, tmp_path: Path) -> None:
+    notes.append_today("The office moved", untrusted=True)
+    assert note(tmp_path) == "- [untrusted] 12:00 The office moved\n"
+    assert [fact.untrusted for fact in notes.facts()] == [True]
+
+
+def test_a_line_that_is_torn_stays_apart(notes: Notes, tmp_path: Path, write: Callable[[str, str], None]) -> None:
+    write("memory/202611/20261121.md", "by hand")
+    notes.append_today("Ada called")
+    assert note(tmp_path) == "by hand\n- 12:00 Ada called\n"
+
+
+def test_the_recent_days_come_with_today_last(notes: Notes, write: Callable[[str, str], None]) -> None:
+    for day in ("20261118", "20261119", "20261121"):
+        write(f"memory/202611/{day}.md", f"- on {day}\n")
+    write("memory/202610/20261031.md", "- long ago\n")
+    assert notes.recent(3) == [
+        ("memory/202611/20261119.md", "- on 20261119"),
+        ("memory/202611/20261121.md", "- on 20261121"),
+    ]
+    assert notes.recent(0) == []
+
+
+def test_of_long_notes_the_end_is_shown(notes: Notes, write: Callable[[str, str], None]) -> None:
+    write("memory/202611/20261120.md", "a" * 30_000)
+    write("memory/202611/20261121.md", "b" * 15_000)
+    yesterday, today = notes.recent(3)
+    assert yesterday[1] == f"[cut: only the end is shown]\n{'a' * 5_000}"
+    assert len(today[1]) == 15_000
+
+
+APPEND = """
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from denizen.memory import Notes
+from denizen.testing import FakeClock
+for line in sys.argv[2:]:
+    Notes(Path(sys.argv[1]), FakeClock(datetime(2026, 11, 21, 12, tzinfo=UTC))).append_today(line)
+"""
+
+
+def test_turns_and_processes_that_note_at_once_lose_nothing(tmp_path: Path) -> None:
+    lines = [f"line {number}" for number in range(30)]
+
+    def append_here() -> None:
+        for line in lines:
+            Notes(tmp_path, FakeClock(NOON)).append_today(line)
+
+    def append_elsewhere() -> None:
+        subprocess.run([sys.executable, "-c", APPEND, str(tmp_path), *lines], check=True)
+
+    with ThreadPoolExecutor() as pool:
+        for done in [pool.submit(each) for each in (append_here, append_here, append_elsewhere, append_elsewhere)]:
+            done.result()
+    assert sorted(note(tmp_path).splitlines()) == sorted(f"- 12:00 {line}" for line in lines * 4)
 
 
 # Recalling

@@ -69,6 +69,33 @@ def verdict(scene: Scene, name: str, seen: Traits = Traits.NONE, **args: Any) ->
     return decide(scene, name, seen, **args).verdict
 
 
+@pytest.mark.parametrize(
+    ("name", "args"),
+    [
+        ("write", {"path": "SOUL.md"}),
+        ("write", {"path": "notes/../MEMORY.md"}),
+        ("write", {"path": "memory/202601/20260101.md"}),
+        ("write", {"path": "skills/deploy/run.sh"}),
+        ("apply_patch", {"patch": "*** Begin Patch\n*** Add File: HEARTBEAT.md\n+x\n*** End Patch"}),
+    ],
+)
+def test_what_sessions_begin_with_is_not_written_unasked_in_sight_of_others_text(
+    tmp_path: Path, name: str, args: dict[str, str]
+) -> None:
+    own = policy(Rule(tool="*", decide="allow"), workspace=tmp_path, own_folder=tmp_path)
+    assert verdict(own, name, Traits.UNTRUSTED, **args) == "ask"
+    assert verdict(own, name, Traits.PRIVATE, **args) == "allow"
+    elsewhere = policy(Rule(tool="*", decide="allow"), workspace=tmp_path, own_folder=tmp_path / "own")
+    assert verdict(elsewhere, name, Traits.UNTRUSTED, **args) == "allow"
+
+
+def test_other_files_are_written_in_sight_of_others_text(tmp_path: Path) -> None:
+    own = policy(workspace=tmp_path, own_folder=tmp_path)
+    assert verdict(own, "write", Traits.UNTRUSTED, path="report.txt") == "allow"
+    assert verdict(own, "write", Traits.UNTRUSTED, path="plans/a.md") == "allow"
+    assert verdict(own, "remember", Traits.UNTRUSTED, text="x") == "allow"
+
+
 def rule_for(call: ToolCall, tool: Tool) -> Rule:
     return policy().policy.rule_for(call, tool)
 

@@ -187,6 +187,13 @@ class _Reader:
             if server.command and server.url:
                 where = file.locate(("mcp", name))
                 raise ConfigError(f"{where}: {dotted(('mcp', name))} has a `command` and a `url`. Remove one of them.")
+        if typed.agent.timezone:
+            from denizen.config.zone import user_zone
+
+            try:
+                user_zone(typed)
+            except ConfigError as error:
+                raise ConfigError(f"{file.locate(('agent', 'timezone'))}: {error}") from error
         for number, rule in enumerate(typed.policy.rules):
             from denizen.config.rules import check_examples
 

@@ -106,6 +106,8 @@ class AgentSettings(CallOptions, frozen=True, kw_only=True):
     """How the model acts: `native` calls, or `shell` commands in its text; empty: as the profile says."""
     driver: str = ""
     """The driver of a turn: `simple`, `planning`, `reflective`, a package's, or a file; empty: as the profile says."""
+    timezone: str = ""
+    """The user's time zone, such as `Europe/Berlin`: it decides which day it is; empty: the machine's."""
     when_busy: Literal["wait", "fail"] = "wait"
     """What happens to a message whose session is busy in this process."""
     max_iterations: _Count = 25
@@ -216,8 +218,10 @@ class EmbeddingSettings(_Table, frozen=True, kw_only=True):
 
 
 class MemorySettings(_Table, frozen=True, kw_only=True):
-    """How facts in the memory are found: `[memory]`."""
+    """What is remembered, and how it is found: `[memory]`."""
 
+    recent_days: _CountOrNone = 3
+    """Days, today included, whose daily notes are in the prompt."""
     embeddings: EmbeddingSettings = EmbeddingSettings()
 
 

@@ -12,7 +12,7 @@ from denizen.ports import Fact
 async def renew_prompt(turn: Turn) -> None:
     """Make the session's prompt where it has none, was made for something else, or the context was compacted."""
     agent = turn.agent
-    made_for = [agent.clock.now().date().isoformat(), *agent.prompt.made_for]
+    made_for = [agent.now().date().isoformat(), *agent.prompt.made_for]
     if turn.state.prompt_for == made_for:
         return
     header = turn.session.entries[0] if turn.session.entries else None

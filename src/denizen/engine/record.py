@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +55,9 @@ class AgentRecord:
     the programs it starts. `home` is a folder that no tool touches; `restricted`: paths outside
     the workspace are refused, but reading in the folders `readable` is not. `options` and `reasoning` go with each
     model call. A question to a person lasts for `park_time`. `recalls`: a task begins with what earlier sessions left
-    that fits it. `states` is a cache: what is known of its sessions (`session_state.state_of`).
+    that fits it. `zone` is the user's time zone (None: the machine's).
+
+    `states` is a cache: what is known of its sessions (`session_state.state_of`).
     """
 
     name: str
@@ -84,7 +86,12 @@ class AgentRecord:
     reasoning: Reasoning | None = None
     park_time: timedelta
     recalls: bool = False
+    zone: tzinfo | None = UTC
     states: SharedCache[Any] = field(default_factory=lambda: SharedCache(_MOST_STATES, _MOST_ENTRIES), compare=False)
+
+    def now(self) -> datetime:
+        """The time of day where the user is."""
+        return self.clock.now().astimezone(self.zone)
 
     def calls_of(self, reply: AssistantMessage) -> Sequence[ToolCall]:
         """What a reply asks for, in this agent's action format."""

@@ -171,7 +171,7 @@ class Turn:
     async def say(self, message: UserMessage) -> None:
         """Take in what the user said."""
         parts = [Text(self.agent.redact(part.text)) if isinstance(part, Text) else part for part in message.content]
-        at = message.at or self.agent.clock.now()
+        at = message.at or self.agent.now()
         await self.append(UserEntry(message=UserMessage(parts, message.id, at)))
 
     async def apply(self, directive: Directive) -> None:

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from denizen.clock import Clock
 from denizen.config import Config
 from denizen.config.home import places, project_folder
+from denizen.config.zone import user_zone
 from denizen.errors import ToolRefused
 from denizen.memory.embeddings import Embeddings
 from denizen.memory.notes import Notes, one_line, plain_fact
@@ -37,7 +38,7 @@ def open_memory(
     return LongTermMemory(
         project=None if workspace == own else FactStore(project_folder(home, workspace) / "memory.db", "p", clock),
         user=FactStore(home / "memory.db", "u", clock),
-        notes=Notes(own, clock) if with_notes else None,
+        notes=Notes(own, clock, user_zone(config)) if with_notes else None,
         embeddings=Embeddings(settings, clock) if settings.base_url else None,
         clock=clock,
         redact=redact,
@@ -81,6 +82,8 @@ class LongTermMemory:
         """Keep a fact, once; says where it went. `untrusted` stays with it."""
         fact = plain_fact(self._redact(text))
         context = one_line(self._redact(context))[:MAX_CONTEXT]
+        if scope == "today":
+            return await asyncio.to_thread(self._note, f"{fact} ({context})" if context else fact, untrusted)
         store = self._project if self._project and scope == "project" else self._user
 
         def keep() -> str:
@@ -123,6 +126,15 @@ class LongTermMemory:
             return f"Forgotten: {fact.text}"
 
         return await asyncio.to_thread(forget)
+
+    def _note(self, fact: str, untrusted: bool) -> str:
+        if self._notes is None:
+            raise ToolRefused("Nothing was remembered: there are no daily notes here; leave out the scope")
+        return self._notes.append_today(fact, untrusted=untrusted)
+
+    def recent_notes(self, days: int) -> list[tuple[str, str]]:
+        """The daily notes of the last days, as `Notes.recent` has them; none where none are kept."""
+        return self._notes.recent(days) if self._notes else []
 
     def facts(self) -> list[Fact]:
         """All of them, the latest first."""

@@ -7,7 +7,7 @@ import re
 import stat
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
-from datetime import datetime
+from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 
 from denizen.clock import Clock
@@ -17,6 +17,8 @@ from denizen.ports import UNTRUSTED, Fact
 
 _MAX_FACT = 2000
 """Characters of one fact."""
+MAX_RECENT = 20_000
+"""Characters of all recent daily notes together."""
 _MAX_READ = 1_000_000
 """Bytes of one file that are searched, the last ones."""
 _MAX_DAYS = 400
@@ -27,12 +29,16 @@ _DAY = re.compile(r"(\d{4})(\d\d)(\d\d)\.md")
 
 
 class Notes:
-    """Facts in `MEMORY.md` of the agent's own workspace, a dated line each, and in `memory/YYYYMM/YYYYMMDD.md`."""
+    """Facts in `MEMORY.md` of the agent's own workspace, a dated line each, and in `memory/YYYYMM/YYYYMMDD.md`.
 
-    def __init__(self, workspace: Path, clock: Clock) -> None:
+    The day is that of the user's time zone (None: the machine's).
+    """
+
+    def __init__(self, workspace: Path, clock: Clock, zone: tzinfo | None = UTC) -> None:
         self._workspace = workspace
         self._path = workspace / "MEMORY.md"
         self._clock = clock
+        self._zone = zone
 
     def remember(self, text: str, *, untrusted: bool = False) -> str:
         """Keep a fact as a line of MEMORY.md, synced to disk; one that is there already isn't repeated.
@@ -41,17 +47,34 @@ class Notes:
         refuses: then nothing was kept.
         """
         fact = plain_fact(text)
-        line = f"- {self._clock.now():%Y-%m-%d}: {f'{UNTRUSTED} ' if untrusted else ''}{fact}\n"
-        try:
-            self._workspace.mkdir(parents=True, exist_ok=True, mode=0o700)
-            with _locked(self._path) as descriptor:
-                kept = _read(descriptor)
-                if _says(kept, fact):
-                    return f"{self._path.name} says so already."
-                _append(descriptor, ("" if kept.endswith("\n") or not kept else "\n") + line)
-        except OSError as error:
-            raise ToolRefused(f"Nothing was remembered: {self._path} can't be written ({error.strerror})") from error
-        return f"Remembered in {self._path.name}."
+        added = _add_line(self._path, f"{self._now():%Y-%m-%d}: ", fact, untrusted=untrusted, once=True)
+        return f"Remembered in {self._path.name}." if added else f"{self._path.name} says so already."
+
+    def append_today(self, text: str, *, untrusted: bool = False) -> str:
+        """Add a line to today's note, with the time, synced to disk; says where it is.
+
+        What is `untrusted` has that word before it. Raises ToolRefused like `remember`.
+        """
+        now = self._now()
+        path = self._note_of(now)
+        _add_line(path, "", f"{now:%H:%M} {plain_fact(text)}", untrusted=untrusted)
+        return f"Noted in {path.relative_to(self._workspace)}."
+
+    def recent(self, days: int) -> list[tuple[str, str]]:
+        """The notes of the last days, today's last: their paths in the workspace, and their texts.
+
+        Of all together the last 20,000 characters. Raises ToolRefused when a file can't be read.
+        """
+        found: list[tuple[str, str]] = []
+        left, today = MAX_RECENT, self._now()
+        for ago in range(days):
+            path = self._note_of(today - timedelta(days=ago))
+            text = _text_of(path).strip()
+            if text and left > 0:
+                shown = text if len(text) <= left else f"[cut: only the end is shown]\n{text[-left:]}"
+                found.insert(0, (str(path.relative_to(self._workspace)), shown))
+                left -= len(text)
+        return found
 
     def forget(self, text: str) -> bool:
         """Take the lines of MEMORY.md that say this out of it; whether there was one.
@@ -69,6 +92,12 @@ class Notes:
         except (OSError, ConfigError) as error:
             raise ToolRefused(f"{self._path} can't be changed: {error}") from error
         return len(kept) < len(lines)
+
+    def _now(self) -> datetime:
+        return self._clock.now().astimezone(self._zone)
+
+    def _note_of(self, day: datetime) -> Path:
+        return self._workspace / "memory" / f"{day:%Y%m}" / f"{day:%Y%m%d}.md"
 
     def facts(self) -> Iterator[Fact]:
         """All that is kept, older files first. Raises ToolRefused when a file can't be read."""
@@ -90,6 +119,24 @@ def plain_fact(text: str) -> str:
         wrong = f"longer than {_MAX_FACT} characters: keep what matters of it" if fact else "empty"
         raise ToolRefused(f"Nothing was remembered: the text is {wrong}")
     return fact
+
+
+def _add_line(path: Path, before: str, text: str, *, untrusted: bool, once: bool = False) -> bool:
+    """Add a line to a file of notes, synced to disk; with `once`, only where it doesn't say so yet. Whether it did.
+
+    Raises ToolRefused when the disk refuses.
+    """
+    line = f"- {before}{f'{UNTRUSTED} ' if untrusted else ''}{text}\n"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with _locked(path) as descriptor:
+            kept = _read(descriptor)
+            if once and _says(kept, text):
+                return False
+            _append(descriptor, ("" if kept.endswith("\n") or not kept else "\n") + line)
+    except OSError as error:
+        raise ToolRefused(f"Nothing was remembered: {path} can't be written ({error.strerror})") from error
+    return True
 
 
 @contextmanager

@@ -41,8 +41,8 @@ def traits_of_facts(lines: object) -> Traits:
     return Traits.PRIVATE | Traits.UNTRUSTED if marked else Traits.PRIVATE
 
 
-Scope = Literal["project", "user"]
-"""Where a fact holds: in this project, or wherever the user works."""
+Scope = Literal["project", "user", "today"]
+"""Where a fact holds: in this project, or wherever the user works; `today`: it is a line of today's note."""
 
 
 class Memory(Protocol):

@@ -1,17 +1,20 @@
 """The prompt of an agent that works in a workspace: what it is made of, and how it is put together."""
 
 import platform
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from denizen.errors import ToolRefused
 from denizen.ports import UNTRUSTED, SystemPrompt
-from denizen.prompt.bootstrap import read_bootstrap, scaffold
+from denizen.prompt.bootstrap import PromptFile, read_bootstrap, scaffold
 from denizen.prompt.build import build_prompt
 from denizen.prompt.pins import SkillPins
 from denizen.prompt.skills import Skill
+
+_REMEMBERED = ("MEMORY.md", "memory/")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +22,7 @@ class WorkspacePrompt:
     """Builds the system prompt from the user's files in `own_folder` and the project's in `workspace`.
 
     `identity` says who the agent is, unless `instructions` do; `lists_tools` is False where the action format does.
-    `pins` leave out skills that were changed.
+    `pins` leave out skills that were changed; `recent_notes` are the latest daily notes, by their paths.
     """
 
     own_folder: Path
@@ -29,6 +32,7 @@ class WorkspacePrompt:
     skills: Sequence[Skill] = ()
     skill_notices: Sequence[str] = ()
     pins: SkillPins | None = None
+    recent_notes: Callable[[], Sequence[tuple[str, str]]] = lambda: ()
     identity: str
     instructions: str = ""
     lists_tools: bool = True
@@ -43,6 +47,10 @@ class WorkspacePrompt:
         """The prompt; writes a starter AGENTS.md into the user's own folder where there is none. Raises ConfigError."""
         scaffold(self.own_folder)
         files, unread = read_bootstrap(self.own_folder, self.workspace)
+        try:
+            files += [PromptFile(path, text) for path, text in self.recent_notes()]
+        except ToolRefused as unreadable:
+            unread.append(f"{unreadable}.")
         skills, changed = self.pins.use(self.skills) if self.pins else (self.skills, ())
         text = build_prompt(
             files=files,
@@ -59,6 +67,6 @@ class WorkspacePrompt:
         return SystemPrompt(
             text,
             private=any(file.is_users for file in files),
-            untrusted=any(UNTRUSTED in file.text for file in files if file.path == "MEMORY.md"),
+            untrusted=any(UNTRUSTED in file.text for file in files if file.path.startswith(_REMEMBERED)),
             notices=[*unread, *self.skill_notices, *changed],
         )

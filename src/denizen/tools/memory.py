@@ -26,7 +26,7 @@ def memory_tools(memory: Memory) -> list[Tool]:
             text: A sentence that stands for itself.
             context: What it is about
             weight: How much it matters
-            scope: `user`: it holds outside this project, too
+            scope: `user`: it holds outside this project, too; `today`: it's for today's note
         """
         untrusted = Traits.UNTRUSTED in turn.in_sight
         return await memory.remember(

@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,7 +32,7 @@ class RulePolicy:
 
     `confined`: commands run in a sandbox; `network`: there they may use the network. Paths in rules are those of
     `workspace`; with `restricted=False` files outside it may be read, too. `home` holds the configuration that rules
-    are kept in.
+    are kept in; `own_folder` the user's files, which sessions begin with.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class RulePolicy:
         restricted: bool = True,
         home: Path | None = None,
         redactor: Redactor | None = None,
+        own_folder: Path | None = None,
     ) -> None:
         self._rules = [*settings.rules]
         self._auto_approve = settings.auto_approve
@@ -53,6 +55,7 @@ class RulePolicy:
         self._restricted = restricted
         self._home = home
         self._redactor = redactor
+        self._own_folder = own_folder
 
     def decide(
         self, call: ToolCall, tool: Tool, in_sight: Traits, *, approved: Sequence[Rule] = (), read_only: bool = False
@@ -79,6 +82,12 @@ class RulePolicy:
             return Decision(
                 "ask",
                 "The agent has private data in sight, and text that others wrote, which may want it passed on: "
+                f"may {_shown(call)} run?",
+            )
+        if decision.verdict == "allow" and Traits.UNTRUSTED in in_sight and self._begins_sessions(call, tool):
+            return Decision(
+                "ask",
+                "The agent has text in sight that others wrote, and later sessions begin with this file: "
                 f"may {_shown(call)} run?",
             )
         return decision
@@ -171,6 +180,18 @@ class RulePolicy:
             if risk and exceeds(risk, self._auto_approve):
                 return Decision("ask", f"May {_shown(call)} run? Its risk is {risk.level}: {risk.why}.")
         return Decision("allow", f"The default policy allows {tool.name}.")
+
+    def _begins_sessions(self, call: ToolCall, tool: Tool) -> bool:
+        """Whether it writes what later sessions begin with: the user's files, the daily notes, or a skill."""
+        if not (self._workspace and self._own_folder and Traits.WRITES in tool.traits):
+            return False
+        root = os.path.realpath(self._own_folder)
+        for name in files_of(call, self._workspace):
+            place = os.path.realpath(f"{self._workspace}/{name}") if "\0" not in name else ""
+            names = Path(os.path.relpath(place, root)).parts if place.startswith(f"{root}/") else ()
+            if names[:1] in {("memory",), ("skills",)} or (len(names) == 1 and names[0].endswith(".md")):
+                return True
+        return False
 
 
 def _leaves_sandbox(call: ToolCall) -> bool:

@@ -23,6 +23,7 @@ from denizen.config.home import ensure_home, located, places
 from denizen.config.redact import Redactor, secrets_of
 from denizen.config.settings import SandboxSettings
 from denizen.config.trust import is_trusted
+from denizen.config.zone import user_zone
 from denizen.context import Transcript
 from denizen.engine.listener import Listener
 from denizen.engine.loop import run_turn
@@ -156,6 +157,7 @@ def assemble(
         skills=skills,
         skill_notices=[*notices, *changed],
         pins=pins,
+        recent_notes=functools.partial(memory.recent_notes, config.memory.recent_days),
         identity=profile.identity,
         instructions=instructions,
         lists_tools=not actions.lists_tools,
@@ -176,6 +178,7 @@ def assemble(
             restricted=config.agent.restrict_to_workspace,
             home=home,
             redactor=redactor,
+            own_folder=own_folder,
         ),
         store=store or JsonlStore(home / "sessions", clock=clock, redactor=redactor),
         memory=memory,
@@ -195,6 +198,7 @@ def assemble(
         reasoning=config.agent.reasoning,
         park_time=timedelta(hours=config.policy.park_hours),
         recalls=profile.recalls,
+        zone=user_zone(config),
     )
 
     def renew(record: AgentRecord) -> AgentRecord:
