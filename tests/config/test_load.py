@@ -393,6 +393,13 @@ def test_a_mistake_in_the_projects_file_names_that_file(machine: Machine) -> Non
     assert f"{machine.repository}/denizen.toml:1: modle" in machine.refusal("", cwd=machine.repository)
 
 
+def test_a_trusted_projects_hooks_are_added_to_the_users(machine: Machine) -> None:
+    in_project(machine, '[[hooks]]\nevent = "turn_end"\ncommand = "theirs"')
+    own = '[[hooks]]\nevent = "before_tool"\ncommand = "mine"'
+    loaded = machine.load(own, cwd=machine.repository)
+    assert [hook.command for hook in loaded.config.hooks] == ["mine", "theirs"]
+
+
 def test_a_time_zone_that_does_not_exist_is_reported(machine: Machine) -> None:
     assert ":2: agent.timezone: there is no time zone 'Mars/Olympus'" in machine.refusal(
         '[agent]\ntimezone = "Mars/Olympus"'

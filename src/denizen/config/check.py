@@ -125,6 +125,8 @@ def _unknown(path: KeyPath, key: str, known: Mapping[str, Any], root: type[Confi
         item: Any = get_args(field.type)[0] if get_origin(field.type) is list else None
         if is_table(item) and key in fields(item):
             nearest.append(f"{dotted((*path, name))} = [{{ {', '.join(f'{each} = …' for each in fields(item))} }}]")
+    if not path:  # above the first [table] one was left out, more often than brackets
+        nearest = [*_elsewhere(key, root)] or nearest
     if not nearest and (name := _nearest(key, known)):
         nearest = [dotted((*path, name))]
     if not nearest:

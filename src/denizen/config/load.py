@@ -110,7 +110,8 @@ def load(
     if project:
         # of the rules that match, the last decides: the user's own
         rules = [rule for settings in (project, own) for rule in settings.get("policy", {}).get("rules", [])]
-        config = located_config(_merged(_merged(own, project), {"policy": {"rules": rules}}))
+        hooks = [hook for settings in (own, project) for hook in settings.get("hooks", [])]
+        config = located_config(_merged(_merged(own, project), {"policy": {"rules": rules}, "hooks": hooks}))
     return Loaded(config, reader.environ, secrets_of(config, dotenv), tuple(reader.sources), tuple(reader.notices))
 
 

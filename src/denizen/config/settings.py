@@ -160,6 +160,20 @@ class PolicySettings(_Table, frozen=True, kw_only=True):
     """Hours that a parked turn waits for an answer before it continues without."""
 
 
+class HookSettings(_Table, frozen=True, kw_only=True):
+    """A command of yours that hears what a turn does, and may refuse it: one element of `hooks`."""
+
+    event: Literal["turn_start", "turn_end", "before_tool", "after_tool", "notice"]
+    """When it is run."""
+    command: str
+    """What the shell runs, with your rights, in the workspace. It gets the event as JSON on standard input; with exit
+    status 2, `turn_start` and `before_tool` are refused with the words on its standard error."""
+    match: str = "*"
+    """A shell pattern over the tool's name."""
+    timeout: Annotated[float, msgspec.Meta(gt=0, le=600)] = 10.0
+    """Seconds that it may take; then it is ended, and counts as failed."""
+
+
 _TOOLCHAINS = (
     *(".pyenv", ".local/bin", ".local/share/uv", ".cargo", ".rustup", ".nvm", ".volta", ".bun", ".deno", "go"),
     *(".sdkman", ".rbenv", ".asdf", ".local/share/mise"),
@@ -281,6 +295,8 @@ class Config(_Table, frozen=True, kw_only=True):
     proxy: str = ""
     """The proxy that leads to model servers, but not to this machine: `"http://proxy.example:3128"`; empty: that of the
     environment (`HTTPS_PROXY`, `NO_PROXY`)."""
+    hooks: list[HookSettings] = []
+    """Commands that hear what turns do: `[[hooks]]`, `event = "before_tool"`, `command = "…"`."""
     tools: dict[str, dict[str, Any]] = {}
     """Arguments that a tool gets when the model doesn't give them, a table for each: `[tools.grep] context = 2`."""
     providers: dict[str, ProviderSettings] = {}

@@ -112,6 +112,8 @@ async def _run(turn: Turn, call: ToolCall, refusal: str) -> ToolResult:
         result = refused(call, refusal) if tool is None or refusal else await _execute(turn, call, tool)
         record_result(span, result)
     await record(turn, result)
+    if turn.agent.hooks and not refusal:
+        await turn.hook("after_tool", call.name, args=call.args, result=result.text, is_error=result.is_error)
     duration = (turn.agent.clock.monotonic() - began) * 1000
     turn.emit(tool_end(result, duration))
     return result
@@ -141,6 +143,8 @@ def summary(result: ToolResult) -> str:
 
 
 async def _execute(turn: Turn, call: ToolCall, tool: Tool) -> ToolResult:
+    if turn.agent.hooks and (words := await turn.hook("before_tool", call.name, args=call.args)):
+        return refused(call, f"not run: {words}")
     await snapshot_before(turn, tool)
     if Traits.REPEATABLE not in tool.traits:
         await turn.append(StartedEntry(call_id=call.id, name=call.name))

@@ -94,6 +94,9 @@ async def _answer(turn: Turn, start: Start) -> TurnStop:
         await turn.append(_end(turn, "error", "the process ended in the middle of the turn"))
     if not isinstance(start, Resume):
         await turn.begin()
+        if words := await turn.hook("turn_start", message=turn.agent.redact(start.text)):
+            turn.notice(refused := f"A hook of yours refuses the turn: {words}", warning=True)
+            raise TurnOver("error", refused)
     await renew_prompt(turn)
     match start:
         case UserMessage():
@@ -233,6 +236,8 @@ async def _finish(turn: Turn, stop: TurnStop, note: str = "") -> RunResult:
     if stop != "parked":  # a parked turn has more to say
         await turn.append(end)
     result = result_of(turn, end, [*messages])
+    if stop != "parked":
+        await turn.hook("turn_end", stop_reason=stop, reply=result.reply, error=end.error)
     turn.finish(result)
     return result
 

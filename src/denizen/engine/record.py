@@ -17,6 +17,7 @@ from denizen.ports import (
     Checkpoints,
     ContextPolicy,
     Driver,
+    Hooks,
     KnownModel,
     Memory,
     Policy,
@@ -87,6 +88,7 @@ class AgentRecord:
     park_time: timedelta
     recalls: bool = False
     zone: tzinfo | None = UTC
+    hooks: Hooks | None = None
     states: SharedCache[Any] = field(default_factory=lambda: SharedCache(_MOST_STATES, _MOST_ENTRIES), compare=False)
 
     def now(self) -> datetime:

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import msgspec
 
@@ -17,6 +18,8 @@ from denizen.ports import (
     ContextPolicy,
     Directive,
     FollowUp,
+    HookEvent,
+    Hooks,
     Interrupt,
     Session,
     Steer,
@@ -85,8 +88,9 @@ class Turn:
     """What the parts of the loop share.
 
     `moved` is as the session was when it began; `tries` counts typed answers, `value` is the one that was given;
-    `kept`: the files were snapshotted before this iteration's first call that could change them; `ended`: the host
-    knows the result; `lent`: what the turns that it began have spent (US dollars).
+    `unhooked` are notices that the user's hooks haven't heard; `kept`: the files were snapshotted before this
+    iteration's first call that could change them; `ended`: the host knows the result; `lent`: what the
+    turns that it began have spent (US dollars).
     """
 
     def __init__(self, agent: AgentRecord, session: Session, io: TurnIO, options: TurnOptions) -> None:
@@ -107,6 +111,7 @@ class Turn:
         self.follow_ups: list[UserMessage] = []
         self.interrupts: list[UserMessage] = []
         self.answers: list[Answer] = []
+        self.unhooked: list[Notice] = []
         self.kept = False
         self.ended = False
 
@@ -153,7 +158,32 @@ class Turn:
 
     def notice(self, text: str, *, warning: bool = False) -> None:
         """Tell the user something."""
-        self.emit(Notice(self.agent.redact(text), "warning" if warning else "info"))
+        notice = Notice(self.agent.redact(text), "warning" if warning else "info")
+        self.emit(notice)
+        if self.agent.hooks is not None:
+            self.unhooked.append(notice)
+
+    async def hook(self, event: HookEvent, tool: str = "", **data: Any) -> str:
+        """Call the user's hooks for an event, and for the notices until then; why they refuse (empty: they don't)."""
+        hooks = self.agent.hooks
+        if hooks is None:
+            return ""
+        about = {
+            "session": self.session.key,
+            "workspace": str(self.agent.workspace),
+            "channel": self.options.channel,
+            "chat": self.options.chat,
+        }
+        while self.unhooked:
+            notice = self.unhooked.pop(0)
+            await self._call(hooks, "notice", {**about, "level": notice.level, "text": notice.text})
+        return await self._call(hooks, event, {**about, **({"tool": tool} if tool else {}), **data}, tool)
+
+    async def _call(self, hooks: Hooks, event: HookEvent, data: dict[str, Any], tool: str = "") -> str:
+        answer = await hooks.call(event, data, tool)
+        for problem in answer.problems:  # to the host alone: a hook that fails on notices would never end
+            self.emit(Notice(self.agent.redact(problem), "warning"))
+        return self.agent.redact(answer.refusal)
 
     async def append(self, entry: AnyEntry) -> None:
         """Write it, before anything depends on it."""

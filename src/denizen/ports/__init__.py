@@ -6,6 +6,7 @@ from denizen.ports.channel import Accept, Channel, ChannelLimits, Sent
 from denizen.ports.checkpoints import Checkpoints, Conflict, named
 from denizen.ports.context import SURELY_HELD, ContextPolicy, TraitedContext, View, WorldLine
 from denizen.ports.driver import Action, Backtrack, Driver, Escalate, GiveUp, Iteration, Proceed
+from denizen.ports.hooks import HookAnswer, HookEvent, Hooks
 from denizen.ports.host import Answer, Ask, Control, FollowUp, Interrupt, Parked, Steer, Stop, TurnIO
 from denizen.ports.memory import UNTRUSTED, Fact, Memory, Scope, traits_of_facts
 from denizen.ports.model import (
@@ -68,6 +69,9 @@ __all__ = [
     "Fact",
     "FollowUp",
     "GiveUp",
+    "HookAnswer",
+    "HookEvent",
+    "Hooks",
     "InboundMessage",
     "Intent",
     "Interrupt",

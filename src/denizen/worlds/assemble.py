@@ -58,6 +58,7 @@ from denizen.tools.policy import RulePolicy
 from denizen.tools.programs.jobs import Jobs
 from denizen.tools.sandbox import choose_sandbox
 from denizen.worlds.drivers import FoundDriver, find_driver
+from denizen.worlds.hooks import CommandHooks
 from denizen.worlds.session_turns import session_turn
 from denizen.worlds.world import Profile, ToolParts, World, find_world, resume
 
@@ -103,6 +104,7 @@ def assemble(
     profile, clock = world.profile, clock or SystemClock()
     home, workspace = places(config)
     dotenv = read_dotenv(home)
+    hooks_environ = {name: value for name, value in environ.items() if name not in dotenv}
     environ = {**dotenv, **environ}
     secrets = secrets_of(config, dotenv)
     redactor = Redactor.from_environ(environ, secrets)
@@ -199,6 +201,7 @@ def assemble(
         park_time=timedelta(hours=config.policy.park_hours),
         recalls=profile.recalls,
         zone=user_zone(config),
+        hooks=CommandHooks(config.hooks, workspace, hooks_environ) if config.hooks else None,
     )
 
     def renew(record: AgentRecord) -> AgentRecord:

@@ -1,0 +1,79 @@
+"""Hooks as programs: each gets its event as JSON on standard input, and refuses by the exit status 2."""
+
+import asyncio
+import os
+import signal
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from denizen.config.settings import HookSettings
+from denizen.ports import HookAnswer, HookEvent
+
+_REFUSED = 2
+_MAY_REFUSE = {"turn_start", "before_tool"}
+_MOST_WORDS = 4000
+"""Bytes of what a hook says on standard error."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommandHooks:
+    """The hooks of the settings, run in `folder` by the shell, in this environment; one after the other."""
+
+    settings: Sequence[HookSettings]
+    folder: Path
+    environ: Mapping[str, str]
+
+    async def call(self, event: HookEvent, data: Mapping[str, Any], tool: str = "") -> HookAnswer:
+        """Run those for the event; the first that refuses is the last that runs."""
+        problems: list[str] = []
+        sent = msgspec.json.encode({"event": event, **data}, enc_hook=str)
+        for hook in self.settings:
+            if hook.event != event or not fnmatchcase(tool, hook.match):
+                continue
+            try:
+                status, words = await self._run(hook, sent)
+            except TimeoutError:
+                problems.append(f"The hook `{hook.command}` took longer than {hook.timeout:g} s, and was ended.")
+            except OSError as error:
+                problems.append(f"The hook `{hook.command}` can't be run: {error.strerror}.")
+            else:
+                if status == _REFUSED and event in _MAY_REFUSE:
+                    return HookAnswer(words or f"the user's hook `{hook.command}` refuses it", problems)
+                if status:
+                    problems.append(f"The hook `{hook.command}` failed with status {status}: {words or 'no words'}")
+        return HookAnswer("", problems)
+
+    async def _run(self, hook: HookSettings, sent: bytes) -> tuple[int, str]:
+        """The exit status and the words on standard error. Raises OSError, and TimeoutError once it is ended."""
+        # files, not pipes: what a hook leaves in the background may hold them open
+        with tempfile.TemporaryFile() as told, tempfile.TemporaryFile() as said:
+            told.write(sent)
+            told.seek(0)
+            process = await asyncio.create_subprocess_exec(
+                "/bin/sh",
+                "-c",
+                hook.command,
+                stdin=told,
+                stdout=asyncio.subprocess.DEVNULL,
+                stderr=said,
+                cwd=self.folder,
+                env=self.environ,
+                start_new_session=True,
+            )
+            try:
+                async with asyncio.timeout(hook.timeout):
+                    status = await process.wait()
+            finally:
+                if process.returncode is None:
+                    with suppress(ProcessLookupError):
+                        os.killpg(process.pid, signal.SIGKILL)
+                    await process.wait()
+            said.seek(0)
+            return status, said.read(_MOST_WORDS).decode(errors="replace").strip()
