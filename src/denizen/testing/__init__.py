@@ -4,8 +4,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from denizen.testing.conformance_actions import ActionFormatConformance
     from denizen.testing.conformance_channel import ChannelConformance
+    from denizen.testing.conformance_context import ContextPolicyConformance
     from denizen.testing.conformance_driver import DriverConformance
+    from denizen.testing.conformance_host import HostConformance
     from denizen.testing.conformance_model import ModelConformance
     from denizen.testing.conformance_queue import TurnQueueConformance
     from denizen.testing.conformance_sandbox import SandboxConformance
@@ -17,9 +20,12 @@ if TYPE_CHECKING:
     from denizen.testing.scripted import ScriptedModel
 
 __all__ = [
+    "ActionFormatConformance",
     "ChannelConformance",
+    "ContextPolicyConformance",
     "DriverConformance",
     "FakeClock",
+    "HostConformance",
     "LoopbackAnthropic",
     "LoopbackOpenAI",
     "MemoryChannel",
@@ -37,9 +43,12 @@ __all__ = [
 ]
 
 _MODULES = {
+    "ActionFormatConformance": "conformance_actions",
     "ChannelConformance": "conformance_channel",
+    "ContextPolicyConformance": "conformance_context",
     "DriverConformance": "conformance_driver",
     "FakeClock": "fake_clock",
+    "HostConformance": "conformance_host",
     "MemoryChannel": "memory_queue",
     "MemoryQueue": "memory_queue",
     "ModelConformance": "conformance_model",

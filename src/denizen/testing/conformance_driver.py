@@ -2,39 +2,12 @@
 # ruff: noqa: S101 - tests assert
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
 import pytest
 
-from denizen.entries import AnyEntry
-from denizen.errors import SessionError
 from denizen.messages import Text, ToolCall, ToolResult
 from denizen.ports import Action, Driver, Iteration, View
-from denizen.testing.fake_clock import FakeClock
-from denizen.testing.scripted import ScriptedModel
-
-
-@dataclass(slots=True)
-class _Silent:
-    """A session in which nothing was said, and nothing can be."""
-
-    key: str = "silent"
-    head: str = ""
-    entries: Sequence[AnyEntry] = ()
-    warnings: Sequence[str] = field(default_factory=list)
-    moved: bool = False
-
-    async def append(self, entry: AnyEntry, *, expect_head: str | None = None) -> str:
-        raise SessionError("a driver writes nothing: it says what is to be done")
-
-    async def move_head(self, to: str) -> None:
-        raise SessionError("a driver moves nothing: it says what is to be done")
-
-    async def sync(self) -> None:
-        """Nothing is written."""
-
-    async def close(self) -> None:
-        """Nothing is open."""
+from denizen.testing.silent_session import silent_view
 
 
 def _step(number: int, name: str, text: str, *, is_error: bool = False) -> Iteration:
@@ -65,7 +38,7 @@ class DriverConformance:
     @pytest.fixture
     def view(self) -> View:
         """What it may look at: a session in which nothing was said."""
-        return View(_Silent(), ScriptedModel(), 1000, 100, None, FakeClock())
+        return silent_view()
 
     def test_it_says_what_to_do_at_every_step(self, new_driver: Callable[[], Driver], view: View) -> None:
         driver = new_driver()

@@ -1,0 +1,102 @@
+"""What every host must hold, as tests to subclass."""
+# ruff: noqa: S101 - tests assert
+
+from collections.abc import Sequence
+from typing import get_args
+
+import pytest
+
+from denizen.errors import ModelError
+from denizen.events import (
+    Compacted,
+    Done,
+    LlmEnd,
+    LlmStart,
+    LlmStream,
+    Notice,
+    Retry,
+    RunEvent,
+    RunResult,
+    TextDelta,
+    ThinkingDelta,
+    ToolCallDelta,
+    ToolEnd,
+    ToolStart,
+    ToolUpdate,
+    TurnParked,
+    Withdrawn,
+)
+from denizen.messages import AssistantMessage, Text, ToolCall
+from denizen.ports import Answer, Ask, Control, Parked, TurnIO
+from denizen.sessions import session_key
+
+CALL = ToolCall("call-1", "bash", {"command": "make\x1b[2J\nmake test"})
+EVENTS: Sequence[RunEvent] = (
+    LlmStart(1, "test:m"),
+    Retry(1, "rate_limit", "default", 2.0, "test:m", "slow down", asked=True),
+    LlmStream(ThinkingDelta("Hm.")),
+    LlmStream(TextDelta("I will ")),
+    Withdrawn("I will "),
+    LlmStream(TextDelta("Let me *test* it.")),
+    LlmStream(ToolCallDelta(CALL.id, CALL.name, "{")),
+    LlmEnd(AssistantMessage([Text("Let me *test* it."), CALL], "test:m", stop_reason="tool_calls")),
+    ToolStart(CALL.name, CALL.id, CALL.args),
+    ToolUpdate(CALL.name, CALL.id, "1 passed\n"),
+    ToolEnd(CALL.name, CALL.id, 12.5, is_error=False, summary="1 passed", details={"exit_code": 0}, text="1 passed"),
+    ToolEnd("grep", "call-that-never-began", 0.0, is_error=True),
+    Compacted(40, 11),
+    Notice("The answer was cut.", "warning"),
+    TurnParked(session_key("desk"), CALL.id, "May it run?"),
+    Done(RunResult("", stop_reason="error", error=str(ModelError("down", kind="timeout")))),
+    Done(RunResult("It works.")),
+)
+"""All that may happen, in an order in which it may."""
+
+QUESTIONS = [
+    Ask("call-1", "May this run?", "bash", {"command": "make"}),
+    Ask("call-2", "It repeats what the agent has read. May it run?", "bash", {"command": "make"}, quotation=True),
+    Ask("call-3", "Which of the two?"),
+]
+
+
+class HostConformance:
+    """Subclass it in a test module as `TestMyHost`, with the fixtures `host` and `unattended`."""
+
+    @pytest.fixture
+    def host(self) -> TurnIO:
+        """The host."""
+        raise NotImplementedError("give the suite a fixture `host`")
+
+    @pytest.fixture
+    def unattended(self) -> TurnIO:
+        """One whose person isn't there to be asked, whatever they allowed beforehand."""
+        raise NotImplementedError("give the suite a fixture `unattended`")
+
+    async def test_every_event_is_taken(self, host: TurnIO) -> None:
+        assert {type(event) for event in EVENTS} == {*get_args(RunEvent)}
+        for event in EVENTS:
+            host.emit(event)
+
+    async def test_control_is_handed_out_once(self, host: TurnIO) -> None:
+        first = [*host.controls()]
+        assert all(isinstance(each, get_args(Control)) for each in first)
+        assert [*host.controls()] == []
+
+    @pytest.mark.parametrize("question", QUESTIONS, ids=lambda each: each.call_id)
+    async def test_answer_is_to_the_question_that_was_asked(self, unattended: TurnIO, question: Ask) -> None:
+        answer = await unattended.ask(question)
+        assert isinstance(answer, Parked) or answer.call_id == question.call_id
+
+    @pytest.mark.parametrize("question", QUESTIONS, ids=lambda each: each.call_id)
+    async def test_refusal_by_nobody_says_so(self, unattended: TurnIO, question: Ask) -> None:
+        """The model is to know that no person said no."""
+        answer = await unattended.ask(question)
+        if isinstance(answer, Answer) and not answer.allow:
+            assert answer.unasked
+            assert answer.text
+
+    async def test_quotation_is_allowed_by_nobody(self, unattended: TurnIO) -> None:
+        """A yes given beforehand doesn't count: the words may be somebody else's."""
+        question = next(each for each in QUESTIONS if each.quotation)
+        answer = await unattended.ask(question)
+        assert isinstance(answer, Parked) or not answer.allow
