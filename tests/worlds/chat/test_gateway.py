@@ -15,6 +15,8 @@ from denizen.messages import AssistantMessage, Text
 from denizen.ports import Answer, ModelRequest, Stop
 from denizen.testing import FakeClock, MemoryChannel
 from denizen.worlds.chat.gateway import DEFAULT_RESPONSE, RunOptions
+from denizen.worlds.chat.ledger import Claim
+from denizen.worlds.chat.queue import LedgerTurn
 
 ASKS = call(("post", {"text": "hello"}))
 
@@ -86,6 +88,15 @@ async def test_system_message_is_kept_for_the_next_turn_and_answered_by_nobody(s
         assert [entry.message_id for entry in kept] == ["The subagent is done."]
 
 
+async def test_system_message_that_comes_again_after_a_crash_is_kept_once(serve: Serve) -> None:
+    async with serve() as scene:
+        report = message("done", channel="system")
+        for attempt in (1, 2):
+            assert await scene.gateway.handle(LedgerTurn(Claim("", 1, report, attempt, 0, 0))) is None
+        entries = await scene.gateway.agent.record.store.read(report.session_key)
+        assert [type(entry) for entry in entries].count(SystemEntry) == 1
+
+
 async def test_message_that_keeps_failing_is_given_up_with_a_reason_and_the_session_goes_on(serve: Serve) -> None:
     failures = [ModelError("the key is wrong", kind="auth", status=401)] * 2
     async with serve(*failures, "fine", attempts=2, clock=FakeClock()) as scene:
@@ -116,6 +127,8 @@ async def test_steering_channel_says_a_message_to_the_running_turn(serve: Serve)
         assert replies[1].message.content == "both done"
         assert replies[1].message.metadata == {"also_in_reply_to": ["make it short"]}
         assert "make it short" in said(scene.model)
+        again = await scene.gateway.handle(LedgerTurn(Claim("", 2, message("make it short"), 2, 0, 0)))
+        assert again is None, "a crash before it was marked as done gives it no second reply"
         await scene.say("3")
         assert (await scene.contents(3))[2] == "third"
 

@@ -37,7 +37,8 @@ async def test_message_for_a_busy_session_is_said_to_its_turn_and_over_with_it(
         running = await worker.next()
         assert await worker.controls_of(running) == [kind("2", "2")]
         running.end()
-        await worker.expect_nothing_but("a")
+        await queue.put(message("3"))
+        assert await worker.finish_all(1) == ["3"], "2 is over"
 
 
 async def test_message_that_was_not_heard_gets_a_turn_of_its_own(database: Database) -> None:
