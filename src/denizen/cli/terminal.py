@@ -174,15 +174,9 @@ class Terminal(Host):
                 if self._streamed:
                     self._line("  what was shown of this answer doesn't count", "yellow")
                 self._streamed = False
-            case Retry(model=model, words=words):
-                profile = "" if event.profile_id == "default" else event.profile_id
-                if self._model and model and model != self._model:
-                    words = words.removeprefix(f"{self._model}: ").replace("trying again", f"going on with {model}")
-                    parts = (f"{self._model}: {words}", profile)
-                else:
-                    parts = (words, model, profile)
-                self._line(f"  {one_line(' · '.join(filter(None, parts)))}", "yellow")
-                self._model = model
+            case Retry():
+                self._line(f"  {_retry_words(event, self._model)}", "yellow")
+                self._model = event.model
             case Compacted():
                 self._line(f"  context made smaller: {event.old_count} → {event.new_count} messages", "cyan")
             case Notice(text=text, level=level):
@@ -297,6 +291,16 @@ def in_short(name: str, args: dict[str, Any]) -> str:
     if args.get("start") not in {None, 0, 1}:
         about += f" from {args['start']}"
     return cut(one_line(f"{name} {args.get('action', args.get('what', ''))} {about}"), 120)
+
+
+def _retry_words(event: Retry, asked: str) -> str:
+    """Why a call is made again, and with what; `asked` is the model that failed."""
+    profile, words = "" if event.profile_id == "default" else event.profile_id, event.words
+    parts = (words, event.model, profile)
+    if asked and event.model and event.model != asked:
+        words = words.removeprefix(f"{asked}: ").replace("trying again", f"going on with {event.model}")
+        parts = (f"{asked}: {words}", profile)
+    return one_line(" · ".join(filter(None, parts)))
 
 
 def _duration(seconds: float) -> str:
