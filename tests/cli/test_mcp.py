@@ -15,6 +15,8 @@ def test_a_server_is_added_tested_and_listed(denizen: Run, home: Path) -> None:
     before = (home / "denizen.toml").read_text() if (home / "denizen.toml").exists() else ""
     added = denizen("mcp", "add", "--env", "A_KEY=${A_KEY}", "time", TIME, "--local-timezone", "UTC")
     assert added.status == 0
+    assert denizen("mcp", "add", "other", "program", "--env", "theirs").status == 0
+    assert 'args = ["--env", "theirs"]' in (home / "denizen.toml").read_text()
     assert (home / "denizen.toml").read_text().startswith(before)
     assert "There is no MCP server" not in denizen("mcp", "list", A_KEY="k").err
     assert "not asked yet" in denizen("mcp", "list", A_KEY="k").out

@@ -63,7 +63,7 @@ def _state(name: str, server: McpServer) -> str:
     return f"changed: denizen mcp trust {name}" if pin.found else counted(len(pin.accepted.tools), "tool")
 
 
-@mcp.command(short_help="Add a server to your denizen.toml.", context_settings={"ignore_unknown_options": True})
+@mcp.command(short_help="Add a server to your denizen.toml.", context_settings={"allow_interspersed_args": False})
 @click.option("--env", "env", multiple=True, metavar="NAME=VALUE", help="Set this for the program; '${NAME}' refers.")
 @click.option("--header", "headers", multiple=True, metavar="NAME=VALUE", help="Send this with each request to a URL.")
 @click.option("--cwd", default="", help="The folder that the program runs in. Otherwise: the workspace.")

@@ -1,6 +1,6 @@
 """An MCP server over HTTP, made with the library that servers are made with; `locked`: it wants a sign-in (OAuth).
 
-Prints its port. An access token is over after a second, so that it must be renewed.
+Its first argument is its port, 0 for any; it prints the one it has. An access token is over after a second, so that it must be renewed.
 """
 
 import secrets
@@ -85,7 +85,7 @@ class Accounts:
 
 
 def main() -> None:
-    listening = socket.create_server(("127.0.0.1", 0))
+    listening = socket.create_server(("127.0.0.1", int(sys.argv[1])))
     port = listening.getsockname()[1]
     address, accounts, options = f"http://127.0.0.1:{port}", Accounts(), {}
     if "locked" in sys.argv:

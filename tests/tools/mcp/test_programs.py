@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from tests.tools.mcp.conftest import BIN, HOSTILE, Scene, hostile
 from denizen.config.settings import McpServer
 from denizen.errors import ToolRefused
 from denizen.messages import Image, Text
+from denizen.ports import Answer
 
 EVERYTHING = McpServer(command="mcp-server-everything", env={"PATH": os.environ["PATH"]})
 
@@ -150,12 +152,21 @@ async def test_a_listing_without_an_end_is_cut(scene: Scene) -> None:
 
 
 async def test_a_cancelled_call_leaves_the_server_to_the_others(scene: Scene) -> None:
-    async with scene.met({"bad": hostile("stalls")}) as tools:
-        waiting = asyncio.create_task(scene.call(tools["mcp_bad_work"]))
-        await asyncio.sleep(0.1)
+    asked = asyncio.Event()
+
+    async def ask(question: str) -> Answer:
+        asked.set()
+        await asyncio.Event().wait()
+        raise AssertionError(question)
+
+    scene.answers = ["7"]
+    async with scene.met({"bad": hostile("asks")}) as tools:
+        waiting = asyncio.create_task(tools["mcp_bad_work"].run({}, replace(scene.turn(), ask=ask)))
+        await asked.wait()
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
+        assert '"size": 7' in (await scene.call(tools["mcp_bad_work"])).text
 
 
 def is_alive(pid: int) -> bool:

@@ -5,12 +5,13 @@ import json
 import subprocess
 import sys
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import aiohttp
 import pytest
 from tests.tools.mcp.conftest import Scene
+from yarl import URL
 
 from denizen.clock import SystemClock
 from denizen.config.settings import McpServer
@@ -22,10 +23,10 @@ OVER_HTTP = Path(__file__).parents[2] / "data" / "mcp" / "over_http.py"
 
 
 @asynccontextmanager
-async def serving(*options: str) -> AsyncGenerator[McpServer]:
+async def serving(*options: str, port: int = 0) -> AsyncGenerator[McpServer]:
     """The server over HTTP, as settings."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, str(OVER_HTTP), *options), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        *(sys.executable, str(OVER_HTTP), str(port), *options), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     )
     assert process.stdout
     try:
@@ -48,13 +49,16 @@ async def test_an_answer_that_is_too_long_is_an_error(scene: Scene) -> None:
         assert (await scene.call(tools["mcp_web_add"], a=2, b=3)).text == "5"
 
 
-async def test_a_server_that_is_gone_is_an_error(scene: Scene) -> None:
-    async with serving() as server, scene.met({"web": server}):
-        pass
-    async with scene.servers({"web": server}) as servers:
-        add = next(tool for tool in servers.tools() if tool.name == "mcp_web_add")
-        with pytest.raises(ToolRefused, match=r"the MCP server web can't be used: .*connection"):
-            await scene.call(add, a=2, b=3)
+async def test_a_server_that_is_gone_is_an_error_and_one_that_is_back_is_used(scene: Scene) -> None:
+    async with AsyncExitStack() as stack:
+        async with serving() as server:
+            tools = await stack.enter_async_context(scene.met({"web": server}))
+        for _ in range(2):
+            with pytest.raises(ToolRefused, match="MCP server web"):
+                await scene.call(tools["mcp_web_add"], a=2, b=3)
+        await scene.clock.sleep(60)
+        await stack.enter_async_context(serving(port=URL(server.url).port or 0))
+        assert (await scene.call(tools["mcp_web_add"], a=2, b=3)).text == "5"
 
 
 async def sign_in(scene: Scene, server: McpServer) -> None:

@@ -1,8 +1,8 @@
 """The connection to one server: made when it is first needed, shared by all sessions, made again when it is lost."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator
-from contextlib import AbstractAsyncContextManager, contextmanager, suppress
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import AbstractAsyncContextManager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,19 +46,26 @@ class Wire(Protocol):
 
 @dataclass(eq=False)
 class _Call:
-    """A request that runs for a turn; while the person is asked, its time stands still."""
+    """A request that runs for a turn. While the person is asked its time stands still; when it is over nobody is."""
 
     turn: ToolContext | None
     limit: asyncio.Timeout
     seconds: float
+    asking: "asyncio.Task[ElicitResult] | None" = None
+    over: bool = False
 
-    @contextmanager
-    def paused(self) -> Generator[None]:
+    async def ask(self, question: "Coroutine[Any, Any, ElicitResult]") -> "ElicitResult | None":
+        """The answer; None: the request is over."""
         self.limit.reschedule(None)
+        asking = self.asking = asyncio.create_task(question)
         try:
-            yield
+            await asyncio.wait([asking])
         finally:
-            self.limit.reschedule(asyncio.get_running_loop().time() + self.seconds)
+            asking.cancel()
+        if asking.cancelled() or self.over:
+            return None
+        self.limit.reschedule(asyncio.get_running_loop().time() + self.seconds)
+        return asking.result()
 
 
 _CURRENT: ContextVar[_Call | None] = ContextVar("mcp_call", default=None)
@@ -123,6 +130,9 @@ class Connection:
                 finally:
                     _CURRENT.reset(mark)
                     self._calls.remove(call)
+                    call.over = True
+                    if call.asking:
+                        call.asking.cancel()
         except TimeoutError:
             if not self._calls:  # it may hang, and nobody else is being served
                 self._over.set()
@@ -257,10 +267,9 @@ class Connection:
         current = _CURRENT.get()
         sessions = {call.turn.session_key for call in self._calls if call.turn}
         call = current if current in self._calls else self._calls[-1] if len(sessions) == 1 else None
-        if call is None or call.turn is None:
+        if call is None or call.turn is None or (call.asking and not call.asking.done()):
             return ElicitResult(action="cancel")
-        with call.paused():
-            return await elicit(self.name, params, call.turn)
+        return await call.ask(elicit(self.name, params, call.turn)) or ElicitResult(action="cancel")
 
 
 def _retrieve(ready: "asyncio.Future[Any]") -> None:
