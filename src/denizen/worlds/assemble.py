@@ -404,7 +404,8 @@ class Agent:
         In another `home` only the model is the same. Closing it leaves the model open.
         """
         sandbox = with_shown(self.config.sandbox, shown)
-        config = msgspec.structs.replace(self.config, home=home or self.home, workspace=folder, sandbox=sandbox)
+        config = msgspec.structs.replace(self.config, sandbox=sandbox)
+        config = located(config, environ=self.environ, cwd=folder, home=home or self.home, workspace=folder)
         if home:  # where nobody has accepted the MCP servers
             config = msgspec.structs.replace(config, mcp={})
         made = self._assemble(config, model=model or self.record.model, store=None if home else self.store)
