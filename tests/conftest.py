@@ -1,4 +1,4 @@
-"""What every test stands on: nothing of the developer's environment, and programs that must be there on CI."""
+"""What every test relies on: nothing of the developer's environment, and programs that must be there on CI."""
 
 import functools
 import os

@@ -6,7 +6,7 @@ from denizen.messages import AssistantMessage, Message, ToolResult
 
 
 def calls_are_paired(messages: Iterable[Message]) -> bool:
-    """Whether each call has its one result right behind its message, and each result its call."""
+    """Whether each call has its one result right after its message, and each result its call."""
     owed: list[str] = []
     for message in messages:
         if isinstance(message, ToolResult):

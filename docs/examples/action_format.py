@@ -29,8 +29,8 @@ class Fenced:
 
     def prepare(self, request: ModelRequest, tools: Toolset) -> ModelRequest:
         """The request with the tools in its prompt."""
-        told = "\n".join(f"{s.name}: {s.description} {json.dumps(s.parameters)}" for s in tools.schemas)
-        grammar = f"To use a tool write\n~~~call NAME\n{{JSON arguments}}\n~~~\nThe tools:\n{told}"
+        listed = "\n".join(f"{s.name}: {s.description} {json.dumps(s.parameters)}" for s in tools.schemas)
+        grammar = f"To use a tool write\n~~~call NAME\n{{JSON arguments}}\n~~~\nThe tools:\n{listed}"
         return msgspec.structs.replace(request, system=f"{request.system}\n\n{grammar}")
 
     def read(self, message: AssistantMessage, tools: Toolset, seen: SeenText = NOTHING_SEEN) -> Intent:
@@ -54,7 +54,7 @@ class Fenced:
 
 
 def arguments(text: str) -> dict[str, Any]:
-    """What a call says; what can't be read is told to the model."""
+    """What a call says; the model reads why one can't be read."""
     try:
         return msgspec.json.decode(text, type=dict[str, Any])
     except msgspec.DecodeError as wrong:

@@ -25,12 +25,12 @@ def refuses(status: int, words: str) -> Reply:
 
 
 def dies(text: str) -> Reply:
-    """An answer that breaks off behind these words."""
+    """An answer that breaks off after these words."""
     return lambda server: server.send(*_begun(server, text), Step.HANG_UP)
 
 
 def stalls(text: str) -> Reply:
-    """An answer that never goes on behind these words."""
+    """An answer that never goes on after these words."""
     return lambda server: server.send(*_begun(server, text), Step.STALL)
 
 

@@ -63,7 +63,7 @@ class Screen:
 
     @property
     def rows(self) -> list[str]:
-        """What stands on the screen now."""
+        """What is on the screen now."""
         return [row.rstrip() for row in self._rows.display]
 
     def expect(self, wanted: str) -> str:
@@ -76,12 +76,12 @@ class Screen:
         return shown
 
     def shows(self, wanted: str) -> None:
-        """Wait until that stands on the screen, whichever of its characters were drawn when."""
-        self._until(lambda rows: any(wanted in row for row in rows), f"{wanted!r} does not stand on the screen")
+        """Wait until that is on the screen, whichever of its characters were drawn when."""
+        self._until(lambda rows: any(wanted in row for row in rows), f"{wanted!r} is not on the screen")
 
     def gone(self, unwanted: str) -> None:
-        """Wait until that doesn't stand on the screen."""
-        self._until(lambda rows: not any(unwanted in row for row in rows), f"{unwanted!r} stands on the screen")
+        """Wait until that isn't on the screen."""
+        self._until(lambda rows: not any(unwanted in row for row in rows), f"{unwanted!r} is on the screen")
 
     def _until(self, holds: Callable[[Sequence[str]], bool], otherwise: str) -> None:
         end = time.monotonic() + PATIENCE

@@ -195,7 +195,7 @@ async def test_a_question_waits_for_the_next_prompt(connect: Connect, repo: Path
     editor = Editor()
     async with connect(editor) as agent:
         session = (await agent.new_session(cwd=str(repo))).session_id
-        await prompt(agent, session, "Mend it")
+        await prompt(agent, session, "Fix it")
         assert "Which module?" in editor.said
         await prompt(agent, session, "the parser")
     assert "The user answers: the parser" in str(model.requests[1]["messages"])

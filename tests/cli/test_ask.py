@@ -266,7 +266,7 @@ def test_options_that_contradict_each_other_are_wrong_use(denizen: Run) -> None:
     assert denizen("ask", "--yes", "--non-interactive", "hi").status == 2
 
 
-def test_continue_beside_a_session_means_that_session(denizen: Run, model: Model) -> None:
+def test_continue_with_a_session_means_that_session(denizen: Run, model: Model) -> None:
     model.plays("Hello Ada.", "Hello Bob.", "You are Ada.")
     denizen("ask", "--session", "ada", "I am Ada")
     denizen("ask", "--session", "bob", "I am Bob")

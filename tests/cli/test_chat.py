@@ -11,7 +11,7 @@ from tests.cli.model import Model, call, refuses, stalls
 from tests.cli.screen import Screen
 
 PROMPT = "\n>"
-"""prompt_toolkit moves the cursor where the space behind it is."""
+"""prompt_toolkit moves the cursor where the space after it is."""
 
 Chat = Callable[..., Screen]
 

@@ -184,7 +184,7 @@ def test_without_git_it_works_where_nothing_rests_on_checkpoints(
 
 def test_nothing_to_commit_is_no_failure(denizen: Run, model: Model, committed: Path) -> None:
     model.plays("All is well.")
-    ran = denizen("code", "--commit", "Mend what is broken", **IDENTITY)
+    ran = denizen("code", "--commit", "Fix what is broken", **IDENTITY)
     assert (ran.status, git(committed, "log", "--format=%s")) == (0, "first\n")
     assert "nothing is committed" in ran.err
 

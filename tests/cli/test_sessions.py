@@ -101,7 +101,7 @@ def test_a_session_that_there_is_not(denizen: Run, command: tuple[str, ...]) -> 
     assert "There is no session nobody." in ran.err
 
 
-def test_a_session_that_is_misspelt_is_named(denizen: Run, model: Model) -> None:
+def test_a_typo_in_a_session_name_is_answered_with_the_nearest(denizen: Run, model: Model) -> None:
     model.plays("Hello.")
     denizen("ask", "--session", "sess1", "hi")
     assert denizen("sessions", "show", "ses1").err == "error: There is no session ses1. Did you mean sess1?\n"

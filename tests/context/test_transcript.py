@@ -200,7 +200,7 @@ async def test_level_two_shortens_long_tool_results_and_says_by_how_much() -> No
     assert result.content == [Text("x" * 20_000), Image("image/png", b"p"), Text("\n[truncated 5000 chars]")]
 
 
-async def test_level_two_shortens_each_long_result_that_was_told_in_words() -> None:
+async def test_level_two_shortens_each_long_result_that_was_reported_in_words() -> None:
     look = tool(name="look", traits=Traits.READS)(_look)
     policy = Transcript(Shell(), Toolset([look]))
     reply = AssistantMessage([Text("$(look a) $(look b) $(look c)")])
@@ -246,7 +246,7 @@ async def test_level_three_leaves_alone_what_it_can_not_help(entries: list[AnyEn
     assert await policy_of(entries).relieve(view(10_000), 3, summary_of) is None
 
 
-def test_a_compaction_of_entries_that_are_no_longer_behind_the_head_is_ignored() -> None:
+def test_a_compaction_of_entries_that_are_no_longer_ancestors_of_the_head_is_ignored() -> None:
     policy = policy_of([*history(3), CompactionEntry(id="z", first="x1", last="x9", summary="of another branch")])
     assert len(policy.assemble(view())) == 12
 
@@ -264,7 +264,7 @@ async def talkative(messages: Sequence[Message], system: str) -> AssistantMessag
     return AssistantMessage([Text("first " + "words " * 10_000 + "last")])
 
 
-async def test_what_level_three_leaves_fits_beside_the_longest_summary() -> None:
+async def test_what_level_three_leaves_fits_next_to_the_longest_summary() -> None:
     policy = policy_of([user(number, "x" * 3_500) for number in range(12)])
     entry = await policy.relieve(view(10_000), 3, talkative)
     assert entry is not None

@@ -33,7 +33,7 @@ both = pytest.mark.parametrize("actions", FORMATS, ids=["native", "text"])
 
 
 class Scene:
-    """A working memory that is told entries, in its action format, and what it shows."""
+    """A working memory with entries, in its action format, and what it shows."""
 
     def __init__(self, actions: ActionFormat) -> None:
         self._actions = actions
@@ -208,7 +208,7 @@ def test_notes_stay_whoever_made_them() -> None:
     assert memory.texts[0] == "task\n\n[note] be brief\n\n[note] uses clap"
 
 
-def test_the_same_note_stands_once() -> None:
+def test_the_same_note_is_kept_once() -> None:
     memory = memory_of(says("task"), iteration(notes("uses clap"), notes("uses clap")))
     assert memory.texts[0].count("uses clap") == 1
 
@@ -227,11 +227,9 @@ def test_what_was_recalled_is_marked_and_goes_with_its_turn() -> None:
 
 
 @both
-def test_the_last_plan_comes_behind_the_outputs(actions: ActionFormat) -> None:
-    memory = memory_of(
-        says("task"), iteration(plans("1 old")), iteration(plans("1 look\n2 mend"), "x"), actions=actions
-    )
-    assert memory.texts[-1].endswith("[plan]\n1 look\n2 mend")
+def test_the_last_plan_comes_after_the_outputs(actions: ActionFormat) -> None:
+    memory = memory_of(says("task"), iteration(plans("1 old")), iteration(plans("1 look\n2 fix"), "x"), actions=actions)
+    assert memory.texts[-1].endswith("[plan]\n1 look\n2 fix")
     assert "1 old" not in memory.whole
 
 
@@ -268,7 +266,7 @@ def test_of_many_changed_files_some_are_named() -> None:
     assert memory.texts[-1].endswith("19.py (+1 −0), and 5 files more")
 
 
-def test_problems_are_told_with_the_outputs() -> None:
+def test_problems_are_reported_with_the_outputs() -> None:
     memory = memory_of(says("task"), iteration("alpha", words="PROBLEM"), actions=InText())
     assert memory.texts[-1] == "[1] $ read 1\nalpha\n\nwhat you wrote made no sense"
 
@@ -303,7 +301,7 @@ def test_what_the_system_said_between_turns_is_there_for_the_whole_turn() -> Non
     assert "subagent" not in memory.whole
 
 
-def test_guidance_before_the_first_reply_stands_behind_the_task() -> None:
+def test_guidance_before_the_first_reply_follows_the_task() -> None:
     assert memory_of(says("task"), SystemEntry(text="plan first")).texts == ["task\n\n[system] plan first"]
 
 
@@ -351,7 +349,7 @@ def test_a_follow_up_is_a_question_of_its_own() -> None:
     assert memory.texts == ["one", "First.", "and two?"]
 
 
-def test_an_answer_beside_commands_ends_the_question_too() -> None:
+def test_an_answer_next_to_commands_ends_the_question_too() -> None:
     reply, result = iteration("alpha", words="DONE: it is 4")
     memory = memory_of(says("one"), reply, result, says("and two?"), actions=InText())
     assert memory.texts == ["one", "it is 4", "and two?"]

@@ -18,7 +18,7 @@ _INCLUDED = re.compile(r"^--8<--\n(.+)\n--8<--$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A fenced block, and where it stands; `output` is the block of `text` right behind it."""
+    """A fenced block, and where it is; `output` is the block of `text` right after it."""
 
     page: Path
     line: int

@@ -1,6 +1,6 @@
 """Runs the Python blocks of a page from top to bottom, as a reader would, in one namespace; `await` may stand alone.
 
-python -m tests.docs.play PAGE    exits with 1 when a block prints something else than the page shows behind it
+python -m tests.docs.play PAGE    exits with 1 when a block prints something else than the page shows after it
 """
 
 import ast

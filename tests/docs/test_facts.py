@@ -33,15 +33,15 @@ def agent() -> Agent:
 
 
 def rows(page: str, heading: str) -> list[list[str]]:
-    """The cells of the first table behind a heading; the title's row is left out."""
+    """The cells of the first table after a heading; the title's row is left out."""
     text = (DOCS / page).read_text("utf-8").partition(f"{heading}\n")[2]
     table = re.search(r"^\|.*\n\|[-|]+\|\n((?:\|.*\n)+)", text, re.MULTILINE)
-    assert table, f"{page} has no table behind {heading}"
+    assert table, f"{page} has no table after {heading}"
     return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in table[1].splitlines()]
 
 
 def codes(cells: Sequence[str]) -> list[str]:
-    """What stands in code signs there."""
+    """What is in code signs there."""
     return [code for cell in cells for code in re.findall(r"`([^`]+)`", cell)]
 
 
@@ -102,7 +102,7 @@ def test_every_example_is_shown(example: Path) -> None:
 
 
 async def test_size_of_prompt_and_tools(agent: Agent) -> None:
-    """What is told may differ by the sandbox of the machine and the length of its paths."""
+    """What is said may differ by the sandbox of the machine and the length of its paths."""
     async with agent:
         await run_agent("Hello", agent=agent)
     assert isinstance(agent.model, ScriptedModel)

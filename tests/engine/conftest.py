@@ -1,4 +1,4 @@
-"""An agent in an empty home, with a scripted model; and a host that records what it is told."""
+"""An agent in an empty home, with a scripted model; and a host that records its events."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack

@@ -64,7 +64,7 @@ class MortalStore(JsonlStore):
 
 
 class Planner:
-    """Looks and marks at once, marks once more, then says what it was told; what it does follows from what it sees."""
+    """Looks and marks at once, marks once more, then says what it read; what it does follows from what it sees."""
 
     name, local = "test:planner", True
 

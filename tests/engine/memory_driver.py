@@ -2,7 +2,7 @@
 
     memory_driver.py FOLDER STEP
 
-It dies behind its append number STEP (0: never). Every request is added to FOLDER/requests, a line each: which
+It dies after its append number STEP (0: never). Every request is added to FOLDER/requests, a line each: which
 reply it asks for, and its messages.
 """
 
@@ -45,7 +45,7 @@ SCRIPT = (
 
 
 class MortalSession:
-    """A session whose process may die behind an append."""
+    """A session whose process may die after an append."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

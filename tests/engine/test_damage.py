@@ -47,7 +47,7 @@ def make(request: pytest.FixtureRequest, agent_of: MakeAgent) -> Make:
 
 
 def sound(messages: Sequence[Message]) -> bool:
-    """Whether providers take it: the user begins and has the last word, and each call has its one result behind it."""
+    """Whether providers take it: the user begins and has the last word, and each call has its one result after it."""
     begins_and_ends_well = isinstance(messages[0], UserMessage) and not isinstance(messages[-1], AssistantMessage)
     return begins_and_ends_well and calls_are_paired(messages)
 

@@ -49,7 +49,7 @@ def notices(host: Host) -> list[str]:
     return [event.text for event in host.of(Notice)]
 
 
-async def test_each_event_is_told_with_its_details(hooked: Any, host: Host) -> None:
+async def test_each_event_comes_with_its_details(hooked: Any, host: Host) -> None:
     events = ("turn_start", "before_tool", "after_tool", "turn_end")
     agent = hooked(call(("look", {"at": "it"})), say("Done."), **dict.fromkeys(events, HEAR))
     await run_agent("Look", agent=agent, io=host)
@@ -102,7 +102,7 @@ async def test_only_what_begins_can_be_refused(hooked: Any, host: Host) -> None:
     assert len([text for text in notices(host) if "failed with status 2" in text]) == 2
 
 
-async def test_notices_are_told_and_a_hook_that_fails_on_them_ends_it(hooked: Any, host: Host) -> None:
+async def test_notices_are_passed_on_and_a_hook_that_fails_on_them_ends_it(hooked: Any, host: Host) -> None:
     agent = hooked(say(""), notice=f"{HEAR}; exit 1")
     await run_agent("hi", agent=agent, io=host)
     assert [each["text"] for each in heard(agent)] == ["The model's answer is empty."]

@@ -186,7 +186,7 @@ async def test_whatever_became_of_it_the_model_is_asked_what_a_fresh_agent_would
     await pair.the_model_is_asked(told, untold)
 
 
-async def test_time_that_a_host_gives_in_a_zone_of_its_own_stays_as_it_was_told(pair: Twins) -> None:
+async def test_time_that_a_host_gives_in_a_zone_of_its_own_stays_as_it_was_given(pair: Twins) -> None:
     at = datetime(2026, 1, 1, 12, tzinfo=ZoneInfo("Europe/Berlin"))
     await pair.turn(pair.kept, UserMessage([Text("when?")], at=at), "then")
     await pair.the_model_is_asked(["2026-01-01 12:00 UTC+01:00"])

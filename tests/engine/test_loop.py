@@ -211,7 +211,7 @@ async def test_a_tool_that_does_not_exist_names_the_nearest(agent_of: MakeAgent)
     assert "did you mean 'weather'" in told.text
 
 
-async def test_what_a_tool_refuses_or_breaks_on_is_told_to_the_model(agent_of: MakeAgent) -> None:
+async def test_what_a_tool_refuses_or_breaks_on_reaches_the_model(agent_of: MakeAgent) -> None:
     @tool
     def refuse() -> str:
         """Refuse."""
@@ -255,13 +255,13 @@ async def test_tools_show_what_they_do_while_they_run(agent_of: MakeAgent, host:
     assert [event.text for event in host.of(ToolUpdate)] == ["one", "two"]
 
 
-async def test_an_empty_answer_is_told_as_such(agent_of: MakeAgent, host: Host) -> None:
+async def test_an_empty_answer_is_reported_as_such(agent_of: MakeAgent, host: Host) -> None:
     result = await run_agent("hi", agent=agent_of(say("")), io=host)
     assert (result.stop_reason, result.reply) == ("answered", "")
     assert [notice.text for notice in host.of(Notice)] == ["The model's answer is empty."]
 
 
-async def test_an_empty_answer_whose_reason_is_told_is_told_once(agent_of: MakeAgent, host: Host) -> None:
+async def test_an_empty_answer_whose_reason_is_known_is_reported_once(agent_of: MakeAgent, host: Host) -> None:
     refusal = AssistantMessage([], usage=Usage(cost_usd=0.0), stop_reason="refusal")
     await run_agent("hi", agent=agent_of(refusal), io=host)
     assert [notice.text for notice in host.of(Notice)] == ["The model refused to answer."]
@@ -331,7 +331,7 @@ async def test_pictures_reach_the_model(agent_of: MakeAgent) -> None:
     assert Image("image/png", b"\x89PNG") in requests_of(agent)[0].messages[0].content
 
 
-async def test_a_tool_that_returns_nothing_of_use_is_told_to_the_model(agent_of: MakeAgent) -> None:
+async def test_a_tool_that_returns_nothing_of_use_is_reported_to_the_model(agent_of: MakeAgent) -> None:
     class Odd:
         name, shell_names, traits = "odd", (), Traits.NONE
         schema = Schema("odd", "Odd.", {"type": "object"})

@@ -464,7 +464,7 @@ async def test_a_return_is_in_the_transcript(
 
 @pytest.mark.needs("git")
 @pytest.mark.parametrize(("lost", "half"), [(0, False), (1, False), (2, False), (3, False), (3, True), (4, True)])
-async def test_a_return_that_a_crash_cut_short_is_finished_and_told_once(
+async def test_a_return_that_a_crash_cut_short_is_finished_and_reported_once(
     play: Play, project: Path, tmp_path: Path, agent_of: MakeAgent, *, lost: int, half: bool
 ) -> None:
     """What a crash leaves is the beginning of the transcript, and perhaps some files that are not returned yet."""

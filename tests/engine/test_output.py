@@ -40,7 +40,7 @@ async def test_an_answer_of_the_asked_type_is_returned_as_one(agent_of: MakeAgen
     assert result.output == City("Rome", 2_800_000)
 
 
-async def test_the_model_is_told_the_schema(agent_of: MakeAgent) -> None:
+async def test_the_model_gets_the_schema(agent_of: MakeAgent) -> None:
     agent = agent_of(say('{"name": "Rome", "people": 1}'))
     await run_agent("which city?", agent=agent, output=City)
     request = requests_of(agent)[0]
@@ -49,7 +49,7 @@ async def test_the_model_is_told_the_schema(agent_of: MakeAgent) -> None:
     assert set(request.output_schema["properties"]) == {"name", "people"}
 
 
-async def test_types_within_the_type_are_told_too(agent_of: MakeAgent) -> None:
+async def test_types_within_the_type_are_described_too(agent_of: MakeAgent) -> None:
     class Country(msgspec.Struct):
         capital: City
 
@@ -66,7 +66,7 @@ async def test_a_fence_around_the_answer_does_no_harm(agent_of: MakeAgent) -> No
     assert (await run_agent("which?", agent=agent, output=City)).output == City("Rome", 1)
 
 
-async def test_a_wrong_answer_is_told_to_the_model_which_tries_again(agent_of: MakeAgent) -> None:
+async def test_a_wrong_answer_is_reported_to_the_model_which_tries_again(agent_of: MakeAgent) -> None:
     agent = agent_of(say('{"name": "Rome"}'), say('{"name": "Rome", "people": 5}'))
     result = await run_agent("which?", agent=agent, output=City)
     assert result.output == City("Rome", 5)
@@ -108,7 +108,7 @@ async def test_models_of_pydantic_are_types_too(agent_of: MakeAgent, kind: Any, 
     assert (await run_agent("which?", agent=agent_of(say(reply)), output=kind)).output == value
 
 
-async def test_what_is_wrong_with_a_model_of_pydantic_is_told_in_one_line(agent_of: MakeAgent) -> None:
+async def test_what_is_wrong_with_a_model_of_pydantic_is_reported_in_one_line(agent_of: MakeAgent) -> None:
     agent = agent_of(say('{"name": "A"}'), say('{"name": "A1a", "city": {"people": "few"}}'), say('{"name": "A1a"}'))
     assert (await run_agent("which?", agent=agent, output=Street)).output == Street(name="A1a")
     first, second = (request.messages[-1].text for request in requests_of(agent)[1:])
@@ -143,7 +143,7 @@ async def test_a_type_that_json_cannot_say_is_refused_by_its_name(agent_of: Make
 
 
 @pytest.mark.parametrize("kind", [list[int], int | str, Street | Town, Literal["[]"], {"type": "array"}])
-async def test_providers_are_told_schemas_of_objects_alone(agent_of: MakeAgent, kind: Any) -> None:
+async def test_providers_get_schemas_of_objects_alone(agent_of: MakeAgent, kind: Any) -> None:
     agent = agent_of(*[say("[]")] * 3)
     with suppress(OutputError):
         await run_agent("which?", agent=agent, output=kind)

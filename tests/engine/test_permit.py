@@ -53,7 +53,7 @@ async def test_what_may_run_is_asked_and_runs_after_a_yes(agent_of: MakeAgent, h
     assert results(result)[0].text == "sent hi"
 
 
-async def test_a_no_is_told_to_the_model_with_its_reason(agent_of: MakeAgent, host: Host) -> None:
+async def test_a_no_reaches_the_model_with_its_reason(agent_of: MakeAgent, host: Host) -> None:
     host.answer = no
     agent = agent_of(call(("send", {"text": "hi"})), say("I won't"), tools=[send])
     result = await run_agent("go", agent=agent, io=host)
@@ -125,7 +125,7 @@ async def test_a_parked_turn_goes_on_without_an_answer_when_its_time_is_over(
     assert result.reply == "then not"
 
 
-async def test_an_answer_that_nobody_gave_is_told_as_such(agent_of: MakeAgent, host: Host) -> None:
+async def test_an_answer_that_nobody_gave_is_reported_as_such(agent_of: MakeAgent, host: Host) -> None:
     agent = agent_of(call(("send", {"text": "hi"})), say("then not"), tools=[send])
     await run_agent("go", agent=agent, io=host)
     host.waiting = [Answer("c1", allow=False, text="nobody is at the desk", unasked=True)]
@@ -242,7 +242,7 @@ async def test_read_only_refuses_everything_but_reads(agent_of: MakeAgent, host:
     assert not (agent.workspace / "x").exists()
 
 
-async def test_calls_beside_a_parked_one_wait_with_it(agent_of: MakeAgent, host: Host) -> None:
+async def test_calls_next_to_a_parked_one_wait_with_it(agent_of: MakeAgent, host: Host) -> None:
     agent = agent_of(call(("send", {"text": "a"}), ("send", {"text": "b"})), say("both"), tools=[send])
     await run_agent("go", agent=agent, io=host)
     session = await agent.open("default")

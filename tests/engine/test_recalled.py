@@ -33,16 +33,16 @@ async def test_at_most_five_and_none_that_has_nothing_to_do_with_it(agent_of: Ma
     turn = await turn_of(agent_of, host)
     for number in range(9):
         await turn.agent.memory.remember(f"The parser has fault {number}")
-    assert len(await recalled(turn, "Mend the parser")) == 5
-    assert len(await recalled(turn, "Mend the parser", 2)) == 2
+    assert len(await recalled(turn, "Fix the parser")) == 5
+    assert len(await recalled(turn, "Fix the parser", 2)) == 2
     assert await recalled(turn, "Write the docs") == await recalled(turn, " ") == []
     await turn.session.close()
 
 
-async def test_a_damaged_memory_is_told_and_stops_nothing(agent_of: MakeAgent, host: Host, tmp_path: Path) -> None:
+async def test_a_damaged_memory_is_reported_and_stops_nothing(agent_of: MakeAgent, host: Host, tmp_path: Path) -> None:
     turn = await turn_of(agent_of, host)
     (tmp_path / "home" / "memory.db").write_bytes(b"garbage" * 1000)
-    assert await recalled(turn, "Mend the parser") == []
+    assert await recalled(turn, "Fix the parser") == []
     [notice] = host.of(Notice)
     assert notice.level == "warning"
     assert "memory.db is damaged" in notice.text

@@ -33,7 +33,7 @@ def weather(city: str) -> str:
     return f"sunny in {city}"
 
 
-async def test_its_calls_run_and_their_results_are_told_in_words(agent_of: MakeAgent, entries_of: Entries) -> None:
+async def test_its_calls_run_and_their_results_are_reported_in_words(agent_of: MakeAgent, entries_of: Entries) -> None:
     agent = agent_of(say(TWO), say("Sunny in both."), tools=[weather])
     result = await run_agent("weather in Rome and Oslo?", agent=agent)
     assert (result.reply, result.iterations, result.stop_reason) == ("Sunny in both.", 2, "answered")

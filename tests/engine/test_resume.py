@@ -46,7 +46,7 @@ async def test_a_call_that_never_started_is_run(agent_of: MakeAgent) -> None:
     assert result.reply == "done"
 
 
-async def test_a_call_that_had_started_is_told_as_interrupted(agent_of: MakeAgent) -> None:
+async def test_a_call_that_had_started_is_reported_as_interrupted(agent_of: MakeAgent) -> None:
     agent = agent_of(say("I don't know"), tools=[look, mark])
     await _crashed(agent, AssistantEntry(message=call(("mark", {}))), StartedEntry(call_id="c1", name="mark"))
     result = await run_agent(None, agent=agent)

@@ -137,7 +137,7 @@ async def test_what_an_agent_has_is_not_given_twice(agent_of: MakeAgent) -> None
             await run_agent("hi", agent=agent, **options)
 
 
-async def test_a_program_that_has_a_configuration_may_pass_it_beside_its_agent(
+async def test_a_program_that_has_a_configuration_may_pass_it_with_its_agent(
     agent_of: MakeAgent, tmp_path: Path
 ) -> None:
     result = await run_agent("hello", config=load_config(environ={}, cwd=tmp_path), agent=agent_of(say("hi")))
@@ -150,7 +150,7 @@ async def test_what_is_no_message_is_refused_before_the_turn(agent_of: MakeAgent
             await run_agent(wrong, agent=agent_of(say("hi")))  # pyrefly: ignore[no-matching-overload]
 
 
-def test_a_function_that_is_no_tool_is_told_as_such(agent_of: MakeAgent) -> None:
+def test_a_function_that_is_no_tool_is_reported_as_such(agent_of: MakeAgent) -> None:
     with pytest.raises(TypeError, match="put @tool above"):
         agent_of(tools=[weather.function])
 

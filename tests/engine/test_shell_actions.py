@@ -145,7 +145,7 @@ async def test_a_question_is_parked_and_answered_later(agent_of: MakeAgent, host
     assert told(agent) == "[1] $ look\na\n\n[2] $ mark\nmarked b"
 
 
-async def test_after_a_crash_what_never_started_is_run_and_the_rest_is_told(
+async def test_after_a_crash_what_never_started_is_run_and_the_rest_is_reported(
     agent_of: MakeAgent, entries_of: Entries
 ) -> None:
     reply = say("$(mark a)\n$(mark b)")

@@ -137,7 +137,7 @@ async def test_beside_structured_calls_all_words_are_shown(agent_of: MakeAgent, 
     assert host.of(Withdrawn) == []
 
 
-async def test_a_secret_beside_a_call_is_not_shown_in_pieces_either(agent_of: MakeAgent, host: Host) -> None:
+async def test_a_secret_next_to_a_call_is_not_shown_in_pieces_either(agent_of: MakeAgent, host: Host) -> None:
     pieces = [*f"It is {KEY} <b> {KEY}, [1] or {KEY[:8]}"]
     agent = agent_of(model=InPieces(*pieces), tools=[weather], environ={"SOME_KEY": KEY})
     assert await _heard(agent, host) == f"It is [redacted:SOME_KEY] <b> [redacted:SOME_KEY], [1] or {KEY[:8]}"

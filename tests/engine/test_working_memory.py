@@ -223,7 +223,7 @@ async def test_a_parked_turn_goes_on_with_what_it_saw(coder: MakeAgent) -> None:
     assert requests_of(parked)[-1].messages == requests_of(free)[-1].messages
 
 
-async def test_keeping_what_was_not_shown_is_told_to_the_model(coder: MakeAgent) -> None:
+async def test_keeping_what_was_not_shown_is_reported_to_the_model(coder: MakeAgent) -> None:
     agent = coder(INVESTIGATION[0], call(("keep", {"outputs": [7]})), say("Sorry."))
     result = await run_agent("which is it?", agent=agent)
     refused = [message for message in result.messages if isinstance(message, ToolResult)][-1]

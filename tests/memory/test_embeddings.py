@@ -110,7 +110,7 @@ FAILURES: dict[str, Callable[[LoopbackOpenAI], None]] = {
 
 
 @pytest.mark.parametrize("failure", FAILURES)
-async def test_a_server_that_fails_is_told_once_and_words_still_count(
+async def test_a_server_that_fails_is_reported_once_and_words_still_count(
     memory_of: Open,
     loopback_openai: LoopbackOpenAI,
     clock: FakeClock,

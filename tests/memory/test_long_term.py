@@ -208,7 +208,7 @@ async def test_a_fact_is_forgotten_by_id_text_or_words_that_only_it_has(memory: 
     assert [fact.text for fact in memory.facts()] == ["Make builds the docs"]
 
 
-async def test_a_fact_is_forgotten_wherever_it_stands(memory_of: Open, tmp_path: Path) -> None:
+async def test_a_fact_is_forgotten_wherever_it_is(memory_of: Open, tmp_path: Path) -> None:
     memory = memory_of(with_notes=True)
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "MEMORY.md").write_bytes(b"# Me\xff\n- ada likes tea\n- Bob likes milk")

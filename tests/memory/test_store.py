@@ -125,7 +125,7 @@ def test_a_fact_is_found_by_what_it_is_about_and_by_its_day(store: FactStore) ->
     assert found(store, "authentication") == found(store, "2026-01-01") == {"Use JWT"}
 
 
-def test_a_piece_of_a_word_stands_in_it(store: FactStore) -> None:
+def test_a_piece_of_a_word_is_found(store: FactStore) -> None:
     store.add("Use C++ -> not Rust")
     assert [fact.text for fact in store.containing("c++ ->", 5)] == ["Use C++ -> not Rust"]
     assert store.containing("%", 5) == []
@@ -208,7 +208,7 @@ def test_a_file_of_a_newer_version_is_left_alone(store: FactStore) -> None:
         store.add("Bob likes milk")
 
 
-def test_a_full_disk_is_told_and_leaves_the_file_as_it_was(store: FactStore) -> None:
+def test_a_full_disk_is_reported_and_leaves_the_file_as_it_was(store: FactStore) -> None:
     store.add("Ada likes tea")
     most = store.path.stat().st_size
 

@@ -56,7 +56,7 @@ async def refused(server: LoopbackOpenAI, model: str, status: int, said: Any, wa
         ("xai:grok-4.77", 400, "Unknown model", "xai:grok-4.7"),
     ],
 )
-async def test_unknown_model_is_told_with_the_nearest_that_are_known(
+async def test_unknown_model_is_reported_with_the_nearest_that_are_known(
     loopback_openai: LoopbackOpenAI, model: str, status: int, said: str, nearest: str
 ) -> None:
     words = await refused(loopback_openai, model, status, said)
@@ -65,13 +65,13 @@ async def test_unknown_model_is_told_with_the_nearest_that_are_known(
     assert words.endswith(f"; all: `denizen models {provider}`")
 
 
-async def test_unknown_model_of_anthropic_is_told_likewise(loopback_anthropic: LoopbackAnthropic) -> None:
+async def test_unknown_model_of_anthropic_is_reported_likewise(loopback_anthropic: LoopbackAnthropic) -> None:
     loopback_anthropic.fail(404, "model: claude-sonet-4-5")
     words = await told(loopback_anthropic.base_url, "anthropic:claude-sonet-4-5", wire="anthropic")
     assert "(HTTP 404); the nearest known: anthropic:claude-sonnet-4-5" in words
 
 
-async def test_model_like_none_is_told_where_all_are_listed(loopback_openai: LoopbackOpenAI) -> None:
+async def test_model_like_none_is_answered_with_where_all_are_listed(loopback_openai: LoopbackOpenAI) -> None:
     words = await refused(loopback_openai, "openai:zzz", 404, "The model `zzz` does not exist")
     assert words.endswith("(HTTP 404); all: `denizen models openai`")
 
@@ -81,7 +81,9 @@ async def test_model_that_is_known_is_refused_to_the_key(loopback_openai: Loopba
     assert words.endswith("; the name is right, so this key may not use it; others: `denizen models openai`")
 
 
-async def test_model_that_a_server_here_lacks_is_told_where_its_own_are_listed(loopback_openai: LoopbackOpenAI) -> None:
+async def test_model_that_a_server_here_lacks_is_answered_with_where_its_own_are_listed(
+    loopback_openai: LoopbackOpenAI,
+) -> None:
     words = await refused(loopback_openai, "ollama:qwen3", 404, 'model "qwen3" not found, try pulling it first')
     assert words.endswith("(HTTP 404); those that are there: `denizen models ollama`")
 
@@ -118,7 +120,7 @@ async def test_missing_key_of_an_own_provider_names_its_setting(loopback_openai:
         (429, {"error": {"code": "insufficient_quota", "message": "You exceeded your quota"}}),
     ],
 )
-async def test_used_up_money_is_told_with_the_place_to_look(
+async def test_used_up_money_is_reported_with_the_place_to_look(
     loopback_openai: LoopbackOpenAI, status: int, said: Any
 ) -> None:
     words = await refused(loopback_openai, "openai:gpt-5-mini", status, said)
@@ -303,7 +305,7 @@ async def test_setting_that_is_refused_is_named(loopback_openai: LoopbackOpenAI,
         (400, "Invalid prompt: your prompt was flagged as potentially violating our policy", "say it otherwise"),
         (400, "Output blocked by content filtering policy", "say it otherwise, or take another model"),
         (400, "Client sent an HTTP request to an HTTPS server.", "write https:// in providers.office.base_url"),
-        (422, "Something nobody has told us of", "asking the same again won't help: begin a new session, or take"),
+        (422, "Something that nobody knows", "asking the same again won't help: begin a new session, or take"),
     ],
 )
 async def test_refusal_says_what_to_do(loopback_openai: LoopbackOpenAI, status: int, said: str, todo: str) -> None:

@@ -289,7 +289,7 @@ async def test_usage_leaves_out_what_the_provider_does_not_say(loopback_anthropi
         ("of_tomorrow", "end"),
     ],
 )
-async def test_reason_to_stop_is_told(loopback_anthropic: LoopbackAnthropic, told: str, reason: str) -> None:
+async def test_reason_to_stop_is_reported(loopback_anthropic: LoopbackAnthropic, told: str, reason: str) -> None:
     stream = b"".join(loopback_anthropic.wire.streamed(OK)).replace(b"end_turn", told.encode())
     loopback_anthropic.send(stream)
     assert answer(await call(model(loopback_anthropic))).stop_reason == reason
@@ -390,7 +390,7 @@ async def test_provider_is_not_asked_to_go_on_for_ever(loopback_anthropic: Loopb
     assert answer(await call(model(loopback_anthropic))).text == "x" * 11
 
 
-async def test_kinds_of_deltas_that_nobody_told_us_of_are_kept(loopback_anthropic: LoopbackAnthropic) -> None:
+async def test_unknown_kinds_of_deltas_are_kept(loopback_anthropic: LoopbackAnthropic) -> None:
     start = {"type": "of_tomorrow", "content": None, "count": 1}
     deltas = [{"type": "x_delta", "content": "a"}, {"type": "x_delta", "content": "b", "count": 2, "new": [1]}]
     loopback_anthropic.send(events((start, deltas), stop="end_turn"))

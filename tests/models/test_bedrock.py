@@ -158,7 +158,7 @@ async def test_unreachable_server_is_a_failed_connection() -> None:
     assert error.message.startswith(f"bedrock:{MODEL}: the connection failed: ")
 
 
-async def test_unknown_aws_profile_is_told(server: LoopbackBedrock) -> None:
+async def test_unknown_aws_profile_is_reported(server: LoopbackBedrock) -> None:
     environ = {"AWS_REGION": "eu-north-1", "AWS_PROFILE": "nobody"}
     error = failure(await call(BedrockModel(MODEL, environ=environ, base_url=server.base_url)))
     assert error.kind == "auth"

@@ -63,7 +63,7 @@ async def test_remarks_before_the_answer_are_not_part_of_it(http: Http) -> None:
     assert (response.status, "retry-after" in response.headers) == (200, False)
 
 
-async def test_fields_behind_a_body_are_not_those_of_the_answer(http: Http) -> None:
+async def test_fields_after_a_body_are_not_those_of_the_answer(http: Http) -> None:
     answer = b"HTTP/1.1 200 OK\r\nContent-Type: a/b\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nContent-Type: c/d\r\n\r\n"
     async with Raw(answer) as server:
         assert (await look(http, server.url)).headers["content-type"] == "a/b"
@@ -94,7 +94,7 @@ async def test_fields_behind_a_body_are_not_those_of_the_answer(http: Http) -> N
         (Last(CHUNKED + b"5\r\nHello\r\n0\r\nX-Sum: 7\r\n"), "the server closed the connection"),
     ],
 )
-async def test_what_is_no_answer_is_told_and_its_connection_is_used_no_more(
+async def test_what_is_no_answer_is_reported_and_its_connection_is_used_no_more(
     http: Http, answer: bytes, why: str
 ) -> None:
     async with Raw(answer, whole(b"next")) as server:
@@ -104,7 +104,7 @@ async def test_what_is_no_answer_is_told_and_its_connection_is_used_no_more(
         assert server.connections == 2
 
 
-async def test_what_came_of_a_stream_is_read_before_it_is_told_that_it_broke(http: Http) -> None:
+async def test_what_came_of_a_stream_is_read_before_it_is_reported_that_it_broke(http: Http) -> None:
     async with (
         Raw(Last(CHUNKED + b"5\r\nHello\r\n")) as server,
         http.post(Endpoint(server.url, "/", "base_url"), [b""], stream=True) as response,
@@ -149,7 +149,7 @@ async def test_garbage_after_an_answer_ends_the_connection(http: Http) -> None:
         assert await ask(http, server.url) == b"second"
 
 
-async def test_answer_isn_t_longer_for_a_second_one_behind_it(http: Http) -> None:
+async def test_answer_isn_t_longer_for_a_second_one_after_it(http: Http) -> None:
     async with Raw(whole(b"first") + whole(b"forged")) as server:
         assert await ask(http, server.url) == b"first"
 

@@ -88,7 +88,7 @@ async def test_key_that_failed_in_the_last_turn_makes_this_one_wait_for_the_rest
     assert wait.words == "busy (HTTP 500): failed before, trying again in 5 s (its cool-down)"
 
 
-async def test_wait_that_the_provider_asks_for_is_told_from_a_cooldown(tmp_path: Path, server: LoopbackOpenAI) -> None:
+async def test_wait_that_the_provider_asks_for_is_no_cooldown(tmp_path: Path, server: LoopbackOpenAI) -> None:
     events = list[object]()
     server.fail(429, "Slow down", {"Retry-After": "16"})
     server.fail(500, "busy")

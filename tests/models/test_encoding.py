@@ -67,7 +67,7 @@ async def test_request_is_the_same_whatever_was_sent_before(
 
 
 @pytest.mark.parametrize("place", [0, 1, 150, 290, 299])
-async def test_change_far_back_is_told(pair: tuple[LoopbackServer, type[WireModel]], place: int) -> None:
+async def test_change_far_back_is_noticed(pair: tuple[LoopbackServer, type[WireModel]], place: int) -> None:
     server, client = pair
     model = client("m", base_url=server.base_url)
     history: list[Message] = [POOL[0], POOL[2]] * 150
@@ -80,7 +80,7 @@ async def test_change_far_back_is_told(pair: tuple[LoopbackServer, type[WireMode
 
 
 @pytest.mark.parametrize("values", [(1, True), (1, 1.0), (0.0, -0.0), ([0], [False]), ({"a": 1}, {"a": True})], ids=str)
-async def test_what_python_takes_for_the_same_and_json_does_not_is_told(
+async def test_what_python_takes_for_the_same_and_json_does_not_is_noticed(
     pair: tuple[LoopbackServer, type[WireModel]], values: tuple[object, object]
 ) -> None:
     """An undone call may be made again with `true` in place of `1`."""
@@ -107,7 +107,7 @@ async def test_block_that_its_provider_could_not_understand_is_left_out(
     await model.close()
 
 
-async def test_whatever_else_changes_is_told(pair: tuple[LoopbackServer, type[WireModel]]) -> None:
+async def test_whatever_else_changes_is_noticed(pair: tuple[LoopbackServer, type[WireModel]]) -> None:
     server, client = pair
     model = client("m", base_url=server.base_url)
     tools = (Schema("read", "Read.", {}),)

@@ -161,7 +161,7 @@ async def test_single_refused_key_fails_at_once_and_names_the_setting(bench: Ben
     assert len(bench.server.requests) == 2
 
 
-async def test_all_refused_keys_are_told_in_one_sentence_that_names_the_setting(bench: Bench) -> None:
+async def test_all_refused_keys_are_reported_in_one_sentence_that_names_the_setting(bench: Bench) -> None:
     for _ in range(2):
         bench.server.fail(401, "invalid x-api-key")
     error = failure(await ask(bench.model("main", "spare")))
@@ -187,7 +187,7 @@ async def test_key_that_was_refused_is_not_used_again_in_the_call(bench: Bench) 
 @pytest.mark.parametrize(
     ("status", "sentence", "kind"), [(400, "No such field", "unknown"), (400, TOO_LONG, "context_overflow")]
 )
-async def test_what_no_retry_mends_fails_at_once(bench: Bench, status: int, sentence: str, kind: ErrorKind) -> None:
+async def test_what_no_retry_fixes_fails_at_once(bench: Bench, status: int, sentence: str, kind: ErrorKind) -> None:
     bench.server.fail(status, sentence)
     events = await ask(bench.model("main", "spare", fallback=True))
     assert failure(events).kind == kind
@@ -329,7 +329,7 @@ async def test_failure_of_all_models_tells_of_each(bench: Bench) -> None:
 # Streams that die
 
 
-async def test_dead_stream_is_taken_back_and_told_anew(bench: Bench) -> None:
+async def test_dead_stream_is_taken_back_and_begun_again(bench: Bench) -> None:
     whole = bench.server.wire.streamed(AssistantMessage([Text("Two lamps cost 25")]))
     bench.server.send(*whole[:-4], Step.HANG_UP)
     bench.server.say("Two lamps cost 25 euros")

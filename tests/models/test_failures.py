@@ -160,13 +160,13 @@ def test_plain_words_are_taken_and_a_page_is_cut_short() -> None:
     assert read_complaint(500, b"caf\xe9").text == "caf\ufffd"
 
 
-def test_several_lines_are_told_in_one_and_a_trace_by_its_last() -> None:
+def test_several_lines_are_reported_in_one_and_a_trace_by_its_last() -> None:
     assert read_complaint(400, b"No such field:\n\n  `seeds`").text == "No such field: `seeds`"
     trace = "Traceback (most recent call last):\n  File 'serve.py', line 1, in chat\nValueError: no such field\n"
     assert read_complaint(500, json.dumps({"detail": trace}).encode()).text == "ValueError: no such field"
 
 
-def test_page_is_told_by_its_title() -> None:
+def test_page_is_reported_by_its_title() -> None:
     page = b"<!doctype html><head><title>\n502 Bad &amp; sad\ngateway</title></head><h1>Long</h1>"
     assert read_complaint(502, page).text == "Bad & sad gateway"
     assert read_complaint(502, b"<html><title>502 </title>").text == "Bad Gateway"
@@ -191,7 +191,7 @@ def test_failure_says_who_and_what_and_keeps_the_key_to_itself() -> None:
     assert (error.kind, error.status, error.provider, error.profile_id) == ("auth", 401, "openai", "spare")
 
 
-def test_key_that_stands_where_a_long_sentence_is_cut_is_hidden_too() -> None:
+def test_key_that_is_where_a_long_sentence_is_cut_is_hidden_too() -> None:
     origin = Origin("openai:gpt-5", "openai", "spare", "sk-canary-1234")
     error = origin.refused({"error": {"message": "x" * (LONGEST - 5) + "sk-canary-1234"}}, 401)
     assert "sk-" not in error.message

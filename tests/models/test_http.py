@@ -147,7 +147,7 @@ def test_address_that_refuses_is_no_hindrance_where_the_host_has_another() -> No
     run(test(), "::1", "127.0.0.1")
 
 
-def test_host_whose_addresses_all_refuse_is_told() -> None:
+def test_host_whose_addresses_all_refuse_is_reported() -> None:
     async def test() -> None:
         with socket.socket() as silent:
             silent.bind(("127.0.0.1", 0))

@@ -196,7 +196,7 @@ async def test_answer_in_one_piece_that_does_not_say_why_it_ends_is_whole() -> N
 
 @pytest.mark.parametrize("make", [LoopbackOpenAI, LoopbackAnthropic])
 @pytest.mark.parametrize("lead", [b"\xef\xbb\xbf", b"\r\n \n"])
-async def test_what_stands_before_an_answer_does_no_harm(make: type[LoopbackServer], lead: bytes) -> None:
+async def test_what_comes_before_an_answer_does_no_harm(make: type[LoopbackServer], lead: bytes) -> None:
     client = OpenAIModel if make is LoopbackOpenAI else AnthropicModel
     with make() as server:
         said = AssistantMessage([Text("Hello")])

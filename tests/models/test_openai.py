@@ -78,7 +78,7 @@ async def test_refusal_is_text_and_a_reason_to_stop(loopback_openai: LoopbackOpe
         ("tool_calls", "end"),
     ],
 )
-async def test_reason_to_stop_is_told(loopback_openai: LoopbackOpenAI, told: str, reason: str) -> None:
+async def test_reason_to_stop_is_reported(loopback_openai: LoopbackOpenAI, told: str, reason: str) -> None:
     assert (await received(loopback_openai, delta(content="x"), delta(told))).stop_reason == reason
 
 
@@ -101,7 +101,7 @@ async def test_end_without_a_word_is_no_answer(loopback_openai: LoopbackOpenAI) 
     assert failure(await call(model(loopback_openai))).kind == "timeout"
 
 
-async def test_connection_lost_behind_the_answer_does_no_harm(loopback_openai: LoopbackOpenAI) -> None:
+async def test_connection_lost_after_the_answer_does_no_harm(loopback_openai: LoopbackOpenAI) -> None:
     loopback_openai.send(*events(delta(content="x"), STOP)[:-1], Step.HANG_UP)
     assert answer(await call(model(loopback_openai))).text == "x"
 
@@ -309,7 +309,7 @@ async def test_what_came_with_a_call_goes_back_with_it(loopback_openai: Loopback
         ({}, Usage(), "openai"),
     ],
 )
-async def test_usage_is_told_in_our_terms(
+async def test_usage_is_reported_in_our_terms(
     loopback_openai: LoopbackOpenAI, told: dict[str, Any], usage: Usage, provider: str
 ) -> None:
     chunks = (delta(content="x"), STOP, {"choices": [], "usage": told})
@@ -322,7 +322,7 @@ async def test_usage_may_come_with_the_last_words_or_not_at_all(loopback_openai:
     assert (await received(loopback_openai, delta(content="x"), STOP)).usage == Usage()
 
 
-async def test_deltas_are_told_as_they_come(loopback_openai: LoopbackOpenAI) -> None:
+async def test_deltas_are_passed_on_as_they_come(loopback_openai: LoopbackOpenAI) -> None:
     loopback_openai.send(*events(delta(reasoning="h"), delta(content="He"), delta(content="y"), STOP))
     told = await call(model(loopback_openai))
     assert [event.delta for event in told if isinstance(event, TextDelta | ThinkingDelta)] == ["h", "He", "y"]

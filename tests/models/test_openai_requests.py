@@ -39,7 +39,7 @@ async def test_usage_of_a_stream_is_asked_for_in_streams_alone(loopback_openai: 
     assert "stream_options" not in await sent(loopback_openai, request(stream=False))
 
 
-async def test_history_is_told_in_the_format_s_roles(loopback_openai: LoopbackOpenAI) -> None:
+async def test_history_is_sent_in_the_format_s_roles(loopback_openai: LoopbackOpenAI) -> None:
     picture = Image("image/png", b"\x89PNG\x00")
     url = {"url": f"data:image/png;base64,{base64.b64encode(picture.data).decode()}"}
     body = await sent(

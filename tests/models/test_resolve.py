@@ -71,24 +71,24 @@ def test_name_without_a_provider_is_refused(text: str) -> None:
         parse_model(text)
 
 
-def test_unknown_provider_is_told_with_the_nearest() -> None:
+def test_unknown_provider_is_reported_with_the_nearest() -> None:
     with pytest.raises(ConfigError, match='No provider is called "antropic"; the nearest is "anthropic"'):
         opened(Config(model="antropic:claude-sonnet-4-5"))
 
 
-def test_model_without_a_provider_is_told_how_to_name_one() -> None:
+def test_model_without_a_provider_is_answered_with_how_to_name_one() -> None:
     with pytest.raises(ConfigError, match="A model is named provider:model"):
         opened(Config(model="gpt-5-mini"))
 
 
-def test_missing_key_is_told_with_the_variable_and_the_setting() -> None:
+def test_missing_key_is_reported_with_the_variable_and_the_setting() -> None:
     with pytest.raises(
         ConfigError, match=r"no key for openai: set OPENAI_API_KEY, or providers\.openai\.auth_profiles"
     ):
         opened(Config(model="openai:gpt-5-mini"))
 
 
-def test_fallback_without_a_key_is_told_before_it_is_needed() -> None:
+def test_fallback_without_a_key_is_reported_before_it_is_needed() -> None:
     with pytest.raises(ConfigError, match="no key for mistral"):
         opened(Config(model="openai:gpt-5-mini", fallback_models=["mistral:m"]), OPENAI_API_KEY="key")
 
@@ -279,7 +279,7 @@ async def test_other_packages_bring_providers() -> None:
 
 
 @pytest.mark.usefixtures("package")
-def test_package_that_cannot_be_loaded_is_told() -> None:
+def test_package_that_cannot_be_loaded_is_reported() -> None:
     with pytest.raises(ConfigError, match=r"'broken' of parrots can't be loaded: .*nowhere_to_be"):
         opened(Config(model="broken:m"))
 

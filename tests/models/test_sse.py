@@ -40,7 +40,7 @@ def test_cut_anywhere_the_same_data_comes_out(events: list[tuple[str, str]], new
     assert feed(EventStream(), data, cuts) == [payload.encode() for payload, _ in events]
 
 
-def test_event_is_told_as_soon_as_it_is_complete() -> None:
+def test_event_is_passed_on_as_soon_as_it_is_complete() -> None:
     stream = EventStream()
     assert stream.feed(b'data: {"a":') == []
     assert stream.feed(b" 1}\n") == []
@@ -73,7 +73,7 @@ def test_last_event_may_lack_its_end() -> None:
     assert feed(EventStream(), b"data: 1\n\ndata: 2", []) == [b"1", b"2"]
 
 
-def test_bare_json_behind_the_events_is_told() -> None:
+def test_bare_json_after_the_events_is_passed_on() -> None:
     assert feed(EventStream(), b'data: 1\n\n{"error": {}}', []) == [b"1", b'{"error": {}}']
 
 

@@ -92,7 +92,7 @@ async def _annoyed(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -
 
 
 @pytest.mark.parametrize("talk", [_puzzled, _annoyed])
-async def test_https_where_the_server_speaks_http_is_told(http: Http, talk: Talk) -> None:
+async def test_https_where_the_server_speaks_http_is_reported(http: Http, talk: Talk) -> None:
     async with await asyncio.start_server(talk, "127.0.0.1", 0) as server:
         url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         told = await complaint(url, http)
@@ -100,7 +100,7 @@ async def test_https_where_the_server_speaks_http_is_told(http: Http, talk: Talk
     assert told.endswith("): does it speak https?")
 
 
-async def test_http_where_the_server_speaks_https_is_told(here: Identity, http: Http) -> None:
+async def test_http_where_the_server_speaks_https_is_reported(here: Identity, http: Http) -> None:
     async with Raw(whole(b"Hello"), tls=here.server) as server:
         told = await complaint(server.url.replace("https:", "http:"), http)
     assert "the connection failed" in told

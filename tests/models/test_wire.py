@@ -120,7 +120,7 @@ async def test_nobody_listening_is_a_timeout(pair: Pair) -> None:
     assert (error.kind, error.status) == ("timeout", 0)
 
 
-async def test_nobody_listening_is_told_with_the_address() -> None:
+async def test_nobody_listening_is_reported_with_the_address() -> None:
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         host = f"127.0.0.1:{silent.getsockname()[1]}"

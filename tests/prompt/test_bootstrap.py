@@ -86,7 +86,7 @@ def test_bytes_that_are_not_text_are_replaced(own: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["pipe", "folder", "device"])
-def test_what_is_not_a_file_is_told_and_not_waited_for(own: Path, kind: str) -> None:
+def test_what_is_not_a_file_is_reported_and_not_waited_for(own: Path, kind: str) -> None:
     path = own / "SOUL.md"
     match kind:
         case "pipe":

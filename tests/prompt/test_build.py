@@ -67,7 +67,7 @@ def test_only_runtime_differs_between_sessions() -> None:
     assert one.partition("<runtime>")[0] == other.partition("<runtime>")[0]
 
 
-def test_the_start_is_told_in_utc() -> None:
+def test_the_start_is_given_in_utc() -> None:
     elsewhere = STARTED.astimezone(timezone(timedelta(hours=9)))
     assert prompt(started=elsewhere) == prompt()
 

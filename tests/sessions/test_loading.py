@@ -193,7 +193,7 @@ async def test_missing_header_is_reported(store: JsonlStore, put: Put) -> None:
     assert "first line" in warning
 
 
-async def test_file_of_garbage_gets_a_header_behind_it(store: JsonlStore, put: Put) -> None:
+async def test_file_of_garbage_gets_a_header_after_it(store: JsonlStore, put: Put) -> None:
     path = put(b"garbage\n")
     assert (await read_and_go_on(store))[0] == []
     assert path.read_bytes().startswith(b'garbage\n{"type":"session"')

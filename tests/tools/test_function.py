@@ -1,4 +1,4 @@
-"""`@tool`: what a function becomes, what the model is told of it, and how its arguments are checked."""
+"""`@tool`: what a function becomes, what the model reads about it, and how its arguments are checked."""
 
 import asyncio
 import functools

@@ -1,4 +1,4 @@
-"""What an edit would change is told before it is allowed, and nothing is written for that."""
+"""What an edit would change is shown before it is allowed, and nothing is written for that."""
 
 from pathlib import Path
 from typing import Any

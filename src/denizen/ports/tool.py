@@ -106,7 +106,7 @@ class CallingTool(Tool, Protocol):
     """A tool by which the model calls others, such as it has found by searching."""
 
     def called(self, args: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
-        """The name and the arguments of the tool that is meant; None: it can't be told."""
+        """The name and the arguments of the tool that is meant; None: that isn't clear."""
         ...
 
 

@@ -141,7 +141,7 @@ def _attempts(entries: Sequence[AnyEntry], calls_of: CallsOf) -> Iterator[Attemp
 
 
 def _corrections(attempts: Sequence[Attempt], schemas: Mapping[str, Schema]) -> Iterator[Correction]:
-    """Calls and those of the same tool right behind them in the turn that differ in one argument.
+    """Calls and those of the same tool right after them in the turn that differ in one argument.
 
     After a success only an argument that has a default counts: another path or pattern is another question.
     """

@@ -48,7 +48,7 @@ async def task(
     Args:
         action: plan sets a whole new one
         text: add: the goal; start, done, drop: ids; edit: an id and its new goal;
-            plan: a goal a line, subtasks indented, `(after 1, 2)` behind one that waits
+            plan: a goal a line, subtasks indented, `(after 1, 2)` at the end of one that waits
         under: add: id of the task it is part of
         after: add, edit: ids it waits for (none: for nothing)
         tasks: plan, in place of text: objects of goal, after, subtasks

@@ -89,7 +89,7 @@ FORMS: Final = {
 }
 
 SHOWN: Final = ("fence", "fence of a list", "fence with marks")
-"""Forms that beside words only show how a call looks."""
+"""Forms that next to words only show how a call looks."""
 
 
 def recover(text: str) -> Recovered:

@@ -37,7 +37,7 @@ def tools_of(row: Row) -> list[dict[str, Any]]:
 
 
 def recovered(row: Row, *, prefixed: bool = False) -> Recovered:
-    """What the reply holds, alone or behind its prefix."""
+    """What the reply holds, alone or after its prefix."""
     return recover_calls((row.get("prefix") or "") * prefixed + row["raw"], tools_of(row))
 
 
@@ -75,7 +75,7 @@ def _wrong_words(expect: Row, got: Recovered) -> Iterator[str]:
 
 
 def shares() -> str:
-    """A table: for each family, how many replies there are, and how many pass alone and behind their prefix."""
+    """A table: for each family, how many replies there are, and how many pass alone and after their prefix."""
     counts: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
     for row in ROWS:
         passes = [not wrong(row, recovered(row, prefixed=prefixed)) for prefixed in (False, True)]

@@ -31,7 +31,7 @@ def test_a_call_of_a_tool_that_isnt_there_is_not_one(form: str) -> None:
     assert called(FORMS[form].replace("bash", "rm_rf")) == []
 
 
-def test_calls_behind_a_thought_that_never_ends_are_run() -> None:
+def test_calls_after_a_thought_that_never_ends_are_run() -> None:
     got = recover(f"<think>I need the folder.\n{HERMES}")
     assert [(call.name, call.args) for call in got.calls] == [CALL]
     assert (got.thinking, got.text) == ("I need the folder.", "")
@@ -52,7 +52,7 @@ def test_a_call_of_an_unknown_tool_stays_readable() -> None:
     assert recover(f"I'd fly. {unknown}").text == "I'd fly. call:fly{to:Rome}"
 
 
-def test_what_a_model_says_behind_its_call_is_kept() -> None:
+def test_what_a_model_says_after_its_call_is_kept() -> None:
     assert recover(f"Before. {HERMES} After.").text == "Before.  After."
 
 

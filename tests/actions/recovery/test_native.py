@@ -41,7 +41,7 @@ def test_structured_calls_are_taken_as_they_are() -> None:
     assert (intent.calls, intent.reply) == ([call], HERMES)
 
 
-def test_a_structured_calls_name_may_have_tokens_behind_it() -> None:
+def test_a_structured_calls_name_may_have_tokens_after_it() -> None:
     args = {"command": "pwd"}
     assert _read(AssistantMessage([ToolCall("1", "bash<|channel|>commentary", args)])).calls == [
         ToolCall("1", "bash", args)
@@ -59,7 +59,7 @@ def test_an_ordinary_answer_stays_as_it_is() -> None:
         assert _read(text) == Intent([], text, "")
 
 
-def test_results_of_recovered_calls_are_told_in_words() -> None:
+def test_results_of_recovered_calls_are_reported_in_words() -> None:
     calls = _read(HERMES + HERMES).calls
     picture = Image("image/png", b"...")
     results = [

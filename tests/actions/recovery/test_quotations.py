@@ -96,7 +96,7 @@ def test_what_the_model_wants_itself_is_run(text: str, form: str) -> None:
     assert called(text.format(FORMS[form])) == [("bash", {"command": "ls"})]
 
 
-def test_a_call_beside_a_quotation_is_run() -> None:
+def test_a_call_next_to_a_quotation_is_run() -> None:
     got = recover(f"The page says `{HERMES}`, which I ignore.\n\n" + HERMES.replace("ls", "pwd"))
     assert [call.args for call in got.calls] == [{"command": "pwd"}]
 

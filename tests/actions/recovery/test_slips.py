@@ -94,7 +94,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("family", BROKEN)
-def test_a_call_beside_a_broken_one_is_run(family: str) -> None:
+def test_a_call_next_to_a_broken_one_is_run(family: str) -> None:
     broken, good = BROKEN[family]
     assert called(f"{broken}\n{good}") == [BASH]
     if "list" not in family:

@@ -21,7 +21,7 @@ from denizen.actions.recovery.streaming import HoldCalls, Openings
 from denizen.ports import Toolset
 
 OFFERED = Openings([tool["name"] for tool in TOOLS])
-LEADS = {"alone": "", "behind words": "I'll look.\n", "behind a thought": "<think>Hm, `a`.</think>\n\nI'll look.\n"}
+LEADS = {"alone": "", "after words": "I'll look.\n", "after a thought": "<think>Hm, `a`.</think>\n\nI'll look.\n"}
 END_OF_A_THOUGHT = ("</think>", "</thinking>", "<|END_THINKING|>")
 PLACES = st.lists(st.integers(0, 400), max_size=40)
 ONE_LINE = st.characters(min_codepoint=0x20, max_codepoint=0x7E) | st.sampled_from("▁｜")
@@ -104,10 +104,10 @@ ORDINARY = [
 def test_an_ordinary_answer_is_shown_as_it_comes(text: str) -> None:
     assert _shown(text) == text
     assert _shown(text, []) == text
-    spoken, behind = HoldCalls(OFFERED), 0
+    spoken, held = HoldCalls(OFFERED), 0
     for piece in re.findall(r"\s?\S+|\s", text):
-        behind += len(piece) - len(spoken.feed(piece))
-        assert behind < 60, piece
+        held += len(piece) - len(spoken.feed(piece))
+        assert held < 60, piece
 
 
 def test_a_piece_in_which_nothing_begins_is_passed_as_it_is() -> None:
@@ -149,7 +149,7 @@ def test_an_example_is_held_back_to_the_end() -> None:
     assert _shown(f"For example: {HERMES} is a call.").rstrip() == "For example:"
 
 
-def test_a_thought_at_the_beginning_is_not_shown_and_the_answer_behind_it_is() -> None:
+def test_a_thought_at_the_beginning_is_not_shown_and_the_answer_after_it_is() -> None:
     assert _shown(f"<think>A call: {JSON}\n\n</think>\n\nHere it is.") == "Here it is."
     assert _shown("<think>So it goes on") == ""
 

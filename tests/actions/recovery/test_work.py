@@ -79,6 +79,6 @@ def test_deep_nesting_is_no_call() -> None:
         assert recover_calls(text, TOOLS).calls == []
 
 
-def test_a_call_behind_much_that_is_none_is_found() -> None:
+def test_a_call_after_much_that_is_none_is_found() -> None:
     for unit in ("openers", "brackets", "words", "lines", "tokens"):
         assert len(recover_calls(UNITS[unit] * 5_000 + "\n\n" + FORMS["hermes"], TOOLS).calls) == 1

@@ -155,7 +155,7 @@ def test_two_notes_in_a_line_are_two() -> None:
     ]
 
 
-def test_options_stand_before_prose_or_behind_what_is_quoted() -> None:
+def test_options_come_before_prose_or_after_what_is_quoted() -> None:
     fact = {"text": "JWT (in cookies)", "weight": 0.8}
     assert args("$(memorize --weight 0.8 JWT (in cookies))") == fact
     assert args('$(store "JWT (in cookies)" --weight 0.8)') == fact
@@ -208,7 +208,7 @@ def test_a_name_from_elsewhere_leads_to_the_command_that_does_the_job(said: str,
         '"It\'s Node (20).", { context: "the build", weight: 0.8 }',
     ],
 )
-def test_options_may_stand_behind_prose_or_in_a_table(said: str) -> None:
+def test_options_may_follow_prose_or_be_in_a_table(said: str) -> None:
     assert args(f"$(store {said})") == {"text": "It's Node (20).", "weight": 0.8, "context": "the build"}
 
 

@@ -1,4 +1,4 @@
-"""The format as the engine uses it: what the model is told, what a reply means, how results come back."""
+"""The format as the engine uses it: what the model reads, what a reply means, how results come back."""
 
 import msgspec
 from tests.actions.shell.offer import TOOLS, read
@@ -13,7 +13,7 @@ def prepared(*messages: ToolResult, tools: Toolset = TOOLS) -> ModelRequest:
     return Shell().prepare(ModelRequest([*messages], "You are an agent.", stream=True), tools)
 
 
-def test_the_grammar_stands_behind_the_prompt_and_there_are_no_schemas() -> None:
+def test_the_grammar_follows_the_prompt_and_there_are_no_schemas() -> None:
     request = prepared()
     assert request.system.startswith("You are an agent.\n\n<commands>\n")
     assert request.tools == ()

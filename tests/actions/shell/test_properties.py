@@ -23,7 +23,7 @@ WORDS = st.text(st.characters(), max_size=12) | TEXTS
 
 @given(TEXTS)
 @example("$(view $'a\\')")
-def test_a_command_stands_in_the_text_as_it_is_read(text: str) -> None:
+def test_a_command_is_in_the_text_as_it_is_read(text: str) -> None:
     reply = read_reply(text)
     end = 0
     for command in reply.commands:
@@ -42,13 +42,13 @@ def test_no_command_is_in_a_quotation(text: str) -> None:
 
 
 @given(TEXTS)
-def test_what_stands_in_a_fence_of_other_text_is_not_run(text: str) -> None:
+def test_what_is_in_a_fence_of_other_text_is_not_run(text: str) -> None:
     inside = text.replace("```", "")
     assert read_reply(f"````\nsome text\n{inside}\n````\n").commands == []
 
 
 @given(TEXTS)
-def test_what_stands_in_code_amid_words_is_not_run(text: str) -> None:
+def test_what_is_in_code_amid_words_is_not_run(text: str) -> None:
     inside = text.replace("`", "").replace("\n", "")
     assert read_reply(f"Use ``a{inside}`` there").commands == []
 

@@ -80,7 +80,7 @@ def test_a_fence_with_a_document_may_hold_another_fence() -> None:
     assert args(reply) == {"path": "R.md", "content": "```py\nx\n```\n"}
 
 
-def test_the_text_beside_the_commands_is_what_the_agent_says() -> None:
+def test_the_text_around_the_commands_is_what_the_agent_says() -> None:
     found = read("Let me look.\n\n```\n$(view x)\n```\nThen I'll see.")
     assert found.reply == "Let me look.\n\n\nThen I'll see."
 
@@ -99,7 +99,7 @@ def test_the_text_beside_the_commands_is_what_the_agent_says() -> None:
         "<function_results>\nmain.rs",
     ],
 )
-def test_a_made_up_output_is_cut_off_with_all_behind_it(claim: str) -> None:
+def test_a_made_up_output_is_cut_off_with_all_after_it(claim: str) -> None:
     found = read(f"Looking.\n$(view x)\n{claim}\n\nSo $(edit main.rs a b) and $(done It is main.rs)")
     assert [call.name for call in found.calls] == ["view"]
     assert found.kept_text == "Looking.\n$(view x)"
@@ -117,7 +117,7 @@ def test_prose_and_fences_further_down_are_no_claims() -> None:
     assert found.kept_text is None
 
 
-def test_commands_behind_a_quotation_of_outputs_are_told_and_not_run() -> None:
+def test_commands_after_a_quotation_of_outputs_are_reported_and_not_run() -> None:
     found = read("[1] $ view x\nmain.rs\n\n$(edit main.rs a b)")
     [call] = found.calls
     assert call.name == "edit"
@@ -136,12 +136,12 @@ def test_commands_behind_a_quotation_of_outputs_are_told_and_not_run() -> None:
         "$(view 'a(\\'b\\')')",
     ],
 )
-def test_a_command_without_an_end_is_told_and_not_run(reply: str) -> None:
+def test_a_command_without_an_end_is_reported_and_not_run(reply: str) -> None:
     [call] = read(reply).calls
     assert "never closed" in str(call.args)
 
 
-def test_nothing_behind_one_is_run() -> None:
+def test_nothing_after_one_is_run() -> None:
     found = read("$(view a)\n$(run echo '\n$(view b) $(done yes)")
     assert [call.name for call in found.calls] == ["view", "bash"]
     assert not found.ends_turn

@@ -76,7 +76,7 @@ class Stubborn:
         usage = Usage(input=10, output=5, cost_usd=0.0)
         call = ToolCall(f"c{done}", "spoil", {"text": str(done)})
         if done == 0:
-            call = ToolCall("c0", "task", {"action": "plan", "text": "Mend the poem"})
+            call = ToolCall("c0", "task", {"action": "plan", "text": "Fix the poem"})
         if done <= STUBBORN:
             yield Finished(AssistantMessage([call], "stubborn", usage, "tool_calls"))
         else:

@@ -1,4 +1,4 @@
-"""What steers a turn is the same after a crash: it follows from the iterations, and nothing is told twice."""
+"""What steers a turn is the same after a crash: it follows from the iterations, and nothing is said twice."""
 
 import subprocess
 import sys
@@ -24,7 +24,7 @@ def run(folder: Path, step: int) -> subprocess.CompletedProcess[str]:
 
 
 async def steered(folder: Path) -> Sequence[str]:
-    """What the model was told, and where the files were returned."""
+    """What the model read, and where the files were returned."""
     entries = await JsonlStore(folder / "sessions", clock=SystemClock()).read("kill")
     return [line for entry in entries if (line := _steers(entry))]
 

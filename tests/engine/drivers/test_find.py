@@ -70,7 +70,7 @@ def test_a_file_without_one_is_refused(tmp_path: Path, text: str | None, why: st
         find("mine.py", tmp_path)
 
 
-def test_an_unknown_name_is_told_what_there_is(tmp_path: Path) -> None:
+def test_an_unknown_name_is_answered_with_what_there_is(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"There is no driver 'planing'\. There is simple, planning, reflective"):
         find("planing", tmp_path)
 

@@ -58,7 +58,7 @@ async def test_it_may_ask_the_person(tmp_path: Path, agent_of: MakeAgent, host: 
     assert (result.stop_reason, told(agent)) == ("answered", ["Guess."])
 
 
-async def test_a_return_without_checkpoints_is_told_alone(tmp_path: Path, agent_of: MakeAgent) -> None:
+async def test_a_return_without_checkpoints_is_reported_alone(tmp_path: Path, agent_of: MakeAgent) -> None:
     config = driver(tmp_path, "return Backtrack('Not so.') if self.seen == 1 else Proceed()", "self.seen += 1")
     agent = agent_with(agent_of, config, *LOOKS, say("Done."))
     await run_agent("go", agent=agent)
@@ -81,7 +81,7 @@ async def test_a_return_without_checkpoints_is_told_alone(tmp_path: Path, agent_
         ("return Proceed()", "raise ValueError('no')", r"observe\(\) of denizen_driver_mine: ValueError: no"),
     ],
 )
-async def test_what_it_breaks_is_told_by_its_name(
+async def test_what_it_breaks_is_reported_by_its_name(
     tmp_path: Path, agent_of: MakeAgent, entries_of: Any, *, decide: str, observe: str, why: str
 ) -> None:
     agent = agent_with(agent_of, driver(tmp_path, decide, observe), *LOOKS, say("Done."))

@@ -29,7 +29,7 @@ ROUNDS = 300
 
 @pytest.fixture
 def outside(tmp_path: Path) -> Path:
-    """A folder beside the workspace with a secret in it."""
+    """A folder next to the workspace with a secret in it."""
     folder = tmp_path / "outside"
     folder.mkdir()
     (folder / "secret.txt").write_text("the secret\n")

@@ -261,7 +261,7 @@ class Connection:
         return ListRootsResult(roots=[Root.model_validate({"uri": self._workspace.as_uri(), "name": "workspace"})])
 
     async def _elicit(self, context: "ClientRequestContext", params: "ElicitRequestParams") -> "ElicitResult":
-        """Ask the person of the call that it is for; where that can't be told, nobody: it may be another's."""
+        """Ask the person of the call that it is for; where that isn't clear, nobody: it may be another's."""
         from mcp_types import ElicitResult
 
         current = _CURRENT.get()

@@ -113,7 +113,7 @@ class EditorIO:
         return ()
 
     async def ask(self, request: Ask) -> Answer | Parked:
-        """Ask for permission, unless the user chose to give it always, or for an answer to a question of the agent."""
+        """Ask for permission, unless the user always allows it, or for the answer to a question of the agent."""
         await self._events.join()
         if not request.tool_name:
             if not self._has_forms:
@@ -138,7 +138,7 @@ class EditorIO:
                 return Answer(request.call_id, allow=False)
 
     async def send(self) -> None:
-        """Send the queued events in order, for ever; after a failure nothing more, and the turn goes on."""
+        """Send the queued events in order, until cancelled; after a failure send nothing more, and the turn goes on."""
         while True:
             event = await self._events.get()
             try:
@@ -280,7 +280,7 @@ def _block(text: str) -> ToolCallContentVariant:
 
 
 def _hunks(diff: str) -> Iterator[tuple[str | None, str]]:
-    """The texts on both sides of each part of a unified diff; None before it in a new file."""
+    """The old and the new text of each hunk of a unified diff; a new file has no old one (None)."""
     old, new, fresh = list[str](), list[str](), False
     for line in [*diff.split("\n"), "@@"]:
         if line.startswith("@@"):

@@ -28,7 +28,7 @@ _MODES = {
 
 
 class ModePolicy:
-    """A policy that refuses everything but reads while the session's mode is read-only, also amid a turn."""
+    """A policy that refuses everything but reads while the session's mode is read-only, even during a turn."""
 
     def __init__(self, policy: Policy, opened: "OpenSession") -> None:
         self._policy = policy
@@ -82,7 +82,7 @@ class OpenSession:
         self.mode = mode
 
     def set_agent(self, agent: AgentHandle) -> None:
-        """Let an agent run the next turn; a turn that runs keeps the one it has."""
+        """Use another agent from the next turn on."""
         self._agents.append(agent)
         self.agent = agent
         agent.record = replace(agent.record, policy=ModePolicy(agent.record.policy, self))
@@ -92,7 +92,7 @@ class OpenSession:
         return schema.SessionModeState(current_mode_id=self.mode, available_modes=[*self._modes.values()])
 
     def options(self) -> list[schema.SessionConfigOptionSelect]:
-        """What can be chosen, and what is."""
+        """The options, with their current values."""
         modes = [
             schema.SessionConfigSelectOption(value=mode.id, name=mode.name, description=mode.description)
             for mode in self._modes.values()
@@ -116,12 +116,12 @@ class OpenSession:
         return self.turn is not None and not self.turn.done()
 
     def stop(self) -> None:
-        """Stop the turn, once: what it then writes isn't stopped again."""
+        """Stop the turn; how it ends is not interrupted."""
         if self.turn and not self.turn.cancelling():
             self.turn.cancel()
 
     async def close(self) -> None:
-        """Stop the turn, and give the session back."""
+        """Stop the turn, and close the session."""
         if self.turn and self.busy:
             self.stop()
             await asyncio.wait([self.turn])

@@ -23,7 +23,7 @@ from denizen.worlds.world import resume
 
 
 async def run_prompt(opened: OpenSession, parts: Sequence[UserPart], io: TurnIO) -> RunResult:
-    """Run the command that the prompt is, or a turn. A question of the agent that waits takes the prompt as answer."""
+    """Run the prompt: a slash command, or a turn. A pending question of the agent takes the prompt as its answer."""
     agent, session = opened.agent, opened.session
     match parts:
         case [Text(text)] if text.startswith("/"):

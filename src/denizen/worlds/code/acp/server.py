@@ -59,7 +59,7 @@ class Editors:
         self._later: set[asyncio.Task[None]] = set()
 
     def on_connect(self, conn: Client) -> None:
-        """The editor is there."""
+        """The editor has connected."""
         self._client = conn
 
     async def initialize(
@@ -120,7 +120,7 @@ class Editors:
         return schema.ResumeSessionResponse(modes=opened.modes(), config_options=[*opened.options()])
 
     async def list_sessions(self, cwd: str | None = None, **_: Any) -> schema.ListSessionsResponse:
-        """The sessions there are, of one folder or of all."""
+        """List the sessions of one folder, or of all."""
         async with self._agent_in(Path(cwd or ".").resolve(), "", {})[0] as agent:
             found = [
                 schema.SessionInfo(
@@ -135,13 +135,13 @@ class Editors:
         return schema.ListSessionsResponse(sessions=found)
 
     async def close_session(self, session_id: str, **_: Any) -> schema.CloseSessionResponse:
-        """Give a session back."""
+        """Close a session."""
         if opened := self._open.pop(session_key(session_id), None):
             await opened.close()
         return schema.CloseSessionResponse()
 
     async def set_session_mode(self, session_id: str, mode_id: str, **_: Any) -> schema.SetSessionModeResponse:
-        """Change what becomes of calls that need an approval, at once."""
+        """Change the mode, which decides about calls that need an approval, at once."""
         opened = self._find(session_id)
         opened.set_mode(mode_id)
         update = schema.ConfigOptionUpdate(session_update="config_option_update", config_options=[*opened.options()])
@@ -164,7 +164,7 @@ class Editors:
         return schema.SetSessionConfigOptionResponse(config_options=[*opened.options()])
 
     async def prompt(self, session_id: str, prompt: Sequence[Any], **_: Any) -> schema.PromptResponse:
-        """One turn, or a command. A question that waits takes the prompt for its answer."""
+        """One turn, or a command. A pending question takes the prompt as its answer."""
         opened = self._find(session_id)
         if opened.busy:
             raise acp.RequestError.invalid_request({"session": "its turn isn't over; cancel it first"})
@@ -196,7 +196,7 @@ class Editors:
             opened.stop()
 
     async def close(self) -> None:
-        """Give all sessions back."""
+        """Close all sessions."""
         while self._open:
             _, opened = self._open.popitem()
             await opened.close()
@@ -238,7 +238,7 @@ class Editors:
         opened.set_agent(agent)
 
     def _say_commands(self, session_id: str) -> None:
-        """Tell the editor the commands, after the answer that lets it know the session."""
+        """Send the editor the commands, once it knows the session."""
         update = update_available_commands(available_commands())
         later = asyncio.create_task(self._editor().session_update(session_id, update))
         self._later.add(later)
@@ -273,7 +273,7 @@ def _settings_of(server: Any) -> tuple[str, McpServer]:
 
 
 def _history(opened: OpenSession) -> Iterator[Any]:
-    """What was said and done, as it would have been shown then."""
+    """The updates that showed the session's turns when they ran."""
     agent, entries = opened.agent, opened.session.entries
     updates = Updates(agent, entries)
     for entry in entries:
