@@ -63,6 +63,12 @@ def post(text: str) -> str:
     return f"posted {text}"
 
 
+@tool(traits=Traits.READS)
+def look() -> str:
+    """Look at the board."""
+    return "it is empty"
+
+
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     folder = tmp_path / "home"
@@ -82,7 +88,9 @@ def serve(home: Path) -> Serve:
         model, clock, stop = ScriptedModel(script), clock or SystemClock(), asyncio.Event()
         database = Database(home / "gateway.db", clock)
         try:
-            async with Agent(config, profile="gateway", model=model, tools=[post], clock=clock, environ={}) as agent:
+            async with Agent(
+                config, profile="gateway", model=model, tools=[post, look], clock=clock, environ={}
+            ) as agent:
                 gateway = Gateway(agent, database, channels)
                 running = asyncio.create_task(gateway.run(stop))
                 try:

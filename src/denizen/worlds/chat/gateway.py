@@ -30,7 +30,7 @@ from denizen.ports import (
     Session,
     Stop,
 )
-from denizen.worlds.chat import ledger
+from denizen.worlds.chat import caller, ledger
 from denizen.worlds.chat.database import Database
 from denizen.worlds.chat.outbox import Outbox
 from denizen.worlds.chat.queue import LedgerQueue
@@ -90,7 +90,8 @@ class LastChat(msgspec.Struct, frozen=True):
 class Gateway:
     """One agent that serves many sessions: in each in order, and in all of them concurrently.
 
-    `channels` bring messages and take replies, besides those that are polled over HTTP. `listeners` hear all events.
+    `channels` bring messages and take replies, besides those that are polled over HTTP. `listeners` hear all events,
+    `watchers` those of the turn of one message, by its id.
     """
 
     def __init__(self, agent: AgentHandle, database: Database, channels: Sequence[Channel] = ()) -> None:
@@ -98,6 +99,7 @@ class Gateway:
         self.settings = agent.config.section("gateway", GatewaySettings)
         self.database = database
         self.listeners: list[OnEvent] = []
+        self.watchers: dict[str, Callable[[RunEvent], None]] = {}
         self._home, _ = places(agent.config)
         self._channels: Mapping[str, Channel] = {channel.name: channel for channel in channels}
         self._last = read_last_chat(self._home)
@@ -176,13 +178,17 @@ class Gateway:
             if turn.attempt > 1 and _was_heard(session.entries, message.id):
                 return None
             self._remember(message)
+            tools = caller.offered(message)
+            host = _TurnHost(turn, self._emit)
+            if tools and turn.attempt > 1:
+                host.waiting = await caller.keep_results(session, turn.controls(), tools)
             result = await run_turn(
-                self.agent.record,
+                caller.with_tools(self.agent.record, tools),
                 session,
                 UserMessage([Text(_words(message))], message.id),
-                _TurnHost(turn, self._emit),
+                host,
                 TurnOptions(
-                    stream=bool(self.listeners),
+                    stream=bool(self.listeners) or message.id in self.watchers,
                     read_only=self.agent.read_only,
                     channel=message.channel,
                     chat=message.chat,
@@ -195,7 +201,7 @@ class Gateway:
             await self.agent.leave(session)
         if question:
             return ParkedTurn(self._question(message, question), question.until)
-        reply = ledger.reply_to(message, _reply(result, run.default_response))
+        reply = ledger.reply_to(message, reply_text(result, run.default_response))
         return msgspec.structs.replace(reply, send=run.send_response)
 
     async def answer(self, session_key: str, answer: Answer) -> bool:
@@ -207,7 +213,10 @@ class Gateway:
         return bool(question and question.call_id == answer.call_id) and await self.queue.control(session_key, answer)
 
     def _question(self, message: InboundMessage, parked: ParkedEntry) -> OutboundMessage:
-        """What the owner is asked."""
+        """What the owner is asked; of a call that the caller runs, nothing is sent."""
+        if parked.question == caller.CALLER_RUNS:
+            kept = ledger.reply_to(message, "")
+            return msgspec.structs.replace(kept, id=f"{message.id}:call:{parked.call_id}", send=False)
         owner, _, chat = self.settings.owner.partition(":")
         call = f"{parked.name} {msgspec.json.encode(parked.args).decode()}\n" if parked.name else ""
         text = f"{call}{parked.question}\n\nAnswer /approve, or /deny and why (call {parked.call_id})."
@@ -229,9 +238,11 @@ class Gateway:
             write_private(self._home / "state.json", data, sync=False)
             self._last = last
 
-    def _emit(self, session_key: str, event: RunEvent) -> None:
+    def _emit(self, message: InboundMessage, event: RunEvent) -> None:
         for listener in self.listeners:
-            listener(session_key, event)
+            listener(message.session_key, event)
+        if watcher := self.watchers.get(message.id):
+            watcher(event)
 
     def _explain(self, error: Exception) -> str:
         text = str(error) if isinstance(error, DenizenError) else f"{type(error).__name__}: {error}"
@@ -241,15 +252,17 @@ class Gateway:
 class _TurnHost:
     """What a turn has of the gateway: nobody sits there, so a question parks it."""
 
-    def __init__(self, turn: QueuedTurn, emit: OnEvent) -> None:
+    def __init__(self, turn: QueuedTurn, emit: Callable[[InboundMessage, RunEvent], None]) -> None:
         self._turn = turn
-        self._emit = partial(emit, turn.message.session_key)
+        self._emit = partial(emit, turn.message)
+        self.waiting: Sequence[Control] = ()
 
     def emit(self, event: RunEvent) -> None:
         self._emit(event)
 
     def controls(self) -> Sequence[Control]:
-        return self._turn.controls()
+        waiting, self.waiting = self.waiting, ()
+        return [*waiting, *self._turn.controls()]
 
     async def ask(self, request: Ask) -> Answer | Parked:
         return Parked()
@@ -289,7 +302,8 @@ def _words(message: InboundMessage) -> str:
     return "\n".join((message.content, *(f"[attached: {each}]" for each in message.media)))
 
 
-def _reply(result: RunResult, default: str) -> str:
+def reply_text(result: RunResult, default: str = DEFAULT_RESPONSE) -> str:
+    """What whoever wrote the message is told."""
     if result.reply.strip():
         return result.reply
     return "Stopped." if result.stop_reason == "cancelled" else result.error or default

@@ -50,6 +50,9 @@ OutboxState = Literal["pending", "sending", "sent", "failed", "unknown", "kept"]
 POLLED = frozenset({"http", "cli"})
 """Channels whose replies are fetched: in the outbox, they have arrived."""
 
+OVER = frozenset({"done", "failed"})
+"""States of a message that is over."""
+
 CALL = "call_id"
 """What a question's metadata call the call that waits for its answer."""
 
@@ -165,14 +168,20 @@ def obey(db: Connection, message: InboundMessage, session_key: str, given: Contr
     return row is not None
 
 
-def outcome(db: Connection, message: InboundMessage) -> tuple[bool, str]:
-    """Whether a message is over, and its reply: empty where another message's answers it, too."""
+def outcome(db: Connection, message: InboundMessage) -> tuple[str, str]:
+    """The state of a message, and its reply: empty where another message's answers it, too."""
     found = [message.channel, message.id]
     row = db.execute("SELECT state FROM inbox WHERE channel = ? AND id = ?", found).fetchone()
     reply = db.execute(
         "SELECT message FROM outbox WHERE channel = ? AND id = ?", [message.channel, reply_id(message.id)]
     ).fetchone()
-    return row is not None and row[0] in {"done", "failed"}, _outbound(reply[0]).content if reply else ""
+    return row[0] if row else "", _outbound(reply[0]).content if reply else ""
+
+
+def parked(db: Connection, session_key: str) -> InboundMessage | None:
+    """The message whose turn waits in that session."""
+    row = db.execute("SELECT message FROM inbox WHERE session_key = ? AND state = 'parked'", [session_key]).fetchone()
+    return _inbound(row[0]) if row else None
 
 
 def latest(db: Connection, session_key: str) -> InboundMessage | None:
@@ -278,6 +287,16 @@ def control(db: Connection, session_key: str, given: Control) -> bool:
     _add_control(db, session_key, given, None)
     if isinstance(given, Answer | Stop):
         _wake(db, session_key)
+    return True
+
+
+def control_parked(db: Connection, session_key: str, given: Sequence[Control]) -> bool:
+    """Hand controls to the session's parked turn, all at once; False: there is none, and they are dropped."""
+    if parked(db, session_key) is None:
+        return False
+    for each in given:
+        _add_control(db, session_key, each, None)
+    _wake(db, session_key)
     return True
 
 

@@ -56,11 +56,16 @@ class Outbox:
 
     async def reply_to(self, message: InboundMessage) -> str:
         """The reply to a message, once it is over; empty where another message's answers it, too."""
+        _, reply = await self.outcome(message, ledger.OVER)
+        return reply
+
+    async def outcome(self, message: InboundMessage, states: frozenset[str]) -> tuple[str, str]:
+        """The state of a message, once it is one of these, and its reply."""
         while True:
             news = self._reader(message.channel, message.chat)
-            over, reply = await self._database.run(partial(ledger.outcome, message=message))
-            if over:
-                return reply
+            state, reply = await self._database.run(partial(ledger.outcome, message=message))
+            if state in states:
+                return state, reply
             await news.wait()
 
     async def run(self) -> None:

@@ -10,7 +10,7 @@ from aiohttp import hdrs, web
 
 from denizen.worlds.chat.database import LedgerError
 from denizen.worlds.chat.gateway import Gateway
-from denizen.worlds.chat.http import controls, messages
+from denizen.worlds.chat.http import completions, controls, messages
 from denizen.worlds.chat.http.requests import GATEWAY, refusal
 
 MAX_BODY = 1_000_000
@@ -30,6 +30,7 @@ def make_app(gateway: Gateway, token: str, host: str) -> web.Application:
     app.router.add_get("/healthz", _healthz)
     app.add_routes(messages.ROUTES)
     app.add_routes(controls.ROUTES)
+    app.add_routes(completions.ROUTES)
     return app
 
 

@@ -1,0 +1,78 @@
+"""Tools of whoever asks the agent: a call of one parks the turn, which goes on with the result that they send."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from denizen.engine import AgentRecord
+from denizen.engine.resume import last_reply
+from denizen.entries import AnyEntry, ToolEntry
+from denizen.errors import ToolRefused
+from denizen.messages import Text, ToolCall, ToolResult
+from denizen.ports import Answer, Control, InboundMessage, Schema, Session, ToolContext, Toolset, Traits
+
+CALLER_RUNS = "The caller runs this tool."
+"""What a turn is parked with that waits for such a result."""
+NO_RESULT = "The caller gave no result."
+_TOOLS = "denizen.caller_tools"
+
+
+class CallerTool:
+    """A tool that the caller runs."""
+
+    shell_names: Sequence[str] = ()
+    traits = Traits.REPEATABLE | Traits.UNTRUSTED
+
+    def __init__(self, schema: Schema) -> None:
+        self.name = schema.name
+        self.schema = schema
+
+    async def run(self, args: dict[str, Any], turn: ToolContext) -> ToolResult:
+        """Park the turn; where it goes on without a result, the call is refused."""
+        await turn.ask(CALLER_RUNS)
+        raise ToolRefused(NO_RESULT)
+
+
+def offer(message: InboundMessage, tools: Sequence[Schema]) -> InboundMessage:
+    """The message, in whose turn the caller's tools can be called, too."""
+    if not tools:
+        return message
+    return msgspec.structs.replace(message, metadata={**message.metadata, _TOOLS: msgspec.to_builtins(tools)})
+
+
+def offered(message: InboundMessage) -> list[Schema]:
+    """The caller's tools that came with a message."""
+    return msgspec.convert(message.metadata.get(_TOOLS, []), list[Schema])
+
+
+def with_tools(record: AgentRecord, tools: Sequence[Schema]) -> AgentRecord:
+    """An agent that can call these, too."""
+    return replace(record, tools=Toolset([*record.tools, *map(CallerTool, tools)])) if tools else record
+
+
+def open_calls(entries: Sequence[AnyEntry], tools: Sequence[Schema]) -> list[ToolCall]:
+    """The calls of the caller's tools that have no result yet."""
+    last, names = last_reply(entries), {tool.name for tool in tools}
+    if last is None:
+        return []
+    return [call for call in last.reply.tool_calls if call.name in names and call.id not in last.results]
+
+
+def result_of(call: ToolCall, text: str, *, is_error: bool = False) -> ToolResult:
+    """What the caller says that a call gave: text that others wrote."""
+    return ToolResult(call.id, call.name, [Text(text)], is_error=is_error, details={"untrusted": True})
+
+
+async def keep_results(session: Session, controls: Sequence[Control], tools: Sequence[Schema]) -> list[Control]:
+    """Write the results that answers bring into the session; the other controls are given back."""
+    calls = {call.id: call for call in open_calls(session.entries, tools)}
+    others: list[Control] = []
+    for control in controls:
+        if isinstance(control, Answer) and (call := calls.pop(control.call_id, None)):
+            result = result_of(call, control.text, is_error=not control.allow)
+            await session.append(ToolEntry(message=result))
+        else:
+            others.append(control)
+    return others

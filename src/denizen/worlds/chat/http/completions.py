@@ -1,0 +1,205 @@
+"""Chat Completions and the list of models, in the shapes of OpenAI's API."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+from uuid import uuid4
+
+import msgspec
+from aiohttp import web
+
+from denizen.entries import SystemEntry
+from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult, Usage, UserMessage
+from denizen.ports import Schema
+from denizen.worlds.chat.http.requests import GATEWAY, Refused, read_body
+from denizen.worlds.chat.http.stream import EventStream
+from denizen.worlds.chat.http.turns import Conversation, Reply, Said, answer
+
+MODEL = "denizen"
+"""The name under which clients ask the agent; others do, too."""
+SESSION = "Denizen-Session"
+"""The header that names a session."""
+
+
+class Part(msgspec.Struct):
+    """A part of a message; only text is taken."""
+
+    type: str
+    text: str = ""
+
+
+class Function(msgspec.Struct):
+    """What a call calls: the arguments are JSON text."""
+
+    name: str
+    arguments: str = "{}"
+
+
+class Call(msgspec.Struct):
+    """A call of a tool of the caller's."""
+
+    id: str
+    function: Function
+    type: Literal["function"] = "function"
+
+
+class ChatMessage(msgspec.Struct):
+    """A message of the conversation."""
+
+    role: Literal["system", "developer", "user", "assistant", "tool"]
+    content: str | list[Part] | None = None
+    tool_calls: list[Call] | None = None
+    tool_call_id: str = ""
+
+
+class FunctionTool(msgspec.Struct):
+    """A tool of the caller's."""
+
+    name: str
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+
+
+class ChatTool(msgspec.Struct):
+    """The same, as the API wraps it."""
+
+    function: FunctionTool
+    type: Literal["function"] = "function"
+
+
+class StreamOptions(msgspec.Struct):
+    """What a stream has besides the answer."""
+
+    include_usage: bool | None = False
+
+
+class ChatRequest(msgspec.Struct):
+    """What a client posts; what isn't listed here is the agent's to decide, and ignored."""
+
+    messages: list[ChatMessage]
+    model: str = MODEL
+    stream: bool | None = False
+    stream_options: StreamOptions | None = None
+    tools: list[ChatTool] | None = None
+    tool_choice: Any = "auto"
+    n: Literal[1] | None = 1
+
+
+async def get_models(request: web.Request) -> web.Response:
+    """The agent, as the one model that there is."""
+    began = int(request.app[GATEWAY].agent.record.clock.now().timestamp())
+    model = {"id": MODEL, "object": "model", "created": began, "owned_by": "denizen"}
+    return web.json_response({"object": "list", "data": [model]})
+
+
+async def post_completion(request: web.Request) -> web.StreamResponse:
+    """Answer a conversation."""
+    asked, gateway = await read_body(request, ChatRequest), request.app[GATEWAY]
+    given = (asked.tools or []) if asked.tool_choice != "none" else []
+    tools = [schema(tool.function.name, tool.function.description, tool.function.parameters) for tool in given]
+    session = request.headers.get(SESSION, "")
+    pieces = answer(gateway, Conversation(said=_said(asked.messages), tools=tools, session=session))
+    shared = {
+        "id": f"chatcmpl-{uuid4().hex}",
+        "created": int(gateway.agent.record.clock.now().timestamp()),
+        "model": asked.model,
+    }
+    if not asked.stream:
+        reply = await last(pieces)
+        message = {"role": "assistant", "content": reply.text or None, **_calls(reply.calls)}
+        choice = {"index": 0, "message": message, "finish_reason": _finish(reply)}
+        usage = _usage(reply.usage)
+        return web.json_response({**shared, "object": "chat.completion", "choices": [choice], "usage": usage})
+
+    shared["object"] = "chat.completion.chunk"
+    wants_usage = asked.stream_options is not None and asked.stream_options.include_usage
+    rest: dict[str, Any] = {"usage": None} if wants_usage else {}
+
+    def chunk(delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
+        return {**shared, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}], **rest}
+
+    async with EventStream(request, pieces) as stream:
+        await stream.send(chunk({"role": "assistant", "content": ""}))
+        async for piece in stream.pieces:
+            if isinstance(piece, str):
+                await stream.send(chunk({"content": piece}))
+                continue
+            for at, call in enumerate(_calls(piece.calls).get("tool_calls", [])):
+                await stream.send(chunk({"tool_calls": [{"index": at, **call}]}))
+            await stream.send(chunk({}, _finish(piece)))
+            if wants_usage:
+                await stream.send({**shared, "choices": [], "usage": _usage(piece.usage)})
+            await stream.write(b"data: [DONE]\n\n")
+    return stream.response
+
+
+def schema(name: str, description: str | None, parameters: dict[str, Any] | None) -> Schema:
+    """A tool of the caller's."""
+    return Schema(name, description or "", parameters or {"type": "object", "properties": {}})
+
+
+def arguments(text: str) -> dict[str, Any]:
+    """The arguments of a call, from JSON text. Raises HTTPException."""
+    try:
+        return msgspec.json.decode(text or "{}", type=dict[str, Any])
+    except msgspec.DecodeError as error:
+        raise Refused(400, f"The arguments of a call must be a JSON object: {error}.") from error
+
+
+async def last(pieces: Any) -> Reply:
+    """The reply alone."""
+    found = Reply(text="")
+    async for piece in pieces:
+        if isinstance(piece, Reply):
+            found = piece
+    return found
+
+
+def _said(messages: Sequence[ChatMessage]) -> list[Said]:
+    said: list[Said] = []
+    names: dict[str, str] = {}
+    for message in messages:
+        text = words(message.content)
+        match message.role:
+            case "user":
+                said.append(UserMessage([Text(text)]))
+            case "assistant":
+                calls = [
+                    ToolCall(c.id, c.function.name, arguments(c.function.arguments)) for c in message.tool_calls or []
+                ]
+                names |= {call.id: call.name for call in calls}
+                said.append(AssistantMessage([*([Text(text)] if text else []), *calls], MODEL))
+            case "tool":
+                said.append(ToolResult(message.tool_call_id, names.get(message.tool_call_id, ""), [Text(text)]))
+            case _:
+                said.append(SystemEntry(text=text, by_operator=True))
+    return said
+
+
+def words(content: str | Sequence[Part] | None) -> str:
+    """The text of a message. Raises HTTPException where there is more."""
+    if content is None or isinstance(content, str):
+        return content or ""
+    if other := next((part.type for part in content if not part.type.endswith("text")), ""):
+        raise Refused(400, f"A message can have parts of text only, not {other!r}.")
+    return "".join(part.text for part in content)
+
+
+def _calls(calls: Sequence[ToolCall]) -> dict[str, Any]:
+    shown = [Call(call.id, Function(call.name, msgspec.json.encode(call.args).decode())) for call in calls]
+    return {"tool_calls": msgspec.to_builtins(shown)} if calls else {}
+
+
+def _finish(reply: Reply) -> str:
+    return "tool_calls" if reply.calls else "length" if reply.cut else "stop"
+
+
+def _usage(usage: Usage) -> dict[str, int]:
+    sent = (usage.input or 0) + (usage.cache_read or 0) + (usage.cache_write or 0)
+    return {
+        "prompt_tokens": sent,
+        "completion_tokens": usage.output or 0,
+        "total_tokens": sent + (usage.output or 0),
+    }
+
+
+ROUTES = [web.get("/v1/models", get_models), web.post("/v1/chat/completions", post_completion)]

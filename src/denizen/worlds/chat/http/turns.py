@@ -1,0 +1,273 @@
+"""Turns of whoever brings a conversation: in a session that lasts, or in one that is forgotten with its reply."""
+
+import asyncio
+import dataclasses
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing, suppress
+from functools import partial
+from uuid import uuid4
+
+import msgspec
+from msgspec.structs import replace
+
+from denizen.cache import SharedCache
+from denizen.engine import Resume, TurnOptions, run_turn
+from denizen.engine.turn import Start
+from denizen.entries import AssistantEntry, EndEntry, SystemEntry, ToolEntry, UserEntry
+from denizen.errors import DenizenError, SessionError
+from denizen.events import Done, LlmEnd, LlmStream, RunEvent, RunResult, TextDelta, TurnParked, Withdrawn
+from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult, Usage, UserMessage
+from denizen.ports import Answer, Ask, Control, InboundMessage, Parked, Schema, Session, Steer
+from denizen.sessions import MemoryStore, SessionKey
+from denizen.worlds.chat import caller, ledger
+from denizen.worlds.chat.gateway import COMMANDS, SYSTEM, Gateway, RunOptions, reply_text
+from denizen.worlds.chat.http.requests import Refused
+
+NOBODY_ASKED = "nobody can be asked here: the request names no session"
+
+Said = UserMessage | AssistantMessage | ToolResult | SystemEntry
+"""A message of the conversation that a caller brings."""
+
+
+class Conversation(msgspec.Struct, frozen=True, kw_only=True):
+    """What a caller sends: all that was said, their tools, and the session that it belongs to (empty: to none)."""
+
+    said: Sequence[Said]
+    tools: Sequence[Schema] = ()
+    session: str = ""
+
+
+class Reply(msgspec.Struct, frozen=True, kw_only=True):
+    """What it came to: all the text, the calls that the caller is to run, what it took."""
+
+    text: str
+    calls: Sequence[ToolCall] = ()
+    usage: Usage = Usage()
+    cut: bool = False
+
+
+Pieces = AsyncGenerator[str | Withdrawn | Reply]
+"""The text as it comes, what of it doesn't count after all, and at last the reply."""
+
+
+async def answer(gateway: Gateway, conversation: Conversation) -> Pieces:
+    """Answer the end of a conversation. Raises HTTPException for one that can't be answered, or wasn't."""
+    own = {tool.name for tool in gateway.agent.record.tools}
+    if taken := own.intersection(tool.name for tool in conversation.tools):
+        raise Refused(400, f"The agent has tools of these names itself: {', '.join(sorted(taken))}. Rename yours.")
+    if not conversation.said or not isinstance(conversation.said[-1], UserMessage | ToolResult):
+        raise Refused(400, "The last message must be the user's, or the result of a tool.")
+    events = _in_session(gateway, conversation) if conversation.session else _alone(gateway, conversation)
+    names = {tool.name for tool in conversation.tools}
+    text, gap, question, last = [""], "", "", None
+    async with aclosing(events):
+        async for event in events:
+            match event:
+                case LlmStream(TextDelta(delta)):
+                    text.append(gap + delta)
+                    gap = ""
+                    yield text[-1]
+                case LlmEnd(message):
+                    last = message
+                    gap = "\n\n" if any(text) and message.stop_reason != "length" else ""
+                case Withdrawn(words):
+                    text = ["".join(text).removesuffix(words)]
+                    yield event
+                case TurnParked(question=question):
+                    pass
+                case Done(result):
+                    calls = _waiting(result, names) if result.stop_reason == "parked" else []
+                    if result.stop_reason == "parked" and not calls:
+                        yield (words := f"{gap}{question}\n\nAnswer /approve, or /deny and why.")
+                        text.append(words)
+                    elif not calls and (result.stop_reason != "answered" or not any(text)):
+                        yield (words := gap + reply_text(result))
+                        text.append(words)
+                    cut = last is not None and last.stop_reason == "length"
+                    yield Reply(text="".join(text), calls=calls, usage=result.usage, cut=cut)
+                case _:
+                    pass
+
+
+def _waiting(result: RunResult, names: set[str]) -> list[ToolCall]:
+    """The calls that the caller is to run."""
+    done = {message.call_id for message in result.messages if isinstance(message, ToolResult)}
+    replies = (message for message in reversed(result.messages) if isinstance(message, AssistantMessage))
+    calls = next(replies, AssistantMessage([])).tool_calls
+    return [call for call in calls if call.name in names and call.id not in done]
+
+
+# In a session
+
+
+async def _in_session(gateway: Gateway, conversation: Conversation) -> AsyncGenerator[RunEvent]:
+    """Append what was said after the agent's last message, and run the turn in the order of the session."""
+    key, said = _key(conversation.session), conversation.said
+    start = next((at for at in range(len(said), 0, -1) if isinstance(said[at - 1], AssistantMessage)), 0)
+    new = said[start:]
+    text = "\n\n".join(each.text for each in new if isinstance(each, UserMessage))
+    message = InboundMessage("http", key.peer, "api", text, str(key))
+    message = RunOptions(send_response=False).put_in(caller.offer(message, conversation.tools))
+    parked = await gateway.database.run(partial(ledger.parked, session_key=str(key)))
+    if parked:
+        calls = caller.open_calls(await gateway.agent.record.store.read(str(key)), caller.offered(parked))
+        if calls:
+            controls: list[Control] = [_answer(call, new) for call in calls]
+            begin = partial(_go_on, gateway, str(key), [*controls, *([Steer(text, message.id)] if text else [])])
+        elif text.strip().partition(" ")[0] in COMMANDS:
+            begin = partial(gateway.accept, message)
+        else:
+            raise Refused(409, "The session waits for an answer of its owner: /approve, or /deny and why.")
+    elif any(isinstance(each, ToolResult) for each in new):
+        raise Refused(409, "No call of this session waits for a result.")
+    else:
+        instructions = "\n\n".join(each.text for each in new if isinstance(each, SystemEntry))
+        begin = partial(_put, gateway, message, instructions)
+    async with aclosing(_follow(gateway, parked or message, begin)) as events:
+        async for event in events:
+            yield event
+
+
+def _key(session: str) -> SessionKey:
+    """The session of that key, or that messages to the chat of that name are in."""
+    try:
+        if session.strip().lower().startswith("agent:"):
+            return SessionKey.parse(session)
+        return SessionKey(session, channel="http")
+    except SessionError as error:
+        raise Refused(400, str(error)) from error
+
+
+def _answer(call: ToolCall, said: Sequence[Said]) -> Answer:
+    for result in said:
+        if isinstance(result, ToolResult) and result.call_id == call.id:
+            return Answer(call.id, allow=True, text=result.text)
+    return Answer(call.id, allow=False, text=caller.NO_RESULT)
+
+
+async def _go_on(gateway: Gateway, key: str, controls: Sequence[Control]) -> None:
+    if not await gateway.database.run(partial(ledger.control_parked, session_key=key, given=controls)):
+        raise Refused(409, "The session has gone on meanwhile.")
+    gateway.database.ring()
+
+
+async def _put(gateway: Gateway, message: InboundMessage, instructions: str) -> None:
+    """Put a message, and before it the caller's instructions, to wait for their turn."""
+    if instructions:
+        await gateway.queue.put(replace(message, channel=SYSTEM, content=instructions, metadata={}))
+    await gateway.database.run(partial(ledger.put, message=message))
+    gateway.database.ring()
+
+
+async def _follow(
+    gateway: Gateway, message: InboundMessage, begin: Callable[[], Awaitable[object]]
+) -> AsyncGenerator[RunEvent]:
+    """The events of a message's turn, once it is begun; one that fails and is tried again goes on."""
+    if message.id in gateway.watchers:
+        raise Refused(409, "Another request is being answered by this turn.")
+    events = asyncio.Queue[RunEvent | None]()
+    gateway.watchers[message.id] = events.put_nowait
+    over = asyncio.create_task(gateway.outbox.outcome(message, ledger.OVER))
+    over.add_done_callback(lambda _: events.put_nowait(None))
+    try:
+        await begin()
+        while event := await events.get():
+            if not isinstance(event, Done):
+                yield event
+            elif event.result.stop_reason == "parked":
+                if event.result.error == caller.CALLER_RUNS:  # the result finds the turn parked
+                    await gateway.outbox.outcome(message, ledger.OVER | {"parked"})
+                yield event
+                return
+            elif event.result.stop_reason != "error":
+                await over
+                yield event
+                return
+        state, reply = over.result()
+        if state == "failed":
+            raise Refused(502, reply)
+        yield Done(RunResult(reply))
+    finally:
+        over.cancel()
+        del gateway.watchers[message.id]
+
+
+# In none
+
+
+async def _alone(gateway: Gateway, conversation: Conversation) -> AsyncGenerator[RunEvent]:
+    """A turn after all that was said, in a session that is forgotten with it."""
+    record = gateway.agent.record
+    store = MemoryStore(clock=record.clock, redactor=record.redactor)
+    record = dataclasses.replace(record, store=store, states=SharedCache(1, 50_000))
+    session = await store.open(str(SessionKey(uuid4().hex, channel="api")), profile=record.name)
+    start = await _retell(session, conversation.said)
+    events = asyncio.Queue[RunEvent | None]()
+    options = TurnOptions(read_only=gateway.agent.read_only, channel="api")
+    host = _NobodyToAsk(events.put_nowait)
+    turn = asyncio.create_task(run_turn(caller.with_tools(record, conversation.tools), session, start, host, options))
+    turn.add_done_callback(lambda _: events.put_nowait(None))
+    try:
+        while event := await events.get():
+            if not (isinstance(event, Done) and event.result.stop_reason == "error"):
+                yield event
+        await turn
+    except DenizenError as error:
+        raise Refused(502, record.redact(str(error))) from error
+    finally:
+        turn.cancel()
+        with suppress(asyncio.CancelledError, DenizenError):
+            await turn
+
+
+async def _retell(session: Session, said: Sequence[Said]) -> Start:
+    """Write what was said into a session; what is left begins the turn."""
+    results = {each.call_id: each for each in said if isinstance(each, ToolResult)}
+    called = {call.id for each in said if isinstance(each, AssistantMessage) for call in each.tool_calls}
+    if unknown := sorted(results.keys() - called):
+        raise Refused(400, f"There is no call {unknown[0]!r} that this could be the result of.")
+    words: list[str] = []
+    begun = False
+    for message in said:
+        match message:
+            case UserMessage():
+                words.append(message.text)
+            case SystemEntry():
+                await session.append(message)
+            case AssistantMessage():
+                if words:
+                    await session.append(UserEntry(message=UserMessage([Text("\n\n".join(words))])))
+                await session.append(AssistantEntry(message=message))
+                for call in message.tool_calls:
+                    given = results.get(call.id)
+                    result = caller.result_of(call, given.text if given else caller.NO_RESULT, is_error=given is None)
+                    await session.append(ToolEntry(message=result))
+                words.clear()
+                begun = bool(message.tool_calls)
+                if not begun:
+                    await session.append(EndEntry(stop_reason="answered"))
+            case _:
+                pass
+    if not words:
+        return Resume()
+    if begun:
+        await session.append(EndEntry(stop_reason="answered"))
+    return UserMessage([Text("\n\n".join(words))])
+
+
+class _NobodyToAsk:
+    """The host of such a turn: approvals are refused, and the caller's tools are the caller's to run."""
+
+    def __init__(self, emit: Callable[[RunEvent], None]) -> None:
+        self._emit = emit
+
+    def emit(self, event: RunEvent) -> None:
+        self._emit(event)
+
+    def controls(self) -> Sequence[Control]:
+        return ()
+
+    async def ask(self, request: Ask) -> Answer | Parked:
+        if request.question == caller.CALLER_RUNS:
+            return Parked()
+        return Answer(request.call_id, allow=False, text=NOBODY_ASKED, unasked=True)
