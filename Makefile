@@ -57,7 +57,7 @@ COMPILE := UV_CUSTOM_COMPILE_COMMAND='make lock' $(BIN)/uv pip compile --quiet -
 
 lock: $(DEV)
 	$(COMPILE) --output-file requirements/run.txt
-	$(COMPILE) --output-file requirements/dev.txt --group dev --all-extras --constraints requirements/run.txt
+	$(COMPILE) --output-file requirements/dev.txt --group dev --extra all --constraints requirements/run.txt
 
 clean:
 	rm -rf .venv build dist site .hypothesis .import_linter_cache .pytest_cache .ruff_cache

@@ -12,7 +12,7 @@ from denizen.config.extras import how_to_install
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))["project"]
 
 
-@pytest.mark.parametrize("extra", ["acp", "bedrock"])
+@pytest.mark.parametrize("extra", ["acp", "bedrock", "hardware"])
 def test_the_advice_names_what_the_extra_needs(extra: str) -> None:
     python, *words = shlex.split(how_to_install(extra))
     assert python == sys.executable

@@ -27,6 +27,7 @@ from denizen.ports.sandbox import Sandbox, Sandboxed
 from denizen.ports.session import Session, SessionInfo, SessionStore
 from denizen.ports.tool import (
     CallingTool,
+    CautiousTool,
     CheckedTool,
     DeferredTool,
     PlanningTool,
@@ -54,6 +55,7 @@ __all__ = [
     "Backtrack",
     "Budget",
     "CallingTool",
+    "CautiousTool",
     "Channel",
     "ChannelLimits",
     "CheckedTool",

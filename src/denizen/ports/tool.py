@@ -88,6 +88,15 @@ class CheckedTool(Tool, Protocol):
 
 
 @runtime_checkable
+class CautiousTool(Tool, Protocol):
+    """A tool some of whose calls need a person's yes, whatever its traits."""
+
+    def needs_yes(self, args: dict[str, Any]) -> bool:
+        """Whether a person must agree to a call with these arguments, unless a rule of the user's decides."""
+        ...
+
+
+@runtime_checkable
 class PlanningTool(Tool, Protocol):
     """A tool that, where it `plans`, can say what it would change in files (`ToolContext.planned`)."""
 

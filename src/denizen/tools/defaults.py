@@ -10,7 +10,7 @@ import msgspec
 from denizen.config.settings import Rule
 from denizen.errors import ConfigError
 from denizen.messages import ToolResult
-from denizen.ports import CheckedTool, PlanningTool, Schema, Tool, ToolContext, Toolset, Traits
+from denizen.ports import CautiousTool, CheckedTool, PlanningTool, Schema, Tool, ToolContext, Toolset, Traits
 from denizen.tool_aliases import resolve_alias
 
 JUDGED = frozenset({"command", "path", "paths", "patch", "url", "unsandboxed"})
@@ -41,6 +41,10 @@ class Defaulted:
     def plans(self) -> bool:
         """Whether the tool says what it would change in files."""
         return isinstance(self.tool, PlanningTool) and self.tool.plans
+
+    def needs_yes(self, args: dict[str, Any]) -> bool:
+        """Whether a person must agree."""
+        return isinstance(self.tool, CautiousTool) and self.tool.needs_yes(self._with_defaults(args))
 
     def check(self, args: dict[str, Any]) -> None:
         """Raises ToolRefused for what the tool would refuse."""

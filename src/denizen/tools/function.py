@@ -59,6 +59,11 @@ class FunctionTool:
     schema: Schema
     refuse: Callable[..., object] | None = None
     plans: bool = False
+    asks: Callable[..., bool] | None = None
+
+    def needs_yes(self, args: dict[str, Any]) -> bool:
+        """Whether a person must agree to the call; arguments that don't fit are refused later, by `check`."""
+        return self.asks is not None and self.asks(**{**dict.fromkeys(self.parameters), **args})
 
     def check(self, args: dict[str, Any]) -> None:
         """Raises ToolRefused for arguments that don't fit the function, or that `refuse` refuses."""
@@ -135,6 +140,7 @@ def tool(
     shell_names: Sequence[str] = (),
     refuse: Callable[..., object] | None = None,
     plans: bool = False,
+    asks: Callable[..., bool] | None = None,
 ) -> Callable[[Callable[..., Any]], FunctionTool]: ...
 def tool(
     function: Callable[..., Any] | None = None,
@@ -145,6 +151,7 @@ def tool(
     shell_names: Sequence[str] = (),
     refuse: Callable[..., object] | None = None,
     plans: bool = False,
+    asks: Callable[..., bool] | None = None,
 ) -> FunctionTool | Callable[[Callable[..., Any]], FunctionTool]:
     """Let the model call a function: `@tool`, or `@tool(traits=Traits.READS)`.
 
@@ -173,7 +180,9 @@ def tool(
             "required": [name for name, parameter in parameters.items() if parameter.required],
         }
         awaited, seen = inspect.iscoroutinefunction(function), Schema(called, description, schema)
-        return FunctionTool(function, awaited, parameters, context, called, shell_names, traits, seen, refuse, plans)
+        return FunctionTool(
+            function, awaited, parameters, context, called, shell_names, traits, seen, refuse, plans, asks
+        )
 
     return made(function) if function else made
 

@@ -14,7 +14,7 @@ from denizen.config.settings import PolicySettings, Rule
 from denizen.config.write import add_rule
 from denizen.errors import ToolRefused
 from denizen.messages import ToolCall
-from denizen.ports import Decision, PlanningTool, Tool, ToolContext, Traits, is_harmless, only_reads
+from denizen.ports import CautiousTool, Decision, PlanningTool, Tool, ToolContext, Traits, is_harmless, only_reads
 from denizen.tools.editing.texts import difference
 from denizen.tools.files.autorun import is_autorun
 from denizen.tools.files.changes import load_or_empty
@@ -171,6 +171,8 @@ class RulePolicy:
             return Decision("ask", f"May {_shown(call)} send this to others?")
         if Traits.NETWORK in tool.traits:
             return Decision("ask", f"May {_shown(call)} use the network?")
+        if isinstance(tool, CautiousTool) and tool.needs_yes(call.args):
+            return Decision("ask", f"May {_shown(call)} run?")
         if self._workspace and Traits.WRITES in tool.traits:
             held = [name for name in files_of(call, self._workspace) if is_autorun(self._workspace, name)]
             if held:

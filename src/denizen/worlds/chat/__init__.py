@@ -4,12 +4,25 @@ from functools import partial
 
 from denizen.actions import Native
 from denizen.context import Transcript
+from denizen.ports import Tool
 from denizen.prompt.texts import CHAT
 from denizen.worlds.chat.settings import GatewaySettings
-from denizen.worlds.world import Profile, World
+from denizen.worlds.world import Profile, ToolParts, World, standard_tools
+
+
+def _tools(parts: ToolParts) -> list[Tool]:
+    """Those that every agent has, a web search that says how to set it up, and hardware where that is wanted."""
+    from denizen.tools.hardware import i2c_tool, spi_tool
+    from denizen.tools.web_search import web_search_tool
+
+    tools = {tool.name: tool for tool in standard_tools(parts)}
+    tools.setdefault("web_search", web_search_tool(parts.config.web, parts.environ))
+    wants_hardware = parts.config.section("gateway", GatewaySettings).hardware
+    return [*tools.values(), *((i2c_tool(), spi_tool()) if wants_hardware else ())]
+
 
 WORLD = World(
     "gateway",
-    Profile("gateway", Native(), partial(Transcript, keep=4), identity=CHAT, notes=True),
+    Profile("gateway", Native(), partial(Transcript, keep=4), tools=_tools, identity=CHAT, notes=True),
     settings=GatewaySettings,
 )

@@ -26,5 +26,7 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     """How often a message is tried before it is given up."""
     grace: Annotated[float, msgspec.Meta(ge=0)] = 30.0
     """Seconds that running turns have to end when the gateway is stopped; the others go on at the next start."""
+    hardware: bool = False
+    """The agent has the tools `i2c` and `spi`, for devices on the buses of this machine."""
     when_busy: dict[str, WhenBusy] = {}
     """What a message does whose session is busy, by channel: `queue`, `steer` or `interrupt`; otherwise `queue`."""

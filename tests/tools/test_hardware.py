@@ -1,0 +1,168 @@
+"""`i2c` and `spi`: what they do with a bus, and what they say without one."""
+
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from denizen.config.settings import PolicySettings, Rule
+from denizen.errors import ToolRefused
+from denizen.messages import ToolCall, ToolResult
+from denizen.ports import Tool, Traits
+from denizen.tools.defaults import with_defaults
+from denizen.tools.hardware import i2c_tool, spi_tool
+from denizen.tools.policy import RulePolicy
+
+Call = Callable[..., Awaitable[ToolResult]]
+
+
+class Sensor:
+    """A bus with one device, at 0x48, whose registers hold twice their number."""
+
+    def __init__(self) -> None:
+        self.written: list[tuple[int, list[int]]] = []
+        self.closed = False
+
+    def read(self, address: int, register: int | None, length: int) -> bytes:
+        if address != 0x48:
+            raise OSError(121, "Remote I/O error")
+        return bytes(2 * ((register or 0) + at) for at in range(length))
+
+    def write(self, address: int, data: Sequence[int]) -> None:
+        self.read(address, None, 1)
+        self.written.append((address, [*data]))
+
+    def transfer(self, data: Sequence[int], speed: int, mode: int) -> bytes:
+        self.written.append((speed, [*data, mode]))
+        return bytes(255 - byte for byte in data)
+
+    def __enter__(self) -> "Sensor":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.closed = True
+
+
+@pytest.fixture
+def sensor() -> Sensor:
+    return Sensor()
+
+
+@pytest.fixture
+def devices(tmp_path: Path) -> Path:
+    folder = tmp_path / "dev"
+    folder.mkdir()
+    for name in ("i2c-1", "i2c-20", "spidev0.0", "null"):
+        (folder / name).touch()
+    return folder
+
+
+@pytest.fixture
+def i2c(devices: Path, sensor: Sensor) -> Tool:
+    return i2c_tool(devices, lambda bus: sensor)
+
+
+@pytest.fixture
+def spi(devices: Path, sensor: Sensor) -> Tool:
+    return spi_tool(devices, lambda bus, device: sensor)
+
+
+async def test_the_buses_are_listed(call: Call, i2c: Tool, spi: Tool) -> None:
+    assert (await call(i2c, action="list")).text == "there is: i2c-1, i2c-20"
+    assert (await call(spi, action="list")).text == "there is: spidev0.0"
+
+
+async def test_a_scan_finds_the_devices_that_answer(call: Call, i2c: Tool, sensor: Sensor) -> None:
+    assert (await call(i2c, action="scan")).text == "On bus 1 there answer: 0x48 (72)"
+    assert sensor.closed
+
+
+async def test_a_device_is_read_from_a_register(call: Call, i2c: Tool) -> None:
+    assert (await call(i2c, action="read", address=0x48, register=5, length=3)).text == "0a 0c 0e (10, 12, 14)"
+    assert (await call(i2c, action="read", address=0x48)).text == "00 (0)"
+
+
+async def test_bytes_are_written_after_the_register(call: Call, i2c: Tool, sensor: Sensor) -> None:
+    done = await call(i2c, action="write", address=0x48, register=1, data=[2, 3])
+    await call(i2c, action="write", address=0x48, data=[4])
+    assert done.text == "Wrote 2 bytes to 0x48."
+    assert sensor.written == [(0x48, [1, 2, 3]), (0x48, [4])]
+
+
+async def test_spi_reads_by_sending_zeros_and_shows_what_a_write_returns(call: Call, spi: Tool, sensor: Sensor) -> None:
+    assert (await call(spi, action="read", length=2)).text == "ff ff (255, 255)"
+    assert (await call(spi, action="write", data=[1], speed=1000, mode=3)).text == "fe (254)"
+    assert sensor.written == [(500_000, [0, 0, 0]), (1000, [1, 3])]
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        ({"action": "read"}, "`address` is needed"),
+        ({"action": "write", "address": 0x48}, "`data` is needed"),
+        ({"action": "read", "address": 2}, "`address` must be"),
+        ({"action": "write", "address": 0x48, "data": [256]}, "`data` must be"),
+        ({"action": "erase"}, "`action` must be"),
+    ],
+)
+async def test_wrong_arguments_are_refused_before_anybody_is_asked(i2c: Tool, args: dict[str, Any], says: str) -> None:
+    with pytest.raises(ToolRefused, match=says):
+        i2c.check(args)  # pyrefly: ignore[missing-attribute]
+
+
+async def test_a_device_that_does_not_answer_is_reported(call: Call, i2c: Tool, sensor: Sensor) -> None:
+    with pytest.raises(ToolRefused, match="0x50 doesn't read: Remote I/O error"):
+        await call(i2c, action="read", address=0x50)
+    assert sensor.closed
+
+
+async def test_a_bus_that_is_not_there_is_reported_with_those_that_are(call: Call, i2c: Tool, spi: Tool) -> None:
+    with pytest.raises(ToolRefused, match=r"there is no .*/i2c-7; there is: i2c-1, i2c-20"):
+        await call(i2c, action="scan", bus=7)
+    with pytest.raises(ToolRefused, match=r"there is no .*/spidev1.0; there is: spidev0.0"):
+        await call(spi, action="read", bus=1)
+
+
+async def test_without_a_bus_it_says_so(call: Call, tmp_path: Path) -> None:
+    assert "this machine has no I2C bus" in (await call(i2c_tool(tmp_path), action="list")).text
+    with pytest.raises(ToolRefused, match="this machine has no SPI bus"):
+        await call(spi_tool(tmp_path), action="read")
+
+
+@pytest.mark.parametrize("library", ["smbus2", "spidev"])
+async def test_without_its_library_it_says_how_to_install_it(
+    call: Call, devices: Path, library: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, library, None)
+    tool = i2c_tool(devices) if library == "smbus2" else spi_tool(devices)
+    with pytest.raises(ToolRefused, match=f"{library} is not installed; the user can: .* -m pip install"):
+        await call(tool, **({"action": "scan"} if library == "smbus2" else {"action": "read"}))
+
+
+async def test_a_bus_that_may_not_be_opened_is_reported(call: Call, devices: Path) -> None:
+    def refused(bus: int) -> Sensor:
+        raise PermissionError(13, "Permission denied")
+
+    with pytest.raises(ToolRefused, match=r"i2c-1 can't be opened: Permission denied; .* group i2c"):
+        await call(i2c_tool(devices, refused), action="scan")
+
+
+@pytest.mark.parametrize("args", [{"action": "list"}, {"action": "scan"}, {"action": "read", "address": 0x48}])
+def test_looking_needs_no_yes(i2c: Tool, args: dict[str, Any]) -> None:
+    assert _verdict(i2c, args) == "allow"
+
+
+def test_a_write_needs_a_persons_yes_unless_a_rule_allows_it(i2c: Tool, spi: Tool) -> None:
+    write = {"action": "write", "address": 0x48, "data": [1]}
+    assert _verdict(i2c, write) == "ask"
+    assert _verdict(spi, {"action": "write", "data": [1]}) == "ask"
+    [defaulted] = with_defaults([i2c], {"i2c": {"bus": 20}})
+    assert _verdict(defaulted, write) == "ask"
+    assert _verdict(i2c, write, Rule(tool="i2c", match='*"address":72*', decide="allow")) == "allow"
+
+
+def _verdict(tool: Tool, args: dict[str, Any], *rules: Rule) -> str:
+    policy = RulePolicy(PolicySettings(rules=[*rules]), confined=True)
+    return policy.decide(ToolCall("1", tool.name, args), tool, Traits.NONE).verdict

@@ -1,0 +1,35 @@
+"""Which tools the agent of a gateway has."""
+
+from pathlib import Path
+
+import pytest
+
+from denizen import Agent
+from denizen.config import load_config
+from denizen.errors import ToolRefused
+from denizen.ports import CheckedTool
+from denizen.testing import ScriptedModel
+
+
+def agent(home: Path, settings: str = "") -> Agent:
+    (home / "denizen.toml").write_text(settings)
+    config = load_config(home=home, environ={}, cwd=home)
+    return Agent(config, profile="gateway", model=ScriptedModel([]), environ={})
+
+
+def test_a_search_that_is_not_set_up_says_how(tmp_path: Path) -> None:
+    [search] = [tool for tool in agent(tmp_path).tools if tool.name == "web_search"]
+    assert isinstance(search, CheckedTool)
+    with pytest.raises(ToolRefused, match="no web search is set up"):
+        search.check({"query": "Ada"})
+
+
+def test_one_that_is_set_up_is_there_once(tmp_path: Path) -> None:
+    made = agent(tmp_path, '[web.search]\nprovider = "duckduckgo"')
+    assert [tool.name for tool in made.tools].count("web_search") == 1
+
+
+def test_hardware_is_there_where_it_is_wanted(tmp_path: Path) -> None:
+    names = {tool.name for tool in agent(tmp_path).tools}
+    wanted = {tool.name for tool in agent(tmp_path, "[gateway]\nhardware = true").tools}
+    assert wanted - names == {"i2c", "spi"}
