@@ -20,13 +20,17 @@ class BoundedCache(Generic[Value]):
 
     def put(self, key: str, value: Value, size: int) -> None:
         """Keep a value, in place of the key's old one."""
-        self.take(key)
+        if key in self._values:
+            self.take(key)
         if size > self.room:
             return
         self._values[key] = value, size
         self._size += size
         while self._size > self.room or len(self._values) > self._most:
-            self.take(next(iter(self._values)))
+            oldest = next(iter(self._values))
+            value, size = self._values.pop(oldest)
+            self._size -= size
+            self.dropped(oldest, value)
 
     def take(self, key: str) -> Value | None:
         """Take a value out; None if it isn't there (any more)."""
@@ -36,6 +40,9 @@ class BoundedCache(Generic[Value]):
         self._size -= size
         return value
 
+    def dropped(self, key: str, value: Value) -> None:
+        """Called for each value that is dropped."""
+
 
 class SharedCache(BoundedCache[Value]):
     """One whose values are found for as long as somebody holds them, also after they were dropped."""
@@ -44,11 +51,9 @@ class SharedCache(BoundedCache[Value]):
         super().__init__(most, room)
         self._held = WeakValueDictionary[str, Value]()
 
-    def put(self, key: str, value: Value, size: int) -> None:
-        """Keep a value, in place of the key's old one."""
-        super().put(key, value, size)
-        if self._held.get(key) is not value:
-            self._held[key] = value
+    def dropped(self, key: str, value: Value) -> None:
+        """Find it only where somebody holds it."""
+        self._held[key] = value
 
     def take(self, key: str) -> Value | None:
         """Take a value out; None if it isn't there, and nobody holds it."""

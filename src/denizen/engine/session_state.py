@@ -81,6 +81,10 @@ class KeptOptions(msgspec.Struct, frozen=True, omit_defaults=True):
     history: bool = True
 
 
+USUAL = KeptOptions()
+"""Those of most turns."""
+
+
 class Account(msgspec.Struct, eq=False):
     """A turn so far, whatever processes it has run in: what was said and used."""
 
@@ -159,7 +163,7 @@ class SessionState:
         self.context = self._agent.new_context(self.actions, self._agent.tools)
         self._traited = self.context if isinstance(self.context, TraitedContext) else None  # to ask costs 20 µs
         self._begin_turn()
-        self.options = KeptOptions()
+        self.options = USUAL
         self.user_ids: set[str] = set()
         self.approved: list[Rule] = []
         self.answers: dict[str, AnswerEntry] = {}

@@ -8,7 +8,7 @@ import msgspec
 
 from denizen.engine.output import Output
 from denizen.engine.record import AgentRecord
-from denizen.engine.session_state import OPTIONS, Account, KeptOptions, state_of
+from denizen.engine.session_state import OPTIONS, USUAL, Account, KeptOptions, state_of
 from denizen.engine.tracing import traced
 from denizen.entries import AnswerEntry, AnyEntry, EndEntry, StateEntry, UserEntry
 from denizen.events import Done, Notice, RunEvent, RunResult, TurnStop
@@ -99,7 +99,7 @@ class Turn:
         self.io = io
         self.state = state_of(agent, session)
         self._given = options
-        self._hold(self.state.options if self.account.messages else KeptOptions())
+        self._hold(self.state.options if self.account.messages else USUAL)
         self.moved = session.moved
         self.traced = traced()
         self.value: object = None
@@ -117,15 +117,15 @@ class Turn:
 
     async def begin(self) -> None:
         """Hold its own options from here on, not those of what was left open; keep what a crash mustn't loosen."""
-        kept = KeptOptions(*(getattr(self._given, name) for name in KeptOptions.__struct_fields__))
+        given = self._given
+        kept = KeptOptions(given.read_only, given.channel, given.chat, given.depth, given.history)
         if kept != self.state.options:
             await self.append(StateEntry(name=OPTIONS, value=msgspec.to_builtins(kept)))
         self._hold(kept)
 
     def _hold(self, kept: KeptOptions) -> None:
         """Let what differs from the usual in these options hold over what was given."""
-        differing = msgspec.to_builtins(kept)
-        self.options = replace(self._given, **differing) if differing else self._given
+        self.options = self._given if kept == USUAL else replace(self._given, **msgspec.to_builtins(kept))
         self._own_context = None if self.options.history else self._without_history()
 
     def _without_history(self) -> ContextPolicy:
