@@ -23,7 +23,7 @@ from denizen.errors import ConfigError
 from denizen.ports import Level, Model, Reasoning
 from denizen.sessions import new_name
 from denizen.worlds.assemble import Agent
-from denizen.worlds.world import worlds
+from denizen.worlds.world import Profile, worlds
 
 if TYPE_CHECKING:
     from denizen.cli.live import LivePrompt
@@ -83,10 +83,12 @@ class CommandOptions:
         }
         return dataclasses.replace(loaded, config=replace(loaded.config, **tables))
 
-    def agent(self, loaded: Loaded, model: Model | None = None) -> Agent:
-        """The agent to run turns with; `model` stands in for the configured one. Raises ConfigError."""
-        profile = self.profile or self.usual_profile
-        return Agent(loaded.config, environ=loaded.environ, profile=profile, model=model, read_only=self.read_only)
+    def agent(self, loaded: Loaded, model: Model | None = None, profile: Profile | None = None) -> Agent:
+        """The agent to run turns with; the model and the profile given stand in for the named. Raises ConfigError."""
+        named = self.profile or self.usual_profile
+        return Agent(
+            loaded.config, environ=loaded.environ, profile=profile or named, model=model, read_only=self.read_only
+        )
 
     def turn(self, agent: Agent, output: Output | None = None) -> TurnOptions:
         """What holds for one turn of the agent."""

@@ -97,6 +97,15 @@ class CautiousTool(Tool, Protocol):
 
 
 @runtime_checkable
+class ReplyingTool(Tool, Protocol):
+    """A tool by which the model can answer in the chat that its turn is for, which needs nobody's leave."""
+
+    def is_reply(self, args: dict[str, Any]) -> bool:
+        """Whether a call with these arguments sends to that chat, and to no other."""
+        ...
+
+
+@runtime_checkable
 class PlanningTool(Tool, Protocol):
     """A tool that, where it `plans`, can say what it would change in files (`ToolContext.planned`)."""
 

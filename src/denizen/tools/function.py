@@ -60,6 +60,7 @@ class FunctionTool:
     refuse: Callable[..., object] | None = None
     plans: bool = False
     asks: Callable[..., bool] | None = None
+    replies: Callable[[dict[str, Any]], bool] | None = None
 
     def needs_yes(self, args: dict[str, Any]) -> bool:
         """Whether a person must agree to the call; arguments that don't fit are refused later, by `check`."""
@@ -70,6 +71,10 @@ class FunctionTool:
         checked = self._checked(args)
         if self.refuse:
             self.refuse(**checked)
+
+    def is_reply(self, args: dict[str, Any]) -> bool:
+        """Whether a call with these arguments sends to the chat that its turn is for, and to no other."""
+        return self.replies is not None and self.replies(args)
 
     async def run(self, args: dict[str, Any], turn: ToolContext) -> ToolResult:
         """Call the function with the checked arguments; a plain one runs in a thread. Raises ToolRefused."""
@@ -141,6 +146,7 @@ def tool(
     refuse: Callable[..., object] | None = None,
     plans: bool = False,
     asks: Callable[..., bool] | None = None,
+    replies: Callable[[dict[str, Any]], bool] | None = None,
 ) -> Callable[[Callable[..., Any]], FunctionTool]: ...
 def tool(
     function: Callable[..., Any] | None = None,
@@ -152,6 +158,7 @@ def tool(
     refuse: Callable[..., object] | None = None,
     plans: bool = False,
     asks: Callable[..., bool] | None = None,
+    replies: Callable[[dict[str, Any]], bool] | None = None,
 ) -> FunctionTool | Callable[[Callable[..., Any]], FunctionTool]:
     """Let the model call a function: `@tool`, or `@tool(traits=Traits.READS)`.
 
@@ -162,7 +169,8 @@ def tool(
     `traits` its calls run one at a time, never again after a crash, and as the policy says. `refuse` is called with the
     arguments before a person is asked about a call: it raises ToolRefused for what the function would refuse anyway. A
     tool that `plans` changes files and obeys `ToolContext.planned`, so that a question about a call can show what it
-    would change; a cancelled turn waits for its thread.
+    would change; a cancelled turn waits for its thread. `replies` says of a call's
+    arguments whether it sends to its turn's own chat alone, which needs no approval.
 
     Raises TypeError for a function without a docstring, or with a parameter that can't be given by name and type.
     """
@@ -181,7 +189,7 @@ def tool(
         }
         awaited, seen = inspect.iscoroutinefunction(function), Schema(called, description, schema)
         return FunctionTool(
-            function, awaited, parameters, context, called, shell_names, traits, seen, refuse, plans, asks
+            *(function, awaited, parameters, context, called, shell_names, traits, seen, refuse, plans, asks, replies)
         )
 
     return made(function) if function else made

@@ -14,7 +14,17 @@ from denizen.config.settings import PolicySettings, Rule
 from denizen.config.write import add_rule
 from denizen.errors import ToolRefused
 from denizen.messages import ToolCall
-from denizen.ports import CautiousTool, Decision, PlanningTool, Tool, ToolContext, Traits, is_harmless, only_reads
+from denizen.ports import (
+    CautiousTool,
+    Decision,
+    PlanningTool,
+    ReplyingTool,
+    Tool,
+    ToolContext,
+    Traits,
+    is_harmless,
+    only_reads,
+)
 from denizen.tools.editing.texts import difference
 from denizen.tools.files.autorun import is_autorun
 from denizen.tools.files.changes import load_or_empty
@@ -75,6 +85,8 @@ class RulePolicy:
             decision = self._by_default(call, tool)
         if decision.verdict == "ask" and self._deciding(approved, call):
             decision = Decision("allow", "The user approved such calls for the session.")
+        if isinstance(tool, ReplyingTool) and tool.is_reply(call.args):
+            return decision
         runs_outside = _leaves_sandbox(call) or (
             Traits.EXECUTES in tool.traits and (self._network or not self._confined)
         )
@@ -167,6 +179,8 @@ class RulePolicy:
             return Decision("ask", f"There is no sandbox here: may {_shown(call)} run with all your rights?")
         if _leaves_sandbox(call):
             return Decision("ask", f"May {_shown(call)} run outside the sandbox, with all your rights?")
+        if isinstance(tool, ReplyingTool) and tool.is_reply(call.args):
+            return Decision("allow", f"The default policy allows {tool.name} to the chat that is answered.")
         if Traits.SENDS in tool.traits:
             return Decision("ask", f"May {_shown(call)} send this to others?")
         if Traits.NETWORK in tool.traits:

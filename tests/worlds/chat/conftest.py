@@ -17,6 +17,8 @@ from denizen.testing.scripted import Line
 from denizen.worlds.chat.database import Database
 from denizen.worlds.chat.gateway import Gateway
 from denizen.worlds.chat.ledger import Reply
+from denizen.worlds.chat.message import message_tool
+from denizen.worlds.chat.outbox import Outbox
 
 PATIENCE = 60.0
 
@@ -44,6 +46,13 @@ class Scene:
     async def say(self, content: str, chat: str = "ann", **more: Any) -> None:
         """Put a message."""
         assert await self.gateway.accept(message(content, chat, **more))
+
+    async def settled(self) -> None:
+        """Wait until every message is over."""
+        states = "SELECT COUNT(*) FROM inbox WHERE state NOT IN ('done', 'failed')"
+        async with asyncio.timeout(PATIENCE):
+            while await self.gateway.database.run(lambda db: db.execute(states).fetchone()[0]):
+                pass
 
     async def replies(self, count: int, chat: str = "ann", channel: str = "http") -> list[Reply]:
         """The first so many messages that went to a chat."""
@@ -88,10 +97,10 @@ def serve(home: Path) -> Serve:
         model, clock, stop = ScriptedModel(script), clock or SystemClock(), asyncio.Event()
         database = Database(home / "gateway.db", clock)
         try:
-            async with Agent(
-                config, profile="gateway", model=model, tools=[post, look], clock=clock, environ={}
-            ) as agent:
-                gateway = Gateway(agent, database, channels)
+            outbox = Outbox(database, {channel.name: channel for channel in channels}, clock=clock)
+            tools = [post, look, message_tool(outbox)]
+            async with Agent(config, profile="gateway", model=model, tools=tools, clock=clock, environ={}) as agent:
+                gateway = Gateway(agent, outbox)
                 running = asyncio.create_task(gateway.run(stop))
                 try:
                     yield Scene(gateway, model)

@@ -12,8 +12,11 @@ from denizen.cli.options import MODEL, WORKPLACE, CommandOptions, command_option
 from denizen.cli.output import write
 from denizen.clock import SystemClock
 from denizen.config.home import places
+from denizen.worlds.chat import profile_with
 from denizen.worlds.chat.database import Database
 from denizen.worlds.chat.gateway import Gateway
+from denizen.worlds.chat.message import message_tool
+from denizen.worlds.chat.outbox import Outbox
 from denizen.worlds.chat.server import listening
 
 
@@ -36,10 +39,12 @@ async def _serve(host: str, port: int | None, options: CommandOptions) -> None:
     own = options.load().config.agent.workspace_dir  # wherever it is started
     loaded = (options if options.workspace else dataclasses.replace(options, workspace=own)).load()
     folder, _ = places(loaded.config)
-    database = Database(folder / "gateway.db", SystemClock())
+    clock = SystemClock()
+    database = Database(folder / "gateway.db", clock)
+    outbox = Outbox(database, {}, clock=clock)
     try:
-        async with options.agent(loaded) as agent:
-            await _listen(Gateway(agent, database), folder, host, port)
+        async with options.agent(loaded, profile=profile_with(message_tool(outbox))) as agent:
+            await _listen(Gateway(agent, outbox), folder, host, port)
     finally:
         database.close()
 

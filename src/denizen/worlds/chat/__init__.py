@@ -1,5 +1,6 @@
 """The chat world: an assistant that is always there, and reached through channels."""
 
+from dataclasses import replace
 from functools import partial
 
 from denizen.actions import Native
@@ -26,3 +27,8 @@ WORLD = World(
     Profile("gateway", Native(), partial(Transcript, keep=4), tools=_tools, identity=CHAT, notes=True),
     settings=GatewaySettings,
 )
+
+
+def profile_with(*tools: Tool) -> Profile:
+    """The profile of a gateway that runs: these are the tools that its own parts lend to the agent."""
+    return replace(WORLD.profile, tools=lambda parts: [*_tools(parts), *tools])

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -20,7 +20,6 @@ from denizen.messages import Text, UserMessage
 from denizen.ports import (
     Answer,
     Ask,
-    Channel,
     Control,
     InboundMessage,
     OutboundMessage,
@@ -31,15 +30,13 @@ from denizen.ports import (
     Stop,
 )
 from denizen.worlds.chat import caller, ledger
-from denizen.worlds.chat.database import Database
+from denizen.worlds.chat.message import has_answered
 from denizen.worlds.chat.outbox import Outbox
 from denizen.worlds.chat.queue import LedgerQueue
 from denizen.worlds.chat.settings import GatewaySettings
 from denizen.worlds.world import AgentHandle
 
-SYSTEM = "system"
-"""The channel of messages that no person wrote: kept in their session, for its next turn to see."""
-INTERNAL = frozenset({"cli", SYSTEM})
+INTERNAL = frozenset({"cli", ledger.SYSTEM})
 """Channels that don't lead out."""
 DEFAULT_RESPONSE = "I've finished, and have nothing to add."
 COMMANDS = {
@@ -90,24 +87,22 @@ class LastChat(msgspec.Struct, frozen=True):
 class Gateway:
     """One agent that serves many sessions: in each in order, and in all of them concurrently.
 
-    `channels` bring messages and take replies, besides those that are polled over HTTP. `listeners` hear all events,
-    `watchers` those of the turn of one message, by its id.
+    The channels of the outbox bring messages and take replies, besides those that are polled over HTTP. `listeners`
+    hear all events, `watchers` those of the turn of one message, by its id.
     """
 
-    def __init__(self, agent: AgentHandle, database: Database, channels: Sequence[Channel] = ()) -> None:
+    def __init__(self, agent: AgentHandle, outbox: Outbox) -> None:
         self.agent = agent
         self.settings = agent.config.section("gateway", GatewaySettings)
-        self.database = database
+        self.outbox = outbox
+        self.database = database = outbox.database
         self.listeners: list[OnEvent] = []
         self.watchers: dict[str, Callable[[RunEvent], None]] = {}
         self._home, _ = places(agent.config)
-        self._channels: Mapping[str, Channel] = {channel.name: channel for channel in channels}
         self._last = read_last_chat(self._home)
-        clock = agent.record.clock
-        self.outbox = Outbox(database, self._channels, clock=clock)
         self.queue = LedgerQueue(
             database,
-            clock=clock,
+            clock=agent.record.clock,
             attempts=self.settings.attempts,
             turns=self.settings.turns,
             when_busy=self.settings.when_busy,
@@ -124,7 +119,7 @@ class Gateway:
             work = [
                 tasks.create_task(self.queue.serve(self.handle)),
                 tasks.create_task(self.outbox.run()),
-                *(tasks.create_task(channel.receive(self.accept)) for channel in self._channels.values()),
+                *(tasks.create_task(channel.receive(self.accept)) for channel in self.outbox.channels.values()),
             ]
             await stop.wait()
             with suppress(TimeoutError):
@@ -139,7 +134,7 @@ class Gateway:
         `/stop`, `/approve` and `/deny`, with words after them, overtake all messages.
         """
         word, _, words = message.content.strip().partition(" ")
-        if word not in COMMANDS or message.channel == SYSTEM:
+        if word not in COMMANDS or message.channel == ledger.SYSTEM:
             return await self.queue.put(message)
         key, control = message.session_key, Stop() if word == "/stop" else None
         asked = partial(ledger.open_question, channel=message.channel, chat=message.chat)
@@ -172,7 +167,7 @@ class Gateway:
         message, run = turn.message, RunOptions.of(turn.message)
         session = await self.agent.open(message.session_key)
         try:
-            if message.channel == SYSTEM:
+            if message.channel == ledger.SYSTEM:
                 await _keep(session, message)
                 return None
             if turn.attempt > 1 and _was_heard(session.entries, message.id):
@@ -202,7 +197,7 @@ class Gateway:
         if question:
             return ParkedTurn(self._question(message, question), question.until)
         reply = ledger.reply_to(message, reply_text(result, run.default_response))
-        return msgspec.structs.replace(reply, send=run.send_response)
+        return msgspec.structs.replace(reply, send=run.send_response and not has_answered(result))
 
     async def answer(self, session_key: str, answer: Answer) -> bool:
         """Answer the question that a session waits with; False: it waits with none of that call."""
@@ -219,6 +214,7 @@ class Gateway:
             return msgspec.structs.replace(kept, id=f"{message.id}:call:{parked.call_id}", send=False)
         owner, _, chat = self.settings.owner.partition(":")
         call = f"{parked.name} {msgspec.json.encode(parked.args).decode()}\n" if parked.name else ""
+        origin = ledger.origin_of(message.session_key, message.channel, message.chat)
         text = f"{call}{parked.question}\n\nAnswer /approve, or /deny and why (call {parked.call_id})."
         return OutboundMessage(
             owner or message.channel,
@@ -226,14 +222,17 @@ class Gateway:
             self.agent.record.redact(text),
             message.session_key,
             message.id,
-            metadata={ledger.CALL: parked.call_id},
+            metadata={
+                ledger.CALL: parked.call_id,
+                **({ledger.ORIGIN: origin} if owner or ledger.ORIGIN in message.metadata else {}),
+            },
             id=f"{message.id}:ask:{parked.call_id}",
         )
 
     def _remember(self, message: InboundMessage) -> None:
         """Keep where the last message from outside came from."""
         last = LastChat(message.channel, message.chat)
-        if message.channel not in INTERNAL and last != self._last:
+        if message.channel not in INTERNAL and ledger.ORIGIN not in message.metadata and last != self._last:
             data = msgspec.json.format(msgspec.json.encode(last))
             write_private(self._home / "state.json", data, sync=False)
             self._last = last

@@ -7,8 +7,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple, Protocol
 
 import msgspec
+from msgspec.structs import replace
 
 from denizen.ports import Answer, Control, FollowUp, InboundMessage, Interrupt, OutboundMessage, Steer, Stop
+from denizen.sessions import SessionKey
 
 VERSION = 1
 """Version of the tables."""
@@ -52,6 +54,12 @@ POLLED = frozenset({"http", "cli"})
 
 OVER = frozenset({"done", "failed"})
 """States of a message that is over."""
+
+SYSTEM = "system"
+"""The channel of messages that no person wrote: kept in their session, for its next turn to see."""
+
+ORIGIN, KEPT_IN = "denizen.origin", "denizen.kept_in"
+"""What metadata call the turn of another session that a message comes from, and the session of the chat it goes to."""
 
 CALL = "call_id"
 """What a question's metadata call the call that waits for its answer."""
@@ -341,13 +349,40 @@ def _used_up(heard: Iterable[ArrivedControl]) -> list[ArrivedControl]:
 
 
 def add_outbound(db: Connection, message: OutboundMessage, state: OutboxState) -> None:
-    """Keep a message for its chat, after the earlier ones; one of an id that is there already is that one."""
-    db.execute(
+    """Keep a message for its chat, after the earlier ones; one of an id that is there already is that one.
+
+    One with an `ORIGIN` is kept in the chat's session, too, ahead of whatever the person answers.
+    """
+    if origin := message.metadata.get(ORIGIN):
+        key = message.metadata.get(KEPT_IN) or session_of_chat(db, message.channel, message.chat)
+        message = replace(message, metadata={**message.metadata, KEPT_IN: key})
+    row = db.execute(
         "INSERT INTO outbox (channel, chat, seq, id, message, state) "
         "SELECT ?, ?, COALESCE(MAX(seq), 0) + 1, ?, ?, ? FROM outbox WHERE channel = ? AND chat = ? "
-        "ON CONFLICT DO NOTHING",
+        "ON CONFLICT DO NOTHING RETURNING seq",
         [message.channel, message.chat, message.id, _json(message), state, message.channel, message.chat],
-    )
+    ).fetchone()
+    if row and origin and state != "kept" and message.metadata[KEPT_IN] != message.session_key:
+        text = "\n".join((f"You sent this here, from {origin}:", message.content, *message.media))
+        key, same_id = message.metadata[KEPT_IN], f"{message.channel}:{message.id}"
+        put(db, InboundMessage(SYSTEM, message.chat, origin, text, key, id=same_id))
+
+
+def session_of_chat(db: Connection, channel: str, chat: str) -> str:
+    """The session of a chat: that of what it was sent last, else the usual one of a chat of that name."""
+    row = db.execute(
+        "SELECT message FROM outbox WHERE channel = ? AND chat = ? AND state <> 'kept' ORDER BY seq DESC LIMIT 1",
+        [channel, chat],
+    ).fetchone()
+    sent = _outbound(row[0]) if row else None
+    key = sent.metadata.get(KEPT_IN) or sent.session_key if sent else ""
+    return key or str(SessionKey(chat, channel=channel))
+
+
+def origin_of(session_key: str, channel: str, chat: str) -> str:
+    """What to call a turn of that session, for that chat, where its words are read in another chat."""
+    key = SessionKey.parse(session_key)
+    return {"cron": f"cron job {key.peer}", "heartbeat": "the heartbeat"}.get(key.channel, f"chat {channel}:{chat}")
 
 
 def reply_id(message_id: str) -> str:
@@ -356,9 +391,12 @@ def reply_id(message_id: str) -> str:
 
 
 def reply_to(message: InboundMessage, text: str) -> OutboundMessage:
-    """The reply to a message."""
+    """The reply to a message; it comes from where the message does."""
+    metadata = {name: message.metadata[name] for name in (ORIGIN, KEPT_IN) if name in message.metadata}
     return OutboundMessage(
-        message.channel, message.chat, text, message.session_key, message.id, id=reply_id(message.id)
+        *(message.channel, message.chat, text, message.session_key, message.id),
+        metadata=metadata,
+        id=reply_id(message.id),
     )
 
 

@@ -27,8 +27,8 @@ class Outbox:
     """
 
     def __init__(self, database: Database, channels: Mapping[str, Channel], *, clock: Clock) -> None:
-        self._database = database
-        self._channels = channels
+        self.database = database
+        self.channels = channels
         self._clock = clock
         self._news = asyncio.Event()
         self._readers: WeakValueDictionary[tuple[str, str], asyncio.Event] = WeakValueDictionary()
@@ -45,7 +45,7 @@ class Outbox:
         deadline = self._clock.monotonic() + wait
         while True:
             news = self._reader(channel, chat)
-            found = await self._database.run(look)
+            found = await self.database.run(look)
             rest = deadline - self._clock.monotonic()
             if found or rest <= 0:
                 return found
@@ -63,7 +63,7 @@ class Outbox:
         """The state of a message, once it is one of these, and its reply."""
         while True:
             news = self._reader(message.channel, message.chat)
-            state, reply = await self._database.run(partial(ledger.outcome, message=message))
+            state, reply = await self.database.run(partial(ledger.outcome, message=message))
             if state in states:
                 return state, reply
             await news.wait()
@@ -80,7 +80,7 @@ class Outbox:
         async with asyncio.TaskGroup() as sending:
             while True:
                 self._news.clear()
-                for row in await self._database.persist(ledger.unsent):
+                for row in await self.database.persist(ledger.unsent):
                     chat = (row.message.channel, row.message.chat)
                     if chat not in busy:
                         busy.add(chat)
@@ -110,7 +110,7 @@ class Outbox:
         return bell
 
     async def _sent(self, message: OutboundMessage) -> Sent:
-        channel = self._channels.get(message.channel)
+        channel = self.channels.get(message.channel)
         if channel is None:
             return Sent("failed", f"No channel {message.channel!r} is connected.")
         for part in parts(message, channel.limits.chars):
@@ -123,7 +123,7 @@ class Outbox:
         return Sent()
 
     async def _mark(self, message: OutboundMessage, state: OutboxState, reason: str = "") -> None:
-        await self._database.persist(partial(ledger.mark_outbound, message=message, state=state, reason=reason))
+        await self.database.persist(partial(ledger.mark_outbound, message=message, state=state, reason=reason))
 
 
 def parts(message: OutboundMessage, chars: int) -> Iterator[OutboundMessage]:

@@ -20,7 +20,7 @@ from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult, Usage
 from denizen.ports import Answer, Ask, Control, InboundMessage, Parked, Schema, Session, Steer
 from denizen.sessions import MemoryStore, SessionKey
 from denizen.worlds.chat import caller, ledger
-from denizen.worlds.chat.gateway import COMMANDS, SYSTEM, Gateway, RunOptions, reply_text
+from denizen.worlds.chat.gateway import COMMANDS, Gateway, RunOptions, reply_text
 from denizen.worlds.chat.http.requests import Refused
 
 NOBODY_ASKED = "nobody can be asked here: the request names no session"
@@ -154,7 +154,7 @@ async def _go_on(gateway: Gateway, key: str, controls: Sequence[Control]) -> Non
 async def _put(gateway: Gateway, message: InboundMessage, instructions: str) -> None:
     """Put a message, and before it the caller's instructions, to wait for their turn."""
     if instructions:
-        await gateway.queue.put(replace(message, channel=SYSTEM, content=instructions, metadata={}))
+        await gateway.queue.put(replace(message, channel=ledger.SYSTEM, content=instructions, metadata={}))
     await gateway.database.run(partial(ledger.put, message=message))
     gateway.database.ring()
 
