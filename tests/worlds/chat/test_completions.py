@@ -14,7 +14,8 @@ from tests.worlds.chat.test_gateway import Held
 
 from denizen.messages import AssistantMessage, ToolResult
 from denizen.ports import Traits
-from denizen.worlds.chat.server import listening, read_token
+from denizen.worlds.chat.server import listening
+from denizen.worlds.chat.token import read_token
 
 WEATHER: Any = {
     "type": "function",

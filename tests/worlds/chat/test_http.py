@@ -12,7 +12,8 @@ import pytest
 from tests.engine.scene import call
 from tests.worlds.chat.conftest import Scene, Serve, key_of
 
-from denizen.worlds.chat.server import listening, read_token
+from denizen.worlds.chat.server import listening
+from denizen.worlds.chat.token import read_token
 
 POST = {"channel": "http", "chat": "ann", "sender": "ann", "content": "hi"}
 

@@ -7,7 +7,8 @@ from typing import Any
 import aiohttp
 
 from denizen.errors import ConfigError, DenizenError
-from denizen.worlds.chat.server import Running, find_running, read_token
+from denizen.worlds.chat.server import Running, find_running
+from denizen.worlds.chat.token import read_token
 
 _SPARE = 30.0
 """Seconds more than it was asked to wait that an answer may take."""

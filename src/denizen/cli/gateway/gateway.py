@@ -8,6 +8,8 @@ from pathlib import Path
 
 import click
 
+from denizen.cli.gateway.client import Client
+from denizen.cli.home import home
 from denizen.cli.options import MODEL, WORKPLACE, CommandOptions, command_options
 from denizen.cli.output import write
 from denizen.clock import SystemClock
@@ -17,21 +19,34 @@ from denizen.worlds.chat.database import Database
 from denizen.worlds.chat.gateway import Gateway
 from denizen.worlds.chat.message import message_tool
 from denizen.worlds.chat.outbox import Outbox
-from denizen.worlds.chat.server import listening
+from denizen.worlds.chat.server import find_running, listening
+from denizen.worlds.chat.token import new_token
 
 
 @click.command()
 @click.option("--host", default="", metavar="ADDRESS", help="Listen there (gateway.host).")
 @click.option("--port", type=click.IntRange(0, 65535), metavar="N", help="The port; 0: a free one (gateway.port).")
+@click.option("--rotate-token", is_flag=True, help="Make a new token, also for the gateway that runs, and exit.")
 @command_options((MODEL, WORKPLACE), profile="gateway")
-def gateway(host: str, port: int | None, options: CommandOptions) -> int:
+def gateway(host: str, port: int | None, *, rotate_token: bool, options: CommandOptions) -> int:
     """Serve the agent to chats and programs, in the foreground, until it is stopped.
 
     What comes in is kept before it is acknowledged: after a crash, the next start goes on with it. SIGTERM and Ctrl-C
     let running turns end within gateway.grace seconds; the others go on at the next start.
     """
+    if rotate_token:
+        return asyncio.run(_rotate(home()))
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     asyncio.run(_serve(host, port, options))
+    return 0
+
+
+async def _rotate(folder: Path) -> int:
+    if find_running(folder):
+        await Client(folder).post("/api/token", {})
+    else:
+        new_token(folder)
+    write(f"The new token is in {folder / 'token'}; the old one is void, and what was open under it is closed.\n")
     return 0
 
 

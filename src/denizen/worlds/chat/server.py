@@ -2,9 +2,9 @@
 
 import asyncio
 import os
-import secrets
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from ipaddress import ip_address
 from pathlib import Path
 
 import msgspec
@@ -15,7 +15,10 @@ from denizen.errors import ConfigError
 from denizen.worlds.chat.database import is_locked
 from denizen.worlds.chat.gateway import Gateway
 from denizen.worlds.chat.http import make_app
+from denizen.worlds.chat.token import read_token
 
+SHORTEST_TOKEN = 20
+"""Characters of a token that is good enough for others to guess at."""
 _CLOSING = 2.0
 """Seconds that open requests have to end when the gateway stops."""
 
@@ -46,23 +49,24 @@ def find_running(home: Path) -> Running | None:
         ) from error
 
 
-def read_token(home: Path) -> str:
-    """The token of the home's gateway, made at its first start."""
-    path = home / "token"
-    data = read_settings(path)
-    if data is None:
-        write_private(path, f"{secrets.token_urlsafe(32)}\n".encode())
-        return read_token(home)
-    token = data.decode(errors="replace").strip()
-    if not token:
-        raise ConfigError(f"{path} is empty. Remove it, and a new token is made.")
-    return token
+def _check_token(home: Path, host: str) -> None:
+    """Raises ConfigError for a token that is too short where others reach the gateway."""
+    try:
+        is_here = host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        is_here = False
+    if not is_here and len(read_token(home)) < SHORTEST_TOKEN:
+        raise ConfigError(
+            f"At {host} others can reach the gateway, and the token in {home / 'token'} is too short for that. "
+            "Make a new one: denizen gateway --rotate-token"
+        )
 
 
 @asynccontextmanager
 async def listening(gateway: Gateway, home: Path, *, host: str, port: int) -> AsyncGenerator[Running]:
-    """Serve HTTP for as long as the block runs. Raises ConfigError where the port can't be had."""
-    app = make_app(gateway, read_token(home), host)
+    """Serve HTTP for as long as the block runs. Raises ConfigError for a port that is taken, and a weak token."""
+    _check_token(home, host)
+    app = make_app(gateway, home, host)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=_CLOSING, handler_cancellation=True)
     await runner.setup()
     try:

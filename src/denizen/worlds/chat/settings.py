@@ -18,6 +18,10 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     """The port; 0: a free one."""
     hosts: list[str] = []
     """Further names under which clients may reach it, as a proxy in front of it has them."""
+    connections: _Count = 1000
+    """Requests that may be open at once, those that wait included."""
+    rate: Annotated[float, msgspec.Meta(gt=0)] = 2000.0
+    """Requests a second, on average; for a while, ten times as many."""
     owner: Annotated[str, msgspec.Meta(pattern="^([^:]+:.+)?$")] = ""
     """Where questions go that a turn must ask, `"channel:chat"`; empty: to the chat that the turn is for."""
     turns: _Count = 16

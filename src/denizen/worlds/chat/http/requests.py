@@ -1,6 +1,7 @@
 """What routes read of a request, and how they refuse."""
 
 import json
+from collections.abc import Mapping
 from typing import TypeVar
 
 import msgspec
@@ -13,9 +14,9 @@ GATEWAY = web.AppKey("gateway", Gateway)
 Body = TypeVar("Body")
 
 
-def refusal(status: int, why: str) -> web.Response:
+def refusal(status: int, why: str, headers: Mapping[str, str] | None = None) -> web.Response:
     """A response that says what is wrong."""
-    return web.json_response({"error": {"message": why}}, status=status)
+    return web.json_response({"error": {"message": why}}, status=status, headers=headers)
 
 
 class Refused(web.HTTPException):

@@ -1,0 +1,109 @@
+"""Who may talk to the gateway, and how much at once."""
+
+import asyncio
+import hmac
+from collections.abc import Awaitable, Callable, Iterable
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from aiohttp import hdrs, web
+
+from denizen.clock import Clock
+from denizen.worlds.chat.http.requests import refusal
+from denizen.worlds.chat.settings import GatewaySettings
+from denizen.worlds.chat.token import new_token, read_token
+
+OPEN_ROUTES = frozenset({"/healthz"})
+"""Routes that need no token."""
+BURST = 10.0
+"""Seconds' worth of requests that may come at once."""
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class Access:
+    """Lets nobody in who comes by another name (DNS rebinding), from another page, without the token, or too often.
+
+    A client with the token may do everything: what it claims of itself gives it nothing more.
+    """
+
+    def __init__(self, home: Path, hosts: Iterable[str], settings: GatewaySettings, clock: Clock) -> None:
+        self._home = home
+        self._hosts = {name.lower() for name in hosts}
+        self._token = read_token(home).encode()
+        self._settings = settings
+        self._clock = clock
+        self._room, self._at = settings.rate * BURST, clock.monotonic()
+        self._open = set[asyncio.Task[object]]()
+
+    def rotate(self) -> None:
+        """Make a new token, and end whatever is open under the old one, but for the request that asks this."""
+        self._token = new_token(self._home).encode()
+        for task in self._open - {asyncio.current_task()}:
+            task.cancel()
+
+    async def handle(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """What the handler answers, or why it isn't asked."""
+        if refused := self._refusal(request):
+            return refused
+        task = asyncio.current_task()
+        if task is None or request.path in OPEN_ROUTES:
+            return await handler(request)
+        self._open.add(task)
+        try:
+            return await handler(request)
+        finally:
+            self._open.discard(task)
+
+    def _refusal(self, request: web.Request) -> web.Response | None:
+        if _host_of(f"//{request.headers.get(hdrs.HOST, '')}") not in self._hosts:
+            return refusal(403, "This Host isn't the gateway's. Further names: gateway.hosts.")
+        if (origin := request.headers.get(hdrs.ORIGIN)) is not None and not self._is_own(origin, request):
+            return refusal(403, "Pages of another origin may not use the gateway.")
+        if self._is_too_often():
+            return refusal(429, "These are too many requests (gateway.rate). Wait a second.", {hdrs.RETRY_AFTER: "1"})
+        if request.path in OPEN_ROUTES:
+            return None
+        scheme, _, given = request.headers.get(hdrs.AUTHORIZATION, "").partition(" ")
+        if scheme.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(errors="replace"), self._token):
+            return refusal(401, "The token is missing or wrong: Authorization: Bearer TOKEN, from the file `token`.")
+        if len(self._open) >= self._settings.connections:
+            why = "Too many requests are open (gateway.connections). Wait for one of yours to end."
+            return refusal(429, why, {hdrs.RETRY_AFTER: "1"})
+        return None
+
+    def _is_too_often(self) -> bool:
+        rate, now = self._settings.rate, self._clock.monotonic()
+        self._room = min(rate * BURST, self._room + rate * (now - self._at)) - 1
+        self._at = now
+        if self._room < 0:
+            self._room = 0.0
+            return True
+        return False
+
+    def _is_own(self, origin: str, request: web.Request) -> bool:
+        """Whether a page is the gateway's own: of one of its names, and of the very host that was asked."""
+        try:
+            there = urlsplit(origin)
+        except ValueError:
+            return False
+        return _host_of(origin) in self._hosts and there.netloc.lower() == request.headers.get(hdrs.HOST, "").lower()
+
+
+ACCESS = web.AppKey("access", Access)
+
+
+def _host_of(address: str) -> str:
+    try:
+        return (urlsplit(address).hostname or "").lower()
+    except ValueError:
+        return ""
+
+
+async def post_token(request: web.Request) -> web.Response:
+    """Make a new token: the old one is void at once. The new one is in the file `token`."""
+    request.app[ACCESS].rotate()
+    return web.json_response({"rotated": True})
+
+
+ROUTES = [web.post("/api/token", post_token)]

@@ -1,0 +1,111 @@
+"""What happens in all turns, as it happens: over a WebSocket that can be resumed."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import islice
+
+import msgspec
+from aiohttp import web
+
+from denizen.events import RunEvent
+from denizen.worlds.chat.http.requests import Refused, read_number
+
+ROOM = 4_000_000
+"""Bytes of events that are kept for those who come back."""
+_ENCODER = msgspec.json.Encoder(enc_hook=repr)
+
+
+class Reader:
+    """Somebody who has read up to number `after`; `cut` ends the connection."""
+
+    def __init__(self, after: int, cut: Callable[[], None]) -> None:
+        self.after = after
+        self.cut = cut
+
+
+class EventLog:
+    """The latest events, at most `room` bytes of them, each with a number one higher than the last.
+
+    The first number is after `start`: where that is the time in microseconds, no number comes again after a restart.
+    A reader who is so slow that what it hasn't read is dropped is cut off.
+    """
+
+    def __init__(self, start: int, room: int = ROOM) -> None:
+        self.last = start
+        self.readers: set[Reader] = set()
+        self._room = room
+        self._size = 0
+        self._kept = deque[bytes]()
+        self._news = asyncio.Event()
+
+    @property
+    def before(self) -> int:
+        """The number before the oldest that is kept."""
+        return self.last - len(self._kept)
+
+    def add(self, session_key: str, event: RunEvent) -> None:
+        """Keep an event, and tell the readers."""
+        self.last += 1
+        shown = {"seq": self.last, "session_key": session_key}
+        try:
+            line = _ENCODER.encode({**shown, "event": event})
+        except (TypeError, ValueError, RecursionError):  # half a character, a number that JSON hasn't
+            line = _ENCODER.encode({**shown, "event": {"type": event.__struct_config__.tag}})
+        self._kept.append(line)
+        self._size += len(line)
+        while self._size > self._room:
+            self._size -= len(self._kept.popleft())
+        for reader in [each for each in self.readers if each.after < self.before]:
+            self.readers.discard(reader)
+            reader.cut()
+        self._news.set()
+
+    async def after(self, number: int, most: int = 100) -> list[bytes]:
+        """The events after that number, once there are any."""
+        while number >= self.last:
+            self._news.clear()
+            await self._news.wait()
+        start = max(number - self.before, 0)
+        return [*islice(self._kept, start, start + most)]
+
+
+EVENTS = web.AppKey("events", EventLog)
+
+
+async def get_events(request: web.Request) -> web.WebSocketResponse:
+    """The events of all turns, each `{"seq", "session_key", "event"}`; after a number, or from the oldest kept.
+
+    Where some after that number are gone, the first message is `{"gap": {"after", "next"}}`.
+    """
+    log = request.app[EVENTS]
+    after = int(read_number(request, "after", int, 2**53))
+    socket = web.WebSocketResponse(heartbeat=30.0, max_msg_size=1000)
+    if not socket.can_prepare(request):
+        raise Refused(426, "This route is a WebSocket.")
+    await socket.prepare(request)
+    begin = after if log.before <= after <= log.last else log.before
+    if after and begin != after:
+        await socket.send_json({"gap": {"after": after, "next": begin + 1}})
+    reader = Reader(begin, lambda: request.transport.abort() if request.transport else None)
+    log.readers.add(reader)
+    sending = asyncio.create_task(_send(socket, log, reader))
+    try:
+        async for _ in socket:  # what a client says isn't heard; this ends with the connection
+            pass
+    finally:
+        log.readers.discard(reader)
+        sending.cancel()
+    return socket
+
+
+async def _send(socket: web.WebSocketResponse, log: EventLog, reader: Reader) -> None:
+    with suppress(ConnectionError):  # they left
+        while True:
+            for line in await log.after(reader.after):
+                await socket.send_str(line.decode())
+                reader.after += 1
+
+
+ROUTES = [web.get("/api/events", get_events)]
