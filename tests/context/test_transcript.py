@@ -11,6 +11,7 @@ from denizen import tool
 from denizen.actions import Native, Shell
 from denizen.clock import SystemClock
 from denizen.context import Transcript
+from denizen.context.transcript import OVERSIZED
 from denizen.entries import AnyEntry, AssistantEntry, CompactionEntry, SystemEntry, ToolEntry, UserEntry
 from denizen.errors import ModelError
 from denizen.messages import (
@@ -232,7 +233,7 @@ async def test_level_three_leaves_what_fits_of_the_last_messages() -> None:
     assert entry is not None
     policy.observe(entry)
     assert [message.text for message in policy.assemble(view(10_000))] == [
-        "[Conversation summary]\nthey talked",
+        "[Conversation summary]\nthey talked" + OVERSIZED,
         "Are you there?",
     ]
 
@@ -401,3 +402,22 @@ def _pairs_hold(messages: Sequence[Message]) -> bool:
             return False
     answered = {message.call_id for message in messages if isinstance(message, ToolResult)}
     return asked == answered
+
+
+async def test_what_is_too_much_for_one_call_is_summarised_in_batches_that_are_merged() -> None:
+    shown: list[str] = []
+
+    async def count(messages: Sequence[Message], system: str) -> AssistantMessage:
+        shown.append(messages[0].text)
+        return AssistantMessage([Text(f"summary {len(shown)}")])
+
+    long = [user(n, f"question {n} {'x' * 9_000}") for n in range(3)]
+    oversized = user(3, "y" * 15_001)
+    entry = await policy_of([*long, oversized, *history(5)]).relieve(view(10_000), 1, count)
+    assert entry is not None
+    assert [[n for n in range(3) if f"question {n} " in text] for text in shown] == [[0], [1], [2], []]
+    assert ["summary 1" in text for text in shown] == [False, True, False, False]
+    assert "summary 2" in shown[2], "each batch goes on from the summary of those before it"
+    assert not any("yyy" in text for text in shown)
+    assert entry.summary.startswith("summary 4")
+    assert "too long" in entry.summary

@@ -25,6 +25,7 @@ KEEP = 10
 """Messages that a compaction leaves (seed 003, "Level 1")."""
 SUMMARY_HEADING = "[Conversation summary]"
 NO_SUMMARY = "The earlier messages were cut off; no summary of them could be made."
+OVERSIZED = "\n\n[Messages that were too long to be summarised are left out.]"
 RESULT_CHARS = 2_000
 """Characters of one tool result that the summariser reads."""
 INSTRUCTIONS = """\
@@ -203,15 +204,34 @@ class Transcript:
 
 
 async def summarise(messages: Sequence[Message], window: int, ask: AskModel) -> str:
-    """A summary of `messages` by the model, which is shown as much of them as half its `window` (tokens) holds.
+    """A summary of `messages` by the model, which is shown about half its `window` (tokens) at a time.
 
-    It takes a quarter of the window at most, and is empty where the model refuses. Raises ModelError when it can't be
-    asked.
+    Each batch is shown with the summary of those before it. A message that is too long for one is left out, and the
+    summary says so. It takes a quarter of the window at most, and is empty where the model refuses. Raises ModelError
+    when it can't be asked.
     """
-    text = _within(window * 3 // 2, "\n\n".join(_rendered(message) for message in messages))
-    request = UserMessage([Text(f"<conversation>\n{text}\n</conversation>\n\nSummarise this conversation.")])
-    reply = await ask([request], INSTRUCTIONS)
-    return "" if reply.stop_reason == "refusal" else _within(window * 3 // 4, reply.text.strip())
+    most, longest = window * 3 // 2, window * 3 // 4  # characters of a batch, and of the summary
+    summary, note = "", ""
+    batches: list[list[str]] = [[]]
+    room = most
+    for text in map(_rendered, messages):
+        if len(text) > most:
+            note, text = OVERSIZED, f"[A message of {len(text)} characters was left out: it is too long.]"
+        if len(text) > room and batches[-1]:
+            batches.append([])
+            room = most - longest
+        batches[-1].append(text)
+        room -= len(text)
+    for number, batch in enumerate(batches):
+        if number:
+            batch.insert(0, f"{SUMMARY_HEADING}\n{summary}")
+        text = "\n\n".join(batch)
+        request = UserMessage([Text(f"<conversation>\n{text}\n</conversation>\n\nSummarise this conversation.")])
+        reply = await ask([request], INSTRUCTIONS)
+        if reply.stop_reason == "refusal" or not reply.text.strip():
+            return ""
+        summary = _within(longest - len(note), reply.text.strip())
+    return f"{summary}{note}"
 
 
 def _within(limit: int, text: str) -> str:

@@ -71,7 +71,7 @@ async def summary_entry(turn: Turn, level: int) -> CompactionEntry | None:
         if isinstance(outcome, ModelError):
             raise outcome
         turn.charge(outcome)
-        spent = outcome.usage
+        spent = spent.plus(outcome.usage)
         return outcome
 
     entry = await turn.context.relieve(turn.view(), level, aside)

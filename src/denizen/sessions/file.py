@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from denizen.errors import SessionError
+from denizen.errors import SessionError, SessionHeld
 from denizen.sessions.codec import extent
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
@@ -277,7 +277,7 @@ def _locked(path: str, session: str) -> tuple[int, tuple[int, int]]:
                 busy = (
                     f"is held by {holder or 'another process'}. Wait until it is done, end it, or use another session."
                 )
-            raise SessionError(f"Session {session} {busy}") from None
+            raise SessionHeld(f"Session {session} {busy}") from None
         except OSError:
             os.close(fd)
             raise

@@ -17,7 +17,7 @@ from denizen.entries import (
     ToolEntry,
     UserEntry,
 )
-from denizen.errors import SessionError
+from denizen.errors import SessionError, SessionHeld
 from denizen.ports import Session, SessionInfo
 from denizen.sessions.codec import ENCODER, encode
 from denizen.sessions.key import session_key
@@ -37,7 +37,7 @@ class MemoryStore:
         """The session, open for writing; made if new. Raises SessionError when it is open already."""
         key = session_key(key)
         if key in self.writers:
-            raise SessionError(f"Session {key} is already open. Close it there first, or use another session.")
+            raise SessionHeld(f"Session {key} is already open. Close it there first, or use another session.")
         tree = self._trees.setdefault(key, EntryTree())
         self.writers[key] = session = MemorySession(key, self, tree)
         if not session.head:

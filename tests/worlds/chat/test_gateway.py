@@ -38,6 +38,18 @@ class Held:
         return reply()
 
 
+class HeardClock(FakeClock):
+    """Tells of each sleep."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waits: asyncio.Queue[float] = asyncio.Queue()
+
+    async def sleep(self, seconds: float) -> None:
+        self.waits.put_nowait(seconds)
+        await super().sleep(seconds)
+
+
 async def test_messages_of_a_chat_are_answered_in_order(serve: Serve) -> None:
     async with serve("first", "second") as scene:
         await scene.say("1")
@@ -112,6 +124,18 @@ async def test_failure_that_passes_is_tried_again(serve: Serve) -> None:
     async with serve(ModelError("overloaded"), "fine", clock=FakeClock()) as scene:
         await scene.say("1")
         assert await scene.contents(1) == ["fine"]
+
+
+async def test_message_waits_for_a_session_that_is_open_elsewhere_and_that_is_no_failure(serve: Serve) -> None:
+    clock = HeardClock()
+    async with serve("at last", clock=clock, attempts=1) as scene:
+        session = await scene.gateway.agent.open(key_of("ann"))
+        await scene.say("1")
+        for _ in range(5):
+            await clock.waits.get()
+        assert not scene.model.requests
+        await scene.gateway.agent.leave(session)
+        assert await scene.contents(1) == ["at last"]
 
 
 async def test_steering_channel_says_a_message_to_the_running_turn(serve: Serve) -> None:

@@ -2,8 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -13,9 +13,9 @@ from denizen.config.files import write_private
 from denizen.config.home import places
 from denizen.engine import TurnOptions, run_turn
 from denizen.engine.resume import question_of
-from denizen.entries import AnyEntry, EndEntry, ParkedEntry, SystemEntry, UserEntry
+from denizen.entries import AnyEntry, CompactionEntry, EndEntry, ParkedEntry, SystemEntry, UserEntry
 from denizen.errors import DenizenError, SessionError
-from denizen.events import RunEvent, RunResult
+from denizen.events import Compacted, RunEvent, RunResult
 from denizen.messages import Text, UserMessage
 from denizen.ports import (
     Answer,
@@ -34,6 +34,7 @@ from denizen.worlds.chat.message import has_answered
 from denizen.worlds.chat.outbox import Outbox
 from denizen.worlds.chat.queue import LedgerQueue
 from denizen.worlds.chat.settings import GatewaySettings
+from denizen.worlds.chat.summaries import Summaries
 from denizen.worlds.world import AgentHandle
 
 INTERNAL = frozenset({"cli", ledger.SYSTEM})
@@ -100,6 +101,8 @@ class Gateway:
         self.watchers: dict[str, Callable[[RunEvent], None]] = {}
         self._home, _ = places(agent.config)
         self._last = read_last_chat(self._home)
+        self._open: dict[str, Session] = {}
+        self.summaries = Summaries(self._keep_summary)
         self.queue = LedgerQueue(
             database,
             clock=agent.record.clock,
@@ -127,6 +130,7 @@ class Gateway:
                     await self.queue.drain()
             for task in work:
                 task.cancel()
+        await self.summaries.close()
 
     async def accept(self, message: InboundMessage) -> bool:
         """Take a message in; False: it was accepted before.
@@ -165,8 +169,7 @@ class Gateway:
     async def handle(self, turn: QueuedTurn) -> OutboundMessage | Parked | None:
         """Run the turn of a message: its reply, or the question that it waits with."""
         message, run = turn.message, RunOptions.of(turn.message)
-        session = await self.agent.open(message.session_key)
-        try:
+        async with self._opened(message.session_key) as session:
             if message.channel == ledger.SYSTEM:
                 await _keep(session, message)
                 return None
@@ -192,12 +195,32 @@ class Gateway:
                 ),
             )
             question = question_of(session.entries) if result.stop_reason == "parked" else None
-        finally:
-            await self.agent.leave(session)
+            if run.enable_summary and not question:
+                self.summaries.after_turn(self.agent.record, session)
         if question:
             return ParkedTurn(self._question(message, question), question.until)
         reply = ledger.reply_to(message, reply_text(result, run.default_response))
         return msgspec.structs.replace(reply, send=run.send_response and not has_answered(result))
+
+    @asynccontextmanager
+    async def _opened(self, key: str) -> AsyncGenerator[Session]:
+        session = await self.agent.open(key)
+        self._open[key] = session
+        try:
+            yield session
+        finally:
+            del self._open[key]
+            await self.agent.leave(session)
+
+    async def _keep_summary(self, key: str, entry: CompactionEntry) -> None:
+        """Put a summary in its session: in the one that a turn has open, if any."""
+        if session := self._open.get(key):
+            await session.append(entry)
+        else:
+            async with self._opened(key) as session:
+                await session.append(entry)
+        for listener in self.listeners:
+            listener(key, Compacted(entry.old_count, entry.new_count))
 
     async def answer(self, session_key: str, answer: Answer) -> bool:
         """Answer the question that a session waits with; False: it waits with none of that call."""

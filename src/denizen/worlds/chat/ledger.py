@@ -248,11 +248,11 @@ def park(db: Connection, turn: Claim, heard: Sequence[ArrivedControl], until: fl
     return bool(key)
 
 
-def retry(db: Connection, turn: Claim, heard: Sequence[ArrivedControl], due: float) -> bool:
-    """Let a turn that failed run again then. False: as `finish`."""
+def retry(db: Connection, turn: Claim, heard: Sequence[ArrivedControl], due: float, *, failed: bool = True) -> bool:
+    """Let a turn that failed, or couldn't begin, run again then. False: as `finish`."""
     key = _leave(db, turn, "ready", due)
     if key:
-        db.execute("UPDATE inbox SET failures = failures + 1 WHERE seq = ?", [turn.seq])
+        db.execute("UPDATE inbox SET failures = failures + ? WHERE seq = ?", [int(failed), turn.seq])
         _give_back_controls(db, key, _used_up(heard))
     return bool(key)
 

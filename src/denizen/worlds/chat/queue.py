@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from denizen.cancellation import run_to_completion
 from denizen.clock import Clock
-from denizen.errors import DenizenError
+from denizen.errors import DenizenError, SessionHeld
 from denizen.ports import (
     Control,
     FollowUp,
@@ -31,6 +31,8 @@ ALSO = "also_in_reply_to"
 """What a reply's metadata call the messages that its turn heard while it ran."""
 DEATHS = 25
 """How often the process may die over a message before it is given up."""
+HELD_WAIT = 5.0
+"""Seconds before a message is tried again whose session is open elsewhere."""
 _log = logging.getLogger(__name__)
 
 
@@ -56,8 +58,9 @@ class LedgerQueue:
     """A `TurnQueue` in a database, which several of them may share.
 
     A message is given up after `attempts` failures, with an apology to its chat; the time before each doubles from
-    `retry_after` seconds. At most `turns` run at once. `when_busy` says by channel what a message does whose session is
-    busy. `explain` words a failure; `on_reply` is told of each row that came into the outbox.
+    `retry_after` seconds. One whose session is open elsewhere waits for it, which is no failure. At most `turns` run at
+    once. `when_busy` says by channel what a message does whose session is busy. `explain` words a failure; `on_reply`
+    is told of each row that came into the outbox.
     """
 
     def __init__(
@@ -164,6 +167,11 @@ class LedgerQueue:
             if claim.deaths >= DEATHS:
                 raise DenizenError(f"The program ended {claim.deaths} times while it worked on it.")
             outcome = await handler(turn)
+        except SessionHeld as held:
+            _log.info("Message %s waits: %s", message.id, held)
+            due = self._clock.now().timestamp() + HELD_WAIT
+            await self._settle(lambda db: ledger.retry(db, claim, heard, due, failed=False))
+            return
         except Exception as error:  # noqa: BLE001 (the worker's boundary: it is this turn's failure, and the others go on)
             why, failures = self._explain(error), claim.failures + 1
             if failures < self._attempts and claim.deaths < DEATHS:

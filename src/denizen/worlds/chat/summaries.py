@@ -1,0 +1,86 @@
+"""Long sessions get smaller between their turns, in the background."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+
+from denizen.engine.compact import compaction
+from denizen.engine.listener import Listener
+from denizen.engine.next_request import ReadSession
+from denizen.engine.record import AgentRecord
+from denizen.engine.turn import Turn, TurnOptions
+from denizen.entries import AnyEntry, AssistantEntry, CompactionEntry, UserEntry
+from denizen.errors import DenizenError
+from denizen.ports import SURELY_HELD, Session
+
+MOST_MESSAGES = 20
+"""Messages of the user and replies after which a session is summarised."""
+FULL = 0.75
+"""The part of the model's window that is filled when it is, however few they are."""
+SECONDS = 120.0
+"""The longest time that a summary may take."""
+_log = logging.getLogger(__name__)
+
+
+class Summaries:
+    """Makes the summaries of sessions, one at a time in each; `keep` puts them there, also while a turn runs."""
+
+    def __init__(self, keep: Callable[[str, CompactionEntry], Awaitable[None]]) -> None:
+        self._keep = keep
+        self._running: dict[str, asyncio.Task[None]] = {}
+
+    def after_turn(self, agent: AgentRecord, session: Session) -> None:
+        """Begin the summary of a session whose turn is over, where it is long: before another turn of it begins."""
+        if session.key not in self._running and _is_long(agent, session):
+            task = asyncio.create_task(self._summarise(agent, ReadSession([*session.entries])))
+            self._running[session.key] = task
+            task.add_done_callback(lambda _: self._running.pop(session.key))
+
+    async def close(self) -> None:
+        """End what runs: the next turn of the session begins it again."""
+        for task in self._running.values():
+            task.cancel()
+        await self.idle()
+
+    async def idle(self) -> None:
+        """Until none runs."""
+        await asyncio.gather(*self._running.values(), return_exceptions=True)
+
+    async def _summarise(self, agent: AgentRecord, session: Session) -> None:
+        try:
+            async with asyncio.timeout(SECONDS):
+                entry = await compaction(agent, session, Listener())
+            if entry:
+                await self._keep(session.key, entry)
+        except TimeoutError:
+            _log.warning("Session %s is not summarised: it takes more than %g s.", session.key, SECONDS)
+        except DenizenError as error:
+            _log.warning("Session %s is not summarised: %s", session.key, error)
+        except Exception:  # noqa: BLE001 (the boundary of a background task: it is this session's failure alone)
+            _log.exception("Session %s is not summarised.", session.key)
+
+
+def _is_long(agent: AgentRecord, session: Session) -> bool:
+    if _messages_seen(session.entries) > MOST_MESSAGES:
+        return True
+    turn = Turn(agent, session, Listener(), TurnOptions())
+    tokens = turn.context.tokens(view := turn.view())
+    return tokens > FULL * SURELY_HELD and tokens > FULL * view.window
+
+
+def _messages_seen(entries: Sequence[AnyEntry]) -> int:
+    """Messages of the user and replies since the last summary; what went to tools and came from them doesn't count."""
+    count, last = 0, ""
+    for entry in reversed(entries):
+        if entry.id == last:
+            break
+        match entry:
+            case CompactionEntry(truncate_over=0) if not last:
+                last = entry.last
+            case UserEntry():
+                count += 1
+            case AssistantEntry(message=message) if not message.tool_calls:
+                count += 1
+            case _:
+                pass
+    return count
