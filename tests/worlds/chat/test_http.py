@@ -33,6 +33,11 @@ class Client:
             assert not [name for name in response.headers if name.startswith("Access-Control")]
             return response.status, await response.json()
 
+    async def text(self, path: str) -> str:
+        async with self._session.get(self.url + path, headers=self._headers) as response:
+            assert response.status == 200
+            return await response.text()
+
     async def post(self, **body: Any) -> Any:
         return await self.ask("POST", "/api/messages", json={**POST, **body})
 

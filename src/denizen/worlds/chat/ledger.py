@@ -192,6 +192,13 @@ def parked(db: Connection, session_key: str) -> InboundMessage | None:
     return _inbound(row[0]) if row else None
 
 
+def counts(db: Connection) -> dict[str, dict[str, int]]:
+    """How many rows the inbox and the outbox have, by state."""
+    inbox = db.execute("SELECT state, COUNT(*) FROM inbox GROUP BY state").fetchall()
+    outbox = db.execute("SELECT state, COUNT(*) FROM outbox GROUP BY state").fetchall()
+    return {"inbox": dict(inbox), "outbox": dict(outbox)}
+
+
 def latest(db: Connection, session_key: str) -> InboundMessage | None:
     """The session's message that came last."""
     row = db.execute("SELECT MAX(seq) FROM inbox WHERE session_key = ?", [session_key]).fetchone()

@@ -36,6 +36,11 @@ class Access:
         self._room, self._at = settings.rate * BURST, clock.monotonic()
         self._open = set[asyncio.Task[object]]()
 
+    @property
+    def open(self) -> int:
+        """Requests that are open."""
+        return len(self._open)
+
     def rotate(self) -> None:
         """Make a new token, and end whatever is open under the old one, but for the request that asks this."""
         self._token = new_token(self._home).encode()

@@ -8,9 +8,10 @@ from aiohttp import web
 
 from denizen.worlds.chat.database import LedgerError
 from denizen.worlds.chat.gateway import Gateway
-from denizen.worlds.chat.http import access, completions, controls, events, messages, sessions
+from denizen.worlds.chat.http import access, completions, controls, events, messages, metrics, openapi, sessions
 from denizen.worlds.chat.http.access import ACCESS, Access, Handler
 from denizen.worlds.chat.http.events import EVENTS, EventLog
+from denizen.worlds.chat.http.metrics import METRICS, Metrics
 from denizen.worlds.chat.http.requests import GATEWAY, refusal
 
 MAX_BODY = 1_000_000
@@ -29,8 +30,10 @@ def make_app(gateway: Gateway, home: Path, host: str) -> web.Application:
     )
     app[EVENTS] = EventLog(int(clock.now().timestamp() * 1_000_000))
     gateway.listeners.append(app[EVENTS].add)
+    app[METRICS] = Metrics()
+    gateway.listeners.append(app[METRICS].add)
     app.router.add_get("/healthz", _healthz)
-    for group in (access, completions, controls, events, messages, sessions):
+    for group in (access, completions, controls, events, messages, metrics, openapi, sessions):
         app.add_routes(group.ROUTES)
     return app
 

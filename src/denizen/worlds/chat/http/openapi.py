@@ -1,0 +1,102 @@
+"""The description of all routes, made of what they read."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from aiohttp import hdrs, web
+
+from denizen.worlds.chat.http.access import OPEN_ROUTES
+from denizen.worlds.chat.http.completions import SESSION, ChatRequest, post_completion
+from denizen.worlds.chat.http.controls import ControlRequest, post_control
+from denizen.worlds.chat.http.events import get_events
+from denizen.worlds.chat.http.messages import LONGEST_WAIT, NewMessage, get_replies, post_message
+from denizen.worlds.chat.http.sessions import get_session, get_sessions
+
+
+class ErrorDetail(msgspec.Struct):
+    """What is wrong, and what to do."""
+
+    message: str
+
+
+class ErrorResponse(msgspec.Struct):
+    """A refusal."""
+
+    error: ErrorDetail
+
+
+_BODIES: dict[Callable[..., Any], type[msgspec.Struct]] = {
+    post_message: NewMessage,
+    post_control: ControlRequest,
+    post_completion: ChatRequest,
+}
+_ACCEPTED = frozenset({post_message, post_control})
+_AFTER = {"name": "after", "in": "query", "schema": {"type": "integer", "minimum": 0, "maximum": 2**53}}
+_PARAMETERS: dict[Callable[..., Any], list[dict[str, Any]]] = {
+    get_replies: [
+        {"name": "chat", "in": "query", "required": True, "schema": {"type": "string", "minLength": 1}},
+        {"name": "channel", "in": "query", "schema": {"enum": ["http", "cli"]}},
+        _AFTER,
+        {"name": "wait", "in": "query", "schema": {"type": "number", "minimum": 0, "maximum": LONGEST_WAIT}},
+    ],
+    get_sessions: [_AFTER],
+    get_session: [_AFTER],
+    get_events: [_AFTER],
+    post_completion: [{"name": SESSION, "in": "header", "schema": {"type": "string"}}],
+}
+
+
+async def get_openapi(request: web.Request) -> web.Response:
+    """This description."""
+    return web.json_response(describe(request.app))
+
+
+def describe(app: web.Application) -> dict[str, Any]:
+    """The routes of an application, as OpenAPI 3.1."""
+    structs = [ErrorResponse, *_BODIES.values()]
+    made, components = msgspec.json.schema_components(structs, ref_template="#/components/schemas/{name}")
+    schemas = dict(zip(structs, made, strict=True))
+    paths: dict[str, dict[str, Any]] = {}
+    for route in app.router.routes():
+        if route.method != hdrs.METH_HEAD and route.resource:
+            path = route.resource.canonical
+            paths.setdefault(path, {})[route.method.lower()] = _operation(path, route.handler, schemas)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Denizen's gateway", "version": "1"},
+        "security": [{"token": []}],
+        "paths": paths,
+        "components": {
+            "schemas": components,
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def _operation(path: str, handler: Callable[..., Any], schemas: dict[Any, Any]) -> dict[str, Any]:
+    parameters = [*_PARAMETERS.get(handler, [])]
+    if "{key}" in path:
+        parameters.append({"name": "key", "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}})
+    text = inspect.getdoc(handler) or ""
+    refused = {"description": "A refusal.", "content": _json(schemas[ErrorResponse])}
+    status = "202" if handler in _ACCEPTED else "101" if handler is get_events else "200"
+    operation: dict[str, Any] = {
+        "summary": text.partition("\n")[0],
+        "description": text,
+        "parameters": parameters,
+        "responses": {status: {"description": "It is done."}, "default": refused},
+    }
+    if body := _BODIES.get(handler):
+        operation["requestBody"] = {"required": True, "content": _json(schemas[body])}
+    if path in OPEN_ROUTES:
+        operation["security"] = list[dict[str, list[str]]]()
+    return operation
+
+
+def _json(schema: Any) -> dict[str, Any]:
+    return {"application/json": {"schema": schema}}
+
+
+ROUTES = [web.get("/openapi.json", get_openapi)]
