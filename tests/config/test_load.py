@@ -414,6 +414,7 @@ def test_a_time_zone_that_does_not_exist_is_reported(machine: Machine) -> None:
         ('[memory.embeddings]\nbase_url = "http://thief.example"\nmodel = "m"', "memory"),
         ('[agent]\nworkspace_dir = "/"', "agent.workspace_dir"),
         ("[agent]\nrestrict_to_workspace = false", "agent.restrict_to_workspace"),
+        ('[gateway]\nhost = "0.0.0.0"', "gateway"),
         ('[agent]\ndriver = "./driver.py"', "agent.driver"),
         ('[sandbox]\ntoolchains = [".ssh"]', "sandbox.toolchains"),
         ('[web.search]\nbase_url = "https://evil.example"', "web.search"),

@@ -25,6 +25,7 @@ _HOME_ONLY: tuple[tuple[str, ...], ...] = (
     ("memory",),
     ("web", "search"),
     ("mcp",),
+    ("gateway",),
     ("agent", "workspace_dir"),
     ("agent", "restrict_to_workspace"),
     ("agent", "driver"),
@@ -32,7 +33,8 @@ _HOME_ONLY: tuple[tuple[str, ...], ...] = (
     ("sandbox", "environment"),
     ("sandbox", "withhold"),
 )
-"""What no project can set, trusted or not: where keys and memories go, what is spent, read outside it, run here.
+"""What no project can set, trusted or not: where keys and memories go, what is spent, read outside it, run here,
+and who reaches the gateway.
 
 Its MCP servers are in its `.mcp.json`.
 """

@@ -12,7 +12,7 @@ from tests.worlds.chat.conftest import Serve, key_of, message, said
 from denizen.entries import SystemEntry
 from denizen.errors import ModelError
 from denizen.messages import AssistantMessage, Text
-from denizen.ports import Answer, ModelRequest, Stop
+from denizen.ports import Accept, Answer, ModelRequest, Stop
 from denizen.testing import FakeClock, MemoryChannel
 from denizen.worlds.chat.gateway import DEFAULT_RESPONSE, RunOptions
 from denizen.worlds.chat.ledger import Claim
@@ -246,6 +246,30 @@ async def test_channel_brings_messages_and_gets_their_replies_in_pieces_that_it_
             pass
         assert reply.message.content == "one two three four"
     assert [each.content for each in channel.sent.values()] == ["one two", "three four"]
+
+
+class BrokenChannel(MemoryChannel):
+    """Fails twice before it receives."""
+
+    failures = 2
+
+    async def receive(self, accept: Accept) -> None:
+        if self.failures:
+            self.failures -= 1
+            raise OSError("the line is down")
+        await super().receive(accept)
+
+
+async def test_channel_that_fails_is_started_again_and_the_others_go_on(
+    serve: Serve, caplog: pytest.LogCaptureFixture
+) -> None:
+    channel = BrokenChannel("irc")
+    async with serve("hello", "hello", channels=[channel], clock=FakeClock()) as scene:
+        await scene.say("1")
+        channel.write("hi")
+        assert await scene.contents(1) == ["hello"]
+        assert await scene.contents(1, "home", "irc") == ["hello"]
+    assert caplog.text.count("the line is down") == 2
 
 
 def test_default_response_is_that_of_the_specification() -> None:

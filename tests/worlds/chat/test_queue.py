@@ -1,16 +1,17 @@
 """The queue on the ledger passes the suite for turn queues; what a busy session makes of a message."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
 from denizen.clock import SystemClock
-from denizen.ports import Interrupt, OutboundMessage, Steer, TurnQueue
+from denizen.ports import Interrupt, OutboundMessage, QueuedTurn, Steer, TurnQueue
 from denizen.testing import TurnQueueConformance
 from denizen.testing.conformance_queue import NewQueue, message
 from denizen.worlds.chat import ledger
 from denizen.worlds.chat.database import Database
-from denizen.worlds.chat.ledger import WhenBusy
+from denizen.worlds.chat.ledger import Connection, WhenBusy
 from denizen.worlds.chat.queue import DEATHS, LedgerQueue
 
 
@@ -64,3 +65,36 @@ async def test_message_over_which_the_process_keeps_dying_is_given_up(home: Path
     database.close()
     assert over
     assert "ended 26 times" in reply
+
+
+async def test_what_has_been_over_for_long_is_removed_and_numbers_go_on_rising(database: Database) -> None:
+    queue = LedgerQueue(database, clock=SystemClock())
+
+    async def reply(turn: QueuedTurn) -> OutboundMessage:
+        return ledger.reply_to(turn.message, "yes")
+
+    def numbers(db: Connection) -> list[int]:
+        return [each.seq for each in ledger.replies(db, "irc", message("1").chat, 0, 10)]
+
+    async def serve(content: str) -> None:
+        await queue.put(message(content))
+        serving = asyncio.create_task(queue.serve(reply))
+        while not (await database.run(lambda db: ledger.outcome(db, message(content))))[0]:
+            pass
+        serving.cancel()
+        await asyncio.wait([serving])
+        await database.run(lambda db: ledger.mark_outbound(db, ledger.reply_to(message(content), ""), "sent"))
+
+    await serve("1")
+    await serve("2")
+    await database.run(lambda db: ledger.prune(db, 1000.0, keep=100.0))
+    await database.run(lambda db: ledger.prune(db, 1099.0, keep=100.0))
+    assert not await queue.put(message("1")), "its id is known"
+    assert await database.run(numbers) == [1, 2]
+    await database.run(lambda db: ledger.prune(db, 1100.0, keep=100.0))
+    assert await database.run(numbers) == [2], "the last one stays, for its number"
+    await serve("3")
+    await queue.put(message("4"))
+    await database.run(lambda db: ledger.prune(db, 1e9, keep=100.0))
+    assert await database.run(numbers) == [3]
+    assert not await queue.put(message("4")), "what waits stays"

@@ -20,6 +20,7 @@ from denizen.messages import Text, UserMessage
 from denizen.ports import (
     Answer,
     Ask,
+    Channel,
     Control,
     InboundMessage,
     OutboundMessage,
@@ -47,6 +48,9 @@ COMMANDS = {
 }
 """What overtakes all messages, and the reply where there is nothing to control."""
 _RUN = "denizen.run"
+_DAY = 86_400.0
+_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
+"""Seconds before a channel that failed receives again: at first, and at most."""
 
 OnEvent = Callable[[str, RunEvent], None]
 """Hears the events of all turns; the first argument is the session's key."""
@@ -102,6 +106,7 @@ class Gateway:
         self._home, _ = places(agent.config)
         self._last = read_last_chat(self._home)
         self._open: dict[str, Session] = {}
+        self._prune_at = 0.0
         self.summaries = Summaries(self._keep_summary)
         self.queue = LedgerQueue(
             database,
@@ -118,11 +123,12 @@ class Gateway:
 
         Turns that run then have the grace time to end; the others go on at the next start.
         """
+        await self._prune()
         async with asyncio.TaskGroup() as tasks:
             work = [
                 tasks.create_task(self.queue.serve(self.handle)),
                 tasks.create_task(self.outbox.run()),
-                *(tasks.create_task(channel.receive(self.accept)) for channel in self.outbox.channels.values()),
+                *(tasks.create_task(self._receive(channel)) for channel in self.outbox.channels.values()),
             ]
             await stop.wait()
             with suppress(TimeoutError):
@@ -131,6 +137,27 @@ class Gateway:
             for task in work:
                 task.cancel()
         await self.summaries.close()
+
+    async def _receive(self, channel: Channel) -> None:
+        """Take in what a channel brings; one that fails begins again, after a time that doubles."""
+        clock, pause = self.agent.record.clock, _PAUSE
+        while True:
+            began = clock.monotonic()
+            try:
+                return await channel.receive(self.accept)
+            except Exception as broken:  # noqa: BLE001 (the boundary to a channel: the others go on)
+                if clock.monotonic() - began > _LONGEST_PAUSE:
+                    pause = _PAUSE
+                _log.error("Channel %s receives again in %g s: %s", channel.name, pause, self._explain(broken))
+            await clock.sleep(pause)
+            pause = min(pause * 2, _LONGEST_PAUSE)
+
+    async def _prune(self) -> None:
+        """Once a day, remove what has been over for long."""
+        now = self.agent.record.clock.now().timestamp()
+        if now >= self._prune_at:
+            self._prune_at = now + _DAY
+            await self.database.persist(partial(ledger.prune, now=now, keep=self.settings.keep_days * _DAY))
 
     async def accept(self, message: InboundMessage) -> bool:
         """Take a message in; False: it was accepted before.
@@ -168,6 +195,7 @@ class Gateway:
 
     async def handle(self, turn: QueuedTurn) -> OutboundMessage | Parked | None:
         """Run the turn of a message: its reply, or the question that it waits with."""
+        await self._prune()
         message, run = turn.message, RunOptions.of(turn.message)
         async with self._opened(message.session_key) as session:
             if message.channel == ledger.SYSTEM:

@@ -20,7 +20,7 @@ CREATE TABLE inbox (
     seq {serial}, channel TEXT NOT NULL, id TEXT NOT NULL, session_key TEXT NOT NULL, message TEXT NOT NULL,
     state TEXT NOT NULL, due DOUBLE PRECISION NOT NULL DEFAULT 0, worker TEXT NOT NULL DEFAULT '',
     attempt INTEGER NOT NULL DEFAULT 0, failures INTEGER NOT NULL DEFAULT 0, deaths INTEGER NOT NULL DEFAULT 0,
-    reason TEXT NOT NULL DEFAULT '',
+    reason TEXT NOT NULL DEFAULT '', over_since DOUBLE PRECISION NOT NULL DEFAULT 0,
     UNIQUE (channel, id)
 );
 CREATE INDEX inbox_open ON inbox (session_key, seq) WHERE state IN ('ready', 'waiting', 'running', 'parked');
@@ -32,7 +32,7 @@ CREATE TABLE controls (
 );
 CREATE TABLE outbox (
     channel TEXT NOT NULL, chat TEXT NOT NULL, seq INTEGER NOT NULL, id TEXT NOT NULL, message TEXT NOT NULL,
-    state TEXT NOT NULL, reason TEXT NOT NULL DEFAULT '',
+    state TEXT NOT NULL, reason TEXT NOT NULL DEFAULT '', over_since DOUBLE PRECISION NOT NULL DEFAULT 0,
     PRIMARY KEY (channel, chat, seq), UNIQUE (channel, id)
 );
 CREATE INDEX outbox_unsent ON outbox (channel, chat, seq) WHERE state IN ('pending', 'sending');
@@ -40,7 +40,7 @@ CREATE INDEX outbox_unsent ON outbox (channel, chat, seq) WHERE state IN ('pendi
 """In the inbox, the first open message of a session is `ready`, `running` or `parked`, the others are `waiting`; those
 that are over are `done` or `failed`. `due` is when a `ready` or `parked` one may run at the earliest, in seconds since
 the epoch. A control's `message` is the row of the inbox that it was made of; its `worker` has handed it to a turn. In
-the outbox, `seq` rises in each chat.
+the outbox, `seq` rises in each chat. `over_since` is when `prune` first found a row that nothing more becomes of.
 """
 
 WhenBusy = Literal["queue", "steer", "interrupt"]
@@ -457,6 +457,21 @@ def mark_outbound(db: Connection, message: OutboundMessage, state: OutboxState, 
         "UPDATE outbox SET state = ?, reason = ? WHERE channel = ? AND id = ?",
         [state, reason, message.channel, message.id],
     )
+
+
+# What is over
+
+
+def prune(db: Connection, now: float, keep: float) -> None:
+    """Remove what has been over for `keep` seconds. The last row of each chat of the outbox stays, for its number."""
+    db.execute("DELETE FROM inbox WHERE state IN ('done', 'failed') AND over_since BETWEEN 1 AND ?", [now - keep])
+    db.execute(
+        "DELETE FROM outbox WHERE state NOT IN ('pending', 'sending') AND over_since BETWEEN 1 AND ? AND seq < (SELECT "
+        "MAX(later.seq) FROM outbox AS later WHERE later.channel = outbox.channel AND later.chat = outbox.chat)",
+        [now - keep],
+    )
+    db.execute("UPDATE inbox SET over_since = ? WHERE state IN ('done', 'failed') AND over_since = 0", [now])
+    db.execute("UPDATE outbox SET over_since = ? WHERE state NOT IN ('pending', 'sending') AND over_since = 0", [now])
 
 
 def _json(value: msgspec.Struct) -> str:

@@ -30,6 +30,8 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     """How often a message is tried before it is given up."""
     grace: Annotated[float, msgspec.Meta(ge=0)] = 30.0
     """Seconds that running turns have to end when the gateway is stopped; the others go on at the next start."""
+    keep_days: Annotated[float, msgspec.Meta(ge=1)] = 30.0
+    """Days that messages which are over, and their replies, stay in the ledger: so long their ids are known."""
     hardware: bool = False
     """The agent has the tools `i2c` and `spi`, for devices on the buses of this machine."""
     when_busy: dict[str, WhenBusy] = {}
