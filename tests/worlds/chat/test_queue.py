@@ -79,7 +79,7 @@ async def test_what_has_been_over_for_long_is_removed_and_numbers_go_on_rising(d
     async def serve(content: str) -> None:
         await queue.put(message(content))
         serving = asyncio.create_task(queue.serve(reply))
-        while not (await database.run(lambda db: ledger.outcome(db, message(content))))[0]:
+        while (await database.run(lambda db: ledger.outcome(db, message(content))))[0] not in ledger.OVER:
             pass
         serving.cancel()
         await asyncio.wait([serving])
