@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,17 @@ import pytest
 
 from denizen import Agent, load_config, tool
 from denizen.clock import Clock, SystemClock
+from denizen.config.zone import user_zone
 from denizen.ports import Channel, InboundMessage, Traits
 from denizen.testing import ScriptedModel
 from denizen.testing.scripted import Line
+from denizen.worlds.chat.cron import Cron, cron_tool
 from denizen.worlds.chat.database import Database
 from denizen.worlds.chat.gateway import Gateway
 from denizen.worlds.chat.ledger import Reply
 from denizen.worlds.chat.message import message_tool
 from denizen.worlds.chat.outbox import Outbox
+from denizen.worlds.chat.settings import GatewaySettings
 
 PATIENCE = 60.0
 
@@ -66,6 +70,52 @@ class Scene:
         return [reply.message.content for reply in await self.replies(count, chat, channel)]
 
 
+class SimulatedClock:
+    """Stands still until it is told to advance; then it stops whenever somebody wakes."""
+
+    def __init__(self, now: datetime) -> None:
+        self._began = now
+        self._passed = 0.0
+        self._sleepers: list[tuple[float, asyncio.Future[None]]] = []
+
+    def now(self) -> datetime:
+        return self._began + timedelta(seconds=self._passed)
+
+    def monotonic(self) -> float:
+        return self._passed
+
+    async def sleep(self, seconds: float) -> None:
+        if seconds <= 0:
+            await asyncio.sleep(0)
+            return
+        woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._sleepers.append((self._passed + seconds, woken))
+        await woken
+
+    @property
+    def sleepers(self) -> list[tuple[float, asyncio.Future[None]]]:
+        """Who sleeps until when."""
+        self._sleepers = [each for each in self._sleepers if not each[1].done()]
+        return self._sleepers
+
+    async def advance(self, time: timedelta, scene: Scene, sleepers: int = 1) -> None:
+        """Let time pass; wherever somebody wakes, wait until so many sleep again and every message is over."""
+        end = self._passed + time.total_seconds()
+        while True:
+            async with asyncio.timeout(PATIENCE):
+                while True:
+                    await scene.settled()
+                    if len(self.sleepers) == sleepers:
+                        break
+            at, woken = min(self.sleepers, key=lambda each: each[0])
+            if at > end:
+                break
+            self._passed = at
+            woken.set_result(None)
+            await asyncio.sleep(0)
+        self._passed = end
+
+
 @tool(traits=Traits.SENDS)
 def post(text: str) -> str:
     """Post it on the board."""
@@ -76,6 +126,12 @@ def post(text: str) -> str:
 def look() -> str:
     """Look at the board."""
     return "it is empty"
+
+
+@tool(traits=Traits.READS | Traits.UNTRUSTED)
+def overhear() -> str:
+    """Listen to others."""
+    return "they talk"
 
 
 @pytest.fixture
@@ -91,16 +147,23 @@ def serve(home: Path) -> Serve:
 
     @asynccontextmanager
     async def served(
-        *script: Line, channels: Sequence[Channel] = (), clock: Clock | None = None, **settings: Any
+        *script: Line,
+        channels: Sequence[Channel] = (),
+        clock: Clock | None = None,
+        timezone: str = "",
+        **settings: Any,
     ) -> AsyncGenerator[Scene]:
-        config = load_config(home=home, environ={}, cwd=home, overrides={"gateway": {"grace": 0.0, **settings}})
+        overrides = {"agent": {"timezone": timezone}, "gateway": {"grace": 0.0, **settings}}
+        config = load_config(home=home, environ={}, cwd=home, overrides=overrides)
         model, clock, stop = ScriptedModel(script), clock or SystemClock(), asyncio.Event()
         database = Database(home / "gateway.db", clock)
         try:
             outbox = Outbox(database, {channel.name: channel for channel in channels}, clock=clock)
-            tools = [post, look, message_tool(outbox)]
+            table = config.section("gateway", GatewaySettings).cron
+            cron = Cron(database, clock=clock, zone=user_zone(config), settings=table)
+            tools = [post, look, overhear, message_tool(outbox), cron_tool(cron)]
             async with Agent(config, profile="gateway", model=model, tools=tools, clock=clock, environ={}) as agent:
-                gateway = Gateway(agent, outbox)
+                gateway = Gateway(agent, outbox, cron)
                 running = asyncio.create_task(gateway.run(stop))
                 try:
                     yield Scene(gateway, model)

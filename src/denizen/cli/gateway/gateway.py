@@ -14,12 +14,15 @@ from denizen.cli.options import MODEL, WORKPLACE, CommandOptions, command_option
 from denizen.cli.output import write
 from denizen.clock import SystemClock
 from denizen.config.home import places
+from denizen.config.zone import user_zone
 from denizen.worlds.chat import profile_with
+from denizen.worlds.chat.cron import Cron, cron_tool
 from denizen.worlds.chat.database import Database
 from denizen.worlds.chat.gateway import Gateway
 from denizen.worlds.chat.message import message_tool
 from denizen.worlds.chat.outbox import Outbox
 from denizen.worlds.chat.server import find_running, listening
+from denizen.worlds.chat.settings import GatewaySettings
 from denizen.worlds.chat.token import new_token
 
 
@@ -57,9 +60,11 @@ async def _serve(host: str, port: int | None, options: CommandOptions) -> None:
     clock = SystemClock()
     database = Database(folder / "gateway.db", clock)
     outbox = Outbox(database, {}, clock=clock)
+    settings, zone = loaded.config.section("gateway", GatewaySettings), user_zone(loaded.config)
+    cron = Cron(database, clock=clock, zone=zone, settings=settings.cron)
     try:
-        async with options.agent(loaded, profile=profile_with(message_tool(outbox))) as agent:
-            await _listen(Gateway(agent, outbox), folder, host, port)
+        async with options.agent(loaded, profile=profile_with(message_tool(outbox), cron_tool(cron))) as agent:
+            await _listen(Gateway(agent, outbox, cron), folder, host, port)
     finally:
         database.close()
 

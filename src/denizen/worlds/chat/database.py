@@ -153,6 +153,20 @@ class Database:
             done.set_result(result)
 
 
+async def bell_or_due(bell: asyncio.Event, due: float | None, clock: Clock) -> None:
+    """Wait until the bell rings, or something is due, in seconds since the epoch (None: nothing is)."""
+    if due is None or due == float("inf"):
+        await bell.wait()
+        return
+    rest = due - clock.now().timestamp()
+    ringing, timer = asyncio.ensure_future(bell.wait()), asyncio.ensure_future(clock.sleep(max(rest, 0.0)))
+    try:
+        await asyncio.wait((ringing, timer), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        ringing.cancel()
+        timer.cancel()
+
+
 def _locked(path: Path) -> int:
     """A descriptor that holds the lock file, which names this process."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

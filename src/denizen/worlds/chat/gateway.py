@@ -31,6 +31,7 @@ from denizen.ports import (
     Stop,
 )
 from denizen.worlds.chat import caller, ledger
+from denizen.worlds.chat.cron import Cron
 from denizen.worlds.chat.message import has_answered
 from denizen.worlds.chat.outbox import Outbox
 from denizen.worlds.chat.queue import LedgerQueue
@@ -96,10 +97,11 @@ class Gateway:
     hear all events, `watchers` those of the turn of one message, by its id.
     """
 
-    def __init__(self, agent: AgentHandle, outbox: Outbox) -> None:
+    def __init__(self, agent: AgentHandle, outbox: Outbox, cron: Cron) -> None:
         self.agent = agent
         self.settings = agent.config.section("gateway", GatewaySettings)
         self.outbox = outbox
+        self.cron = cron
         self.database = database = outbox.database
         self.listeners: list[OnEvent] = []
         self.watchers: dict[str, Callable[[RunEvent], None]] = {}
@@ -128,6 +130,7 @@ class Gateway:
             work = [
                 tasks.create_task(self.queue.serve(self.handle)),
                 tasks.create_task(self.outbox.run()),
+                tasks.create_task(self.cron.run()),
                 *(tasks.create_task(self._receive(channel)) for channel in self.outbox.channels.values()),
             ]
             await stop.wait()

@@ -36,11 +36,13 @@ CREATE TABLE outbox (
     PRIMARY KEY (channel, chat, seq), UNIQUE (channel, id)
 );
 CREATE INDEX outbox_unsent ON outbox (channel, chat, seq) WHERE state IN ('pending', 'sending');
+CREATE TABLE cron (id TEXT PRIMARY KEY, job TEXT NOT NULL, due DOUBLE PRECISION);
 """
 """In the inbox, the first open message of a session is `ready`, `running` or `parked`, the others are `waiting`; those
 that are over are `done` or `failed`. `due` is when a `ready` or `parked` one may run at the earliest, in seconds since
 the epoch. A control's `message` is the row of the inbox that it was made of; its `worker` has handed it to a turn. In
-the outbox, `seq` rises in each chat. `over_since` is when `prune` first found a row that nothing more becomes of.
+the outbox, `seq` rises in each chat. `over_since` is when `prune` first found a row that nothing more becomes of. A job
+of `cron` without `due` is disabled.
 """
 
 WhenBusy = Literal["queue", "steer", "interrupt"]
@@ -472,6 +474,34 @@ def prune(db: Connection, now: float, keep: float) -> None:
     )
     db.execute("UPDATE inbox SET over_since = ? WHERE state IN ('done', 'failed') AND over_since = 0", [now])
     db.execute("UPDATE outbox SET over_since = ? WHERE state NOT IN ('pending', 'sending') AND over_since = 0", [now])
+
+
+# Cron jobs
+
+
+def jobs(db: Connection) -> list[tuple[str, float | None]]:
+    """The jobs, and when each is due."""
+    return db.execute("SELECT job, due FROM cron ORDER BY due, id").fetchall()
+
+
+def add_job(db: Connection, job_id: str, job: str, due: float) -> None:
+    """Keep a job; one of an id that is there already is that one."""
+    db.execute("INSERT INTO cron (id, job, due) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", [job_id, job, due])
+
+
+def set_due(db: Connection, job_id: str, due: float | None) -> None:
+    """Say when a job is due; None: never."""
+    db.execute("UPDATE cron SET due = ? WHERE id = ?", [due, job_id])
+
+
+def remove_job(db: Connection, job_id: str) -> None:
+    """Forget a job."""
+    db.execute("DELETE FROM cron WHERE id = ?", [job_id])
+
+
+def next_job(db: Connection) -> float | None:
+    """When the next job is due; None: there is none."""
+    return db.execute("SELECT MIN(due) FROM cron", []).fetchone()[0]
 
 
 def _json(value: msgspec.Struct) -> str:

@@ -23,7 +23,7 @@ from denizen.ports import (
     TurnHandler,
 )
 from denizen.worlds.chat import ledger
-from denizen.worlds.chat.database import Database
+from denizen.worlds.chat.database import Database, bell_or_due
 from denizen.worlds.chat.ledger import ArrivedControl, Claim, Connection, OutboxState, WhenBusy
 
 SAID = (Steer, FollowUp, Interrupt)
@@ -141,25 +141,12 @@ class LedgerQueue:
                     for each in controls:
                         if turn := running.get(each.session_key):
                             turn.arrived.append(each)
-                    await self._wait(bell, due if len(running) < self._turns else None)
+                    await bell_or_due(bell, due if len(running) < self._turns else None, self._clock)
         finally:
             self._database.bells.discard(bell)
             heard = [each for turn in running.values() for each in turn.heard]
             await run_to_completion(self._database.run(partial(ledger.release, worker=worker, heard=heard)))
             self._idle.set()
-
-    async def _wait(self, bell: asyncio.Event, due: float | None) -> None:
-        """Until the bell rings, or something is due."""
-        if due is None or due == float("inf"):
-            await bell.wait()
-            return
-        rest = due - self._clock.now().timestamp()
-        ringing, timer = asyncio.ensure_future(bell.wait()), asyncio.ensure_future(self._clock.sleep(max(rest, 0.0)))
-        try:
-            await asyncio.wait((ringing, timer), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            ringing.cancel()
-            timer.cancel()
 
     async def _run(self, turn: LedgerTurn, handler: TurnHandler) -> None:
         claim, message, heard = turn.claim, turn.message, turn.heard

@@ -1,12 +1,24 @@
 """The settings of the gateway: `[gateway]`."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
 from denizen.worlds.chat.ledger import WhenBusy
 
 _Count = Annotated[int, msgspec.Meta(ge=1)]
+
+Missed = Literal["skip", "once"]
+"""What becomes of a run whose time passed while the gateway wasn't running: nothing, or one run when it starts."""
+
+
+class CronSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Scheduled jobs."""
+
+    jobs: _Count = 100
+    """How many there may be."""
+    missed: Missed = "once"
+    """What becomes of missed runs, where a job doesn't say: `skip`, or `once` for all of them together."""
 
 
 class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -32,6 +44,8 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     """Seconds that running turns have to end when the gateway is stopped; the others go on at the next start."""
     keep_days: Annotated[float, msgspec.Meta(ge=1)] = 30.0
     """Days that messages which are over, and their replies, stay in the ledger: so long their ids are known."""
+    cron: CronSettings = CronSettings()
+    """Scheduled jobs."""
     hardware: bool = False
     """The agent has the tools `i2c` and `spi`, for devices on the buses of this machine."""
     when_busy: dict[str, WhenBusy] = {}

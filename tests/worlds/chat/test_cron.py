@@ -1,0 +1,183 @@
+"""Jobs run when they are due, once, and where they were made one learns of it."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from tests.engine.scene import call
+from tests.worlds.chat.conftest import Scene, Serve, SimulatedClock, key_of, said
+
+from denizen.testing import FakeClock
+from denizen.worlds.chat.cron import Cron, Job
+from denizen.worlds.chat.database import Database
+from denizen.worlds.chat.settings import CronSettings
+
+NOON = datetime(2026, 3, 27, 12, tzinfo=UTC)
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+BERLIN = ZoneInfo("Europe/Berlin")
+
+
+def job(kind: Any, when: str, **more: Any) -> Job:
+    given: dict[str, Any] = {"id": "j", "name": "report", "text": "Report.", "channel": "http", "chat": "ann"}
+    given |= {"home": key_of("ann"), "since": NOON, "kind": kind, "when": when, **more}
+    return Job(**given)
+
+
+def adds(**args: Any) -> Any:
+    return call(("cron", {"action": "add", "text": "Report.", "name": "report", **args}))
+
+
+async def results(scene: Scene) -> list[str]:
+    """All that went to the chat."""
+    found = await scene.gateway.outbox.replies("http", "ann", after=0, most=100, wait=0)
+    return [each.message.content for each in found]
+
+
+@pytest.mark.parametrize(
+    ("kind", "when", "zone", "runs"),
+    [
+        ("at", "2026-03-28T09:00", "", ["28 08:00"]),
+        ("at", "2026-03-28T09:00", "America/New_York", ["28 13:00"]),
+        ("at", "2026-03-28T09:00+05:30", "", ["28 03:30"]),
+        ("at", "2026-03-27T12:00", "", []),
+        ("every", "90m", "", ["27 13:30", "27 15:00", "27 16:30", "27 18:00"]),
+        ("every", "1d", "", ["28 12:00", "29 12:00", "30 12:00", "31 12:00"]),
+        ("cron", "30 8 * * *", "", ["28 07:30", "29 06:30", "30 06:30", "31 06:30"]),
+        ("cron", "30 2 * * *", "", ["28 01:30", "29 01:00", "30 00:30", "31 00:30"]),
+        ("cron", "0 9 * * mon", "UTC", ["30 09:00"]),
+    ],
+)
+def test_job_is_due_in_its_time_zone_also_where_clocks_change(kind: str, when: str, zone: str, runs: list[str]) -> None:
+    found, at = [], NOON
+    while len(found) < 4 and (due := job(kind, when, zone=zone).next(at, BERLIN)) and due.month == 3:
+        found.append(f"{due:%d %H:%M}")
+        at = due
+    assert found == runs
+
+
+def test_night_that_has_an_hour_twice_runs_a_job_once() -> None:
+    first = job("cron", "30 2 * * *").next(datetime(2026, 10, 24, 12, tzinfo=UTC), BERLIN)
+    assert first == datetime(2026, 10, 25, 0, 30, tzinfo=UTC)
+    assert job("cron", "30 2 * * *").next(first or NOON, BERLIN) == datetime(2026, 10, 26, 1, 30, tzinfo=UTC)
+
+
+def test_without_a_time_zone_the_machines_holds() -> None:
+    due = job("cron", "0 9 * * *").next(NOON, None)
+    assert due
+    assert f"{due.astimezone():%H:%M}" == "09:00"
+
+
+async def test_job_runs_in_its_own_session_and_its_result_is_known_in_the_chat(serve: Serve) -> None:
+    clock = SimulatedClock(NOON)
+    script = [adds(kind="every", when="1h"), "scheduled", "all is well", "glad to hear"]
+    async with serve(*script, clock=clock) as scene:
+        await scene.say("report every hour")
+        await scene.settled()
+        await clock.advance(HOUR, scene)
+        assert await results(scene) == ["scheduled", "all is well"]
+        assert "report every hour" not in said(scene.model, 2)
+        assert "[cron job report] Report." in said(scene.model, 2)
+        await scene.say("good")
+        await scene.settled()
+        assert "You sent this here, from cron job" in said(scene.model)
+        assert "all is well" in said(scene.model)
+
+
+async def test_job_of_the_chats_session_has_its_history_and_is_kept_once(serve: Serve) -> None:
+    clock = SimulatedClock(NOON)
+    script = [adds(kind="every", when="1h", session="chat"), "scheduled", "all is well", "glad"]
+    async with serve(*script, clock=clock) as scene:
+        await scene.say("report every hour")
+        await scene.settled()
+        await clock.advance(HOUR, scene)
+        assert "report every hour" in said(scene.model, 2)
+        await scene.say("good")
+        await scene.settled()
+        assert "You sent this here" not in said(scene.model)
+
+
+@pytest.mark.parametrize(("missed", "runs"), [("once", ["made up"]), ("skip", [])])
+async def test_runs_missed_over_a_restart_become_one_or_none(serve: Serve, missed: str, runs: list[str]) -> None:
+    async with serve(adds(kind="every", when="1h", missed=missed), "scheduled", clock=SimulatedClock(NOON)) as scene:
+        await scene.say("1")
+        await scene.settled()
+    later = SimulatedClock(NOON + 3 * DAY + HOUR / 2)
+    async with serve("made up", "on time", clock=later) as scene:
+        await later.advance(HOUR / 4, scene)
+        assert (await results(scene))[1:] == runs
+        await later.advance(HOUR / 2, scene)
+        assert len(await results(scene)) == len(runs) + 2
+
+
+async def test_job_for_one_time_runs_and_is_gone(serve: Serve) -> None:
+    clock = SimulatedClock(NOON)
+    async with serve(adds(when="2026-03-27T14:00", zone="UTC"), "scheduled", "wake up", clock=clock) as scene:
+        await scene.say("wake me")
+        await scene.settled()
+        await scene.gateway.cron.add(job("every", "7d"), NOON + 7 * DAY)
+        await clock.advance(2 * HOUR - HOUR / 60, scene)
+        assert await results(scene) == ["scheduled"]
+        await clock.advance(HOUR / 60, scene)
+        assert await results(scene) == ["scheduled", "wake up"]
+        assert [each.id for each, _ in await scene.gateway.cron.jobs()] == ["j"]
+
+
+async def test_run_is_one_message_though_two_schedulers_begin_it(database: Database) -> None:
+    clocks = [FakeClock(NOON + HOUR)] * 2
+    crons = [Cron(database, clock=each, zone=UTC, settings=CronSettings()) for each in clocks]
+    await crons[0].add(job("at", "2026-03-27T13:00"), NOON + HOUR)
+    running = [asyncio.create_task(each.run()) for each in crons]
+    async with asyncio.timeout(60):
+        while await crons[0].jobs():
+            pass
+    for task in running:
+        task.cancel()
+    await asyncio.wait(running)
+    assert await database.run(lambda db: db.execute("SELECT id FROM inbox").fetchall()) == [
+        ("cron:j:2026-03-27T13:00:00Z",)
+    ]
+
+
+async def test_jobs_are_listed_disabled_enabled_and_removed(serve: Serve) -> None:
+    clock = SimulatedClock(NOON)
+    async with serve(adds(kind="every", when="1h"), "scheduled", clock=clock, timezone="Europe/Berlin") as scene:
+        await scene.say("1")
+        await scene.settled()
+        cron = scene.gateway.cron
+        ((made, due),) = await cron.jobs()
+        assert (made.text, due) == ("Report.", NOON + HOUR)
+        assert f"Job {made.id} runs next at 2026-03-27 14:00:00 CET." in said(scene.model)
+        assert await cron.change(made.id, "disable")
+        assert await cron.jobs() == [(made, None)]
+        assert await cron.change(made.id, "enable")
+        assert await cron.jobs() == [(made, NOON + HOUR)]
+        assert await cron.change(made.id, "remove")
+        assert not await cron.change(made.id, "remove")
+
+
+@pytest.mark.parametrize(
+    ("args", "why"),
+    [
+        ({"kind": "every", "when": "1s"}, "not an interval of 10 s or more"),
+        ({"kind": "cron", "when": "0 9 * *"}, "Wrong number of fields"),
+        ({"kind": "at", "when": "2020-01-01T00:00"}, "is over"),
+        ({"kind": "at", "when": "soon"}, "Invalid isoformat"),
+        ({"kind": "every", "when": "1h", "zone": "Mars/Olympus"}, "Mars/Olympus"),
+        ({"kind": "every"}, "a job needs"),
+    ],
+)
+async def test_what_cannot_be_scheduled_is_refused(serve: Serve, args: dict[str, str], why: str) -> None:
+    async with serve(adds(**args), "sorry", clock=FakeClock()) as scene:
+        await scene.say("1")
+        assert await scene.contents(1) == ["sorry"]
+        assert why in said(scene.model)
+        assert not await scene.gateway.cron.jobs()
+
+
+async def test_job_is_asked_about_in_sight_of_others_text(serve: Serve) -> None:
+    async with serve(call(("overhear", {})), adds(kind="every", when="1h"), clock=SimulatedClock(NOON)) as scene:
+        await scene.say("1")
+        assert "Text that others wrote is in sight" in (await scene.contents(1))[0]
+        assert not await scene.gateway.cron.jobs()
