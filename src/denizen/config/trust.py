@@ -1,6 +1,6 @@
 """Which folders the user trusts: only there are files read that could run something.
 
-These are `denizen.toml`, `.mcp.json` and skills.
+These are `denizen.toml`, `.mcp.json`, skills and definitions of subagents.
 """
 
 from dataclasses import dataclass
@@ -15,6 +15,7 @@ from denizen.config.settings import Config
 from denizen.errors import ConfigError
 
 SKILL_FOLDERS = (".denizen/skills", ".claude/skills", "skills")
+AGENT_FOLDERS = (".denizen/agents", ".claude/agents")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,7 @@ def awaiting_trust(config: Config) -> list[str]:
     ]
     if folder != config.agent.workspace_dir:
         found += [name for name in SKILL_FOLDERS if next((folder / name).glob("*/SKILL.md"), None)]
+        found += [name for name in AGENT_FOLDERS if next((folder / name).glob("*.md"), None)]
     return [] if decided(home, folder, files) else found
 
 

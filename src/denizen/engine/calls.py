@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -11,6 +12,7 @@ import msgspec
 
 from denizen.engine.permit import answer_to, permit
 from denizen.engine.snapshots import snapshot_after, snapshot_before
+from denizen.engine.subagents import run_subagent
 from denizen.engine.tracing import UNTRACED, record_result, tool_span
 from denizen.engine.turn import Turn, TurnOver
 from denizen.entries import StartedEntry, ToolEntry
@@ -208,6 +210,7 @@ def _context(turn: Turn, call: ToolCall, tool: Tool, progress: Progress) -> Tool
         commands=lambda reply: {call.id: agent.shown(call) for call in agent.calls_of(reply)},
         in_sight=turn.state.in_sight,
         denied=agent.policy.denied_paths(tool),
+        subagent=partial(run_subagent, turn, call.id, progress.emit),
     )
 
 

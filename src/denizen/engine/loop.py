@@ -58,7 +58,7 @@ async def run_turn(
     then says so, and the session goes on with the next message. Cancelling the task ends the turn as `cancelled`,
     unless the options say that it is to be gone on with (`resumes`).
     """
-    turn = Turn(agent, session, io, options or TurnOptions())
+    turn = Turn(agent, session, io, options or TurnOptions(), run_turn)
     if isinstance(start, Resume) and not unfinished(session.entries):
         return _report_last(turn)
     _check_format(turn)

@@ -9,6 +9,7 @@ from typing import Any
 from denizen.cache import SharedCache
 from denizen.clock import Clock
 from denizen.config.redact import Redactor
+from denizen.errors import ToolRefused
 from denizen.messages import AssistantMessage, ToolCall
 from denizen.ports import (
     NOTHING_SEEN,
@@ -33,6 +34,16 @@ NewContext = Callable[[ActionFormat, Toolset], ContextPolicy]
 NewDriver = Callable[[], Driver]
 """Makes the driver of a turn."""
 
+SubagentRecord = Callable[["AgentRecord", str], "AgentRecord"]
+"""The subagent of an agent, by the name of its definition; empty: one like the agent itself. Raises ToolRefused."""
+
+
+def _unnamed(agent: "AgentRecord", name: str) -> "AgentRecord":
+    if name:
+        raise ToolRefused(f"there is no subagent {name!r}, nor any other: leave the name out")
+    return agent
+
+
 _MOST_STATES = 512
 """Sessions whose state is kept in memory for their next turn."""
 _MOST_ENTRIES = 50_000
@@ -41,11 +52,12 @@ _MOST_ENTRIES = 50_000
 
 @dataclass(frozen=True, slots=True)
 class TurnLimits:
-    """How far a turn may go: model calls, tokens of an answer, characters of a tool's result."""
+    """How far a turn may go: model calls, tokens of an answer, characters of a tool's result; a subagent's: seconds."""
 
     iterations: int
     answer_tokens: int
     result_chars: int
+    subagent_seconds: float = 300.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +68,8 @@ class AgentRecord:
     the programs it starts. `home` is a folder that no tool touches; `restricted`: paths outside
     the workspace are refused, but reading in the folders `readable` is not. `options` and `reasoning` go with each
     model call. A question to a person lasts for `park_time`. `recalls`: a task begins with what earlier sessions left
-    that fits it. `zone` is the user's time zone (None: the machine's).
+    that fits it; `subagent` makes the records of those that work for it. `zone` is the user's time zone (None: the
+    machine's).
 
     `states` is a cache: what is known of its sessions (`session_state.state_of`).
     """
@@ -89,6 +102,7 @@ class AgentRecord:
     recalls: bool = False
     zone: tzinfo | None = UTC
     hooks: Hooks | None = None
+    subagent: SubagentRecord = _unnamed
     states: SharedCache[Any] = field(default_factory=lambda: SharedCache(_MOST_STATES, _MOST_ENTRIES), compare=False)
 
     def now(self) -> datetime:

@@ -50,6 +50,12 @@ OPTIONS = "options"
 APPROVED = "approved"
 """The state entry that holds a rule which the user approved for the session."""
 
+SUBAGENT_OF = "subagent_of"
+"""The state entry of a subagent's session that names the session and the call which it works for."""
+
+IN_SIGHT = "in_sight"
+"""The state entry that holds what the session was given from another one: private data, others' text."""
+
 RECALLED = "recalled"
 """The state entry that holds what earlier sessions left for a task, as lines: the user's private data."""
 
@@ -69,6 +75,31 @@ class Prompt(msgspec.Struct, frozen=True):
     actions: str = ""
     private: bool = False
     untrusted: bool = False
+
+
+class SubagentOf(msgspec.Struct, frozen=True):
+    """The value of `subagent_of`."""
+
+    session: str
+    call_id: str
+
+
+class InSight(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The value of `in_sight`."""
+
+    private: bool = False
+    untrusted: bool = False
+
+    @classmethod
+    def of(cls, traits: Traits) -> "InSight":
+        """What of it these traits are."""
+        return cls(Traits.PRIVATE in traits, Traits.UNTRUSTED in traits)
+
+    @property
+    def traits(self) -> Traits:
+        """It as traits."""
+        private = Traits.PRIVATE if self.private else Traits.NONE
+        return private | (Traits.UNTRUSTED if self.untrusted else Traits.NONE)
 
 
 class KeptOptions(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -170,7 +201,8 @@ class SessionState:
         self.parked: dict[str, ParkedEntry] = {}
         self.prompt = ""
         self.prompt_for: Any = None
-        self._prompt_traits = self._seen_traits = Traits.NONE
+        self._prompt_traits = self._seen_traits = self._given_traits = Traits.NONE
+        self._is_subagent = False
         self.user_words = UserWords()
         self.acted_by = ""
         self.prompt_tokens = 0
@@ -203,7 +235,7 @@ class SessionState:
     def in_sight(self) -> Traits:
         """What the next call's context holds: results, recalled facts, and the prompt with the user's own files."""
         shown = self._traited.traits if self._traited else self._seen_traits
-        return shown | self._prompt_traits
+        return shown | self._prompt_traits | self._given_traits
 
     @property
     def intent(self) -> Intent:
@@ -260,10 +292,11 @@ class SessionState:
 
     def _asked(self, message: UserMessage) -> None:
         self.account.messages.append(message)
-        self.user_words.hear(message)
+        if not self._is_subagent:  # there another agent speaks
+            self.user_words.hear(message)
         for part in message.content:
             if isinstance(part, Text):
-                self.seen.observe(part.text, typed=not part.text.startswith(ATTACHED))
+                self.seen.observe(part.text, typed=not (self._is_subagent or part.text.startswith(ATTACHED)))
         if message.id:
             self.user_ids.add(message.id)
 
@@ -309,6 +342,10 @@ class SessionState:
             self._prompt_traits |= Traits.UNTRUSTED if prompt.untrusted else Traits.NONE
         elif entry.name == APPROVED and (rule := entry.read(Rule)):
             self.approved.append(rule)
+        elif entry.name == SUBAGENT_OF:
+            self._is_subagent = True
+        elif entry.name == IN_SIGHT:
+            self._given_traits |= (entry.read(InSight) or InSight(private=True, untrusted=True)).traits
         elif entry.name == RECALLED:
             self._seen_traits |= traits_of_facts(entry.value)
             self._unseen += entry.read(list[str]) or []

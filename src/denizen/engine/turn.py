@@ -1,6 +1,7 @@
 """One turn while it runs: what began it, what belongs to it alone, and what the person said meanwhile."""
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,6 +28,9 @@ from denizen.ports import (
     TurnIO,
     View,
 )
+
+MOST_SUBAGENTS = 5
+"""How many subagents of one turn work at once."""
 
 AcceptReply = Callable[[str], Awaitable[str]]
 """Whether a reply may end the turn: given it, what is wrong, for the model; empty: nothing is."""
@@ -75,6 +79,10 @@ class TurnOptions:
     resumes: bool = False
 
 
+RunTurn = Callable[[AgentRecord, Session, Start, TurnIO, TurnOptions], Coroutine[Any, Any, RunResult]]
+"""Runs a turn to its end."""
+
+
 class TurnOver(Exception):
     """Ends the turn from anywhere in it."""
 
@@ -90,10 +98,12 @@ class Turn:
     `moved` is as the session was when it began; `tries` counts typed answers, `value` is the one that was given;
     `unhooked` are notices that the user's hooks haven't heard; `kept`: the files were snapshotted before this
     iteration's first call that could change them; `ended`: the host knows the result; `lent`: what the
-    turns that it began have spent (US dollars).
+    turns that it began have spent (US dollars); `run` runs these, each in one of `places`; `stopped`: the person did.
     """
 
-    def __init__(self, agent: AgentRecord, session: Session, io: TurnIO, options: TurnOptions) -> None:
+    def __init__(
+        self, agent: AgentRecord, session: Session, io: TurnIO, options: TurnOptions, run: RunTurn | None = None
+    ) -> None:
         self.agent = agent
         self.session = session
         self.io = io
@@ -113,7 +123,11 @@ class Turn:
         self.answers: list[Answer] = []
         self.unhooked: list[Notice] = []
         self.kept = False
+        self.stopped = False
         self.ended = False
+        self.run = run
+        self.places = asyncio.Semaphore(MOST_SUBAGENTS)
+        self.asking = asyncio.Lock()
 
     async def begin(self) -> None:
         """Hold its own options from here on, not those of what was left open; keep what a crash mustn't loosen."""
@@ -266,8 +280,7 @@ class Turn:
         return bool(self.interrupts or self.steers)
 
     def listen(self) -> bool:
-        """Note what the person did meanwhile; whether they stopped the turn."""
-        stopped = False
+        """Note what the person did meanwhile; whether they have stopped the turn."""
         for control in self.io.controls():
             match control:
                 case Steer(text, said):
@@ -277,10 +290,10 @@ class Turn:
                 case Interrupt(text, said):
                     self.interrupts.append(UserMessage([Text(text)], said))
                 case Stop():
-                    stopped = True
+                    self.stopped = True
                 case Answer():
                     self.answers.append(control)
-        return stopped
+        return self.stopped
 
     async def deliver(self, waiting: list[UserMessage]) -> bool:
         """Give the model what the person said meanwhile; whether there was anything new."""

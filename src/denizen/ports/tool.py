@@ -13,6 +13,7 @@ import msgspec
 from denizen.clock import Clock
 from denizen.config.rules import DeniedPaths
 from denizen.entries import AnyEntry
+from denizen.errors import ToolRefused
 from denizen.estimate import estimate_text
 from denizen.messages import AssistantMessage, ToolCall, ToolResult
 from denizen.ports.host import Answer
@@ -21,7 +22,10 @@ from denizen.tool_aliases import resolve_alias
 
 
 class Traits(enum.Flag):
-    """What a tool does to the world. They decide parallelism, checkpoint, resume and approval (design)."""
+    """What a tool does to the world. They decide parallelism, checkpoint, resume and approval (design).
+
+    What `DELEGATES` lets another turn work, whose calls are decided one by one.
+    """
 
     NONE = 0
     READS = enum.auto()
@@ -32,6 +36,11 @@ class Traits(enum.Flag):
     PRIVATE = enum.auto()
     UNTRUSTED = enum.auto()
     REPEATABLE = enum.auto()
+    DELEGATES = enum.auto()
+
+
+async def _no_subagent(task: str, name: str) -> ToolResult:
+    raise ToolRefused("no subagent can work here: do it yourself")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +52,8 @@ class ToolContext:
     `emit` shows a line of progress; `ask` asks the person. `entries` are the session's, up to the call's own reply;
     `commands` are the calls of a reply, by id, as the model writes them. `in_sight` are the traits of what the model
     sees; `denied` are paths that the user's rules deny to this tool. Where `planned` is a dict, a
-    `PlanningTool` puts there what files would hold (None: they would go), and writes nothing.
+    `PlanningTool` puts there what files would hold (None: they would go), and writes nothing. `subagent` does a task in
+    a turn of its own, by the definition of that name (empty: as this agent), and gives its result.
     """
 
     session_key: str
@@ -63,6 +73,7 @@ class ToolContext:
     in_sight: Traits = Traits.NONE
     denied: DeniedPaths = DeniedPaths()  # noqa: RUF009 (it never changes)
     planned: dict[str, bytes | None] | None = None
+    subagent: Callable[[str, str], Awaitable[ToolResult]] = _no_subagent
 
 
 class Tool(Protocol):
@@ -139,7 +150,7 @@ def is_harmless(tool: Tool) -> bool:
 
 def only_reads(tool: Tool) -> bool:
     """Whether it changes nothing and reaches nobody."""
-    return is_harmless(tool) and Traits.NETWORK not in tool.traits
+    return is_harmless(tool) and not tool.traits & (Traits.NETWORK | Traits.DELEGATES)
 
 
 class Toolset:
@@ -179,10 +190,13 @@ class Toolset:
         return ToolCall(call.id, *target) if target else call
 
     def traits_of(self, result: ToolResult) -> Traits:
-        """What a result holds: as its tool's traits say, and untrusted text where its `details` say so."""
+        """What a result holds: as its tool's traits say, and untrusted text or private data where `details` say so."""
         tool = self._tools.get(result.name)
-        says_so = isinstance(result.details, dict) and result.details.get("untrusted") is True
-        return (tool.traits if tool else Traits.NONE) | (Traits.UNTRUSTED if says_so else Traits.NONE)
+        traits = tool.traits if tool else Traits.NONE
+        if isinstance(result.details, dict):
+            traits |= Traits.UNTRUSTED if result.details.get("untrusted") is True else Traits.NONE
+            traits |= Traits.PRIVATE if result.details.get("private") is True else Traits.NONE
+        return traits
 
     def named(self, name: str) -> Tool | None:
         """The tool that `$(name …)` means: by its shell name first, then by its own."""

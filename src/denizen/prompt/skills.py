@@ -4,7 +4,7 @@ import json
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from denizen.config.files import read_file
 from denizen.config.trust import SKILL_FOLDERS
@@ -71,11 +71,7 @@ def find_skills(
 
 def read_skill(path: Path) -> Skill:
     """The skill that a SKILL.md describes. Raises OSError or ValueError when it can't be used."""
-    text = (read_file(path, _MAX_BYTES) or b"").decode("utf-8-sig", errors="replace").replace("\r\n", "\n")
-    match = _FRONT_MATTER.match(text)
-    if match is None:
-        raise ValueError("it doesn't begin with front matter between two lines of ---")
-    fields = front_matter(match[1])
+    fields = {name: value for name, value in read_fields(path)[0].items() if isinstance(value, str)}
     name, description = fields.get("name", ""), " ".join(fields.get("description", "").split())
     if not _NAME.fullmatch(name) or len(name) > _MAX_NAME:
         raise ValueError(f"its name must be lower-case words with hyphens, at most {_MAX_NAME} characters")
@@ -84,11 +80,20 @@ def read_skill(path: Path) -> Skill:
     return Skill(name, description[:_MAX_DESCRIPTION], path)
 
 
-def front_matter(text: str) -> dict[str, str]:
-    """The fields of a YAML front matter whose values are text. Raises ValueError where it isn't YAML.
+def read_fields(path: Path) -> tuple[dict[str, Any], str]:
+    """The front matter of a file, and the text below it. Raises OSError or ValueError where it has none."""
+    text = (read_file(path, _MAX_BYTES) or b"").decode("utf-8-sig", errors="replace").replace("\r\n", "\n")
+    match = _FRONT_MATTER.match(text)
+    if match is None:
+        raise ValueError("it doesn't begin with front matter between two lines of ---")
+    return front_matter(match[1]), text[match.end() :]
 
-    Skills are often written with what YAML forbids, as in `description: Use when: always`; such values are taken as
-    they are.
+
+def front_matter(text: str) -> dict[str, Any]:
+    """The fields of a YAML front matter: text, lists and dicts. Raises ValueError where it isn't YAML.
+
+    It is often written with what YAML forbids, as in `description: Use when: always`; such values are taken as they
+    are.
     """
     import yaml  # it takes 20 ms
 
@@ -102,8 +107,7 @@ def front_matter(text: str) -> dict[str, str]:
             fields = parse(_PLAIN_FIELD.sub(lambda field: f"{field[1]}: {json.dumps(field[2].rstrip())}", text))
     except (yaml.YAMLError, RecursionError) as error:
         raise ValueError(f"its front matter isn't YAML ({str(error).splitlines()[0]})") from error
-    found = fields.items() if isinstance(fields, dict) else ()
-    return {str(name): value for name, value in found if isinstance(value, str)}
+    return {str(name): value for name, value in fields.items()} if isinstance(fields, dict) else {}
 
 
 def _paths(folder: Path) -> list[Path]:

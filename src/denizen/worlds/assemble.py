@@ -48,7 +48,7 @@ from denizen.ports import (
     Toolset,
     TurnIO,
 )
-from denizen.prompt import Skill, SkillPins, find_skills
+from denizen.prompt import Skill, SkillPins, find_agents, find_skills
 from denizen.prompt.workspace import WorkspacePrompt
 from denizen.sessions import JsonlStore, new_name
 from denizen.sessions import session_key as full_key
@@ -57,9 +57,11 @@ from denizen.tools.defaults import check_rules, with_defaults
 from denizen.tools.policy import RulePolicy
 from denizen.tools.programs.jobs import Jobs
 from denizen.tools.sandbox import choose_sandbox
+from denizen.tools.subagent import subagent, with_agents
 from denizen.worlds.drivers import FoundDriver, find_driver
 from denizen.worlds.hooks import CommandHooks
 from denizen.worlds.session_turns import session_turn
+from denizen.worlds.subagents import Subagents
 from denizen.worlds.world import Profile, ToolParts, World, find_world, resume
 
 if TYPE_CHECKING:
@@ -83,6 +85,7 @@ class Assembly:
     skills: Sequence[Skill]
     checkpoints: Shadow | None
     jobs: Jobs
+    subagents: Subagents
 
 
 def assemble(
@@ -117,9 +120,10 @@ def assemble(
     is_project = profile.checkpoints or (workspace / ".git").exists()
     checkpoints = shadow_of(workspace, home, clock=clock, environ=environ) if is_project else None
     own_folder, pins = config.agent.workspace_dir, SkillPins(home)
-    found_skills, notices = find_skills(
-        own_folder, workspace, trusted=is_trusted(home, workspace), profile=profile.name
-    )
+    trusted = is_trusted(home, workspace)
+    found_skills, notices = find_skills(own_folder, workspace, trusted=trusted, profile=profile.name)
+    defined, left_out = find_agents(home, workspace, trusted=trusted)
+    subagents = Subagents(defined, config, environ=environ, clock=clock)
     skills, changed = pins.admit(found_skills)
     skill_folders = [skill.path.parent for skill in skills]
     sandbox = choose_sandbox(with_shown(config.sandbox, skill_folders), environ, home, secrets)
@@ -144,7 +148,8 @@ def assemble(
             checkpoints=checkpoints,
             jobs=jobs,
         )
-        tools = with_defaults(found.with_tools(profile.tools(parts)), config.tools)
+        own = [with_agents(each, subagents.described) if each is subagent else each for each in profile.tools(parts)]
+        tools = with_defaults(found.with_tools(own), config.tools)
     for each in tools:
         if not hasattr(each, "schema"):
             raise TypeError(f"{each!r} is no tool: put @tool above the function")
@@ -157,7 +162,7 @@ def assemble(
         model=thinks.name,
         tools=[tool.name for tool in toolset.listed],
         skills=skills,
-        skill_notices=[*notices, *changed],
+        skill_notices=[*notices, *changed, *left_out],
         pins=pins,
         recent_notes=functools.partial(memory.recent_notes, config.memory.recent_days),
         identity=profile.identity,
@@ -202,6 +207,7 @@ def assemble(
         recalls=profile.recalls,
         zone=user_zone(config),
         hooks=CommandHooks(config.hooks, workspace, hooks_environ) if config.hooks else None,
+        subagent=subagents.record,
     )
 
     def renew(record: AgentRecord) -> AgentRecord:
@@ -210,7 +216,14 @@ def assemble(
         return replace(record, tools=toolset, prompt=replace(prompt, tools=names))
 
     return Assembly(
-        record=record, renew=renew, mcp=mcp, config=config, skills=skills, checkpoints=checkpoints, jobs=jobs
+        record=record,
+        renew=renew,
+        mcp=mcp,
+        config=config,
+        skills=skills,
+        checkpoints=checkpoints,
+        jobs=jobs,
+        subagents=subagents,
     )
 
 
@@ -304,6 +317,7 @@ class Agent:
     def _hold(self, made: Assembly) -> None:
         self.record = record = made.record
         self.config, self.skills, self.checkpoints, self.jobs = made.config, made.skills, made.checkpoints, made.jobs
+        self._subagents = made.subagents
         self.mcp, self._renew, self._failed = made.mcp, made.renew, list[str]()
         self.home, self.workspace, self.environ = record.home, record.workspace, record.environ
         self.model, self.tools, self.store = record.model, record.tools, record.store
@@ -428,6 +442,7 @@ class Agent:
         await self.jobs.end()
         if self.mcp:
             await self.mcp.close()
+        await self._subagents.close()
         self.record.budget.close()
         if self._owns_model:
             await self.model.close()

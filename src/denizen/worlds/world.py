@@ -20,6 +20,7 @@ from denizen.ports import ActionFormat, Checkpoints, Memory, Model, Sandbox, Ses
 from denizen.prompt.texts import IDENTITY
 from denizen.tools import default_tools
 from denizen.tools.programs.jobs import Jobs
+from denizen.tools.subagent import subagent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +39,8 @@ class ToolParts:
 
 def standard_tools(parts: ToolParts) -> list[Tool]:
     """Those that every agent has."""
-    return default_tools(parts.config, sandbox=parts.sandbox, memory=parts.memory, environ=parts.environ)
+    tools = default_tools(parts.config, sandbox=parts.sandbox, memory=parts.memory, environ=parts.environ)
+    return [*tools, subagent]
 
 
 @dataclass(frozen=True, slots=True)

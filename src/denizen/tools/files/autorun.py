@@ -12,7 +12,7 @@ from pathlib import Path
 
 from denizen.config.trust import SKILL_FOLDERS
 
-OURS = ("denizen.toml", ".denizen")  # at the workspace's root: what the agent may do
+OURS = ("denizen.toml", ".denizen", ".claude/agents")  # at the workspace's root: what the agent may do
 SKILL = "SKILL.md"
 _DIRENV = ".envrc"
 _TASKS = ".vscode/tasks.json"
@@ -67,6 +67,7 @@ def is_autorun(workspace: Path, path: str) -> bool:
         names[-1:] == (_DIRENV,)
         or names[-2:] == tuple(_TASKS.split("/"))
         or names[:1] == (".denizen",)
+        or names[:2] == (".claude", "agents")
         or (hooks is not None and place.is_relative_to(hooks))
     )
 

@@ -6,12 +6,13 @@ from denizen.engine.turn import TurnOptions
 from denizen.ports import Session, Tool, TurnIO
 from denizen.prompt.texts import CODER
 from denizen.tools import code_tools
+from denizen.tools.subagent import subagent
 from denizen.worlds.world import AgentHandle, Conclusion, Profile, ToolParts, World
 
 
 def coding_tools(parts: ToolParts) -> list[Tool]:
     """Those for work in a project, which answer in place of dumping."""
-    return code_tools(
+    tools = code_tools(
         parts.config,
         sandbox=parts.sandbox,
         memory=parts.memory,
@@ -20,6 +21,7 @@ def coding_tools(parts: ToolParts) -> list[Tool]:
         checkpoints=parts.checkpoints,
         jobs=parts.jobs,
     )
+    return [*tools, subagent]
 
 
 async def _go_on(agent: AgentHandle, session: Session, io: TurnIO, options: TurnOptions) -> Conclusion | None:

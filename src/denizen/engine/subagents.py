@@ -1,0 +1,152 @@
+"""Subagents: turns that a turn's call begins, each in a session of its own, and how their results reach it."""
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from denizen.engine.record import AgentRecord
+from denizen.engine.session_state import IN_SIGHT, SUBAGENT_OF, InSight, SubagentOf, state_of
+from denizen.engine.snapshots import snapshot_before
+from denizen.engine.turn import Turn, TurnOptions
+from denizen.entries import AssistantEntry, StateEntry
+from denizen.errors import DenizenError, ToolRefused
+from denizen.events import Notice, RunEvent, RunResult, ToolEnd, ToolStart, ToolUpdate
+from denizen.messages import Text, ToolCall, ToolResult, UserMessage
+from denizen.ports import Answer, Ask, Control, Parked, Session, Stop, Traits
+
+DEEPEST = 3
+"""How many turns may be around a subagent's."""
+_LOOK_EVERY = 0.25  # seconds, for its time-out
+_MOST_SHOWN = 200  # characters of a call in a line of progress
+
+
+def task_id(parent: Session, call_id: str) -> str:
+    """What the task of a call is known by, also when it runs again after a crash: models give ids more than once."""
+    reply = next((entry.id for entry in reversed(parent.entries) if isinstance(entry, AssistantEntry)), "")
+    return f"{reply}:{call_id}"
+
+
+def subagent_key(parent: str, task: str) -> str:
+    """The key of the session that the task of that id is done in: the parent's, and what no other task has."""
+    return f"{parent}~{hashlib.sha256(task.encode()).hexdigest()[:8]}"
+
+
+def check_depth(depth: int) -> None:
+    """Raises ToolRefused where a turn with so many around it may have no subagents."""
+    if depth >= DEEPEST:
+        raise ToolRefused(f"subagents are at most {DEEPEST} deep: do it yourself")
+
+
+async def run_subagent(parent: Turn, call_id: str, show: Callable[[str], None], task: str, name: str) -> ToolResult:
+    """Let a subagent do a task within the parent's turn, and wait for it; `show` gets what it does, a line each.
+
+    It spends from the parent's budget and asks the parent's host. Raises ToolRefused where it can't begin.
+    """
+    check_depth(parent.options.depth)
+    agent = parent.agent.subagent(parent.agent, name)
+    if parent.run is None:
+        raise ToolRefused("no subagent can work here: do it yourself")
+    async with parent.places:
+        for tool in agent.tools:  # the parent's checkpoints are the subagent's, too
+            await snapshot_before(parent, tool)
+        agent = replace(agent, checkpoints=None)
+        message = UserMessage([Text(task)], task_id(parent.session, call_id))
+        key = subagent_key(parent.session.key, message.id)
+        session = await agent.store.open(key, workspace=str(agent.workspace), profile=agent.name)
+        try:
+            await link(session, parent.session.key, call_id, parent.state.in_sight)
+            options = TurnOptions(
+                stream=False,
+                read_only=parent.options.read_only,
+                channel=parent.options.channel,
+                chat=parent.options.chat,
+                parent=parent,
+                depth=parent.options.depth + 1,
+            )
+            host = _ParentHost(parent, agent, show)
+            return await result_in_time(agent, session, parent.run(agent, session, message, host, options))
+        finally:
+            await session.close()
+
+
+async def link(session: Session, parent: str, call_id: str, in_sight: Traits) -> None:
+    """Keep in a subagent's session, once, for whom it works, and what the agent had in sight that gave it the task."""
+    if any(isinstance(entry, StateEntry) and entry.name == SUBAGENT_OF for entry in session.entries):
+        return
+    await session.append(StateEntry(name=IN_SIGHT, value=msgspec.to_builtins(InSight.of(in_sight))))
+    await session.append(StateEntry(name=SUBAGENT_OF, value=msgspec.to_builtins(SubagentOf(parent, call_id))))
+
+
+async def result_in_time(agent: AgentRecord, session: Session, turn: Coroutine[Any, Any, RunResult]) -> ToolResult:
+    """What a subagent's turn comes to, as a result for the parent's model; it is cancelled when its time is over."""
+    running = asyncio.create_task(turn)
+    seconds = agent.limits.subagent_seconds
+    over = agent.clock.monotonic() + seconds
+    try:
+        while not (await asyncio.wait({running}, timeout=_LOOK_EVERY))[0]:
+            if agent.clock.monotonic() >= over:
+                break
+    finally:
+        if running.cancel():
+            await asyncio.wait({running})
+    try:
+        text, failed = _words(running.result())
+    except asyncio.CancelledError:
+        text, failed = f"The subagent was stopped: it had worked for {seconds / 60:g} minutes, its limit.", True
+    except DenizenError as why:
+        text, failed = f"The subagent failed: {why}", True
+    if failed:
+        text = f"{text} What it did until then stands, and is in session {session.key}."
+    in_sight = InSight.of(state_of(agent, session).in_sight)
+    details = {"session": session.key, "private": in_sight.private, "untrusted": in_sight.untrusted}
+    return ToolResult("", "", [Text(text)], is_error=failed, details=details)
+
+
+def _words(result: RunResult) -> tuple[str, bool]:
+    """A result in words, and whether it is none."""
+    if result.stop_reason == "answered":
+        return result.reply or "The subagent is done, and says nothing.", False
+    why = result.error or result.stop_reason.replace("_", " ")
+    return f"The subagent stopped before it was done: {why}.".replace("..", "."), True
+
+
+class _ParentHost:
+    """What a subagent's turn has of its parent's host: questions are asked there one at a time, a stop ends it, too."""
+
+    def __init__(self, parent: Turn, agent: AgentRecord, show: Callable[[str], None]) -> None:
+        self._parent = parent
+        self._agent = agent
+        self._show = show
+
+    def emit(self, event: RunEvent) -> None:
+        match event:
+            case ToolStart(name, call_id, args):
+                shown = " ".join(self._agent.shown(ToolCall(call_id, name, args)).split())
+                self._show(f"{shown if len(shown) <= _MOST_SHOWN else shown[: _MOST_SHOWN - 1] + '…'}\n")
+            case ToolUpdate(tool_name=name, text=text) if self._delegates(name):
+                self._show(text)
+            case ToolEnd(is_error=True, summary=summary):
+                self._show(f"  {summary}\n")
+            case Notice():
+                self._parent.emit(event)
+            case _:
+                pass
+
+    def controls(self) -> Sequence[Control]:
+        return [Stop()] if self._parent.listen() else []
+
+    async def ask(self, request: Ask) -> Answer | Parked:
+        question = msgspec.structs.replace(request, question=f"For a subagent: {request.question}")
+        async with self._parent.asking:
+            answer = await self._parent.io.ask(question)
+        if isinstance(answer, Parked):
+            return Answer(request.call_id, allow=False, text="nobody is there to answer", unasked=True)
+        return answer
+
+    def _delegates(self, name: str) -> bool:
+        tool = self._agent.tools.get(name)
+        return tool is not None and Traits.DELEGATES in tool.traits

@@ -1,0 +1,33 @@
+"""`subagent`: a task for an agent of its own."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import msgspec
+
+from denizen.messages import ToolResult
+from denizen.ports import ToolContext, Traits
+from denizen.tools.function import FunctionTool, tool
+
+
+@tool(traits=Traits.READS | Traits.DELEGATES)
+async def subagent(task: str, turn: ToolContext, agent: str = "") -> ToolResult:
+    """Let a subagent do a part of the work, and wait for its result. It works here, with your tools, and knows only
+    the task; several can look into different things at once.
+
+    Args:
+        task: All that it must know, and what it is to answer with
+        agent: Who does it; by default one like you
+    """
+    return await turn.subagent(task, agent)
+
+
+def with_agents(made: FunctionTool, defined: Mapping[str, str]) -> FunctionTool:
+    """The tool where these may be its `agent`: what each is for, by name."""
+    properties = {**made.schema.parameters["properties"]}
+    agent = properties.pop("agent")
+    if defined:
+        known = "; ".join(f"{name}: {description}" for name, description in defined.items())
+        properties["agent"] = {**agent, "description": f"{agent['description']}. {known}"}
+    parameters = {**made.schema.parameters, "properties": properties}
+    return replace(made, schema=msgspec.structs.replace(made.schema, parameters=parameters))
