@@ -1,7 +1,8 @@
 """A gateway in this process, with a scripted model."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+import os
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -143,7 +144,10 @@ def home(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def serve(home: Path) -> Serve:
-    """`async with serve("a reply", …, owner="http:boss") as scene`: a gateway with these settings, in one home."""
+    """`async with serve("a reply", …, owner="http:boss") as scene`: a gateway with these settings, in one home.
+
+    With a `workspace` it has the tools of its profile; `config` are settings of other tables.
+    """
 
     @asynccontextmanager
     async def served(
@@ -151,18 +155,27 @@ def serve(home: Path) -> Serve:
         channels: Sequence[Channel] = (),
         clock: Clock | None = None,
         timezone: str = "",
+        workspace: Path | None = None,
+        config: Mapping[str, Any] | None = None,
         **settings: Any,
     ) -> AsyncGenerator[Scene]:
-        overrides = {"agent": {"timezone": timezone}, "gateway": {"grace": 0.0, **settings}}
-        config = load_config(home=home, environ={}, cwd=home, overrides=overrides)
+        own = {"agent": {"timezone": timezone}, "gateway": {"grace": 0.0, **settings}}
+        loaded = load_config(home=home, environ={}, cwd=home, workspace=workspace, overrides={**own, **(config or {})})
         model, clock, stop = ScriptedModel(script), clock or SystemClock(), asyncio.Event()
         database = Database(home / "gateway.db", clock)
         try:
             outbox = Outbox(database, {channel.name: channel for channel in channels}, clock=clock)
-            table = config.section("gateway", GatewaySettings).cron
-            cron = Cron(database, clock=clock, zone=user_zone(config), settings=table)
-            tools = [post, look, overhear, message_tool(outbox), cron_tool(cron)]
-            async with Agent(config, profile="gateway", model=model, tools=tools, clock=clock, environ={}) as agent:
+            table = loaded.section("gateway", GatewaySettings).cron
+            cron = Cron(database, clock=clock, zone=user_zone(loaded), settings=table)
+            tools = None if workspace else [post, look, overhear, message_tool(outbox), cron_tool(cron)]
+            async with Agent(
+                loaded,
+                profile="gateway",
+                model=model,
+                tools=tools,
+                clock=clock,
+                environ={"PATH": os.environ["PATH"]},
+            ) as agent:
                 gateway = Gateway(agent, outbox, cron)
                 running = asyncio.create_task(gateway.run(stop))
                 try:

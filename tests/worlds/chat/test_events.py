@@ -10,7 +10,6 @@ from urllib.parse import quote
 import aiohttp
 import pytest
 from tests.worlds.chat.conftest import PATIENCE, Scene, Serve, key_of
-from tests.worlds.chat.test_gateway import Held
 from tests.worlds.chat.test_http import Client, reached
 
 from denizen.errors import ConfigError
@@ -110,28 +109,6 @@ async def test_sessions_are_listed_and_read_in_pages(serve: Serve, home: Path, m
         ]
         assert (await client.ask("GET", "/api/sessions/nobody"))[0] == 404
         assert (await client.ask("GET", "/api/sessions?after=x"))[0] == 400
-
-
-async def test_ghsa_m8wm_r5vq_qjpg_new_token_ends_the_old_one_and_live_connections(serve: Serve, home: Path) -> None:
-    held = Held("one")
-    async with serve(held) as scene, reached(scene, home) as client, socket(client, home) as opened:
-        old = {"Authorization": f"Bearer {read_token(home)}"}
-        waiting = asyncio.create_task(client.ask("GET", "/api/replies?chat=ann&wait=60"))
-        await scene.say("1")
-        await held.begun.wait()
-        assert await client.ask("POST", "/api/token") == (200, {"rotated": True})
-        async with asyncio.timeout(PATIENCE):
-            while (await opened.receive()).type not in {aiohttp.WSMsgType.CLOSE, aiohttp.WSMsgType.CLOSED}:
-                pass
-            (ended,) = await asyncio.gather(waiting, return_exceptions=True)
-        refused = not isinstance(ended, BaseException) and ended[0] == 401  # it came after the new token
-        assert refused or isinstance(ended, aiohttp.ClientError)
-        new = {"Authorization": f"Bearer {read_token(home)}"}
-        assert old != new
-        assert (await client.ask("GET", "/api/sessions", old))[0] == 401
-        assert (await client.ask("GET", "/api/sessions", new))[0] == 200
-        held.go.set()
-        assert await scene.contents(1) == ["one"], "turns go on"
 
 
 async def test_requests_beyond_the_limits_are_refused(serve: Serve, home: Path) -> None:

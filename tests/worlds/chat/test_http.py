@@ -105,30 +105,6 @@ async def test_malformed_query_is_refused(serve: Serve, home: Path, query: str) 
         assert (await client.ask("GET", f"/api/replies{query}"))[0] == 400
 
 
-@pytest.mark.parametrize("given", ["", "Bearer", "Bearer ", "Bearer wrong", "Basic {token}", "Bearer {token}x"])
-async def test_cve_2026_28472_token_is_compared_not_only_present(serve: Serve, home: Path, given: str) -> None:
-    async with serve() as scene, reached(scene, home) as client:
-        headers = {"Authorization": given.format(token=read_token(home))}
-        for method, path in (("POST", "/api/messages"), ("GET", "/api/replies?chat=a"), ("GET", "/nowhere")):
-            assert (await client.ask(method, path, headers))[0] == 401
-        assert (await client.ask("GET", "/healthz", headers))[0] == 200
-
-
-@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "", "[::1"])
-async def test_dns_rebinding_is_refused_on_every_route(serve: Serve, home: Path, host: str) -> None:
-    async with serve() as scene, reached(scene, home) as client:
-        for path in ("/healthz", "/api/replies?chat=a"):
-            assert (await client.ask("GET", path, {"Host": host}))[0] == 403
-
-
-@pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://127.0.0.1:1", "http://[", ""])
-async def test_cve_2026_22812_pages_of_another_origin_are_refused(serve: Serve, home: Path, origin: str) -> None:
-    async with serve() as scene, reached(scene, home) as client:
-        for method, path in (("GET", "/healthz"), ("OPTIONS", "/api/messages"), ("POST", "/api/messages")):
-            assert (await client.ask(method, path, {"Origin": origin}))[0] == 403
-        assert (await client.ask("GET", "/healthz", {"Origin": client.url}))[0] == 200
-
-
 async def test_question_is_approved_over_http(serve: Serve, home: Path) -> None:
     async with serve(call(("post", {"text": "hello"})), "done") as scene, reached(scene, home) as client:
         await client.post(id="1")
