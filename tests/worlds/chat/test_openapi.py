@@ -36,6 +36,7 @@ async def test_description_covers_every_route(serve: Serve, home: Path) -> None:
         "/openapi.json": ["get"],
         "/v1/chat/completions": ["post"],
         "/v1/models": ["get"],
+        "/v1/responses": ["post"],
     }
     assert described["paths"]["/healthz"]["get"]["security"] == []
     assert described["components"]["schemas"]["NewMessage"]["required"] == ["chat", "sender", "content"]

@@ -8,7 +8,17 @@ from aiohttp import web
 
 from denizen.worlds.chat.database import LedgerError
 from denizen.worlds.chat.gateway import Gateway
-from denizen.worlds.chat.http import access, completions, controls, events, messages, metrics, openapi, sessions
+from denizen.worlds.chat.http import (
+    access,
+    completions,
+    controls,
+    events,
+    messages,
+    metrics,
+    openapi,
+    responses,
+    sessions,
+)
 from denizen.worlds.chat.http.access import ACCESS, Access, Handler
 from denizen.worlds.chat.http.events import EVENTS, EventLog
 from denizen.worlds.chat.http.metrics import METRICS, Metrics
@@ -33,7 +43,7 @@ def make_app(gateway: Gateway, home: Path, host: str) -> web.Application:
     app[METRICS] = Metrics()
     gateway.listeners.append(app[METRICS].add)
     app.router.add_get("/healthz", _healthz)
-    for group in (access, completions, controls, events, messages, metrics, openapi, sessions):
+    for group in (access, completions, controls, events, messages, metrics, openapi, responses, sessions):
         app.add_routes(group.ROUTES)
     return app
 

@@ -12,6 +12,7 @@ from denizen.worlds.chat.http.completions import SESSION, ChatRequest, post_comp
 from denizen.worlds.chat.http.controls import ControlRequest, post_control
 from denizen.worlds.chat.http.events import get_events
 from denizen.worlds.chat.http.messages import LONGEST_WAIT, NewMessage, get_replies, post_message
+from denizen.worlds.chat.http.responses import ResponseRequest, post_response
 from denizen.worlds.chat.http.sessions import get_session, get_sessions
 
 
@@ -31,9 +32,11 @@ _BODIES: dict[Callable[..., Any], type[msgspec.Struct]] = {
     post_message: NewMessage,
     post_control: ControlRequest,
     post_completion: ChatRequest,
+    post_response: ResponseRequest,
 }
 _ACCEPTED = frozenset({post_message, post_control})
 _AFTER = {"name": "after", "in": "query", "schema": {"type": "integer", "minimum": 0, "maximum": 2**53}}
+_SESSION = [{"name": SESSION, "in": "header", "schema": {"type": "string"}}]
 _PARAMETERS: dict[Callable[..., Any], list[dict[str, Any]]] = {
     get_replies: [
         {"name": "chat", "in": "query", "required": True, "schema": {"type": "string", "minLength": 1}},
@@ -44,7 +47,8 @@ _PARAMETERS: dict[Callable[..., Any], list[dict[str, Any]]] = {
     get_sessions: [_AFTER],
     get_session: [_AFTER],
     get_events: [_AFTER],
-    post_completion: [{"name": SESSION, "in": "header", "schema": {"type": "string"}}],
+    post_completion: _SESSION,
+    post_response: _SESSION,
 }
 
 
