@@ -29,7 +29,18 @@ async def test_send_prints_the_reply_and_status_says_where(gateway: GatewayProgr
         ran = await asyncio.to_thread(denizen, "send", *words.split())
         assert (ran.out, ran.status) == (f"{reply}\n", 0), ran.err
     ran = await asyncio.to_thread(denizen, "status")
-    assert ran.out == f"running: process {gateway.process.pid}, {gateway.url}\n"
+    lines = ran.out.splitlines()
+    assert lines[0] == f"running: process {gateway.process.pid}, {gateway.url}"
+    assert {"1 session", "inbox: 2 done", "outbox: 2 sent", "last chat: none"} < {*lines}
+    assert "started; model: " in gateway.log
+
+
+async def test_chat_sends_each_line_and_prints_the_replies(gateway: GatewayProgram, denizen: Run, model: Model) -> None:
+    model.plays("It is leaking.", "I told you.")
+    lines = "What about the roof?\n\nAgain?\n/approve\n"
+    ran = await asyncio.to_thread(denizen, "chat", "--gateway", piped=lines)
+    assert ran.out.splitlines() == ["It is leaking.", "I told you.", "Nothing waits here for an approval."], ran.err
+    assert ran.status == 0
 
 
 async def test_files_are_private_and_gateway_json_goes_with_the_gateway(gateway: GatewayProgram, home: Path) -> None:

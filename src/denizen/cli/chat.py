@@ -37,14 +37,19 @@ GOOD_ENDS = {"answered", "iteration_limit", None}
 
 
 @click.command()
+@click.option("--gateway", "chat_name", is_flag=False, flag_value="home", metavar="[CHAT]", help="In a chat of it.")
 @command_options()
-def chat(options: CommandOptions) -> int:
+def chat(chat_name: str | None, options: CommandOptions) -> int:
     """Talk with the agent, message after message.
 
     /help lists the commands. What you enter while the agent works is passed on to it. Ctrl-C stops the agent, not the
     program, and brings back what it hadn't got, to be edited or sent. From a pipe every line is a message (a backslash
     at its end joins the next one), and the exit status is the last turn's.
     """
+    if chat_name:
+        from denizen.cli.gateway.talk import talk
+
+        return talk(chat_name)
     loaded = decide_folder(options)
     at_terminal = sys.stdin.isatty()
     with asyncio.Runner() as runner:

@@ -17,6 +17,7 @@ from denizen.engine.turn import Resume, TurnOptions
 from denizen.errors import ConfigError
 from denizen.events import RunResult
 from denizen.ports import ActionFormat, Checkpoints, Memory, Model, Sandbox, Session, Tool, TurnIO
+from denizen.prompt import Skill
 from denizen.prompt.texts import IDENTITY
 from denizen.tools import default_tools
 from denizen.tools.programs.jobs import Jobs
@@ -80,6 +81,7 @@ class AgentHandle(Protocol):
     checkpoints: Shadow | None
     workspace: Path
     read_only: bool
+    skills: Sequence[Skill]
 
     @property
     def notices(self) -> Sequence[str]:

@@ -30,6 +30,7 @@ async def test_description_covers_every_route(serve: Serve, home: Path) -> None:
         "/api/sessions": ["get"],
         "/api/sessions/{key}": ["get"],
         "/api/sessions/{key}/controls": ["post"],
+        "/api/status": ["get"],
         "/api/token": ["post"],
         "/healthz": ["get"],
         "/metrics": ["get"],

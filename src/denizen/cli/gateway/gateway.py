@@ -23,7 +23,10 @@ from denizen.worlds.chat.message import message_tool
 from denizen.worlds.chat.outbox import Outbox
 from denizen.worlds.chat.server import find_running, listening
 from denizen.worlds.chat.settings import GatewaySettings
+from denizen.worlds.chat.status import status_of
 from denizen.worlds.chat.token import new_token
+
+_log = logging.getLogger(__name__)
 
 
 @click.command()
@@ -77,4 +80,10 @@ async def _listen(serving: Gateway, folder: Path, host: str, port: int | None) -
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop.set)
         write(f"listening on {running.url}\n")
-        await serving.run(stop)
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(_log_status(serving))
+            await serving.run(stop)
+
+
+async def _log_status(serving: Gateway) -> None:
+    _log.info("started; %s", "; ".join((await status_of(serving)).lines()))

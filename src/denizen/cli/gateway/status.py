@@ -1,18 +1,21 @@
-"""`denizen status`: whether a gateway runs, and where."""
+"""`denizen status`: whether a gateway runs, where, and how it is."""
 
 import asyncio
 
 import click
+import msgspec
 
 from denizen.cli.gateway.client import Client
 from denizen.cli.home import home
 from denizen.cli.output import write
+from denizen.worlds.chat.status import Status
 
 
 @click.command()
 def status() -> int:
-    """Say whether a gateway runs on this home, and where it listens."""
+    """Say whether a gateway runs on this home, where it listens, what it has and what waits."""
     client = Client(home())
-    asyncio.run(client.get("/healthz"))
+    found = msgspec.convert(asyncio.run(client.get("/api/status")), Status)
     write(f"running: process {client.running.pid}, {client.running.url}\n")
+    write("".join(f"{line}\n" for line in found.lines()))
     return 0

@@ -105,8 +105,8 @@ class Gateway:
         self.database = database = outbox.database
         self.listeners: list[OnEvent] = []
         self.watchers: dict[str, Callable[[RunEvent], None]] = {}
-        self._home, _ = places(agent.config)
-        self._last = read_last_chat(self._home)
+        self.home, _ = places(agent.config)
+        self._last = read_last_chat(self.home)
         self._open: dict[str, Session] = {}
         self._prune_at = 0.0
         self.summaries = Summaries(self._keep_summary)
@@ -288,7 +288,7 @@ class Gateway:
         last = LastChat(message.channel, message.chat)
         if message.channel not in INTERNAL and ledger.ORIGIN not in message.metadata and last != self._last:
             data = msgspec.json.format(msgspec.json.encode(last))
-            write_private(self._home / "state.json", data, sync=False)
+            write_private(self.home / "state.json", data, sync=False)
             self._last = last
 
     def _emit(self, message: InboundMessage, event: RunEvent) -> None:

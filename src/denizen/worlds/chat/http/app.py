@@ -18,6 +18,7 @@ from denizen.worlds.chat.http import (
     openapi,
     responses,
     sessions,
+    status,
 )
 from denizen.worlds.chat.http.access import ACCESS, Access, Handler
 from denizen.worlds.chat.http.events import EVENTS, EventLog
@@ -43,7 +44,7 @@ def make_app(gateway: Gateway, home: Path, host: str) -> web.Application:
     app[METRICS] = Metrics()
     gateway.listeners.append(app[METRICS].add)
     app.router.add_get("/healthz", _healthz)
-    for group in (access, completions, controls, events, messages, metrics, openapi, responses, sessions):
+    for group in (access, completions, controls, events, messages, metrics, openapi, responses, sessions, status):
         app.add_routes(group.ROUTES)
     return app
 
