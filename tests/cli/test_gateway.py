@@ -53,6 +53,20 @@ async def test_files_are_private_and_gateway_json_goes_with_the_gateway(gateway:
     assert gateway.token == token
 
 
+async def test_token_is_rotated_while_the_gateway_runs_and_while_it_does_not(
+    gateway: GatewayProgram, denizen: Run, home: Path, model: Model
+) -> None:
+    model.plays("It is leaking.")
+    tokens = [gateway.token]
+    ran = await asyncio.to_thread(denizen, "gateway", "--rotate-token")
+    assert (ran.status, str(home / "token") in ran.out) == (0, True), ran.err
+    tokens.append(gateway.token)
+    assert (await asyncio.to_thread(denizen, "send", "The roof?")).out == "It is leaking.\n"
+    await gateway.end()
+    await asyncio.to_thread(denizen, "gateway", "--rotate-token")
+    assert len({*tokens, gateway.token}) == 3
+
+
 async def test_second_gateway_of_a_home_is_refused(gateway: GatewayProgram, denizen: Run) -> None:
     ran = await asyncio.to_thread(denizen, "gateway", "--port", "0")
     assert ran.status == 2

@@ -191,6 +191,13 @@ async def test_failure_is_an_error(serve: Serve, home: Path) -> None:
             await chat(client, user("hi"), stream=True)
 
 
+async def test_failure_is_not_repeated_by_the_sdk(serve: Serve, home: Path) -> None:
+    async with serve(attempts=1) as scene, sdk(scene, home, "ann") as client:
+        with pytest.raises(openai.InternalServerError):
+            await chat(client.with_options(max_retries=2), user("hi"))
+        assert len(scene.model.requests) == 1
+
+
 @pytest.mark.parametrize(
     ("messages", "tools", "why"),
     [

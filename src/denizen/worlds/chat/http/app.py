@@ -28,6 +28,9 @@ from denizen.worlds.chat.http.requests import GATEWAY, refusal
 MAX_BODY = 1_000_000
 """Bytes of a request's body."""
 
+NOT_AGAIN = {"x-should-retry": "false"}
+"""Keeps clients of OpenAI's API from saying the same again by themselves: in a session it would be there twice."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -60,7 +63,7 @@ def _guard() -> Any:
         try:
             return await request.app[ACCESS].handle(request, handler)
         except web.HTTPException as why:
-            return refusal(why.status, why.text or why.reason)
+            return refusal(why.status, why.text or why.reason, NOT_AGAIN if why.status in {409, 502} else None)
         except LedgerError as why:
             _log.error("%s", why)
             return refusal(503, str(why))
