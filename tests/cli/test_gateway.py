@@ -79,14 +79,17 @@ async def test_port_that_is_taken_is_refused(
     port = gateway.url.rpartition(":")[2]
     ran = await asyncio.to_thread(denizen, "gateway", "--port", port, DENIZEN_HOME=str(tmp_path / "other"))
     assert ran.status == 2
-    assert "--port" in ran.err
+    assert f"127.0.0.1:{port}: address already in use. Choose another port (--port)" in ran.err
 
 
-async def test_turn_that_outlasts_the_grace_time_goes_on_at_the_next_start(
-    home: Path, environ: dict[str, str], model: Model
+@pytest.mark.parametrize(
+    ("grace", "signals"), [(0.0, [signal.SIGTERM]), (PATIENCE * 2, [signal.SIGTERM, signal.SIGINT])]
+)
+async def test_turn_that_outlasts_the_grace_time_or_a_second_signal_goes_on_at_the_next_start(
+    home: Path, environ: dict[str, str], model: Model, grace: float, signals: list[signal.Signals]
 ) -> None:
     with (home / "denizen.toml").open("a") as file:
-        file.write("[gateway]\ngrace = 0.0\n")
+        file.write(f"[gateway]\ngrace = {grace}\n")
     gateway, begun, calls = GatewayProgram(home, environ), threading.Event(), 0
 
     def answer(_: Request) -> str:
@@ -94,7 +97,6 @@ async def test_turn_that_outlasts_the_grace_time_goes_on_at_the_next_start(
         calls += 1
         if calls == 1:
             begun.set()
-            gateway.process.send_signal(signal.SIGTERM)
             ended.wait(PATIENCE)
         return f"answer {calls}"
 
@@ -103,7 +105,9 @@ async def test_turn_that_outlasts_the_grace_time_goes_on_at_the_next_start(
     await gateway.start()
     await gateway.post("ann", "hi", id="1")
     await asyncio.to_thread(begun.wait, PATIENCE)
-    assert await gateway.end() == 0, gateway.log
+    for number in signals[:-1]:
+        gateway.process.send_signal(number)
+    assert await gateway.end(signals[-1]) == 0, gateway.log
     ended.set()
     await gateway.start()
     assert [reply["content"] for reply in await gateway.replies("ann", 1)] == ["answer 2"]

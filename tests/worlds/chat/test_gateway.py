@@ -163,7 +163,8 @@ async def test_question_is_asked_in_the_chat_and_answered_there(serve: Serve, wo
         await scene.say("post hello")
         await scene.say("and then?")
         question = (await scene.replies(1))[0].message
-        assert "post" in question.content
+        assert question.content.count('{"text":"hello"}') <= 1, "the arguments are shown once"
+        assert question.content.startswith("May post (")
         assert question.metadata == {"call_id": "c1"}
         await scene.say(words)
         assert (await scene.contents(3))[1:] == ["done", "later"]

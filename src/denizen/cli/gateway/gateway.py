@@ -38,7 +38,8 @@ def gateway(host: str, port: int | None, *, rotate_token: bool, options: Command
     """Serve the agent to chats and programs, in the foreground, until it is stopped.
 
     What comes in is kept before it is acknowledged: after a crash, the next start goes on with it. SIGTERM and Ctrl-C
-    let running turns end within gateway.grace seconds; the others go on at the next start.
+    let running turns end within gateway.grace seconds; a second one stops at once. What is left goes on at the next
+    start.
     """
     if rotate_token:
         return asyncio.run(_rotate(home()))
@@ -59,6 +60,8 @@ async def _rotate(folder: Path) -> int:
 async def _serve(host: str, port: int | None, options: CommandOptions) -> None:
     own = options.load().config.agent.workspace_dir  # wherever it is started
     loaded = (options if options.workspace else dataclasses.replace(options, workspace=own)).load()
+    for notice in loaded.notices:
+        _log.warning("%s", notice)
     folder, _ = places(loaded.config)
     clock = SystemClock()
     database = Database(folder / "gateway.db", clock)
@@ -77,12 +80,20 @@ async def _listen(serving: Gateway, folder: Path, host: str, port: int | None) -
     port = settings.port if port is None else port
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
     async with listening(serving, folder, host=host or settings.host, port=port) as running:
+
+        def end() -> None:
+            if stop.is_set():
+                work.cancel()
+            else:
+                _log.info("Stopping. Running turns have %g s to end; a second signal stops at once.", settings.grace)
+                stop.set()
+
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, stop.set)
+            loop.add_signal_handler(number, end)
         write(f"listening on {running.url}\n")
         async with asyncio.TaskGroup() as tasks:
+            work = tasks.create_task(serving.run(stop))
             tasks.create_task(_log_status(serving))
-            await serving.run(stop)
 
 
 async def _log_status(serving: Gateway) -> None:

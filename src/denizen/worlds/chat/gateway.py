@@ -123,23 +123,26 @@ class Gateway:
     async def run(self, stop: asyncio.Event) -> None:
         """Serve until `stop` is set.
 
-        Turns that run then have the grace time to end; the others go on at the next start.
+        Turns that run then have the grace time to end, and none where this is cancelled; the others go on at the next
+        start.
         """
         await self._prune()
-        async with asyncio.TaskGroup() as tasks:
-            work = [
-                tasks.create_task(self.queue.serve(self.handle)),
-                tasks.create_task(self.outbox.run()),
-                tasks.create_task(self.cron.run()),
-                *(tasks.create_task(self._receive(channel)) for channel in self.outbox.channels.values()),
-            ]
-            await stop.wait()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(self.settings.grace):
-                    await self.queue.drain()
-            for task in work:
-                task.cancel()
-        await self.summaries.close()
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                work = [
+                    tasks.create_task(self.queue.serve(self.handle)),
+                    tasks.create_task(self.outbox.run()),
+                    tasks.create_task(self.cron.run()),
+                    *(tasks.create_task(self._receive(channel)) for channel in self.outbox.channels.values()),
+                ]
+                await stop.wait()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self.settings.grace):
+                        await self.queue.drain()
+                for task in work:
+                    task.cancel()
+        finally:
+            await self.summaries.close()
 
     async def _receive(self, channel: Channel) -> None:
         """Take in what a channel brings; one that fails begins again, after a time that doubles."""
@@ -267,9 +270,10 @@ class Gateway:
             kept = ledger.reply_to(message, "")
             return msgspec.structs.replace(kept, id=f"{message.id}:call:{parked.call_id}", send=False)
         owner, _, chat = self.settings.owner.partition(":")
-        call = f"{parked.name} {msgspec.json.encode(parked.args).decode()}\n" if parked.name else ""
+        args = msgspec.json.encode(parked.args).decode()
+        call = f"\n{parked.name} {args}" if parked.name and args not in parked.question else ""
         origin = ledger.origin_of(message.session_key, message.channel, message.chat)
-        text = f"{call}{parked.question}\n\nAnswer /approve, or /deny and why (call {parked.call_id})."
+        text = f"{parked.question}{call}\n\nAnswer /approve, or /deny and why (call {parked.call_id})."
         return OutboundMessage(
             owner or message.channel,
             chat or message.chat,

@@ -73,8 +73,9 @@ async def listening(gateway: Gateway, home: Path, *, host: str, port: int) -> As
         try:
             await web.TCPSite(runner, host, port).start()
         except OSError as error:
+            why = str(error.strerror).rpartition(": ")[2]  # asyncio puts its own words before the system's
             raise ConfigError(
-                f"The gateway can't listen at {host}:{port}: {error.strerror}. Choose another port (--port)."
+                f"The gateway can't listen at {host}:{port}: {why}. Choose another port (--port) or address (--host)."
             ) from error
         running = Running(os.getpid(), runner.addresses[0][1], host)
         await asyncio.to_thread(write_private, home / "gateway.json", msgspec.json.encode(running))

@@ -44,5 +44,5 @@ def read_number(request: web.Request, name: str, kind: type[int] | type[float], 
     except ValueError:
         number = -1
     if not 0 <= number <= most:
-        raise Refused(400, f"`{name}` is a number from 0 to {most:g}, not {json.dumps(text)}.")
+        raise Refused(400, f"`{name}` is a number from 0 to {most:.16g}, not {json.dumps(text)}.")
     return number
