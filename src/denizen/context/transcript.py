@@ -86,8 +86,8 @@ class Transcript:
                 if message.usage.output:
                     self._weigh()
                     self._counted, self._uncounted = message.usage.context, 0
-            case SystemEntry(text=text):
-                self._held.append((UserMessage([Text(f"[system] {text}")]), item.id))
+            case SystemEntry(text=text, by_operator=by_operator):
+                self._held.append((UserMessage([Text(text if by_operator else f"[system] {text}")]), item.id))
             case CompactionEntry():
                 # One that was made in the background may come while calls run: their results are still to come
                 if len(self._results) == len(self._calls) or item.last not in self._ids[:-1]:

@@ -104,9 +104,9 @@ async def _answer(turn: Turn, start: Start) -> TurnStop:
             parts = [*start.content, Text(output.request())] if output else start.content
             await turn.say(UserMessage(parts, start.id, start.at))
             await inject_memories(turn, start.text)
-        case Cycle(text):
+        case Cycle(text, cycle_id):
             if text:
-                await turn.append(SystemEntry(text=turn.agent.redact(text), by_operator=True))
+                await turn.append(SystemEntry(text=turn.agent.redact(text), by_operator=True, message_id=cycle_id))
         case Resume() if left:
             reply, results = left
             if reply.stop_reason == "aborted":

@@ -43,9 +43,13 @@ class Resume:
 
 @dataclass(frozen=True, slots=True)
 class Cycle:
-    """A turn that nobody's message begins: a world's tick, a heartbeat. `text` is what the model is to go by."""
+    """A turn that nobody's message begins: a world's tick, a heartbeat. `text` is what the model is to go by.
+
+    The entry that keeps it has the `id`.
+    """
 
     text: str = ""
+    id: str = ""
 
 
 Start = UserMessage | Resume | Cycle

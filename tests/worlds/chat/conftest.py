@@ -99,6 +99,12 @@ class SimulatedClock:
         self._sleepers = [each for each in self._sleepers if not each[1].done()]
         return self._sleepers
 
+    def wake(self, time: timedelta) -> None:
+        """Let time pass at once, and wake all who sleep."""
+        self._passed += time.total_seconds()
+        for _, woken in self.sleepers:
+            woken.set_result(None)
+
     async def advance(self, time: timedelta, scene: Scene, sleepers: int = 1) -> None:
         """Let time pass; wherever somebody wakes, wait until so many sleep again and every message is over."""
         end = self._passed + time.total_seconds()
@@ -159,7 +165,8 @@ def serve(home: Path) -> Serve:
         config: Mapping[str, Any] | None = None,
         **settings: Any,
     ) -> AsyncGenerator[Scene]:
-        own = {"agent": {"timezone": timezone}, "gateway": {"grace": 0.0, **settings}}
+        table = {"grace": 0.0, "heartbeat": {"enabled": False}, **settings}
+        own = {"agent": {"timezone": timezone}, "gateway": table}
         loaded = load_config(home=home, environ={}, cwd=home, workspace=workspace, overrides={**own, **(config or {})})
         model, clock, stop = ScriptedModel(script), clock or SystemClock(), asyncio.Event()
         database = Database(home / "gateway.db", clock)

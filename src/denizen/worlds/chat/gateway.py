@@ -32,6 +32,7 @@ from denizen.ports import (
 )
 from denizen.worlds.chat import caller, ledger
 from denizen.worlds.chat.cron import Cron
+from denizen.worlds.chat.heartbeat import BEAT, Heartbeat, reply_of, start_of
 from denizen.worlds.chat.message import has_answered
 from denizen.worlds.chat.outbox import Outbox
 from denizen.worlds.chat.queue import LedgerQueue
@@ -127,12 +128,19 @@ class Gateway:
         start.
         """
         await self._prune()
+        heartbeat = Heartbeat(
+            *(self.settings.heartbeat, self.database, self.agent.config.agent.workspace_dir / "HEARTBEAT.md"),
+            lambda: (self._last.last_channel, self._last.last_chat),
+            clock=self.agent.record.clock,
+            zone=self.agent.record.zone,
+        )
         try:
             async with asyncio.TaskGroup() as tasks:
                 work = [
                     tasks.create_task(self.queue.serve(self.handle)),
                     tasks.create_task(self.outbox.run()),
                     tasks.create_task(self.cron.run()),
+                    tasks.create_task(heartbeat.run()),
                     *(tasks.create_task(self._receive(channel)) for channel in self.outbox.channels.values()),
                 ]
                 await stop.wait()
@@ -214,25 +222,36 @@ class Gateway:
             host = _TurnHost(turn, self._emit)
             if tools and turn.attempt > 1:
                 host.waiting = await caller.keep_results(session, turn.controls(), tools)
-            result = await run_turn(
-                caller.with_tools(self.agent.record, tools),
-                session,
-                UserMessage([Text(_words(message))], message.id),
-                host,
-                TurnOptions(
-                    stream=bool(self.listeners) or message.id in self.watchers,
-                    read_only=self.agent.read_only,
-                    channel=message.channel,
-                    chat=message.chat,
-                    history=run.history,
-                    resumes=True,
-                ),
-            )
+            start = UserMessage([Text(_words(message))], message.id)
+            if is_beat := BEAT in message.metadata:
+                start = start_of(message, session.entries)
+            try:
+                result = await run_turn(
+                    caller.with_tools(self.agent.record, tools),
+                    session,
+                    start,
+                    host,
+                    TurnOptions(
+                        stream=bool(self.listeners) or message.id in self.watchers,
+                        read_only=self.agent.read_only,
+                        channel=message.channel,
+                        chat=message.chat,
+                        history=self.settings.heartbeat.history if is_beat else run.history,
+                        resumes=True,
+                    ),
+                )
+            except DenizenError as error:
+                if not is_beat:
+                    raise
+                _log.error("The heartbeat failed, and isn't made up: %s", self._explain(error))
+                return None
             question = question_of(session.entries) if result.stop_reason == "parked" else None
-            if run.enable_summary and not question:
+            if run.enable_summary and not question and not is_beat:
                 self.summaries.after_turn(self.agent.record, session)
         if question:
             return ParkedTurn(self._question(message, question), question.until)
+        if is_beat and not has_answered(result):
+            return reply_of(message, result)
         reply = ledger.reply_to(message, reply_text(result, run.default_response))
         return msgspec.structs.replace(reply, send=run.send_response and not has_answered(result))
 

@@ -21,6 +21,19 @@ class CronSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """What becomes of missed runs, where a job doesn't say: `skip`, or `once` for all of them together."""
 
 
+class HeartbeatSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the agent looks after by itself: HEARTBEAT.md in its own workspace, which it is given every so often."""
+
+    enabled: bool = True
+    """While the file is missing, or has headings alone, no model is called."""
+    minutes: Annotated[float, msgspec.Meta(ge=5)] = 30.0
+    """Minutes between two beats."""
+    active: Annotated[str, msgspec.Meta(pattern=r"^((([01]\d|2[0-3]):[0-5]\d)-(([01]\d|2[0-3]):[0-5]\d))?$")] = ""
+    """The hours in which it beats, such as `08:00-22:00`, in the user's time zone (`agent.timezone`); empty: all."""
+    history: bool = False
+    """The agent sees its earlier beats."""
+
+
 class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How the gateway is reached, and how it works through what comes in."""
 
@@ -44,6 +57,8 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     """Seconds that running turns have to end when the gateway is stopped; the others go on at the next start."""
     keep_days: Annotated[float, msgspec.Meta(ge=1)] = 30.0
     """Days that messages which are over, and their replies, stay in the ledger: so long their ids are known."""
+    heartbeat: HeartbeatSettings = HeartbeatSettings()
+    """What the agent looks after by itself."""
     cron: CronSettings = CronSettings()
     """Scheduled jobs."""
     hardware: bool = False
