@@ -58,6 +58,18 @@ def test_whatever_changes_leaves_it_out_and_is_shown(pins: SkillPins, skill: Ski
     assert admitted == []
     assert "denizen skills check deploy" in notice
     assert shown in pins.difference(skill)
+
+
+def test_a_linked_file_that_changes_leaves_it_out_and_is_not_copied(
+    pins: SkillPins, skill: Skill, tmp_path: Path
+) -> None:
+    (tmp_path / "shared.sh").write_text("echo one\n")
+    (skill.path.parent / "shared.sh").symlink_to(tmp_path / "shared.sh")
+    pins.use([skill])
+    (tmp_path / "shared.sh").write_text("echo two\n")
+    assert pins.use([skill])[0] == []
+    assert "+that holds " in pins.difference(skill)
+    assert "echo two" not in pins.difference(skill)
     pins.pin(skill)
     assert pins.use([skill]) == ([skill], [])
     assert pins.difference(skill) == ""

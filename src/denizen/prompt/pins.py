@@ -140,9 +140,12 @@ def _paths(folder: Path) -> Iterator[Path]:
 
 
 def _content(path: Path, most: int) -> bytes:
-    """A file's bytes, at most so many, or where a link leads."""
+    """A file's bytes, at most so many; of a link, where it leads and the hash of a file there, never its text."""
     if path.is_symlink():
-        return b"link to " + os.fsencode(path.readlink())
+        leads = b"link to " + os.fsencode(path.readlink())
+        if not path.is_file():
+            return leads
+        return leads + f"\nthat holds {hashlib.sha256(read_file(path, most) or b'').hexdigest()}\n".encode()
     data = read_file(path, most)
     if data is None:
         raise FileNotFoundError(0, f"{path} has gone")

@@ -14,6 +14,8 @@ HARM = sys.argv[1] if len(sys.argv) > 1 else ""
 TOOL = {"name": "work", "description": "Do the work.", "inputSchema": {"type": "object", "properties": {}}}
 
 
+changed: list[bool] = []
+
 later: list[dict[str, Any]] = []
 """What came while an answer was waited for."""
 
@@ -31,6 +33,11 @@ def tools() -> list[dict[str, Any]]:
 
 
 def listed(params: dict[str, Any]) -> dict[str, Any]:
+    if HARM == "bulky":  # more than can be kept
+        first = 0 if "cursor" not in params else 200
+        names = [f"work{number}" for number in range(first, first + 200)]
+        more = {} if first else {"nextCursor": "200"}
+        return {"tools": [{**TOOL, "name": name, "description": "x" * 45_000} for name in names], **more}
     if HARM == "endless":  # pages without an end
         number = int(params.get("cursor") or 0)
         return {"tools": [{**TOOL, "name": f"work{number}"}], "nextCursor": str(number + 1)}
@@ -58,6 +65,10 @@ def call(number: int, params: dict[str, Any]) -> None:
                 sys.stdout.write("x" * 1_000_000)
         case "large":
             say(id=number, result={"content": [{"type": "text", "text": "x" * 200_000}]})
+        case "changes":  # and doesn't say to what
+            say(method="notifications/tools/list_changed")
+            say(id=number, result={"content": []})
+            changed.append(True)
         case "odd":
             say(id=number, result={"content": "not a list"})
         case "asks":
@@ -96,7 +107,10 @@ def serve(message: dict[str, Any]) -> None:
         case "initialize":
             info = {"name": "hostile", "version": "1"}
             version = params["protocolVersion"]
-            say(id=number, result={"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": info})
+            can: dict[str, Any] = {"tools": {}} | ({"resources": {}, "prompts": {}} if HARM == "boasts" else {})
+            say(id=number, result={"protocolVersion": version, "capabilities": can, "serverInfo": info})
+        case "tools/list" if changed:
+            say(id=number, error={"code": -32603, "message": "not now"})
         case "tools/list":
             say(id=number, result=listed(params))
         case "tools/call":

@@ -151,6 +151,34 @@ async def test_a_listing_without_an_end_is_cut(scene: Scene) -> None:
         assert len(tools) == 102  # the search and the call, and a page each
 
 
+async def test_a_listing_that_is_too_large_is_cut_to_what_can_be_read_again(scene: Scene) -> None:
+    async with scene.met({"bad": hostile("bulky")}) as tools:
+        some = len(tools)
+    async with scene.servers({"bad": hostile("bulky")}) as servers:
+        assert servers.unmet == []
+        assert len(servers.tools()) == some > 50
+
+
+async def test_a_server_that_cannot_do_what_it_says_is_used_for_the_rest(scene: Scene) -> None:
+    async with scene.met({"bad": hostile("boasts")}) as tools:
+        assert set(tools) == {"mcp_bad_work"}
+
+
+async def test_no_tool_is_called_while_what_changed_is_unknown(scene: Scene) -> None:
+    async with scene.met({"bad": hostile("changes")}) as tools:
+        await scene.call(tools["mcp_bad_work"])
+        for _ in range(2):
+            with pytest.raises(ToolRefused, match="not now"):
+                await scene.call(tools["mcp_bad_work"])
+
+
+async def test_a_server_that_never_starts_is_not_waited_for_at_the_end(scene: Scene) -> None:
+    async with asyncio.timeout(30), scene.servers({"bad": hostile("silent", start_timeout=600)}) as servers:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.2):
+                await servers.meet()
+
+
 async def test_a_cancelled_call_leaves_the_server_to_the_others(scene: Scene) -> None:
     asked = asyncio.Event()
 

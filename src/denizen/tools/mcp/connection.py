@@ -26,6 +26,8 @@ T = TypeVar("T")
 
 _MOST_PAGES, _MOST_TOOLS, _LARGEST_TOOL = 100, 1000, 50_000
 """Pages and tools of a listing, and bytes of a tool in it; the rest is left out."""
+_LARGEST_LISTING = 4_000_000
+"""Bytes of its tools: a pin, which may hold two, must be small enough to be read again."""
 _MOST_RESTING = 60.0
 """Seconds after a failure before the next try, at most."""
 _LONGEST_WORDS = 600
@@ -94,14 +96,13 @@ class Connection:
         self._over = asyncio.Event()
         self._calls: list[_Call] = []
         self._listing = Listing()
-        self._stale = False
+        self._changes = self._listed_changes = 0
         self._failures, self._rest_until, self._why = 0, 0.0, ""
 
     async def listing(self) -> Listing:
         """What the server has now. Raises ToolRefused."""
         client = await self._connected()
-        if self._stale:
-            self._stale = False
+        if self._changes != self._listed_changes:
             await self._request(self._list, client)
         return self._listing
 
@@ -114,6 +115,8 @@ class Connection:
         task, self._task = self._task, None
         if task:
             self._over.set()
+            if not self._ready.done():  # nobody waits for a slow start any more
+                task.cancel()
             await asyncio.wait([task])
 
     async def _request(
@@ -228,7 +231,7 @@ class Connection:
 
     async def _list(self, client: "Client") -> None:
         """List what the server has. Raises whatever the library does."""
-        has = client.server_capabilities
+        has, changes, room = client.server_capabilities, self._changes, _LARGEST_LISTING
         tools: dict[str, KnownTool] = {}
         cursor: str | None = None
         for _ in range(_MOST_PAGES if has.tools else 0):
@@ -236,24 +239,26 @@ class Connection:
             for each in page.tools:
                 hints = each.annotations.model_dump(by_alias=True, exclude_none=True) if each.annotations else {}
                 tool = KnownTool(each.name, each.description or each.title or "", each.input_schema, hints)
-                if len(msgspec.json.encode(tool)) <= _LARGEST_TOOL and len(tools) < _MOST_TOOLS:
-                    tools.setdefault(tool.name, tool)
+                size = len(msgspec.json.encode(tool))
+                if size <= min(_LARGEST_TOOL, room) and len(tools) < _MOST_TOOLS and tool.name not in tools:
+                    tools[tool.name] = tool
+                    room -= size
             cursor = page.next_cursor
             if not cursor:
                 break
-        resources = has.resources is not None and (
-            bool((await client.list_resources()).resources)
-            or bool((await client.list_resource_templates()).resource_templates)
-        )
-        prompts = has.prompts is not None and bool((await client.list_prompts()).prompts)
-        self._listing = Listing([*tools.values()], resources, prompts)
+        listed = await unless_unknown(client.list_resources()) if has.resources else None
+        templates = await unless_unknown(client.list_resource_templates()) if has.resources else None
+        resources = bool(listed and listed.resources) or bool(templates and templates.resource_templates)
+        prompts = await unless_unknown(client.list_prompts()) if has.prompts else None
+        self._listing = Listing([*tools.values()], resources, bool(prompts and prompts.prompts))
+        self._listed_changes = changes
         self._listed(self._listing)
 
     async def _hear(self, message: "IncomingMessage") -> None:
         from mcp_types import ToolListChangedNotification
 
         if isinstance(message, ToolListChangedNotification):
-            self._stale = True
+            self._changes += 1
 
     async def _roots(self, context: "ClientRequestContext") -> "ListRootsResult":
         from mcp_types import ListRootsResult, Root
@@ -270,6 +275,19 @@ class Connection:
         if call is None or call.turn is None or (call.asking and not call.asking.done()):
             return ElicitResult(action="cancel")
         return await call.ask(elicit(self.name, params, call.turn)) or ElicitResult(action="cancel")
+
+
+async def unless_unknown(asked: Awaitable[T]) -> T | None:
+    """What a server answers; None where it knows no such request, whatever it says it can do."""
+    from mcp import MCPError
+    from mcp_types import METHOD_NOT_FOUND
+
+    try:
+        return await asked
+    except MCPError as error:
+        if error.code != METHOD_NOT_FOUND:
+            raise
+        return None
 
 
 def _retrieve(ready: "asyncio.Future[Any]") -> None:

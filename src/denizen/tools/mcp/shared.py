@@ -12,7 +12,7 @@ from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
 from denizen.ports import Schema, Tool, ToolContext, Traits
 from denizen.tools.function import result, tool
-from denizen.tools.mcp.connection import Connection
+from denizen.tools.mcp.connection import Connection, unless_unknown
 from denizen.tools.mcp.tool import CALL, PROMPT, READS, RESOURCE, SEARCH, UNKNOWN, McpTool, text_of
 
 _MOST_FOUND, _MOST_LISTED = 20, 200
@@ -132,10 +132,11 @@ def resource_tool(connections: Mapping[str, Connection]) -> Tool:
                 for each in read.contents
             ]
             return result("\n".join(texts))
-        there = await connection.request(lambda client: client.list_resources(), turn)
-        templates = await connection.request(lambda client: client.list_resource_templates(), turn)
-        lines = [f"{each.uri}  {each.title or each.name}" for each in there.resources]
-        lines += [f"{each.uri_template}  {each.title or each.name}" for each in templates.resource_templates]
+        there = await connection.request(lambda client: unless_unknown(client.list_resources()), turn)
+        templates = await connection.request(lambda client: unless_unknown(client.list_resource_templates()), turn)
+        lines = [f"{each.uri}  {each.title or each.name}" for each in (there.resources if there else ())]
+        patterns = templates.resource_templates if templates else ()
+        lines += [f"{each.uri_template}  {each.title or each.name}" for each in patterns]
         return result(_lines(lines))
 
     return mcp_resource
