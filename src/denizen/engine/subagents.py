@@ -12,7 +12,7 @@ from denizen.engine.record import AgentRecord
 from denizen.engine.session_state import IN_SIGHT, SUBAGENT_OF, InSight, SubagentOf, state_of
 from denizen.engine.snapshots import snapshot_before
 from denizen.engine.turn import Turn, TurnOptions
-from denizen.entries import AssistantEntry, StateEntry
+from denizen.entries import AnyEntry, AssistantEntry, StateEntry
 from denizen.errors import DenizenError, ToolRefused
 from denizen.events import Notice, RunEvent, RunResult, ToolEnd, ToolStart, ToolUpdate
 from denizen.messages import Text, ToolCall, ToolResult, UserMessage
@@ -24,9 +24,9 @@ _LOOK_EVERY = 0.25  # seconds, for its time-out
 _MOST_SHOWN = 200  # characters of a call in a line of progress
 
 
-def task_id(parent: Session, call_id: str) -> str:
+def task_id(entries: Sequence[AnyEntry], call_id: str) -> str:
     """What the task of a call is known by, also when it runs again after a crash: models give ids more than once."""
-    reply = next((entry.id for entry in reversed(parent.entries) if isinstance(entry, AssistantEntry)), "")
+    reply = next((entry.id for entry in reversed(entries) if isinstance(entry, AssistantEntry)), "")
     return f"{reply}:{call_id}"
 
 
@@ -54,7 +54,7 @@ async def run_subagent(parent: Turn, call_id: str, show: Callable[[str], None], 
         for tool in agent.tools:  # the parent's checkpoints are the subagent's, too
             await snapshot_before(parent, tool)
         agent = replace(agent, checkpoints=None)
-        message = UserMessage([Text(task)], task_id(parent.session, call_id))
+        message = UserMessage([Text(task)], task_id(parent.session.entries, call_id))
         key = subagent_key(parent.session.key, message.id)
         session = await agent.store.open(key, workspace=str(agent.workspace), profile=agent.name)
         try:
@@ -93,16 +93,24 @@ async def result_in_time(agent: AgentRecord, session: Session, turn: Coroutine[A
     finally:
         if running.cancel():
             await asyncio.wait({running})
+    stop = "error"
     try:
-        text, failed = _words(running.result())
+        result = running.result()
+        stop, (text, failed) = result.stop_reason, _words(result)
     except asyncio.CancelledError:
+        stop = "cancelled"
         text, failed = f"The subagent was stopped: it had worked for {seconds / 60:g} minutes, its limit.", True
     except DenizenError as why:
         text, failed = f"The subagent failed: {why}", True
     if failed:
         text = f"{text} What it did until then stands, and is in session {session.key}."
     in_sight = InSight.of(state_of(agent, session).in_sight)
-    details = {"session": session.key, "private": in_sight.private, "untrusted": in_sight.untrusted}
+    details = {
+        "session": session.key,
+        "stop_reason": stop,
+        "private": in_sight.private,
+        "untrusted": in_sight.untrusted,
+    }
     return ToolResult("", "", [Text(text)], is_error=failed, details=details)
 
 

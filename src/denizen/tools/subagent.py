@@ -1,12 +1,12 @@
 """`subagent`: a task for an agent of its own."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import msgspec
 
 from denizen.messages import ToolResult
-from denizen.ports import ToolContext, Traits
+from denizen.ports import Tool, ToolContext, Traits
 from denizen.tools.function import FunctionTool, tool
 
 
@@ -22,8 +22,15 @@ async def subagent(task: str, turn: ToolContext, agent: str = "") -> ToolResult:
     return await turn.subagent(task, agent)
 
 
-def with_agents(made: FunctionTool, defined: Mapping[str, str]) -> FunctionTool:
-    """The tool where these may be its `agent`: what each is for, by name."""
+def with_agents(tools: Sequence[Tool], defined: Mapping[str, str]) -> list[Tool]:
+    """The tools, where `subagent` and `spawn` say what their `agent` may be: what each is for, by name."""
+    return [
+        _with_agents(each, defined) if isinstance(each, FunctionTool) and each.name in {"subagent", "spawn"} else each
+        for each in tools
+    ]
+
+
+def _with_agents(made: FunctionTool, defined: Mapping[str, str]) -> FunctionTool:
     properties = {**made.schema.parameters["properties"]}
     agent = properties.pop("agent")
     if defined:

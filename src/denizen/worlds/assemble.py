@@ -57,7 +57,7 @@ from denizen.tools.defaults import check_rules, with_defaults
 from denizen.tools.policy import RulePolicy
 from denizen.tools.programs.jobs import Jobs
 from denizen.tools.sandbox import choose_sandbox
-from denizen.tools.subagent import subagent, with_agents
+from denizen.tools.subagent import with_agents
 from denizen.worlds.drivers import FoundDriver, find_driver
 from denizen.worlds.hooks import CommandHooks
 from denizen.worlds.session_turns import session_turn
@@ -148,7 +148,7 @@ def assemble(
             checkpoints=checkpoints,
             jobs=jobs,
         )
-        own = [with_agents(each, subagents.described) if each is subagent else each for each in profile.tools(parts)]
+        own = with_agents(profile.tools(parts), subagents.described)
         tools = with_defaults(found.with_tools(own), config.tools)
     for each in tools:
         if not hasattr(each, "schema"):

@@ -24,6 +24,7 @@ from denizen.worlds.chat.ledger import Reply
 from denizen.worlds.chat.message import message_tool
 from denizen.worlds.chat.outbox import Outbox
 from denizen.worlds.chat.settings import GatewaySettings
+from denizen.worlds.chat.spawn import spawn_tool
 
 PATIENCE = 60.0
 
@@ -174,7 +175,8 @@ def serve(home: Path) -> Serve:
             outbox = Outbox(database, {channel.name: channel for channel in channels}, clock=clock)
             table = loaded.section("gateway", GatewaySettings).cron
             cron = Cron(database, clock=clock, zone=user_zone(loaded), settings=table)
-            tools = None if workspace else [post, look, overhear, message_tool(outbox), cron_tool(cron)]
+            lent = [post, look, overhear, message_tool(outbox), cron_tool(cron), spawn_tool(database)]
+            tools = None if workspace else lent
             async with Agent(
                 loaded,
                 profile="gateway",

@@ -23,6 +23,7 @@ from denizen.worlds.chat.message import message_tool
 from denizen.worlds.chat.outbox import Outbox
 from denizen.worlds.chat.server import find_running, listening
 from denizen.worlds.chat.settings import GatewaySettings
+from denizen.worlds.chat.spawn import spawn_tool
 from denizen.worlds.chat.status import status_of
 from denizen.worlds.chat.token import new_token
 
@@ -69,7 +70,8 @@ async def _serve(host: str, port: int | None, options: CommandOptions) -> None:
     settings, zone = loaded.config.section("gateway", GatewaySettings), user_zone(loaded.config)
     cron = Cron(database, clock=clock, zone=zone, settings=settings.cron)
     try:
-        async with options.agent(loaded, profile=profile_with(message_tool(outbox), cron_tool(cron))) as agent:
+        lent = (message_tool(outbox), cron_tool(cron), spawn_tool(database))
+        async with options.agent(loaded, profile=profile_with(*lent)) as agent:
             await _listen(Gateway(agent, outbox, cron), folder, host, port)
     finally:
         database.close()

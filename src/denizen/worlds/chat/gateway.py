@@ -13,7 +13,8 @@ from denizen.config.files import write_private
 from denizen.config.home import places
 from denizen.engine import TurnOptions, run_turn
 from denizen.engine.resume import question_of
-from denizen.entries import AnyEntry, CompactionEntry, EndEntry, ParkedEntry, SystemEntry, UserEntry
+from denizen.engine.session_state import IN_SIGHT
+from denizen.entries import AnyEntry, CompactionEntry, EndEntry, ParkedEntry, StateEntry, SystemEntry, UserEntry
 from denizen.errors import DenizenError, SessionError
 from denizen.events import Compacted, RunEvent, RunResult
 from denizen.messages import Text, UserMessage
@@ -30,7 +31,7 @@ from denizen.ports import (
     Session,
     Stop,
 )
-from denizen.worlds.chat import caller, ledger
+from denizen.worlds.chat import caller, ledger, spawn
 from denizen.worlds.chat.cron import Cron
 from denizen.worlds.chat.heartbeat import BEAT, Heartbeat, reply_of, start_of
 from denizen.worlds.chat.message import has_answered
@@ -217,6 +218,8 @@ class Gateway:
                 return None
             if turn.attempt > 1 and _was_heard(session.entries, message.id):
                 return None
+            if spawned := spawn.spawned_by(message):
+                return await self._work(turn, session, spawned)
             self._remember(message)
             tools = caller.offered(message)
             host = _TurnHost(turn, self._emit)
@@ -254,6 +257,16 @@ class Gateway:
             return reply_of(message, result)
         reply = ledger.reply_to(message, reply_text(result, run.default_response))
         return msgspec.structs.replace(reply, send=run.send_response and not has_answered(result))
+
+    async def _work(self, turn: QueuedTurn, session: Session, spawned: spawn.Spawned) -> Parked | None:
+        """Run a subagent's turn, whose result goes to the session that it works for."""
+        message, host = turn.message, _TurnHost(turn, self._emit)
+        record, read_only = self.agent.record, self.agent.read_only
+        result = await spawn.work(record, session, message, spawned, host, read_only=read_only)
+        if result.details.get("stop_reason") == "parked" and (question := question_of(session.entries)):
+            return ParkedTurn(self._question(message, question), question.until)
+        await self.queue.put(spawn.report(message, spawned, result))
+        return None
 
     @asynccontextmanager
     async def _opened(self, key: str) -> AsyncGenerator[Session]:
@@ -356,6 +369,8 @@ async def _keep(session: Session, message: InboundMessage) -> None:
     """Keep a message of the system's in its session, once."""
     kept = (entry for entry in session.entries if isinstance(entry, SystemEntry))
     if not any(entry.message_id == message.id for entry in kept):
+        if seen := message.metadata.get(spawn.IN_SIGHT):
+            await session.append(StateEntry(name=IN_SIGHT, value=seen))
         await session.append(SystemEntry(text=message.content, message_id=message.id))
         await session.sync()
     _log.info("Kept for %s, from %s: %s", message.session_key, message.sender, message.content.partition("\n")[0][:200])

@@ -135,6 +135,19 @@ def put(db: Connection, message: InboundMessage, when_busy: WhenBusy = "queue") 
     return True
 
 
+def put_few(db: Connection, message: InboundMessage, beside: str, most: int) -> bool:
+    """Accept a message, once; False: so many others wait or run in sessions whose keys begin like that."""
+    others = db.execute(
+        "SELECT COUNT(*) FROM inbox WHERE state NOT IN ('done', 'failed') AND substr(session_key, 1, ?) = ? "
+        "AND id <> ?",
+        (len(beside), beside, message.id),
+    )
+    if others.fetchone()[0] >= most:
+        return False
+    put(db, message)
+    return True
+
+
 def say(db: Connection, message: InboundMessage, control: Steer | FollowUp | Interrupt) -> bool:
     """Accept a message for the turn that is open; where none is, nothing is accepted, and False is returned.
 
