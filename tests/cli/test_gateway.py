@@ -43,6 +43,20 @@ async def test_chat_sends_each_line_and_prints_the_replies(gateway: GatewayProgr
     assert ran.status == 0
 
 
+async def test_send_says_that_an_empty_message_is_none(gateway: GatewayProgram, denizen: Run) -> None:
+    ran = await asyncio.to_thread(denizen, "send", " ")
+    assert ran.status == 1, gateway.log
+    assert ran.err.startswith("error: The gateway refuses: The message is empty")
+
+
+def test_owner_that_names_no_chat_is_refused_with_an_example(denizen: Run, home: Path) -> None:
+    with (home / "denizen.toml").open("a") as file:
+        file.write('[gateway]\nowner = "ann"\n')
+    ran = denizen("gateway")
+    assert ran.status == 2
+    assert 'gateway.owner: expected a string such as "http:ann"' in ran.err
+
+
 async def test_files_are_private_and_gateway_json_goes_with_the_gateway(gateway: GatewayProgram, home: Path) -> None:
     for name in ("token", "gateway.json", "gateway.db"):
         assert stat.S_IMODE((home / name).stat().st_mode) == 0o600

@@ -69,7 +69,8 @@ def describe(kind: Any) -> str:
     origin, args = get_origin(kind), get_args(kind)
     if origin is Annotated:
         bounds = (("of at least", args[1].ge), ("above", args[1].gt), ("of at most", args[1].le), ("below", args[1].lt))
-        return " ".join([describe(args[0]), *(f"{words} {bound}" for words, bound in bounds if bound is not None)])
+        limits = [f"{words} {bound}" for words, bound in bounds if bound is not None]
+        return " ".join([describe(args[0]), *limits, *(f'such as "{each}"' for each in args[1].examples or ())])
     if origin in {types.UnionType, Union}:
         return " or ".join(describe(each) for each in args if each is not type(None))
     if origin is Literal:

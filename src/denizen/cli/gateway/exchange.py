@@ -35,7 +35,7 @@ class Exchange:
         After `/approve` or `/deny` that is the reply to the message before.
         """
         message_id = uuid4().hex
-        command = text.split(maxsplit=1)[0] in COMMANDS
+        command = text.strip().partition(" ")[0] in COMMANDS
         awaited = {message_id, self._last} if command and self._last else {message_id}
         self._last = self._last if command else message_id
         body = {**self._query, "sender": getpass.getuser(), "content": text, "id": message_id}

@@ -47,7 +47,7 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     """Requests that may be open at once, those that wait included."""
     rate: Annotated[float, msgspec.Meta(gt=0)] = 2000.0
     """Requests a second, on average; for a while, ten times as many."""
-    owner: Annotated[str, msgspec.Meta(pattern="^([^:]+:.+)?$")] = ""
+    owner: Annotated[str, msgspec.Meta(pattern="^([^:]+:.+)?$", examples=["http:ann"])] = ""
     """Where questions go that a turn must ask, `"channel:chat"`; empty: to the chat that the turn is for."""
     turns: _Count = 16
     """Turns at once, each in a session of its own."""
