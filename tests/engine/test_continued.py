@@ -67,7 +67,7 @@ def seen(server: LoopbackAnthropic) -> list[dict[str, Any]]:
 
 def _timeless(value: Any) -> Any:
     if isinstance(value, str):
-        return re.sub(r"<time>.*?</time>|Session began.*|\d{4}-\d\d-\d\dT[\d:.+]+", "", value)
+        return re.sub(r"<time>.*?</time>|Session started.*|\d{4}-\d\d-\d\dT[\d:.+]+", "", value)
     if isinstance(value, dict):
         return {key: _timeless(item) for key, item in value.items()}
     return [_timeless(item) for item in value] if isinstance(value, list) else value
