@@ -37,7 +37,14 @@ GOOD_ENDS = {"answered", "iteration_limit", None}
 
 
 @click.command()
-@click.option("--gateway", "chat_name", is_flag=False, flag_value="home", metavar="[CHAT]", help="In a chat of it.")
+@click.option(
+    "--gateway",
+    "chat_name",
+    is_flag=False,
+    flag_value="home",
+    metavar="[CHAT]",
+    help="Talk in a chat of the running gateway (home).",
+)
 @command_options()
 def chat(chat_name: str | None, options: CommandOptions) -> int:
     """Talk with the agent, message after message.
