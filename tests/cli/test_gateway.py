@@ -1,10 +1,13 @@
 """`denizen gateway`, `denizen send` and `denizen status`."""
 
 import asyncio
+import json
+import plistlib
 import signal
 import stat
+import sys
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
@@ -12,7 +15,13 @@ from tests.cli.conftest import Run
 from tests.cli.gateway import PATIENCE, GatewayProgram
 from tests.cli.model import Model
 
+from denizen.cli.gateway.service import describe, install
 from denizen.testing import Request
+
+
+def wait_for(happened: Callable[[], bool]) -> None:
+    while not happened():
+        pass
 
 
 @pytest.fixture
@@ -126,6 +135,67 @@ async def test_turn_that_outlasts_the_grace_time_or_a_second_signal_goes_on_at_t
     await gateway.start()
     assert [reply["content"] for reply in await gateway.replies("ann", 1)] == ["answer 2"]
     await gateway.end()
+
+
+async def test_sighup_reads_the_configuration_again_or_says_what_is_wrong_with_it(
+    gateway: GatewayProgram, home: Path, model: Model
+) -> None:
+    settings = home / "denizen.toml"
+    good, url = settings.read_text(), gateway.url
+    settings.write_text(good + "[gateway]\nturns = 0\n")
+    gateway.process.send_signal(signal.SIGHUP)
+    await asyncio.to_thread(wait_for, lambda: "goes on as it was" in gateway.log)
+    assert "turns" in gateway.log
+    assert (await gateway.request("GET", "/api/status"))[0] == 200
+    settings.write_text(good + "[gateway]\nturns = 3\n")
+    gateway.process.send_signal(signal.SIGHUP)
+    assert gateway.process.stdout
+    line = await asyncio.wait_for(gateway.process.stdout.readline(), PATIENCE)
+    assert line.decode().strip() == f"listening on {url}"
+    model.plays("here I am")
+    await gateway.post("ann", "hi")
+    assert [reply["content"] for reply in await gateway.replies("ann", 1)] == ["here I am"]
+    assert await gateway.end() == 0, gateway.log
+
+
+async def test_log_is_kept_as_json_lines_without_secrets(home: Path, environ: dict[str, str], model: Model) -> None:
+    secret = "x8fQ2-not-to-be-seen-9Lk"
+    gateway = GatewayProgram(home, environ | {"SOME_API_KEY": secret})
+    await gateway.start()
+    body = {"channel": "http", "chat": "ann", "sender": "ann", "content": "hi", "media": []}
+    model.server.otherwise = lambda _: f"I know {secret}"
+    await gateway.request("POST", "/api/messages", json=body)
+    await gateway.replies("ann", 1)
+    assert await gateway.end() == 0
+    lines = [json.loads(line) for line in (home / "logs" / "gateway.jsonl").read_text().splitlines()]
+    assert {"at", "level", "logger", "message"} == lines[0].keys()
+    assert any(line["message"].startswith("started; model: ") for line in lines)
+    assert secret not in (home / "logs" / "gateway.jsonl").read_text() + gateway.log
+
+
+@pytest.mark.parametrize(
+    ("platform", "name"), [("linux", "denizen-gateway.service"), ("darwin", "denizen.gateway.plist")]
+)
+def test_service_runs_the_gateway_of_the_home(tmp_path: Path, platform: str, name: str) -> None:
+    home = tmp_path / 'a "quoted" & 100% home'
+    service = describe(platform, tmp_path, home)
+    install(service)
+    text = service.path.read_text()
+    assert service.path.name == name
+    if platform == "darwin":
+        read = plistlib.loads(text.encode())
+        assert read["ProgramArguments"] == [sys.executable, "-m", "denizen", "gateway"]
+        assert read["EnvironmentVariables"] == {"DENIZEN_HOME": str(home)}
+    else:
+        escaped = str(home).replace('"', '\\"').replace("%", "%%")
+        assert f'Environment="DENIZEN_HOME={escaped}"\n' in text
+        assert f'ExecStart="{sys.executable}" "-m" "denizen" "gateway"\n' in text
+
+
+def test_install_prints_the_service_and_writes_nothing(denizen: Run, environ: dict[str, str], home: Path) -> None:
+    ran = denizen("gateway", "install", "--print")
+    assert (ran.status, str(home) in ran.out) == (0, True), ran.err
+    assert not [*Path(environ["HOME"]).rglob("*gateway*")]
 
 
 def test_without_a_gateway_clients_say_how_to_start_one(denizen: Run, home: Path) -> None:
