@@ -311,3 +311,16 @@ def test_files_of_a_skill_and_hooks_that_the_repository_names_are_asked_about(tm
         for path in ("skills/x/run.sh", ".husky/pre-commit", "skills/app/models.py", "skills/README", "\0", "src/a.py")
     }
     assert [path for path, said in verdicts.items() if said == "ask"] == ["skills/x/run.sh", ".husky/pre-commit"]
+
+
+def test_reply_to_its_own_chat_runs_whatever_is_in_sight_and_a_message_elsewhere_asks() -> None:
+    @tool(traits=Traits.SENDS, replies=lambda args: "chat" not in args)
+    def message(text: str, chat: str = "") -> str:
+        """Send it."""
+        return text
+
+    own, other = ToolCall("1", "message", {"text": "hi"}), ToolCall("2", "message", {"text": "hi", "chat": "ben"})
+    decide = policy().policy.decide
+    assert decide(own, message, BOTH).verdict == "allow"
+    assert decide(other, message, Traits.NONE).verdict == "ask"
+    assert policy(Rule(tool="message", match="*", decide="deny")).policy.decide(own, message, BOTH).verdict == "deny"

@@ -54,7 +54,7 @@ async def main() -> None:
     serving = [asyncio.create_task(each.serve(handle)) for each in (queue, other)]
     for message in MESSAGES[2:]:
         await other.put(message)
-    while not await database.run(lambda db: all(ledger.outcome(db, each)[0] for each in MESSAGES)):
+    while not await database.run(lambda db: all(ledger.outcome(db, each)[0] in ledger.OVER for each in MESSAGES)):
         pass
     for task in serving:
         task.cancel()
