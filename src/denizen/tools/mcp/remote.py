@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,7 +59,7 @@ class Remote:
         from mcp.client.streamable_http import streamable_http_client
 
         async with (
-            self._auth() as auth,
+            _sign_in(self._settings.url, self._tokens, self._browse) as auth,
             httpx2.AsyncClient(
                 headers=self._settings.headers,
                 auth=auth,
@@ -74,9 +74,6 @@ class Remote:
         self._status = response.status_code
         if not response.headers.get("content-type", "").startswith("text/event-stream"):
             response.stream = _bounded(response.stream)
-
-    def _auth(self) -> "AbstractAsyncContextManager[OAuthClientProvider | None]":
-        return _sign_in(self._settings.url, self._tokens, self._browse)
 
 
 def _bounded(stream: Any) -> Any:

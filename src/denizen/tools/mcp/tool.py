@@ -74,10 +74,12 @@ def tools_of(connection: Connection, known: Iterable[KnownTool], names: Mapping[
     for each in known:
         name = names[connection.name, each.name]
         words = _visible(each.description).strip() or each.name
+        if len(words) > _LONGEST_DESCRIPTION:
+            words = f"{words[: _LONGEST_DESCRIPTION - 1]}…"
         schema: dict[str, Any] = {"type": "object", "properties": dict[str, Any]()}
         schema |= {key: value for key, value in each.schema.items() if key not in _AT_THE_TOP}
         traits = READS if each.only_reads else UNKNOWN
-        made.append(McpTool(connection, each, name, Schema(name, _cut(words), schema), traits))
+        made.append(McpTool(connection, each, name, Schema(name, words, schema), traits))
     return made
 
 
@@ -147,7 +149,3 @@ def _progress(turn: ToolContext) -> "ProgressFnT":
 def _visible(text: str) -> str:
     """The text without characters that nobody sees, and a model reads."""
     return "".join(each for each in text if each in "\n\t" or unicodedata.category(each)[0] != "C")
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST_DESCRIPTION else f"{text[: _LONGEST_DESCRIPTION - 1]}…"
