@@ -102,7 +102,7 @@ async def test_default_prompt_and_tools_fit_in_ten_thousand_bytes(agent_of: Make
     (agent.config.agent.workspace_dir / "AGENTS.md").write_text("")
     await run_agent("hi", agent=agent)
     request = requests_of(agent)[0]
-    assert len(request.tools) == 13
+    assert len(request.tools) == 14
     assert len(request.system.encode()) + len(msgspec.json.encode(request.tools)) <= 10_000
 
 

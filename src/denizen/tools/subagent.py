@@ -12,12 +12,12 @@ from denizen.tools.function import FunctionTool, tool
 
 @tool(traits=Traits.READS | Traits.DELEGATES)
 async def subagent(task: str, turn: ToolContext, agent: str = "") -> ToolResult:
-    """Let a subagent do a part of the work, and wait for its result. It works here, with your tools, and knows only
+    """Let a subagent do part of the work, and wait for it. It works here, with your tools, and knows only
     the task; several can look into different things at once.
 
     Args:
-        task: All that it must know, and what it is to answer with
-        agent: Who does it; by default one like you
+        task: All it must know, and what to answer with
+        agent: Who does it; default: one like you
     """
     return await turn.subagent(task, agent)
 
