@@ -178,7 +178,7 @@ def assemble(
         new_context=Transcript if offline else profile.context,
         new_driver=found.new,
         policy=RulePolicy(
-            config.policy,
+            msgspec.structs.replace(config.policy, rules=[*profile.rules, *config.policy.rules]),
             confined=sandbox.confines,
             network=config.sandbox.network,
             workspace=workspace,

@@ -11,6 +11,7 @@ import msgspec
 from denizen.checkpoints import Shadow
 from denizen.config import Config
 from denizen.config.plugins import load_entry_point
+from denizen.config.settings import Rule
 from denizen.engine.loop import run_turn
 from denizen.engine.record import AgentRecord, NewContext
 from denizen.engine.turn import Resume, TurnOptions
@@ -51,7 +52,7 @@ class Profile:
     `tools` are the agent's unless it is given others; `identity` says in the prompt who it is. `checkpoints` keeps
     them in any workspace, else in projects (git repositories) alone. `driver` steers its turns where the configuration
     names none. `recalls`: a task begins with what earlier sessions left that fits it. `notes`: what it remembers goes
-    into MEMORY.md, too.
+    into MEMORY.md, too. `rules` come before the user's, which may decide otherwise.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Profile:
     driver: str = "simple"
     recalls: bool = False
     notes: bool = False
+    rules: tuple[Rule, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ import pytest
 from denizen import Agent
 from denizen.config import load_config
 from denizen.errors import ToolRefused
-from denizen.ports import CheckedTool
+from denizen.messages import ToolCall
+from denizen.ports import CheckedTool, Traits
 from denizen.testing import ScriptedModel
 
 
@@ -33,3 +34,16 @@ def test_hardware_is_there_where_it_is_wanted(tmp_path: Path) -> None:
     names = {tool.name for tool in agent(tmp_path).tools}
     wanted = {tool.name for tool in agent(tmp_path, "[gateway]\nhardware = true").tools}
     assert wanted - names == {"i2c", "spi"}
+
+
+def verdict(made: Agent, in_sight: Traits = Traits.NONE) -> str:
+    call = ToolCall("1", "web_fetch", {"url": "https://rome.example/"})
+    [fetch] = [tool for tool in made.tools if tool.name == call.name]
+    return made.record.policy.decide(call, fetch, in_sight).verdict
+
+
+def test_pages_are_fetched_unasked_within_the_rule_of_two_unless_the_user_says_otherwise(tmp_path: Path) -> None:
+    assert verdict(agent(tmp_path)) == "allow"
+    assert verdict(agent(tmp_path), Traits.PRIVATE | Traits.UNTRUSTED) == "ask"
+    rule = '[policy]\nrules = [{ tool = "web_fetch", decide = "ask" }]'
+    assert verdict(agent(tmp_path, rule)) == "ask"

@@ -4,6 +4,7 @@ from dataclasses import replace
 from functools import partial
 
 from denizen.actions import Native
+from denizen.config.settings import Rule
 from denizen.context import Transcript
 from denizen.ports import Tool
 from denizen.prompt.texts import CHAT
@@ -22,9 +23,12 @@ def _tools(parts: ToolParts) -> list[Tool]:
     return [*tools.values(), *((i2c_tool(), spi_tool()) if wants_hardware else ())]
 
 
+UNASKED = (Rule(tool="web_search", decide="allow"), Rule(tool="web_fetch", decide="allow"))
+"""Nobody sits there to be asked about each page; the rule of two still asks."""
+
 WORLD = World(
     "gateway",
-    Profile("gateway", Native(), partial(Transcript, keep=4), tools=_tools, identity=CHAT, notes=True),
+    Profile("gateway", Native(), partial(Transcript, keep=4), tools=_tools, identity=CHAT, notes=True, rules=UNASKED),
     settings=GatewaySettings,
 )
 
