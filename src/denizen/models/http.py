@@ -108,7 +108,7 @@ class Http:
         return await self._send(to, body, timeout)
 
     async def _send(self, to: Endpoint, body: Sequence[bytes], timeout: ClientTimeout) -> ClientResponse:
-        session, size = await self._session(), sum(map(len, body))
+        session, whole = await self._session(), b"".join(body)
         options: dict[str, Any] = {
             "allow_redirects": False,
             "proxy": self._proxy_to(to) or None,
@@ -117,11 +117,11 @@ class Http:
         if to.url.scheme == "https":
             self._tls = self._tls or ssl.create_default_context()
             options["ssl"] = self._tls
-        if size <= PIECE:
-            return await session.post(to.url, data=b"".join(body), headers=to.headers, **options)
+        if len(whole) <= PIECE:
+            return await session.post(to.url, data=whole, headers=to.headers, **options)
         async with asyncio.timeout(None) as upload:
-            pieces = _pieces(body, upload, timeout.sock_read or 0.0)
-            headers = {**to.headers, "content-length": str(size)}
+            pieces = _pieces(whole, upload, timeout.sock_read or 0.0)
+            headers = {**to.headers, "content-length": str(len(whole))}
             return await session.post(to.url, data=pieces, headers=headers, **options)
 
     async def _session(self) -> ClientSession:
@@ -240,13 +240,12 @@ async def _open_session() -> AsyncGenerator[ClientSession]:
         yield session
 
 
-async def _pieces(body: Sequence[bytes], upload: asyncio.Timeout, silence: float) -> AsyncGenerator[bytes]:
+async def _pieces(body: bytes, upload: asyncio.Timeout, silence: float) -> AsyncGenerator[bytes]:
     """A long body, given up when the server takes none of it for so many seconds: aiohttp only watches the answer."""
     loop = asyncio.get_running_loop()
-    for part in body:
-        for start in range(0, len(part), PIECE):
-            upload.reschedule(loop.time() + silence)
-            yield part[start : start + PIECE]
+    for start in range(0, len(body), PIECE):
+        upload.reschedule(loop.time() + silence)
+        yield body[start : start + PIECE]
     upload.reschedule(None)
 
 
