@@ -34,7 +34,7 @@ setup: $(RUN)
 dev: $(DEV)
 
 test: $(DEV)
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 check: $(DEV)
 	$(BIN)/ruff format --check

@@ -10,8 +10,8 @@ from benchmarks.contenders import Entry
 from benchmarks.environments import HERE, Absent, version_of
 from benchmarks.hall import FULL, QUICK, Plan
 from benchmarks.report import Table, goals_table, machine, placeless
-from benchmarks.roster import DENIZEN, FLOOR, PEERS
-from benchmarks.tables import checkpoints, chunks, crowd, history, investigation, start, turn
+from benchmarks.roster import DENIZEN, FLOOR, NANOBOT, PEERS
+from benchmarks.tables import checkpoints, chunks, crowd, gateway, history, investigation, start, turn
 
 TABLES: Mapping[str, Callable[[Plan, Sequence[Entry]], Table]] = {
     "turn": turn.table,
@@ -21,18 +21,29 @@ TABLES: Mapping[str, Callable[[Plan, Sequence[Entry]], Table]] = {
     "start": start.table,
     "crowd": crowd.table,
     "opening": crowd.opening,
+    "gateway": gateway.table,
+    "chats": gateway.many,
+    "workers": gateway.workers,
     "checkpoints": checkpoints.table,
     "investigation": investigation.table,
 }
-ALONE = frozenset({"checkpoints", "investigation"})
-"""Those that no peer takes part in."""
+FEW: Mapping[str, Sequence[Entry]] = {
+    "gateway": (DENIZEN, NANOBOT),
+    "chats": (DENIZEN, NANOBOT),
+    "workers": (DENIZEN,),
+    "checkpoints": (DENIZEN,),
+    "investigation": (DENIZEN,),
+}
+"""Who takes part where not all do."""
 
 
 def main() -> None:
     """Measure, print, and keep a full run in `results/` under today's date."""
     options = _options()
     chosen = options.only or list(TABLES)
-    engines, peers = _contenders((FLOOR, DENIZEN, *PEERS) if set(chosen) - ALONE else (DENIZEN,))
+    everyone = (FLOOR, DENIZEN, *PEERS)
+    wanted = {entry for name in chosen for entry in FEW.get(name, everyone)}
+    engines, peers = _contenders([entry for entry in everyone if entry in wanted])
     tables = [_timed(name, QUICK if options.quick else FULL, peers) for name in chosen]
     today = datetime.now(UTC).date().isoformat()
     head = f"# Benchmarks of {today}\n\n{machine()}.\n"

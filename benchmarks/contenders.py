@@ -108,12 +108,19 @@ class Server:
         self.root = f"http://127.0.0.1:{port}"
 
     def url(self, how: str) -> str:
-        """A base URL up to `/v1`; `how` is `scene`, `words` or `hold`."""
+        """A base URL up to `/v1`; `how` is what the server does, as `loopback` lists it."""
         return f"{self.root}/{how}/v1"
 
     def stats(self) -> Mapping[str, int]:
         """Requests and bytes that came since the last time."""
-        with urllib.request.urlopen(f"{self.root}/stats") as response:
+        return self._get("stats")
+
+    def arrivals(self) -> Mapping[str, float]:
+        """When each ticket came first, by the system's monotonic clock, since the last time."""
+        return self._get("arrivals")
+
+    def _get(self, what: str) -> Mapping[str, Any]:
+        with urllib.request.urlopen(f"{self.root}/{what}") as response:
             return json.load(response)
 
 

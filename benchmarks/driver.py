@@ -172,10 +172,15 @@ def main(
             "crowd": player.crowd,
             **extra(contender),
         }
-        print(json.dumps({"stores": list(contender.stores), "rss_mb": resident() / 2**20}), file=replies)
-        for line in sys.stdin:
-            command = json.loads(line)
-            print(json.dumps(runner.run(_awaited(commands[command.pop("do")](**command)))), file=replies)
+        obey(commands, contender.stores, runner, replies)
+
+
+def obey(commands: Mapping[str, Command], stores: Sequence[str], runner: asyncio.Runner, replies: TextIO) -> None:
+    """Say where sessions can be kept, and carry commands out until standard input closes."""
+    print(json.dumps({"stores": list(stores), "rss_mb": resident() / 2**20}), file=replies)
+    for line in sys.stdin:
+        command = json.loads(line)
+        print(json.dumps(runner.run(_awaited(commands[command.pop("do")](**command)))), file=replies)
 
 
 async def _awaited(work: Awaitable[T]) -> T:

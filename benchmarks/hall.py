@@ -25,10 +25,13 @@ class Plan:
     sessions: int  # at once
     messages: int  # of the session that is loaded
     files: Sequence[int]  # of the projects that are checkpointed
+    chats: int  # of a gateway, whose messages arrive in random order
+    touched: int  # chats of a gateway in all
+    worker_chats: int  # for each process that takes turns
 
 
-FULL = Plan(5, 300, 200, (10, 200, 2000), 10, 5, 200, 10_000, (5_000, 50_000))
-QUICK = Plan(2, 20, 20, (10, 100), 3, 1, 10, 1_000, (500, 5_000))
+FULL = Plan(5, 300, 200, (10, 200, 2000), 10, 5, 200, 10_000, (5_000, 50_000), 1_000, 10_000, 40)
+QUICK = Plan(2, 20, 20, (10, 100), 3, 1, 10, 1_000, (500, 5_000), 50, 250, 16)
 
 
 @dataclass(slots=True)

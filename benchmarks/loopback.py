@@ -1,20 +1,23 @@
 """A model server on loopback, in a process of its own, that answers at once with prebuilt bytes.
 
 It speaks OpenAI Chat Completions and Anthropic Messages, buffered and streamed. The path's first part says how:
-`/scene` plays the scene (a tool call, then the answer), `/words` streams one long reply, `/hold` never answers.
-`GET /stats` gives and resets the requests and bytes received, `GET /body` the last request body that came.
+`/scene` plays the scene (a tool call, then the answer), `/words` streams one long reply, `/echo` repeats the ticket of
+the last message, `/slow` does so after 200 ms, `/hold` never answers. `GET /stats` gives and resets the requests and
+bytes received, `GET /arrivals` when each ticket came first, `GET /body` the last request body that came.
 """
 
 import asyncio
 import json
 import sys
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from benchmarks import wire
-from benchmarks.scene import QUESTION, RESULT
+from benchmarks.scene import QUESTION, RESULT, TICKET
 
-_QUESTION, _RESULT = QUESTION.encode(), RESULT.encode()
+_QUESTION, _RESULT, _TICKET = QUESTION.encode(), RESULT.encode(), TICKET.encode()
+_SLOW = 0.2  # seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +26,12 @@ class Request:
 
     target: str
     body: bytes
+
+    @property
+    def ticket(self) -> bytes:
+        """The number of the last ticket in the body."""
+        begin = self.body.rfind(_TICKET) + len(_TICKET)
+        return self.body[begin : begin + len(wire.SERIAL)]
 
 
 @dataclass(slots=True)
@@ -33,8 +42,11 @@ class Record:
     received: int = 0
     body: bytes = b""
     before: bytes = b""
+    tickets: dict[str, float] = field(default_factory=dict)  # when each came first, by the system's monotonic clock
 
     def note(self, request: Request) -> None:
+        if request.target.startswith(("/echo", "/slow")):
+            self.tickets.setdefault(request.ticket.decode(), time.monotonic())
         self.requests += 1
         self.received += len(request.body)
         self.before, self.body = self.body, request.body
@@ -44,6 +56,11 @@ class Record:
         counts = {"requests": self.requests, "bytes": self.received}
         self.requests = self.received = 0
         return json.dumps(counts).encode()
+
+    def arrivals(self) -> bytes:
+        """The tickets and their times as JSON; they are forgotten then."""
+        tickets, self.tickets = self.tickets, {}
+        return json.dumps(tickets).encode()
 
 
 def take(buffer: bytearray) -> Request | None:
@@ -69,13 +86,15 @@ def format_of(request: Request) -> wire.Replies:
 
 
 def answer(request: Request) -> bytes | None:
-    """The model's reply: which one depends on whether a tool's result came after the last question."""
+    """The model's reply: which one depends on whether tools are offered, and a result came after the last question."""
     replies = format_of(request)
     if request.target.startswith("/hold"):
         return None
+    if request.target.startswith(("/echo", "/slow")):
+        return replies.echo.numbered(request.ticket)
     if request.target.startswith("/words"):
         return replies.words.fresh()
-    if request.body.rfind(_RESULT) < request.body.rfind(_QUESTION):
+    if b'"tools":' in request.body and request.body.rfind(_RESULT) < request.body.rfind(_QUESTION):
         return replies.call.fresh()
     return (replies.finish if b"final_answer" in request.body else replies.answer).fresh()
 
@@ -100,12 +119,17 @@ class Connection(asyncio.Protocol):
         self._buffer += data
         while (request := take(self._buffer)) is not None:
             if (reply := self._reply(request)) is not None:
-                self._write(reply)
+                if request.target.startswith("/slow"):
+                    asyncio.get_running_loop().call_later(_SLOW, self._write, reply)
+                else:
+                    self._write(reply)
 
     def _reply(self, request: Request) -> bytes | None:
         match request.target:
             case "/stats":
                 return plain(self._record.stats())
+            case "/arrivals":
+                return plain(self._record.arrivals())
             case "/body":
                 return plain(self._record.body)
             case "/body/before":

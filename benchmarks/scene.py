@@ -10,6 +10,7 @@ ANSWER = "It is sunny in Berlin."
 MODEL = "gpt-4o-mini"  # a model with a known price, so that its cost is counted
 KEY = "sk-loopback"
 PER_TURN = 4  # messages of a turn: question, call, result, answer
+TICKET = "ticket-"  # and eight digits: says which message a reply is to
 CHUNKS = 2000  # text deltas of one streamed reply
 
 

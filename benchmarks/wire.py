@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import count
 
-from benchmarks.scene import ANSWER, CHUNKS, CITY, MODEL, TOOL_NAME
+from benchmarks.scene import ANSWER, CHUNKS, CITY, MODEL, TICKET, TOOL_NAME
 
 SERIAL = "00000000"  # stands in the prebuilt bytes where the number of the reply goes
 _ARGUMENTS = json.dumps({"city": CITY})
@@ -21,7 +21,11 @@ class Reply:
 
     def fresh(self) -> bytes:
         """The response with an id nobody had before."""
-        return (b"%08d" % next(_NUMBERS)).join(self.pieces)
+        return self.numbered(b"%08d" % next(_NUMBERS))
+
+    def numbered(self, number: bytes) -> bytes:
+        """The response with this number, eight digits long."""
+        return number.join(self.pieces)
 
 
 def _buffered(body: object) -> Reply:
@@ -107,36 +111,45 @@ def _anthropic_words(words: Iterable[str]) -> Reply:
 
 @dataclass(frozen=True, slots=True)
 class Replies:
-    """What the server can say in one wire format; `finish` is for engines that answer by calling a tool."""
+    """What the server can say in one wire format.
+
+    `finish` is for engines that answer by calling a tool; `echo` says the ticket that is its number.
+    """
 
     call: Reply
     answer: Reply
     finish: Reply
     words: Reply
+    echo: Reply
 
 
+_ECHO = f"{TICKET}{SERIAL}"
 _FINISH = json.dumps({"answer": ANSWER})
 OPENAI = Replies(
     call=_openai({"content": None, "tool_calls": [_openai_call(TOOL_NAME, _ARGUMENTS)]}, "tool_calls"),
     answer=_openai({"content": ANSWER}, "stop"),
     finish=_openai({"content": None, "tool_calls": [_openai_call("final_answer", _FINISH)]}, "tool_calls"),
     words=_openai({"content": "".join(_WORDS)}, "stop"),
+    echo=_openai({"content": _ECHO}, "stop"),
 )
 OPENAI_STREAMED = Replies(
     call=_openai_stream(_openai_call_deltas(TOOL_NAME, _ARGUMENTS), "tool_calls"),
     answer=_openai_stream(_text_deltas([ANSWER]), "stop"),
     finish=_openai_stream(_openai_call_deltas("final_answer", _FINISH), "tool_calls"),
     words=_openai_stream(_text_deltas(_WORDS), "stop"),
+    echo=_openai_stream(_text_deltas([_ECHO]), "stop"),
 )
 ANTHROPIC = Replies(
     call=_anthropic(_anthropic_call({"city": CITY}), "tool_use"),
     answer=_anthropic({"type": "text", "text": ANSWER}, "end_turn"),
     finish=_anthropic({"type": "text", "text": ANSWER}, "end_turn"),
     words=_anthropic({"type": "text", "text": "".join(_WORDS)}, "end_turn"),
+    echo=_anthropic({"type": "text", "text": _ECHO}, "end_turn"),
 )
 ANTHROPIC_STREAMED = Replies(
     call=_anthropic_stream(_anthropic_call({}), [{"type": "input_json_delta", "partial_json": _ARGUMENTS}], "tool_use"),
     answer=_anthropic_words([ANSWER]),
     finish=_anthropic_words([ANSWER]),
     words=_anthropic_words(_WORDS),
+    echo=_anthropic_words([_ECHO]),
 )

@@ -7,9 +7,11 @@ import signal
 import subprocess
 import time
 from collections.abc import Generator, Iterator
+from typing import NoReturn
 
 import pytest
 from hypothesis import settings
+from tests import postgres
 
 from denizen.config.settings import SandboxSettings
 from denizen.models.profiles import HEALTH, LEARNT
@@ -43,12 +45,60 @@ def forgotten_servers() -> Iterator[None]:
     LEARNT.clear()
 
 
+@pytest.fixture(scope="session")
+def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The URL of a PostgreSQL server where databases may be made; without one the tests are skipped, and fail on CI."""
+    base = tmp_path_factory.getbasetemp()
+    is_one_of_many = "PYTEST_XDIST_WORKER" in os.environ
+    url = postgres.running_server(base.parent if is_one_of_many else base)
+    if not url:
+        _give_up("PostgreSQL")
+    return url
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """The server that the tests have begun ends with them: with many processes, with the first one."""
+    factory: pytest.TempPathFactory | None = getattr(session.config, "_tmp_path_factory", None)
+    if factory and "PYTEST_XDIST_WORKER" not in os.environ:
+        postgres.remove_begun(factory.getbasetemp())
+
+
+@pytest.fixture(scope="session")
+def postgres_database(postgres_server: str) -> Iterator[str]:
+    """A database of this process's own."""
+    url = postgres.new_database(postgres_server)
+    yield url
+    postgres.drop_database(url)
+
+
+@pytest.fixture
+def postgres_url(postgres_database: str) -> str:
+    """An empty database of the test's own."""
+    postgres.empty_database(postgres_database)
+    return postgres_database
+
+
+@pytest.fixture
+def own_postgres() -> Iterator[postgres.OwnServer]:
+    """A server of the test's own, which it may stop and start."""
+    programs = postgres.binaries()
+    if programs is None:
+        _give_up("PostgreSQL")
+    server = postgres.OwnServer.create(programs)
+    yield server
+    server.remove()
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """`@pytest.mark.needs("bwrap")` skips where that program doesn't work; with CI=true it fails instead."""
     for program in [name for mark in item.iter_markers("needs") for name in mark.args]:
         if not _works(program):
-            give_up = pytest.fail if os.environ.get("CI") == "true" else pytest.skip
-            give_up(f"{program} is missing or doesn't work here")
+            _give_up(program)
+
+
+def _give_up(program: str) -> NoReturn:
+    give_up = pytest.fail if os.environ.get("CI") == "true" else pytest.skip
+    give_up(f"{program} is missing or doesn't work here")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -9,12 +9,14 @@ import msgspec
 
 from denizen import Agent, run_agent_sync, tool
 from denizen.context import Transcript
-from denizen.messages import AssistantMessage, Message, Text, ToolCall, ToolResult, UserMessage
+from denizen.messages import AssistantMessage, Message, Text, ToolCall, ToolResult, UserMessage, UserPart
 from denizen.ports import MISUSED, NOTHING_SEEN, Intent, ModelRequest, SeenText, StreamFilter, Tool, Toolset
 from denizen.testing import ScriptedModel
 from denizen.worlds.world import Profile
 
 CALL = re.compile(r"^~~~call (\w+)\n(.*?)\n~~~$", re.MULTILINE | re.DOTALL)
+OWN = "fenced-"
+"""What the ids of its calls begin with."""
 
 
 class Fenced:
@@ -36,7 +38,7 @@ class Fenced:
     def read(self, message: AssistantMessage, tools: Toolset, seen: SeenText = NOTHING_SEEN) -> Intent:
         """The calls in the text, and the text without them; always with the same ids, as it is read more than once."""
         found = [*CALL.finditer(message.text)]
-        calls = [ToolCall(f"call-{number}", call[1], arguments(call[2])) for number, call in enumerate(found, 1)]
+        calls = [ToolCall(f"{OWN}{number}", call[1], arguments(call[2])) for number, call in enumerate(found, 1)]
         quoted = {call.id for call, written in zip(calls, found, strict=True) if seen.quotes(written[0])}
         return Intent(calls, CALL.sub("", message.text).strip(), quoted=quoted)
 
@@ -45,8 +47,10 @@ class Fenced:
         return None
 
     def report(self, results: Sequence[ToolResult]) -> Sequence[Message]:
-        """The results as a message of the user."""
-        return [UserMessage([Text(f"{result.name}: {result.text}") for result in results])]
+        """The results of its own calls as a message of the user; those of another format as they are."""
+        own: list[UserPart] = [Text(f"{each.name}: {each.text}") for each in results if each.call_id.startswith(OWN)]
+        others = [each for each in results if not each.call_id.startswith(OWN)]
+        return [*others, UserMessage(own)] if own else others
 
     def show(self, call: ToolCall, tools: Toolset) -> str:
         """The call in a line."""

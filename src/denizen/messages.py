@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
-ATTACHED = ("\n\n<file path=", "\n\n<stdin>")
+ATTACHED = ("\n\n<file path=", "\n\n<stdin>", "\n\n<prompt from=")
 """How the part of a user's message begins that holds a file, or piped input, and not the user's own words."""
 
 _Number = TypeVar("_Number", int, float)

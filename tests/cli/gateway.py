@@ -1,4 +1,4 @@
-"""`denizen gateway` as a program, and a client of it."""
+"""`denizen gateway` and `denizen worker` as programs, and a client of the gateway."""
 
 import asyncio
 import os
@@ -21,20 +21,58 @@ def key_of(chat: str) -> str:
     return f"agent:main:channel:http:account:default:peer:direct:{chat}"
 
 
-class GatewayProgram:
-    """Starts the gateway of a home, kills it, and talks to it; `process` is the one that was started last."""
+class WorkerProgram:
+    """Starts a worker and kills it; `process` is the one that was started last.
+
+    One that is `quick` has heartbeats so frequent that the dead are found within seconds.
+    """
 
     process: asyncio.subprocess.Process
+    role = "worker"
 
-    def __init__(self, home: Path, environ: Mapping[str, str]) -> None:
+    def __init__(self, home: Path, environ: Mapping[str, str], *, quick: bool = False) -> None:
         self._home = home
         self._environ = environ
         self._log = home.with_suffix(".log")
+        own = (str(Path(__file__).with_name("quick.py")), self.role) if quick else ("-m", "denizen", self.role)
+        self._command = (sys.executable, *own)
 
     @property
     def log(self) -> str:
-        """What all of them wrote to standard error."""
+        """What all programs of the home wrote to standard error."""
         return self._log.read_text()
+
+    async def start(self) -> None:
+        """Start it, and wait until it is ready."""
+        assert await self._start() == "working", self.log
+
+    async def _start(self, *options: str) -> str:
+        with self._log.open("ab") as log:
+            self.process = await asyncio.create_subprocess_exec(
+                *self._command, *options, env=self._environ, stdout=asyncio.subprocess.PIPE, stderr=log
+            )
+        assert self.process.stdout
+        return (await asyncio.wait_for(self.process.stdout.readline(), PATIENCE)).decode().strip()
+
+    @property
+    def is_running(self) -> bool:
+        return hasattr(self, "process") and self.process.returncode is None
+
+    async def end(self, number: int = signal.SIGTERM) -> int:
+        """End it with a signal; its exit status."""
+        if self.is_running:
+            self.process.send_signal(number)
+        return await asyncio.wait_for(self.process.wait(), PATIENCE) if hasattr(self, "process") else 0
+
+    def kill(self) -> None:
+        """End it at once, from any thread."""
+        os.kill(self.process.pid, signal.SIGKILL)
+
+
+class GatewayProgram(WorkerProgram):
+    """Starts the gateway of a home, kills it, and talks to it."""
+
+    role = "gateway"
 
     @property
     def token(self) -> str:
@@ -48,26 +86,7 @@ class GatewayProgram:
 
     async def start(self) -> None:
         """Start it, and wait until it listens."""
-        with self._log.open("ab") as log:
-            self.process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "denizen", "gateway", "--port", "0"),
-                env=self._environ,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=log,
-            )
-        assert self.process.stdout
-        line = await asyncio.wait_for(self.process.stdout.readline(), PATIENCE)
-        assert line.decode().strip() == f"listening on {self.url}", self.log
-
-    async def end(self, number: int = signal.SIGTERM) -> int:
-        """End it with a signal; its exit status."""
-        if self.process.returncode is None:
-            self.process.send_signal(number)
-        return await asyncio.wait_for(self.process.wait(), PATIENCE)
-
-    def kill(self) -> None:
-        """End it at once, from any thread."""
-        os.kill(self.process.pid, signal.SIGKILL)
+        assert await self._start("--port", "0") == f"listening on {self.url}", self.log
 
     async def request(self, method: str, path: str, headers: Mapping[str, str] | None = None, **body: Any) -> Any:
         """The status and the JSON that a route answers."""

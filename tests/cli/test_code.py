@@ -377,6 +377,15 @@ def test_a_task_in_a_copy_is_gone_on_with_there_by_every_host(
     assert (ran.status, (committed / "made.txt").read_text()) == (0, "new\n"), ran.err
 
 
+def test_a_message_to_a_task_in_a_copy_is_taken_in_there(denizen: Run, model: Model, committed: Path) -> None:
+    model.plays(WRITES, "$(ask Is that all?)")
+    denizen("code", "--shadow", "--session", "s", "--validate", "test -e made.txt", "Make a file")
+    model.plays("$(write other.txt x)", "Made both.")
+    ran = denizen("ask", "--session", "s", "--yes", "Make another file, too")
+    made = [(committed / name).exists() for name in ("made.txt", "other.txt")]
+    assert (ran.status, made) == (0, [True, True]), ran.err
+
+
 def test_what_cannot_be_applied_stays_in_the_copy_and_may_be_tried_again(
     denizen: Run, model: Model, committed: Path
 ) -> None:

@@ -7,16 +7,23 @@ import signal
 import stat
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.cli.conftest import Run
+from tests.cli.conftest import OnTerminal, Run
 from tests.cli.gateway import PATIENCE, GatewayProgram
-from tests.cli.model import Model
+from tests.cli.model import Model, stalls
 
+from denizen.cli.gateway.client import Client
+from denizen.cli.gateway.exchange import Exchange
 from denizen.cli.gateway.service import describe, install
+from denizen.clock import SystemClock
+from denizen.messages import AssistantMessage, ToolCall
 from denizen.testing import Request
+from denizen.worlds.chat.database import Database
+from denizen.worlds.chat.sqlite_file import SqliteFile
 
 
 def wait_for(happened: Callable[[], bool]) -> None:
@@ -44,12 +51,96 @@ async def test_send_prints_the_reply_and_status_says_where(gateway: GatewayProgr
     assert "started; model: " in gateway.log
 
 
+async def test_an_idle_gateway_loads_only_what_listens(home: Path, environ: dict[str, str], model: Model) -> None:
+    program = GatewayProgram(home, environ | {"PYTHONPROFILEIMPORTTIME": "1"})
+    await program.start()
+    assert await program.end() == 0
+    loaded = {line.rpartition("|")[2].strip() for line in program.log.splitlines() if line.startswith("import time:")}
+    assert "aiohttp.web" in loaded
+    unwanted = {
+        *("croniter", "genai_prices", "mcp", "prompt_toolkit", "rich", "schemathesis", "tree_sitter", "yaml"),
+        *("denizen.checkpoints", "denizen.models.failure_words", "denizen.tools.mcp", "denizen.worlds.code"),
+    }
+    assert loaded & unwanted == set()
+
+
 async def test_chat_sends_each_line_and_prints_the_replies(gateway: GatewayProgram, denizen: Run, model: Model) -> None:
     model.plays("It is leaking.", "I told you.")
     lines = "What about the roof?\n\nAgain?\n/approve\n"
     ran = await asyncio.to_thread(denizen, "chat", "--gateway", piped=lines)
     assert ran.out.splitlines() == ["It is leaking.", "I told you.", "Nothing waits here for an approval."], ran.err
     assert ran.status == 0
+
+
+async def test_answer_that_another_program_sends_waits_for_what_comes_next(
+    gateway: GatewayProgram, denizen: Run, model: Model
+) -> None:
+    asks = AssistantMessage([ToolCall("", "message", {"text": "It leaks.", "chat": "bob"})], stop_reason="tool_calls")
+    model.plays(asks, "I told Bob.")
+    ran = await asyncio.to_thread(denizen, "send", "Tell Bob.")
+    assert "/approve" in ran.out, ran.err
+    ran = await asyncio.to_thread(denizen, "send", "/approve")
+    assert (ran.out, ran.status) == ("I told Bob.\n", 0), ran.err
+
+
+async def test_who_waits_in_vain_hears_why_that_may_be(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    class Quiet(Client):
+        """Answers after one wait in which nothing came."""
+
+        waits = 0
+
+        async def get(self, *_: object, **__: object) -> Any:
+            self.waits += 1
+            return {"replies": [{"seq": 1, "in_reply_to": self.id, "content": "At last."}] if self.waits > 1 else []}
+
+        async def post(self, path: str, body: Mapping[str, Any]) -> Any:
+            self.id = body["id"]
+
+    assert [reply["content"] async for reply in Exchange(Quiet(home), "home").say("hi")] == ["At last."]
+    assert "/approve" in capsys.readouterr().err
+
+
+async def test_chat_begins_with_where_it_is_and_quit_leaves_it(
+    gateway: GatewayProgram, on_terminal: OnTerminal
+) -> None:
+    screen = on_terminal("chat", "--gateway", "shop")
+    await asyncio.to_thread(screen.shows, f"chat shop · {gateway.url}")
+    screen.enter("/quit")
+    assert await asyncio.to_thread(screen.end) == 0
+
+
+def test_print_without_install_is_refused(denizen: Run) -> None:
+    ran = denizen("gateway", "--print")
+    assert (ran.status, "install --print" in ran.err) == (2, True)
+
+
+async def test_stop_is_heard_while_a_reply_is_awaited(
+    gateway: GatewayProgram, on_terminal: OnTerminal, model: Model
+) -> None:
+    model.plays(stalls("Well"), "Ann.")
+    screen = on_terminal("chat", "--gateway")
+    screen.enter("tell me everything")
+    await asyncio.to_thread(wait_for, lambda: len(model.requests) == 1)
+    screen.enter("/stop")
+    await asyncio.to_thread(screen.shows, "Well")
+    screen.enter("who am I?")
+    await asyncio.to_thread(screen.shows, "Ann.")
+    screen.type("\x04")
+    assert await asyncio.to_thread(screen.end) == 0
+
+
+async def test_chat_goes_on_with_a_gateway_that_was_started_anew(
+    gateway: GatewayProgram, on_terminal: OnTerminal, model: Model, denizen: Run
+) -> None:
+    model.plays("Here.", "Still here.")
+    screen = on_terminal("chat", "--gateway")
+    screen.enter("where are you?")
+    await asyncio.to_thread(screen.shows, "Here.")
+    await gateway.end()
+    await asyncio.to_thread(screen.shows, "error: ")
+    await gateway.start()
+    await asyncio.to_thread(denizen, "send", "and now?")
+    await asyncio.to_thread(screen.shows, "Still here.")
 
 
 async def test_send_says_that_an_empty_message_is_none(gateway: GatewayProgram, denizen: Run) -> None:
@@ -99,10 +190,13 @@ async def test_second_gateway_of_a_home_is_refused(gateway: GatewayProgram, deni
 async def test_port_that_is_taken_is_refused(
     gateway: GatewayProgram, denizen: Run, tmp_path: Path, model: Model
 ) -> None:
-    port = gateway.url.rpartition(":")[2]
-    ran = await asyncio.to_thread(denizen, "gateway", "--port", port, DENIZEN_HOME=str(tmp_path / "other"))
+    port, other = gateway.url.rpartition(":")[2], tmp_path / "other"
+    other.mkdir(mode=0o700)
+    (other / "gateway.json").write_text('{"pid": 1, "port": 1}')
+    ran = await asyncio.to_thread(denizen, "gateway", "--port", port, DENIZEN_HOME=str(other))
     assert ran.status == 2
     assert f"127.0.0.1:{port}: address already in use. Choose another port (--port)" in ran.err
+    assert not (other / "gateway.json").exists(), "that of one that was killed is gone"
 
 
 @pytest.mark.parametrize(
@@ -142,10 +236,13 @@ async def test_sighup_reads_the_configuration_again_or_says_what_is_wrong_with_i
 ) -> None:
     settings = home / "denizen.toml"
     good, url = settings.read_text(), gateway.url
-    settings.write_text(good + "[gateway]\nturns = 0\n")
-    gateway.process.send_signal(signal.SIGHUP)
-    await asyncio.to_thread(wait_for, lambda: "goes on as it was" in gateway.log)
-    assert "turns" in gateway.log
+    for refused, (bad, why) in enumerate(
+        (("[gateway]\nturns = 0\n", "turns"), ("[agent]\ndriver = 'x'\n", "no driver"))
+    ):
+        settings.write_text(good + bad)
+        gateway.process.send_signal(signal.SIGHUP)
+        await asyncio.to_thread(wait_for, lambda at=refused: gateway.log.count("the old one stays") > at)
+        assert why in gateway.log
     assert (await gateway.request("GET", "/api/status"))[0] == 200
     settings.write_text(good + "[gateway]\nturns = 3\n")
     gateway.process.send_signal(signal.SIGHUP)
@@ -155,6 +252,15 @@ async def test_sighup_reads_the_configuration_again_or_says_what_is_wrong_with_i
     model.plays("here I am")
     await gateway.post("ann", "hi")
     assert [reply["content"] for reply in await gateway.replies("ann", 1)] == ["here I am"]
+    assert await gateway.end() == 0, gateway.log
+
+
+async def test_sighup_while_it_begins_again_does_not_end_it(gateway: GatewayProgram) -> None:
+    gateway.process.send_signal(signal.SIGHUP)
+    await asyncio.to_thread(wait_for, lambda: "beginning again" in gateway.log)
+    while gateway.log.count("started; model") < 2:
+        gateway.process.send_signal(signal.SIGHUP)
+        await asyncio.sleep(0.01)
     assert await gateway.end() == 0, gateway.log
 
 
@@ -171,6 +277,7 @@ async def test_log_is_kept_as_json_lines_without_secrets(home: Path, environ: di
     assert {"at", "level", "logger", "message"} == lines[0].keys()
     assert any(line["message"].startswith("started; model: ") for line in lines)
     assert secret not in (home / "logs" / "gateway.jsonl").read_text() + gateway.log
+    assert (home / "logs" / "gateway.jsonl").stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.parametrize(
@@ -196,6 +303,17 @@ def test_install_prints_the_service_and_writes_nothing(denizen: Run, environ: di
     ran = denizen("gateway", "install", "--print")
     assert (ran.status, str(home) in ran.out) == (0, True), ran.err
     assert not [*Path(environ["HOME"]).rglob("*gateway*")]
+
+
+def test_while_a_gateway_starts_clients_say_so(denizen: Run, home: Path) -> None:
+    database = Database(SqliteFile(home / "gateway.db"), SystemClock())
+    try:
+        for arguments in (["send", "hi"], ["status"], ["gateway", "--rotate-token"]):
+            ran = denizen(*arguments)
+            assert ran.status == 2
+            assert "is starting or stopping" in ran.err
+    finally:
+        database.close()
 
 
 def test_without_a_gateway_clients_say_how_to_start_one(denizen: Run, home: Path) -> None:

@@ -61,7 +61,7 @@ async def test_every_message_is_answered_once_and_in_order(home: Path, environ: 
         while True:
             try:
                 return await gateway.replies(chat, len(MESSAGES))
-            except aiohttp.ClientError:
+            except (aiohttp.ClientError, FileNotFoundError):
                 await asyncio.sleep(0.02)
 
     await_running = asyncio.create_task(keep_running())

@@ -131,3 +131,17 @@ def test_what_is_not_needed_is_not_loaded(module: str, unwanted: set[str]) -> No
     code = f"import json, sys, {module}; print(json.dumps(sorted(sys.modules)))"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert unwanted.isdisjoint(json.loads(ran.stdout))
+
+
+def test_a_question_loads_only_what_answers_it(model: Model, denizen: Run, tmp_path: Path) -> None:
+    model.plays("Hello.")
+    ran = denizen("ask", "hi", cwd=tmp_path, PYTHONPROFILEIMPORTTIME="1")
+    assert ran.out == "Hello.\n"
+    loaded = {line.rpartition("|")[2].strip() for line in ran.err.splitlines() if line.startswith("import time:")}
+    assert "aiohttp.client" in loaded
+    unwanted = {
+        *("aiohttp.web", "croniter", "genai_prices", "mcp", "prompt_toolkit", "rich.console", "tree_sitter", "yaml"),
+        *("denizen.checkpoints", "denizen.models.advice", "denizen.models.failure_words", "denizen.tools.mcp"),
+        *("denizen.tools.patching.parse", "denizen.tools.programs.join", "denizen.tools.risk", "denizen.worlds.code"),
+    }
+    assert loaded & unwanted == set()

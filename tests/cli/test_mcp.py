@@ -8,6 +8,7 @@ from tests.cli.conftest import Run
 from tests.cli.model import Model, call
 
 HOSTILE = Path(__file__).parents[1] / "data" / "mcp" / "hostile.py"
+PROMPTS = HOSTILE.with_name("prompts.py")
 TIME = str(Path(sys.executable).parent / "mcp-server-time")
 
 
@@ -81,6 +82,19 @@ def test_a_turn_calls_a_server_once_the_policy_lets_it(denizen: Run, home: Path,
         file.write('[policy]\nrules = [{ tool = "mcp_time_*", decide = "allow" }]\n')
     assert denizen("ask", "--non-interactive", "What is noon in Tokyo?").status == 0
     assert "21:00" in model.told()
+
+
+def test_a_prompt_of_a_server_is_a_slash_command_whose_words_are_not_the_users(
+    denizen: Run, home: Path, model: Model
+) -> None:
+    denizen("mcp", "add", "notes", sys.executable, str(PROMPTS))
+    model.plays("Reviewed.")
+    ran = denizen("chat", "--session", "s", piped='/notes:review main.py "the names"\n/notes:review\n/notes:other\n')
+    assert "Review main.py, and look at the names." in json.dumps(model.requests[-1]["messages"])
+    assert "/notes:review path [focus]" in ran.err
+    assert "no prompt 'other'; there is: review" in ran.err
+    (transcript,) = (home / "sessions").rglob("*.jsonl")
+    assert '"value":{"untrusted":true}' in transcript.read_text()
 
 
 def test_a_projects_servers_wait_for_its_trust(denizen: Run, repo: Path, model: Model) -> None:

@@ -5,6 +5,7 @@ import stat
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from tests.cli.conftest import OnTerminal, Run
 from tests.cli.model import USAGE, Model
@@ -26,6 +27,17 @@ def kept(denizen: Run, model: Model) -> None:
         "Noted.",
     )
     assert denizen("ask", "--session", "work", "Remember all that").status == 0
+
+
+def test_what_machines_share_is_shown_and_forgotten(denizen: Run, postgres_url: str) -> None:
+    shared = ("--database", postgres_url)
+    assert denizen("memory", "list", *shared).err == "Nothing is remembered yet.\n"
+    with psycopg.connect(postgres_url) as database:
+        database.execute("INSERT INTO notes VALUES ('MEMORY.md', '- Ada likes tea')")
+    assert facts(denizen("memory", "export", *shared).out) == ["Ada likes tea"]
+    assert denizen("memory", "export").out == ""
+    assert denizen("memory", "forget", "tea", "--yes", *shared).out == "Forgotten: Ada likes tea\n"
+    assert facts(denizen("memory", "export", *shared).out) == []
 
 
 def facts(out: str) -> list[str]:

@@ -400,6 +400,12 @@ def test_a_trusted_projects_hooks_are_added_to_the_users(machine: Machine) -> No
     assert [hook.command for hook in loaded.config.hooks] == ["mine", "theirs"]
 
 
+def test_the_hooks_of_an_untrusted_project_are_not_run(machine: Machine) -> None:
+    in_project(machine, '[[hooks]]\nevent = "turn_end"\ncommand = "theirs"', trusted=False)
+    loaded = machine.load('[[hooks]]\nevent = "before_tool"\ncommand = "mine"', cwd=machine.repository)
+    assert [hook.command for hook in loaded.config.hooks] == ["mine"]
+
+
 def test_a_time_zone_that_does_not_exist_is_reported(machine: Machine) -> None:
     assert ":2: agent.timezone: there is no time zone 'Mars/Olympus'" in machine.refusal(
         '[agent]\ntimezone = "Mars/Olympus"'

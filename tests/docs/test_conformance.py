@@ -4,11 +4,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from docs.examples.action_format import Fenced
 from docs.examples.driver import Careful
 from docs.examples.tool import order, stock
 
-from denizen.ports import Driver, Tool
-from denizen.testing import DriverConformance, ToolConformance
+from denizen.messages import AssistantMessage, Text
+from denizen.ports import ActionFormat, Driver, Tool
+from denizen.testing import ActionFormatConformance, DriverConformance, ToolConformance
 
 
 class TestStock(ToolConformance):
@@ -31,3 +33,14 @@ class TestCareful(DriverConformance):
     @pytest.fixture
     def new_driver(self) -> Callable[[], Driver]:
         return Careful
+
+
+class TestFenced(ActionFormatConformance):
+    @pytest.fixture
+    def actions(self) -> ActionFormat:
+        return Fenced()
+
+    @pytest.fixture
+    def acting(self) -> AssistantMessage:
+        calls = [f'~~~call stock\n{{"article": "{article}"}}\n~~~' for article in ("lamp", "sofa")]
+        return AssistantMessage([Text("\n".join(["I look.", *calls]))])

@@ -3,19 +3,47 @@
 import asyncio
 import contextlib
 import sqlite3
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.engine.conftest import MakeAgent
 from tests.engine.scene import DEFAULT, Host, call, requests_of, run_agent, say
+from tests.postgres import OwnServer
 
-from denizen import Config, tool
+from denizen import Agent, Config, tool
 from denizen.config.settings import AgentSettings, BudgetSettings
 from denizen.errors import DenizenError
 from denizen.events import Notice
 from denizen.ports import Traits
+from denizen.sessions.spend import Spend
+from denizen.sessions.spend_table import SpendTable
+from denizen.sessions.tables import SharedTables
 from denizen.testing import FakeClock
+
+
+@pytest.fixture(params=["one machine", "several"])
+async def agent_of(agent_of: MakeAgent, clock: FakeClock, request: pytest.FixtureRequest) -> AsyncIterator[MakeAgent]:
+    """Agents that share a budget: on one machine by a file, on several, one each, by PostgreSQL."""
+    if request.param == "one machine":
+        yield agent_of
+        return
+    url, machines = request.getfixturevalue("postgres_url"), dict[SharedTables, Agent]()
+
+    def make(*replies: Any, config: Config | None = None, **options: Any) -> Agent:
+        tables = SharedTables(url)
+        budget = Spend(config or Config(), SpendTable(tables), clock)
+        machines[tables] = agent_of(*replies, config=config, budget=budget, **options)
+        return machines[tables]
+
+    yield make
+    for tables, agent in machines.items():
+        await agent.close()
+        tables.close()
+
+
+by_file = pytest.mark.parametrize("agent_of", ["one machine"], indirect=True)
 
 
 @tool(traits=Traits.READS | Traits.REPEATABLE)
@@ -119,6 +147,7 @@ def replaced(home: Path) -> None:
     (home / "other.db").rename(home / "spend.db")
 
 
+@by_file
 @pytest.mark.parametrize("meanwhile", [removed, removed_but_for_its_log, moved_away, replaced])
 async def test_all_count_in_the_same_file_after_it_was_removed_or_replaced_while_it_was_open(
     agent_of: MakeAgent, clock: FakeClock, meanwhile: Callable[[Path], None]
@@ -137,6 +166,7 @@ async def test_all_count_in_the_same_file_after_it_was_removed_or_replaced_while
     assert ends[0].error == ends[1].error
 
 
+@by_file
 async def test_sums_that_could_not_be_read_are_counted_again_once_their_file_is_moved_away(agent_of: MakeAgent) -> None:
     agent = agent_of(say("a", cost_usd=0.5))
     broken = agent.home / "spend.db"
@@ -149,20 +179,48 @@ async def test_sums_that_could_not_be_read_are_counted_again_once_their_file_is_
     assert broken.exists()
 
 
+@by_file
 async def test_a_turn_makes_no_further_call_while_the_last_one_cannot_be_counted(
     agent_of: MakeAgent, monkeypatch: pytest.MonkeyPatch, host: Host
 ) -> None:
-    monkeypatch.setattr("denizen.sessions.spend.PATIENCE", 0.01)
+    monkeypatch.setattr("denizen.sessions.spend_file.PATIENCE", 0.01)
     agent = agent_of(say("a", cost_usd=0.5), dear(0.5), dear(0.5), say("b", cost_usd=0.5), tools=[look])
     await run_agent("before", agent=agent)
     with contextlib.closing(sqlite3.connect(agent.home / "spend.db", isolation_level=None)) as other:
-        agent.record.budget.close()
+        await agent.record.budget.close()
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(DenizenError, match="can't count what calls cost: database is locked"):
             await run_agent("go", agent=agent, io=host)
         assert len(requests_of(agent)) == 2
         other.execute("ROLLBACK")
     assert (await run_agent("again", agent=agent)).stop_reason == "answered"
-    agent.record.budget.close()
+    await agent.record.budget.close()
     with contextlib.closing(sqlite3.connect(agent.home / "spend.db")) as db:
         assert dict(db.execute("SELECT name, usd FROM spend"))[DEFAULT] == pytest.approx(2.0)
+
+
+async def test_server_that_is_away_stops_turns_and_what_was_spent_is_counted_when_it_is_back(
+    own_postgres: OwnServer, clock: FakeClock
+) -> None:
+    tables = SharedTables(f"{own_postgres.url}/postgres")
+    spend = Spend(Config(budget=BudgetSettings(session_usd=0.5)), SpendTable(tables), clock)
+    assert await spend.charge("other", 0.5, "m") == ""
+    own_postgres.stop()
+    assert "The database at 127.0.0.1" in await spend.charge("s", 0.5, "m")
+    with pytest.raises(DenizenError, match="Check that it is running"):
+        await spend.check("s", 0.0)
+    own_postgres.start()
+    assert "this session is spent: $0.5000 of $0.5" in await spend.check("s", 0.0)
+    await spend.close()
+    tables.close()
+
+
+async def test_machines_that_spend_at_once_are_all_counted(postgres_url: str, clock: FakeClock) -> None:
+    machines = [SharedTables(postgres_url) for _ in range(4)]
+    spends = [Spend(Config(), SpendTable(tables), clock) for tables in machines]
+    charges = (spend.charge(f"s{number % 3}", 0.01, "m") for spend in spends for number in range(30))
+    assert {*await asyncio.gather(*charges)} == {""}
+    sums = SpendTable(machines[0]).read(["s0", "s1", "s2", "day 2026-01-01"])
+    assert [*sums.values()] == pytest.approx([0.4, 0.4, 0.4, 1.2])
+    for tables in machines:
+        tables.close()

@@ -62,6 +62,15 @@ async def test_each_event_comes_with_its_details(hooked: Any, host: Host) -> Non
     assert notices(host) == []
 
 
+@pytest.mark.parametrize("profile", ["assistant", "coder", "gateway"])
+async def test_every_profile_has_hooks(agent_of: MakeAgent, profile: str) -> None:
+    events: list[Any] = ["turn_start", "before_tool", "after_tool", "turn_end"]
+    config = Config(hooks=[HookSettings(event=event, command=HEAR) for event in events])
+    agent = agent_of(call(("look", {})), say("Done."), tools=[look], config=config, profile=profile)
+    await run_agent("Look", agent=agent)
+    assert [each["event"] for each in heard(agent)] == events
+
+
 async def test_a_tool_is_refused_with_the_hooks_words_and_the_model_sees_them(hooked: Any, host: Host) -> None:
     refuse = ("ch*", "echo 'not on a Sunday' >&2; exit 2")
     agent = hooked(call(("change", {"what": "it"})), call(("look", {})), say("Well."), before_tool=refuse)

@@ -138,6 +138,29 @@ async def test_nothing_is_cut_without_a_summary_before_the_provider_refused(agen
     assert host.of(Compacted) == []
 
 
+async def test_where_no_summary_can_be_made_the_next_is_asked_for_when_the_context_has_grown(
+    agent_of: MakeAgent,
+) -> None:
+    def reply(request: ModelRequest) -> AssistantMessage:
+        return call(("look", {})) if "Summarise" in request.messages[-1].text else say("yes", input=used, output=1)
+
+    async def requests(turns: int) -> int:
+        agent = agent_of(model=ScriptedModel([reply] * 99, limits=Limits(window=10_000)))  # as a new process
+        await _talk(agent, turns)
+        return len(requests_of(agent))
+
+    used = 100
+    await requests(7)
+    used = 9_000
+    await requests(1)
+    assert await requests(1) == 2, "one asks for a summary, the other has it all"
+    assert await requests(3) == 3
+    used = 10_000
+    await requests(1)
+    assert await requests(1) == 2
+    assert await requests(1) == 1
+
+
 async def test_the_summariser_is_told_what_must_last_and_shown_what_goes(agent_of: MakeAgent) -> None:
     talk = [say(f"answer {number}") for number in range(8)]
     agent = agent_of(*talk, TOO_LONG, say("summary"), say("answer 8"), tools=[look])

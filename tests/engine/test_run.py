@@ -14,7 +14,7 @@ from tests.engine.conftest import MakeAgent
 from tests.engine.scene import DEFAULT, Host, call, requests_of, results, run_agent, say
 
 import denizen
-from denizen import Agent, load_config, run_agent_sync, stream_agent, tool
+from denizen import Agent, Config, load_config, run_agent_sync, stream_agent, tool
 from denizen.entries import AnyEntry, AssistantEntry, EndEntry, ToolEntry, UserEntry
 from denizen.errors import DenizenError, ModelError
 from denizen.events import Done, LlmStart, LlmStream, RunEvent, RunResult, ToolStart
@@ -324,3 +324,17 @@ def _play(script: list[AssistantMessage], folder: Path, listen: Callable[[RunEve
             return result, await agent.store.read(DEFAULT)
 
     return asyncio.run(play())
+
+
+async def test_an_agent_without_commands_tries_no_sandbox(tmp_path: Path) -> None:
+    tried, bwrap = tmp_path / "tried", tmp_path / "bin/bwrap"
+    bwrap.parent.mkdir()
+    bwrap.write_text(f"#!/bin/sh\n: > {tried}; exit 1\n")
+    bwrap.chmod(0o755)
+    config = Config(home=tmp_path / "home", workspace=tmp_path)
+    environ = {"PATH": str(bwrap.parent)}
+    async with Agent(config, model=ScriptedModel(["Hi."]), tools=[weather], environ=environ) as agent:
+        await agent.run("hi")
+        assert not tried.exists()
+        assert not agent.sandbox.confines
+        assert tried.exists()

@@ -11,10 +11,11 @@ from tests.engine.scene import DEFAULT, Host, call, requests_of, results, run_ag
 from denizen import Agent, Config, tool
 from denizen.config.settings import AgentSettings, PolicySettings, Rule
 from denizen.config.trust import trust
+from denizen.engine.resume import question_of
 from denizen.entries import AnyEntry, EndEntry, StateEntry
 from denizen.events import ToolUpdate
 from denizen.messages import AssistantMessage
-from denizen.ports import Answer, ModelRequest, Parked, Stop, Tool, ToolContext, Traits
+from denizen.ports import Answer, Ask, ModelRequest, Parked, Stop, Tool, ToolContext, Traits
 from denizen.testing import FakeClock
 from denizen.tools.subagent import subagent
 
@@ -176,15 +177,79 @@ async def test_a_cancelled_parent_takes_its_subagent_along(agent_of: MakeAgent) 
         assert end.stop_reason == "cancelled"
 
 
-@pytest.mark.parametrize("answers", [True, False])
-async def test_a_subagents_questions_go_to_its_parents_host(agent_of: MakeAgent, host: Host, *, answers: bool) -> None:
-    host.answer = lambda ask: Answer(ask.call_id, allow=True) if answers else Parked()
+async def test_a_subagents_questions_go_to_its_parents_host(agent_of: MakeAgent, host: Host) -> None:
+    host.answer = lambda ask: Answer(ask.call_id, allow=True)
     script = [delegate("Send it."), call(("send", {"text": "x"})), say("Done."), say("Done.")]
     agent = agent_of(*script, tools=[subagent, send])
     assert (await run_agent("go", agent=agent, io=host)).stop_reason == "answered"
     (ask,) = host.asked
     assert (ask.tool_name, ask.question.startswith("For a subagent: ")) == ("send", True)
-    assert ("sent x" if answers else "nobody is there") in last_words(requests_of(agent)[2])
+    assert last_words(requests_of(agent)[2]) == "sent x"
+
+
+async def answer(agent: Agent, host: Host, *, allow: bool) -> None:
+    """Answer what the session waits for, with the next control."""
+    waiting = question_of(await agent.store.read(DEFAULT))
+    assert waiting
+    host.waiting.append(Answer(waiting.call_id, allow=allow))
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+async def test_a_subagent_that_must_ask_parks_its_parent_and_each_answer_is_for_one_question(
+    agent_of: MakeAgent, host: Host, depth: int
+) -> None:
+    first, second = call(("send", {"text": "x"})), call(("send", {"text": "y"}))
+    script = [*[delegate("Send both.")] * depth, first, second, say("Sent."), *[say("Done.")] * depth]
+    agent = agent_of(*script, tools=[subagent, send])
+    assert (await run_agent("go", agent=agent, io=host)).stop_reason == "parked"
+    await answer(agent, host, allow=True)
+    assert (await run_agent(None, agent=agent, io=host)).stop_reason == "parked"
+    await answer(agent, host, allow=False)
+    assert (await run_agent(None, agent=agent, io=host)).reply == "Done."
+    assert last_words(requests_of(agent)[depth + 1]) == "sent x"
+    assert "the user said no" in last_words(requests_of(agent)[depth + 2])
+
+
+async def test_a_question_that_nobody_answers_in_time_is_a_refusal_and_a_later_one_is_asked(
+    agent_of: MakeAgent, host: Host, clock: FakeClock
+) -> None:
+    first, second = call(("send", {"text": "x"})), call(("send", {"text": "y"}))
+    agent = agent_of(delegate("Send."), first, second, say("Sent."), say("Done."), tools=[subagent, send])
+    await run_agent("go", agent=agent, io=host)
+    await clock.sleep(25 * 3600)
+    assert (await run_agent(None, agent=agent, io=host)).stop_reason == "parked"
+    assert "nobody answered in time" in last_words(requests_of(agent)[2])
+    await answer(agent, host, allow=True)
+    assert (await run_agent(None, agent=agent, io=host)).reply == "Done."
+    assert last_words(requests_of(agent)[3]) == "sent y"
+
+
+async def test_the_others_go_on_while_one_subagent_waits_for_an_answer(agent_of: MakeAgent, host: Host) -> None:
+    asked = asyncio.Event()
+
+    def park(ask: Ask) -> Parked:
+        asked.set()
+        return Parked()
+
+    @tool(traits=READS)
+    async def wait() -> str:
+        """Wait for the question."""
+        await asked.wait()
+        return "waited"
+
+    def work(request: ModelRequest) -> AssistantMessage:
+        tasks = {"Send.": call(("send", {"text": "x"})), "Wait.": call(("wait", {}))}
+        words = request.messages[-1].text
+        return next((reply for task, reply in tasks.items() if words.startswith(task)), say(words))
+
+    host.answer = park
+    script = [delegate("Send.", "Wait."), *[work] * 4, say("Both.")]
+    agent = agent_of(*script, tools=[subagent, send, wait])
+    assert (await run_agent("go", agent=agent, io=host)).stop_reason == "parked"
+    await answer(agent, host, allow=True)
+    result = await run_agent(None, agent=agent, io=host)
+    assert [each.text for each in results(result)] == ["sent x", "waited"]
+    assert len(requests_of(agent)) == 6
 
 
 @pytest.mark.parametrize("first", ["before", "within"])

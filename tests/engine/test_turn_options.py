@@ -91,18 +91,18 @@ async def test_what_a_turn_spends_counts_once_and_in_the_turn_and_session_around
     assert (child.stop_reason, child.usage.cost_usd) == ("budget", pytest.approx(1.2))
     assert "this turn" in child.error
     with pytest.raises(TurnOver, match="this turn"):
-        parent.check_budgets()
-    assert agent.record.budget.check("s", 0.0) == ""
+        await parent.check_budgets()
+    assert await agent.record.budget.check("s", 0.0) == ""
     assert (await turn(agent, host, user("go"))).reply == "Late."
-    agent.record.budget.charge(parent.session.key, 0.01, "m")
-    assert agent.record.budget.check(parent.session.key, 0.0) == ""
+    await agent.record.budget.charge(parent.session.key, 0.01, "m")
+    assert await agent.record.budget.check(parent.session.key, 0.0) == ""
 
 
 async def test_a_session_pays_for_the_turns_that_its_turns_begin(agent_of: MakeAgent, host: Host) -> None:
     agent = agent_of(say("Dear.", cost_usd=1.5), config=Config(budget=BudgetSettings(session_usd=1.0)))
     parent = Turn(agent.record, await agent.open("parent"), host, TurnOptions())
     await turn(agent, host, user("go"), TurnOptions(parent=parent))
-    assert "this session" in agent.record.budget.check(parent.session.key, 0.0)
+    assert "this session" in await agent.record.budget.check(parent.session.key, 0.0)
 
 
 async def test_a_cycle_gives_the_model_its_text_and_leaves_the_prompt_as_it_is(agent_of: MakeAgent, host: Host) -> None:

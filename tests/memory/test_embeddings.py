@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import msgspec
@@ -12,6 +13,7 @@ from denizen.config.settings import EmbeddingSettings, MemorySettings
 from denizen.errors import ConfigError
 from denizen.memory import LongTermMemory, open_memory
 from denizen.memory.embeddings import RETRY_AFTER
+from denizen.postgres import PostgresDatabase
 from denizen.testing import FakeClock, LoopbackOpenAI, Step
 
 Open = Callable[..., LongTermMemory]
@@ -25,11 +27,19 @@ def clock() -> FakeClock:
 
 
 @pytest.fixture
-def memory_of(tmp_path: Path, clock: FakeClock, loopback_openai: LoopbackOpenAI) -> Open:
+def memory_of(
+    tmp_path: Path,
+    clock: FakeClock,
+    loopback_openai: LoopbackOpenAI,
+    database: PostgresDatabase | None,
+    opened: ExitStack,
+) -> Open:
     def make(base_url: str = loopback_openai.base_url, model: str = "small") -> LongTermMemory:
         embeddings = EmbeddingSettings(base_url=base_url, model=model, api_key="a-key-of-some-length")
         config = Config(home=tmp_path / "home", workspace=tmp_path, memory=MemorySettings(embeddings=embeddings))
-        return open_memory(config, clock=clock)
+        memory = open_memory(config, clock=clock, database=database)
+        opened.callback(memory.close)
+        return memory
 
     return make
 

@@ -1,9 +1,6 @@
-"""Facts that outlast a session, in plain files."""
+"""Facts that outlast a session, in plain files and in PostgreSQL."""
 
 import asyncio
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
@@ -11,11 +8,14 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.memory.conftest import OpenTexts
 
 from denizen.errors import ToolRefused
-from denizen.memory import LongTermMemory, Notes
+from denizen.memory import LongTermMemory
+from denizen.memory.notes import Notes, NoteTexts
+from denizen.memory.sqlite import FactFile
 from denizen.memory.store import FactStore
 from denizen.testing import FakeClock
 
@@ -23,27 +23,31 @@ NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
 @pytest.fixture
-def notes(tmp_path: Path) -> Notes:
-    return Notes(tmp_path, FakeClock(NOON))
+def texts(open_texts: OpenTexts) -> NoteTexts:
+    return open_texts()
 
 
 @pytest.fixture
-def write(tmp_path: Path) -> Callable[[str, str], None]:
+def notes(texts: NoteTexts) -> Notes:
+    return Notes(texts, FakeClock(NOON))
+
+
+@pytest.fixture
+def write(texts: NoteTexts) -> Callable[[str, str], None]:
     def put(name: str, text: str) -> None:
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
+        texts.append(name, lambda _: text)
 
     return put
 
 
-def memory(folder: Path) -> str:
-    return (folder / "MEMORY.md").read_text()
+def memory(texts: NoteTexts) -> str:
+    return texts.read(["MEMORY.md"])[0]
 
 
 def recall(notes: Notes, query: str, limit: int = 10) -> list[str]:
     """The lines that the memory finds which has these notes alone."""
     clock = FakeClock(NOON)
-    user = FactStore(Path("/nowhere/memory.db"), "u", clock)
+    user = FactStore(FactFile(Path("/nowhere/memory.db")), "u", clock)
     found = asyncio.run(LongTermMemory(project=None, user=user, notes=notes, clock=clock).recall(query, limit))
     return [f"{fact.at:%Y-%m-%d}: {fact.text}" if fact.at else fact.text for fact in found]
 
@@ -51,53 +55,44 @@ def recall(notes: Notes, query: str, limit: int = 10) -> list[str]:
 # Remembering
 
 
-def test_a_fact_becomes_a_dated_line(notes: Notes, tmp_path: Path) -> None:
+def test_a_fact_becomes_a_dated_line(notes: Notes, texts: NoteTexts) -> None:
     assert notes.remember("Ada likes tea") == "Remembered in MEMORY.md."
     notes.remember("Ada lives in London")
-    assert memory(tmp_path) == "- 2026-11-21: Ada likes tea\n- 2026-11-21: Ada lives in London\n"
+    assert memory(texts) == "- 2026-11-21: Ada likes tea\n- 2026-11-21: Ada lives in London\n"
 
 
-def test_the_workspace_is_made_for_the_user_alone(tmp_path: Path) -> None:
-    Notes(tmp_path / "a/workspace", FakeClock(NOON)).remember("x")
-    assert (tmp_path / "a/workspace/MEMORY.md").stat().st_mode & 0o777 == 0o600
-    assert (tmp_path / "a/workspace").stat().st_mode & 0o777 == 0o700
-
-
-def test_what_the_user_wrote_stays(notes: Notes, tmp_path: Path) -> None:
-    (tmp_path / "MEMORY.md").write_bytes(b"# About me\n\nI like \xff coffee")
-    notes.remember("Ada likes tea")
-    assert (tmp_path / "MEMORY.md").read_bytes() == b"# About me\n\nI like \xff coffee\n- 2026-11-21: Ada likes tea\n"
-
-
-def test_a_fact_is_one_line_whatever_it_holds(notes: Notes, tmp_path: Path) -> None:
+def test_a_fact_is_one_line_whatever_it_holds(notes: Notes, texts: NoteTexts) -> None:
     notes.remember("- one\n# two\r\n\tthree\u2028four\x1b[31m\ud800")
-    assert memory(tmp_path) == "- 2026-11-21: one # two three four[31m\n"
+    assert memory(texts) == "- 2026-11-21: one # two three four[31m\n"
 
 
-@given(st.text())
-def test_no_text_makes_more_than_one_line(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
-    folder = tmp_path_factory.mktemp("notes")
+@given(st.text(st.characters()))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_no_text_makes_more_than_one_line(texts: NoteTexts, text: str) -> None:
+    notes = Notes(texts, FakeClock(NOON))
     try:
-        Notes(folder, FakeClock(NOON)).remember(text)
+        notes.remember(text)
     except ToolRefused:
         return
-    assert len(memory(folder).splitlines()) == 1
-    assert len([*Notes(folder, FakeClock(NOON)).facts()]) == 1
+    assert len(memory(texts).splitlines()) == 1
+    [fact] = notes.facts()
+    assert notes.forget(fact.text)
+    assert memory(texts) == ""
 
 
-def test_a_fact_is_not_repeated(notes: Notes, tmp_path: Path, write: Callable[[str, str], None]) -> None:
+def test_a_fact_is_not_repeated(notes: Notes, texts: NoteTexts, write: Callable[[str, str], None]) -> None:
     write("MEMORY.md", "- 2026-01-01: Ada likes tea\n* Bob is tall\n")
     assert notes.remember("ada  likes TEA") == "MEMORY.md says so already."
     assert notes.remember("Bob is tall") == "MEMORY.md says so already."
     assert notes.remember("Ada likes tea best") == "Remembered in MEMORY.md."
-    assert len(memory(tmp_path).splitlines()) == 3
+    assert len(memory(texts).splitlines()) == 3
 
 
 @pytest.mark.parametrize("text", ["", " \n\t", "\x00"])
-def test_an_empty_fact_is_refused(notes: Notes, tmp_path: Path, text: str) -> None:
+def test_an_empty_fact_is_refused(notes: Notes, texts: NoteTexts, text: str) -> None:
     with pytest.raises(ToolRefused, match="the text is empty"):
         notes.remember(text)
-    assert not (tmp_path / "MEMORY.md").exists()
+    assert memory(texts) == ""
 
 
 def test_a_fact_without_end_is_refused(notes: Notes) -> None:
@@ -105,93 +100,33 @@ def test_a_fact_without_end_is_refused(notes: Notes) -> None:
         notes.remember("x" * 2001)
 
 
-def test_a_link_is_not_followed(notes: Notes, tmp_path: Path) -> None:
-    (tmp_path / "elsewhere").write_text("mine\n")
-    (tmp_path / "MEMORY.md").symlink_to("elsewhere")
-    with pytest.raises(ToolRefused, match="can't be written"):
-        notes.remember("x; evil")
-    assert (tmp_path / "elsewhere").read_text() == "mine\n"
-    with pytest.raises(ToolRefused, match="can't be read"):
-        recall(notes, "mine")
+def test_several_at_once_lose_and_repeat_nothing(open_texts: OpenTexts) -> None:
+    facts, places = [f"fact {number}" for number in range(50)], [open_texts() for _ in range(8)]
 
-
-def test_a_pipe_is_not_waited_for(notes: Notes, tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "MEMORY.md")
-    with pytest.raises(ToolRefused, match="it is not a file"):
-        notes.remember("x")
-    with pytest.raises(ToolRefused, match="it is not a file"):
-        recall(notes, "x")
-
-
-def test_a_folder_in_its_place_is_an_error(notes: Notes, tmp_path: Path) -> None:
-    (tmp_path / "MEMORY.md").mkdir()
-    with pytest.raises(ToolRefused, match="can't be written"):
-        notes.remember("x")
-
-
-REMEMBER = """
-import sys, resource
-from pathlib import Path
-from denizen.clock import SystemClock
-from denizen.errors import ToolRefused
-from denizen.memory import Notes
-limit, *facts = sys.argv[2:]
-if int(limit):
-    resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), int(limit)))
-for fact in facts:
-    try:
-        print(Notes(Path(sys.argv[1]), SystemClock()).remember(fact))
-    except ToolRefused as refused:
-        print(refused)
-"""
-
-
-def remember_elsewhere(folder: Path, *facts: str, limit: int = 0) -> str:
-    """What another process says that remembers the facts; its files can't grow over `limit` bytes (0: they can)."""
-    command = [sys.executable, "-c", REMEMBER, str(folder), str(limit), *facts]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
-
-
-def test_a_full_disk_leaves_the_file_as_it_was(tmp_path: Path, write: Callable[[str, str], None]) -> None:
-    write("MEMORY.md", "- 2026-01-01: Ada likes tea\n")
-    said = remember_elsewhere(tmp_path, "a fact that is too long for this disk", limit=40)
-    assert "Nothing was remembered" in said
-    assert memory(tmp_path) == "- 2026-01-01: Ada likes tea\n"
-
-
-def test_several_processes_lose_and_repeat_nothing(tmp_path: Path) -> None:
-    facts = [f"fact {number}" for number in range(40)]
-    with ThreadPoolExecutor() as pool:
-        said = [pool.submit(remember_elsewhere, tmp_path, *facts) for _ in range(3)]
-    assert "".join(future.result() for future in said).count("Remembered in") == len(facts)
-    lines = memory(tmp_path).splitlines()
-    assert sorted(line.partition(": ")[2] for line in lines) == sorted(facts)
-
-
-def test_several_agents_of_one_process_repeat_nothing(tmp_path: Path) -> None:
-    facts = [f"fact {number}" for number in range(50)]
-
-    def remember_all() -> int:
-        return sum("Remembered" in Notes(tmp_path, FakeClock(NOON)).remember(fact) for fact in facts)
+    def remember_all(texts: NoteTexts) -> int:
+        notes = Notes(texts, FakeClock(NOON))
+        new = sum("Remembered" in notes.remember(fact) for fact in facts)
+        for fact in facts:
+            notes.append_today(fact)
+        return new
 
     with ThreadPoolExecutor(8) as pool:
-        remembered = [pool.submit(remember_all) for _ in range(8)]
-    assert sum(future.result() for future in remembered) == len(facts)
-    assert len(memory(tmp_path).splitlines()) == len(facts)
+        assert sum(pool.map(remember_all, places)) == len(facts)
+    assert len(memory(places[0]).splitlines()) == len(facts)
+    assert sorted(note(places[0]).splitlines()) == sorted(f"- 12:00 {fact}" for fact in facts * 8)
 
 
 # Daily notes
 
 
-def note(folder: Path, day: str = "20261121") -> str:
-    return (folder / "memory" / day[:6] / f"{day}.md").read_text()
+def note(texts: NoteTexts, day: str = "20261121") -> str:
+    return texts.read([f"memory/{day[:6]}/{day}.md"])[0]
 
 
-def test_todays_note_gets_a_line_with_the_time(notes: Notes, tmp_path: Path) -> None:
+def test_todays_note_gets_a_line_with_the_time(notes: Notes, texts: NoteTexts) -> None:
     assert notes.append_today("Ada called") == "Noted in memory/202611/20261121.md."
     notes.append_today("Ada called")
-    assert note(tmp_path) == "- 12:00 Ada called\n- 12:00 Ada called\n"
-    assert (tmp_path / "memory/202611/20261121.md").stat().st_mode & 0o777 == 0o600
+    assert note(texts) == "- 12:00 Ada called\n- 12:00 Ada called\n"
 
 
 @pytest.mark.parametrize(
@@ -201,25 +136,25 @@ def test_todays_note_gets_a_line_with_the_time(notes: Notes, tmp_path: Path) -> 
         ("Pacific/Honolulu", "20261121", "- 02:00 Ada called\n"),
     ],
 )
-def test_the_users_time_zone_decides_the_day(tmp_path: Path, zone: str, day: str, line: str) -> None:
-    there = Notes(tmp_path, FakeClock(NOON), ZoneInfo(zone))
+def test_the_users_time_zone_decides_the_day(texts: NoteTexts, zone: str, day: str, line: str) -> None:
+    there = Notes(texts, FakeClock(NOON), ZoneInfo(zone))
     there.append_today("Ada called")
     there.remember("Ada calls")
-    assert note(tmp_path, day) == line
+    assert note(texts, day) == line
     assert [path.split("/")[-1] for path, _ in there.recent(1)] == [f"{day}.md"]
-    assert memory(tmp_path) == f"- {day[:4]}-{day[4:6]}-{day[6:]}: Ada calls\n"
+    assert memory(texts) == f"- {day[:4]}-{day[4:6]}-{day[6:]}: Ada calls\n"
 
 
-def test_what_others_may_have_wanted_noted_is_marked(notes: Notes, tmp_path: Path) -> None:
+def test_what_others_may_have_wanted_noted_is_marked(notes: Notes, texts: NoteTexts) -> None:
     notes.append_today("The office moved", untrusted=True)
-    assert note(tmp_path) == "- [untrusted] 12:00 The office moved\n"
+    assert note(texts) == "- [untrusted] 12:00 The office moved\n"
     assert [fact.untrusted for fact in notes.facts()] == [True]
 
 
-def test_a_line_that_is_torn_stays_apart(notes: Notes, tmp_path: Path, write: Callable[[str, str], None]) -> None:
+def test_a_line_that_is_torn_stays_apart(notes: Notes, texts: NoteTexts, write: Callable[[str, str], None]) -> None:
     write("memory/202611/20261121.md", "by hand")
     notes.append_today("Ada called")
-    assert note(tmp_path) == "by hand\n- 12:00 Ada called\n"
+    assert note(texts) == "by hand\n- 12:00 Ada called\n"
 
 
 def test_the_recent_days_come_with_today_last(notes: Notes, write: Callable[[str, str], None]) -> None:
@@ -239,33 +174,6 @@ def test_of_long_notes_the_end_is_shown(notes: Notes, write: Callable[[str, str]
     yesterday, today = notes.recent(3)
     assert yesterday[1] == f"[cut: only the end is shown]\n{'a' * 5_000}"
     assert len(today[1]) == 15_000
-
-
-APPEND = """
-import sys
-from datetime import UTC, datetime
-from pathlib import Path
-from denizen.memory import Notes
-from denizen.testing import FakeClock
-for line in sys.argv[2:]:
-    Notes(Path(sys.argv[1]), FakeClock(datetime(2026, 11, 21, 12, tzinfo=UTC))).append_today(line)
-"""
-
-
-def test_turns_and_processes_that_note_at_once_lose_nothing(tmp_path: Path) -> None:
-    lines = [f"line {number}" for number in range(30)]
-
-    def append_here() -> None:
-        for line in lines:
-            Notes(tmp_path, FakeClock(NOON)).append_today(line)
-
-    def append_elsewhere() -> None:
-        subprocess.run([sys.executable, "-c", APPEND, str(tmp_path), *lines], check=True)
-
-    with ThreadPoolExecutor() as pool:
-        for done in [pool.submit(each) for each in (append_here, append_here, append_elsewhere, append_elsewhere)]:
-            done.result()
-    assert sorted(note(tmp_path).splitlines()) == sorted(f"- 12:00 {line}" for line in lines * 4)
 
 
 # Recalling
@@ -307,16 +215,6 @@ def test_of_the_same_day_the_last_line_comes_first(notes: Notes) -> None:
 def test_a_day_can_be_asked_for(notes: Notes, write: Callable[[str, str], None]) -> None:
     write("memory/202602/20260201.md", "Met Bob\n")
     assert recall(notes, "2026-02-01") == ["2026-02-01: Met Bob"]
-
-
-def test_there_may_be_nothing_yet(tmp_path: Path) -> None:
-    assert recall(Notes(tmp_path / "nowhere", FakeClock(NOON)), "x") == []
-
-
-def test_only_daily_notes_are_searched(notes: Notes, write: Callable[[str, str], None], tmp_path: Path) -> None:
-    for name in ("memory/202602/notes.md", "memory/x/20260201.md", "memory/202602/2026.md", "other.md"):
-        write(name, "Ada\n")
-    assert recall(notes, "Ada") == []
 
 
 def test_many_and_large_notes_are_searched_from_the_latest(notes: Notes, write: Callable[[str, str], None]) -> None:

@@ -45,7 +45,7 @@ CHANGES: dict[str, tuple[Callable[[Path], object], str]] = {
     "an empty file": (lambda folder: (folder / "empty").touch(), "empty: new\n"),
     "bytes": (lambda folder: (folder / "picture.png").write_bytes(b"\0\2"), "picture.png: changed\n"),
     "a link": (lambda folder: (folder / "link").symlink_to("/etc/passwd"), "+link to /etc/passwd\n"),
-    "a linked folder": (lambda folder: (folder / "dir").symlink_to("/etc"), "+link to /etc\n"),
+    "a linked folder": (lambda folder: (folder / "dir").symlink_to("scripts"), "+link to scripts\n"),
 }
 
 
@@ -73,6 +73,21 @@ def test_a_linked_file_that_changes_leaves_it_out_and_is_not_copied(
     pins.pin(skill)
     assert pins.use([skill]) == ([skill], [])
     assert pins.difference(skill) == ""
+
+
+def test_a_linked_folder_is_pinned_with_what_it_holds_and_is_not_copied(
+    pins: SkillPins, skill: Skill, tmp_path: Path
+) -> None:
+    shared = tmp_path / "shared" / "below"
+    shared.mkdir(parents=True)
+    (shared / "run.sh").write_text("echo one\n")
+    (shared / "circle").symlink_to(tmp_path / "shared")
+    (skill.path.parent / "lib").symlink_to(tmp_path / "shared")
+    pins.use([skill])
+    assert pins.use([skill]) == ([skill], [])
+    (shared / "run.sh").write_text("echo two\n")
+    assert pins.use([skill])[0] == []
+    assert pins.difference(skill) == "lib/below/run.sh: changed\n"
 
 
 def test_what_running_its_scripts_leaves_is_no_change(pins: SkillPins, skill: Skill) -> None:

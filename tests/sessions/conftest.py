@@ -1,12 +1,13 @@
-"""An empty store, and a way to give it a session whose bytes a test chose."""
+"""Empty stores, and a way to give one a session whose bytes a test chose."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from denizen.clock import SystemClock
 from denizen.sessions import JsonlStore
+from denizen.sessions.tables import SharedTables
 
 
 @pytest.fixture
@@ -25,3 +26,17 @@ def put(store: JsonlStore) -> Callable[[bytes], Path]:
         return path
 
     return write
+
+
+@pytest.fixture
+def shared_tables(postgres_url: str) -> Iterator[Callable[[], SharedTables]]:
+    """`shared_tables()`: the tables of one empty database, as another process opens them."""
+    made: list[SharedTables] = []
+
+    def make() -> SharedTables:
+        made.append(SharedTables(postgres_url))
+        return made[-1]
+
+    yield make
+    for tables in made:
+        tables.close()

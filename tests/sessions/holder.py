@@ -1,6 +1,6 @@
 """A program that opens the session `work` in a store, appends messages for ever, and prints each when it is kept.
 
-    holder.py ROOT [PAUSE]
+    holder.py ROOT|URL [PAUSE]
 
 With PAUSE it only opens the session, prints `open`, and waits until its standard input ends.
 """
@@ -14,10 +14,15 @@ from denizen.clock import SystemClock
 from denizen.entries import NoteEntry, UserEntry
 from denizen.messages import Text, UserMessage
 from denizen.sessions import JsonlStore
+from denizen.sessions.postgres import PostgresStore
+from denizen.sessions.tables import SharedTables
 
 
 async def main() -> None:
-    session = await JsonlStore(Path(sys.argv[1]), clock=SystemClock()).open("work")
+    place, clock = sys.argv[1], SystemClock()
+    in_database = place.startswith("postgresql:")
+    store = PostgresStore(SharedTables(place), clock=clock) if in_database else JsonlStore(Path(place), clock=clock)
+    session = await store.open("work")
     print("open", flush=True)
     if len(sys.argv) > 2:
         sys.stdin.read()

@@ -1,18 +1,15 @@
 """An open session is the tree that its file is, whatever is done with it; and what must be synced is."""
 
 import asyncio
-import os
-import sys
 import tempfile
-import threading
 from collections.abc import Iterator
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.disk_calls import disk_calls
 
 from denizen.clock import SystemClock
 from denizen.entries import AnswerEntry, AnyEntry, NoteEntry, ParkedEntry, StartedEntry, ToolEntry
@@ -20,6 +17,7 @@ from denizen.errors import SessionError
 from denizen.messages import Text, ToolResult
 from denizen.ports import Session
 from denizen.sessions import JsonlStore
+from denizen.sessions.jsonl import ACKNOWLEDGED_ELSEWHERE
 from denizen.testing.conformance_store import content, opened, said
 
 # The tree
@@ -120,18 +118,8 @@ async def test_what_json_cannot_say_is_refused_and_harms_nothing(store: JsonlSto
 
 @pytest.fixture
 def calls() -> Iterator[list[str]]:
-    """The writes and syncs of all threads that begin from now on, as the interpreter sees them."""
-    seen: list[str] = []
-
-    def watch(_: FrameType, event: str, what: Any) -> None:
-        if event == "c_call" and what in (os.write, os.fsync):
-            seen.append(what.__name__)
-
-    threading.setprofile(watch)
-    sys.setprofile(watch)
-    yield seen
-    sys.setprofile(None)
-    threading.setprofile(None)
+    with disk_calls() as seen:
+        yield seen
 
 
 SYNCED = [
@@ -157,6 +145,17 @@ async def test_what_others_rely_on_is_synced_before_append_returns(
         calls.clear()
         await session.append(entry)
         assert calls == ["write", "fsync"]
+
+
+async def test_messages_that_are_durable_elsewhere_are_synced_with_what_follows(
+    tmp_path: Path, calls: list[str]
+) -> None:
+    async with opened(JsonlStore(tmp_path, clock=SystemClock(), synced=ACKNOWLEDGED_ELSEWHERE)) as session:
+        calls.clear()
+        await session.append(said("Hi"))
+        assert calls == ["write"]
+        await session.append(StartedEntry(call_id="c", name="bash"))
+        assert calls[:3] == ["write", "write", "fsync"]
 
 
 async def test_other_entries_are_one_write_each(store: JsonlStore, calls: list[str]) -> None:

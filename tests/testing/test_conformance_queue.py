@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from denizen.ports import Control, InboundMessage, OutboundMessage, Parked, QueuedTurn, TurnHandler, TurnQueue
 from denizen.testing import MemoryQueue, TurnQueueConformance
-from denizen.testing.conformance_queue import YES, NewQueue
+from denizen.testing.conformance_queue import YES, NewQueue, Outcome
 
 SUITE = TurnQueueConformance
 
@@ -123,7 +123,7 @@ class ForgetsThatItParked(MemoryQueue):
 
 class WaitsForEver(MemoryQueue):
     async def serve(self, handler: TurnHandler) -> None:
-        async def handle(turn: QueuedTurn) -> Parked | OutboundMessage | None:
+        async def handle(turn: QueuedTurn) -> Outcome:
             outcome = await handler(turn)
             return Parked() if isinstance(outcome, Parked) else outcome
 
@@ -190,6 +190,7 @@ Test = Callable[[TurnQueueConformance, NewQueue], Awaitable[None]]
         (ForgetsThatItParked, SUITE.test_parked_turn_stays_parked_when_another_worker_serves),
         (WaitsForEver, SUITE.test_parked_turn_goes_on_when_its_time_is_up),
         (DropsReplies, SUITE.test_questions_and_replies_are_kept_once_by_their_ids),
+        (DropsReplies, SUITE.test_message_that_a_turn_ends_with_gets_a_turn_in_its_session_once),
         (DropsWhatWasCancelled, SUITE.test_turn_that_was_cancelled_is_handled_again_before_later_ones),
         (DropsAnswersThatWereTaken, SUITE.test_answer_is_not_lost_with_the_attempt_that_took_it),
         (stubborn, SUITE.test_message_whose_handler_keeps_failing_is_given_up),

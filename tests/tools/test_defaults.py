@@ -11,7 +11,7 @@ from denizen import Agent, Config
 from denizen.config.settings import Rule
 from denizen.errors import ConfigError
 from denizen.messages import ToolResult
-from denizen.ports import Tool, ToolContext, Toolset, Traits
+from denizen.ports import ReplyingTool, Tool, ToolContext, Toolset, Traits
 from denizen.testing import ToolConformance
 from denizen.tools import tool
 from denizen.tools.defaults import check_rules, may_default, with_defaults
@@ -65,6 +65,18 @@ def test_the_schema_has_the_defaults() -> None:
     }
     assert "default" not in grep.schema.parameters["properties"]["context"]
     assert (made.name, made.shell_names, made.traits) == (grep.name, grep.shell_names, grep.traits)
+
+
+def test_a_tool_with_defaults_still_answers_in_its_own_chat() -> None:
+    @tool(traits=Traits.SENDS, replies=lambda args, chat: args["chat"] == chat[1])
+    def send(chat: str = "") -> str:
+        """Send."""
+        return chat
+
+    [made] = with_defaults([send], {"send": {"chat": "ann"}})
+    assert isinstance(made, ReplyingTool)
+    assert made.is_reply({}, ("http", "ann"))
+    assert not made.is_reply({"chat": "ben"}, ("http", "ann"))
 
 
 def test_without_settings_a_tool_is_itself() -> None:

@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from denizen.config.settings import PolicySettings, Rule
+from denizen.config.settings import PolicySettings, Rule, SandboxSettings
 from denizen.errors import ToolRefused
 from denizen.messages import ToolCall, ToolResult
 from denizen.ports import Tool, Traits
 from denizen.tools.defaults import with_defaults
 from denizen.tools.hardware import i2c_tool, spi_tool
 from denizen.tools.policy import RulePolicy
+from denizen.tools.sandbox import Bubblewrap
 
 Call = Callable[..., Awaitable[ToolResult]]
 
@@ -164,5 +165,5 @@ def test_a_write_needs_a_persons_yes_unless_a_rule_allows_it(i2c: Tool, spi: Too
 
 
 def _verdict(tool: Tool, args: dict[str, Any], *rules: Rule) -> str:
-    policy = RulePolicy(PolicySettings(rules=[*rules]), confined=True)
+    policy = RulePolicy(PolicySettings(rules=[*rules]), sandbox=Bubblewrap(SandboxSettings(), {}, Path("/nowhere")))
     return policy.decide(ToolCall("1", tool.name, args), tool, Traits.NONE).verdict

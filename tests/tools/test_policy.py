@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from denizen.config.rules import deciding_rule
-from denizen.config.settings import PolicySettings, Rule
+from denizen.config.settings import PolicySettings, Rule, SandboxSettings
 from denizen.messages import ToolCall
 from denizen.ports import Decision, Tool, Traits
 from denizen.tools import FunctionTool, tool
 from denizen.tools.policy import RulePolicy
+from denizen.tools.sandbox import Bubblewrap, Unconfined
 
 READS = Traits.READS | Traits.REPEATABLE
 BOTH = Traits.UNTRUSTED | Traits.PRIVATE
@@ -26,6 +27,8 @@ def made(name: str, traits: Traits = Traits.NONE) -> FunctionTool:
     return function
 
 
+CONFINED = Bubblewrap(SandboxSettings(), {}, Path("/nowhere"))
+UNCONFINED = Unconfined(SandboxSettings(), {})
 TOOLS = {
     made.name: made
     for made in (
@@ -57,7 +60,8 @@ def policy(
     *rules: Rule, confined: bool = True, approved: Sequence[Rule] = (), read_only: bool = False, **options: Any
 ) -> Scene:
     settings = PolicySettings(rules=list(rules))
-    return Scene(RulePolicy(settings, confined=confined, **options), approved, read_only=read_only)
+    sandbox = CONFINED if confined else UNCONFINED
+    return Scene(RulePolicy(settings, sandbox=sandbox, **options), approved, read_only=read_only)
 
 
 def decide(scene: Scene, name: str, seen: Traits = Traits.NONE, **args: Any) -> Decision:
@@ -314,7 +318,7 @@ def test_files_of_a_skill_and_hooks_that_the_repository_names_are_asked_about(tm
 
 
 def test_reply_to_its_own_chat_runs_whatever_is_in_sight_and_a_message_elsewhere_asks() -> None:
-    @tool(traits=Traits.SENDS, replies=lambda args: "chat" not in args)
+    @tool(traits=Traits.SENDS, replies=lambda args, own: args.get("chat", own[1]) == own[1])
     def message(text: str, chat: str = "") -> str:
         """Send it."""
         return text
@@ -323,4 +327,5 @@ def test_reply_to_its_own_chat_runs_whatever_is_in_sight_and_a_message_elsewhere
     decide = policy().policy.decide
     assert decide(own, message, BOTH).verdict == "allow"
     assert decide(other, message, Traits.NONE).verdict == "ask"
+    assert decide(other, message, BOTH, chat=("irc", "ben")).verdict == "allow"
     assert policy(Rule(tool="message", match="*", decide="deny")).policy.decide(own, message, BOTH).verdict == "deny"

@@ -16,7 +16,8 @@ from denizen.cli.text import cut, one_line
 from denizen.cli.turns import opened, turn_of
 from denizen.config.load import Loaded
 from denizen.engine.resume import nothing_left, question_of, unfinished
-from denizen.entries import AnyEntry, AssistantEntry, UserEntry
+from denizen.engine.session_state import IN_SIGHT, InSight
+from denizen.entries import AnyEntry, AssistantEntry, StateEntry, UserEntry
 from denizen.errors import DenizenError
 from denizen.events import Notice, TurnStop
 from denizen.messages import Text, UserMessage
@@ -64,6 +65,15 @@ class Conversation:
     async def say(self, text: str) -> TurnStop:
         """One turn; how it ended."""
         return await self._turn(UserMessage(compose(text, self.agent.workspace)), unattached(text))
+
+    async def say_prompt(self, typed: str, server: str, name: str, words: str) -> TurnStop:
+        """One turn on a prompt of an MCP server, whose words aren't the user's. Raises ToolRefused."""
+        assert self.agent.mcp  # noqa: S101 (the server is one of its)
+        text = await self.agent.mcp.prompt(server, name, words)
+        session = await self.session()
+        await session.append(StateEntry(name=IN_SIGHT, value=msgspec.to_builtins(InSight(untrusted=True))))
+        attached = Text(f'\n\n<prompt from="{server}">\n{text}\n</prompt>')
+        return await self._turn(UserMessage([Text(typed), attached]))
 
     async def go_on(self) -> TurnStop:
         """Go on with the unfinished turn; how it ended. Raises SessionError where there is none."""

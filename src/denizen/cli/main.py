@@ -38,6 +38,7 @@ COMMANDS = {
     "friction": ("denizen.cli.friction:show_friction", "Show where tools cost too much, and what would help."),
     "acp": ("denizen.cli.code.acp:acp", "Serve the agent to an editor (Agent Client Protocol)."),
     "gateway": ("denizen.cli.gateway.gateway:gateway", "Serve the agent to chats and programs."),
+    "worker": ("denizen.cli.gateway.worker:worker", "Take turns of the gateway's, also on another machine."),
     "send": ("denizen.cli.gateway.send:send", "Send a message to the gateway, and print its reply."),
     "status": ("denizen.cli.gateway.status:status", "Say whether a gateway runs, and where."),
     "mcp": ("denizen.cli.mcp:mcp", "List, add, test or accept MCP servers, or sign in at one."),

@@ -16,6 +16,7 @@ from denizen.config.redact import Redactor
 from denizen.memory import LongTermMemory, open_memory
 from denizen.plural import counted
 from denizen.ports import Fact
+from denizen.postgres import PostgresDatabase
 
 
 def _scoped(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -23,6 +24,11 @@ def _scoped(command: Callable[..., Any]) -> Callable[..., Any]:
     user = click.option("--user", "only", flag_value="u", help="Only what holds wherever you work.")
     project = click.option("--project", "only", flag_value="p", help="Only what holds in this workspace.")
     return project(user(command))
+
+
+_shared = click.option(
+    "--database", metavar="URL", help="What machines share in this PostgreSQL database, not what is here."
+)
 
 
 @click.group()
@@ -33,9 +39,10 @@ def memory() -> None:
 @memory.command("list")
 @_scoped
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line, with every detail.")
-def list_facts(only: str | None, as_json: bool) -> None:
+@_shared
+def list_facts(database: str | None, only: str | None, as_json: bool) -> None:
     """List all facts, the latest first."""
-    facts = _memory().facts()
+    facts = _memory(database).facts()
     _print(_of(facts, only), none="that matches" if facts else "yet", as_json=as_json)
 
 
@@ -44,9 +51,10 @@ def list_facts(only: str | None, as_json: bool) -> None:
 @_scoped
 @click.option("--limit", type=click.IntRange(1), default=10, show_default=True, help="Facts at most.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line, with every detail.")
-def search(query: tuple[str, ...], only: str | None, limit: int, as_json: bool) -> None:
+@_shared
+def search(query: tuple[str, ...], database: str | None, only: str | None, limit: int, as_json: bool) -> None:
     """List the facts that match best, best first, as `recall` would find them."""
-    remembered = _memory()
+    remembered = _memory(database)
     found = asyncio.run(remembered.recall(" ".join(query), len(remembered.facts()) if only else limit))
     _print(_of(found, only)[:limit], none="that matches", as_json=as_json)
 
@@ -54,9 +62,10 @@ def search(query: tuple[str, ...], only: str | None, limit: int, as_json: bool) 
 @memory.command(short_help="Forget facts for good.")
 @click.argument("what", nargs=-1, required=True, metavar="WHAT…")
 @click.option("--yes", is_flag=True, help="Don't ask.")
-def forget(what: tuple[str, ...], yes: bool) -> None:
+@_shared
+def forget(what: tuple[str, ...], database: str | None, yes: bool) -> None:
     """Forget facts for good, each named by its id, its text, or words that only it has."""
-    remembered = _memory()
+    remembered = _memory(database)
     facts = [remembered.find(each) for each in what]
     if not yes:
         if not is_interactive():
@@ -69,9 +78,10 @@ def forget(what: tuple[str, ...], yes: bool) -> None:
 @memory.command()
 @_scoped
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file, for you alone.")
-def export(only: str | None, output: Path | None) -> None:
+@_shared
+def export(database: str | None, only: str | None, output: Path | None) -> None:
     """Print all facts as JSON lines, with every detail."""
-    facts = _of(_memory().facts(), only)
+    facts = _of(_memory(database).facts(), only)
     if output:
         write_file(output, b"".join(msgspec.json.encode(fact) + b"\n" for fact in facts))
         click.echo(f"{counted(len(facts), 'fact')} written to {printable(str(output))}.", err=True)
@@ -79,10 +89,18 @@ def export(only: str | None, output: Path | None) -> None:
         write_json(*facts)
 
 
-def _memory() -> LongTermMemory:
+def _memory(database: str | None) -> LongTermMemory:
     loaded = load()
     redactor = Redactor.from_environ(loaded.environ, loaded.secrets)
-    return open_memory(loaded.config, clock=SystemClock(), redact=redactor.text, with_notes=True)
+    opened = open_memory(
+        loaded.config,
+        clock=SystemClock(),
+        redact=redactor.text,
+        with_notes=True,
+        database=PostgresDatabase(database) if database else None,
+    )
+    click.get_current_context().call_on_close(opened.close)
+    return opened
 
 
 def _of(facts: Iterable[Fact], only: str | None) -> list[Fact]:

@@ -20,7 +20,8 @@ from denizen.config.load import Loaded, load
 from denizen.engine import TurnOptions
 from denizen.engine.output import Output
 from denizen.errors import ConfigError
-from denizen.ports import Level, Model, Reasoning
+from denizen.memory import LongTermMemory
+from denizen.ports import Budget, Level, Model, Reasoning, SessionStore
 from denizen.sessions import new_name
 from denizen.worlds.assemble import Agent
 from denizen.worlds.world import Profile, worlds
@@ -83,11 +84,26 @@ class CommandOptions:
         }
         return dataclasses.replace(loaded, config=replace(loaded.config, **tables))
 
-    def agent(self, loaded: Loaded, model: Model | None = None, profile: Profile | None = None) -> Agent:
-        """The agent to run turns with; the model and the profile given stand in for the named. Raises ConfigError."""
-        named = self.profile or self.usual_profile
+    def agent(
+        self,
+        loaded: Loaded,
+        model: Model | None = None,
+        profile: Profile | None = None,
+        *,
+        store: SessionStore | None = None,
+        memory: LongTermMemory | None = None,
+        budget: Budget | None = None,
+    ) -> Agent:
+        """The agent to run turns with; what is given stands in for what is named. Raises ConfigError."""
         return Agent(
-            loaded.config, environ=loaded.environ, profile=profile or named, model=model, read_only=self.read_only
+            loaded.config,
+            environ=loaded.environ,
+            profile=profile or self.profile or self.usual_profile,
+            model=model,
+            store=store,
+            memory=memory,
+            budget=budget,
+            read_only=self.read_only,
         )
 
     def turn(self, agent: Agent, output: Output | None = None) -> TurnOptions:

@@ -19,6 +19,7 @@ from denizen.plural import counted
 from denizen.sessions import short_name
 
 _COMMAND = re.compile(r"/([a-z]+)(?:[^\S\n]+(.*))?")
+_PROMPT = re.compile(r"/([\w-]+):([^\s/]+)(?:[^\S\n]+(.*))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +33,14 @@ class SlashCommand:
 
 def is_command(text: str) -> bool:
     """Whether it looks like a slash command, as `/etc/hosts` and several lines don't."""
-    return _COMMAND.fullmatch(text.strip()) is not None
+    return bool(_COMMAND.fullmatch(text.strip()) or _PROMPT.fullmatch(text.strip()))
 
 
 async def respond(chat: Conversation, text: str) -> TurnStop | None:
     """Run what looks like a slash command, give the rest to the agent; how the turn ended, if one ran."""
+    prompt = _PROMPT.fullmatch(text.strip())
+    if prompt and chat.agent.mcp and prompt[1] in chat.agent.mcp.connections:
+        return await chat.say_prompt(text.strip(), prompt[1], prompt[2], prompt[3] or "")
     match = _COMMAND.fullmatch(text.strip())
     if match is None:
         return await chat.say(text)
@@ -51,6 +55,7 @@ async def respond(chat: Conversation, text: str) -> TurnStop | None:
 async def _help(_: Conversation, __: str) -> None:
     for command in COMMANDS.values():
         _print(f"{command.usage:18} {command.does}")
+    _print("/SERVER:PROMPT words  says a prompt of an MCP server, filled in with the words")
     _print("Enter sends; Alt-Enter, or \\ at the end, begins another line; @path attaches a file.")
     _print("What you enter while the agent works is passed on to it; ↑ takes back what it hasn't got yet.")
     _print("Ctrl-C stops it, and what it hadn't got yet is at the prompt again. Ctrl-D leaves.")

@@ -18,14 +18,14 @@ from denizen.cli.text import printable
 from denizen.config.home import places
 from denizen.config.load import Loaded
 from denizen.config.trust import awaiting_trust, trust
-from denizen.engine import TurnOptions, run_turn
+from denizen.engine import TurnOptions
 from denizen.engine.session_state import PROMPT, Prompt
 from denizen.entries import AnyEntry, AssistantEntry, SessionEntry, StateEntry
 from denizen.events import Notice, TurnStop
 from denizen.messages import UserMessage
 from denizen.ports import Session
 from denizen.worlds.assemble import Agent
-from denizen.worlds.world import resume
+from denizen.worlds.world import take_turn
 
 STATUS = {"answered": 0, "iteration_limit": 3, "loop": 3, "budget": 3, "parked": 4, "cancelled": 130, "error": 1}
 """The exit status for each way a turn can end."""
@@ -36,11 +36,8 @@ _Result = TypeVar("_Result")
 async def turn_of(
     agent: Agent, session: Session, message: UserMessage | None, host: Terminal | JsonLines, options: TurnOptions
 ) -> TurnStop:
-    """Run a turn, or go on with the unfinished one (`message` None); how it ended, `error` where its checks failed."""
-    if message:
-        return (await run_turn(agent.record, session, message, host, options)).stop_reason
-    concluded = await resume(agent, session, host, options)
-    return "error" if concluded.failed else concluded.result.stop_reason
+    """Run a turn, or go on with the unfinished one (`message` None); how it ended."""
+    return (await take_turn(agent, session, message, host, options)).stop_reason
 
 
 def decide_folder(options: CommandOptions) -> Loaded:

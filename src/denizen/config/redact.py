@@ -76,7 +76,7 @@ class Redactor:
         # what may be the beginning of a secret: three characters of it anywhere, fewer at the end
         beginnings = {re.escape(form[:3]) for form in forms}
         beginnings |= {re.escape(form[:length]) + r"\Z" for form in forms for length in (1, 2)}
-        self._beginnings = re.compile("|".join(sorted(beginnings)) or "(?!)")
+        self.beginnings = re.compile("|".join(sorted(beginnings)) or "(?!)")
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str], extra: Mapping[str, str] | None = None) -> "Redactor":
@@ -135,8 +135,6 @@ class Redactor:
 
     def redact_complete(self, text: str) -> tuple[str, str]:
         """The text redacted as far as no later text can change it, and the end that may begin a secret."""
-        if not self._beginnings.search(text):
-            return text, ""
         shown, done, hold = "", 0, self._unsure_from(text, 0)
         for secret in self._pattern.finditer(text):
             if secret.start() >= hold:
@@ -161,10 +159,13 @@ class RedactedStream:
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
+        self._may_begin = redactor.beginnings.search
         self._held = ""
 
     def feed(self, delta: str) -> str:
         """What can be shown once `delta` has come."""
+        if not (self._held or self._may_begin(delta)):  # nearly always
+            return delta
         shown, self._held = self._redactor.redact_complete(self._held + delta)
         return shown
 

@@ -8,9 +8,10 @@ import msgspec
 
 from denizen.engine.prompting import renew_prompt
 from denizen.engine.reply_stream import ReplyStream
+from denizen.engine.session_state import UNSUMMARISED
 from denizen.engine.tracing import UNTRACED, call_span, record_answer
 from denizen.engine.turn import Turn, TurnOver
-from denizen.entries import AssistantEntry, CompactionEntry
+from denizen.entries import AssistantEntry, CompactionEntry, StateEntry
 from denizen.errors import ModelError
 from denizen.estimate import estimate_message, estimate_text
 from denizen.events import Compacted, Failed, Finished, LlmStart, Retrying, TextDelta
@@ -19,6 +20,9 @@ from denizen.ports import SURELY_HELD, ModelRequest
 
 LISTEN_EVERY = 0.1
 """Seconds between two looks, while a model answers, at whether the person stopped the turn."""
+
+TRY_AGAIN = 1.1
+"""How much larger a context must be than when no summary could be made, before another is asked for."""
 
 Outcome = AssistantMessage | ModelError
 
@@ -32,7 +36,7 @@ async def ask_model(turn: Turn) -> AssistantMessage:
     levels = [1, 2, 3]
     await _relieve_early(turn, levels)
     while True:
-        turn.check_budgets()
+        await turn.check_budgets()
         turn.emit(LlmStart(turn.account.iterations + 1, turn.agent.model.name))
         outcome = await _call(turn, request_of(turn), keep=True)
         if isinstance(outcome, AssistantMessage):
@@ -41,7 +45,7 @@ async def ask_model(turn: Turn) -> AssistantMessage:
             raise outcome
     outcome = _with_own_ids(outcome)
     turn.last_usage = outcome.usage
-    turn.charge(outcome)
+    await turn.charge(outcome)
     return outcome
 
 
@@ -56,7 +60,7 @@ async def summary_entry(turn: Turn, level: int) -> CompactionEntry | None:
 
     async def aside(messages: Sequence[Message], system: str) -> AssistantMessage:
         nonlocal spent
-        turn.check_budgets()
+        await turn.check_budgets()
         agent = turn.agent
         request = ModelRequest(
             messages,
@@ -70,7 +74,7 @@ async def summary_entry(turn: Turn, level: int) -> CompactionEntry | None:
         outcome = await _call(turn, request)
         if isinstance(outcome, ModelError):
             raise outcome
-        turn.charge(outcome)
+        await turn.charge(outcome)
         spent = spent.plus(outcome.usage)
         return outcome
 
@@ -101,20 +105,20 @@ def request_of(turn: Turn) -> ModelRequest:
 
 async def _relieve_early(turn: Turn, levels: list[int]) -> None:
     """Make a context smaller that is estimated not to fit; nothing is cut without a summary for that."""
-    if turn.agent.model.local or turn.context.tokens(turn.view()) > SURELY_HELD:
-        await turn.state.know_limits(turn.agent.model, turn.session.key)
-    while levels and not _fits(turn):
+    while levels:
+        view = turn.view()
+        tokens = turn.context.tokens(view)
+        if turn.agent.model.local or tokens > SURELY_HELD:
+            await turn.state.know_limits(turn.agent.model, turn.session.key)
+        if view.holds(tokens) or tokens < turn.state.unsummarised * TRY_AGAIN:
+            return
         entry = await summary_entry(turn, levels[0])
         if entry and entry.unsummarised:
+            await turn.append(StateEntry(name=UNSUMMARISED, value=tokens))
             return
         del levels[0]
         if entry:
             await _shrink(turn, entry)
-
-
-def _fits(turn: Turn) -> bool:
-    view = turn.view()
-    return view.holds(turn.context.tokens(view))
 
 
 async def _relieve(turn: Turn, levels: list[int]) -> bool:

@@ -100,10 +100,25 @@ async def _run_batch(turn: Turn, batch: list[ToolCall]) -> list[ToolResult]:
         return [await _run(turn, *permitted[0])]
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(_run(turn, call, refusal)) for call, refusal in permitted]
+            tasks = [group.create_task(_run_or_park(turn, call, refusal)) for call, refusal in permitted]
     except BaseExceptionGroup as failures:
         raise failures.exceptions[0] from None
-    return [task.result() for task in tasks]
+    results: list[ToolResult] = []
+    for task in tasks:
+        if isinstance(outcome := task.result(), TurnOver):
+            raise outcome
+        results.append(outcome)
+    return results
+
+
+async def _run_or_park(turn: Turn, call: ToolCall, refusal: str) -> ToolResult | TurnOver:
+    """The result, or that the turn is to wait for an answer: the calls that run meanwhile still end."""
+    try:
+        return await _run(turn, call, refusal)
+    except TurnOver as over:
+        if over.reason == "parked":
+            return over
+        raise
 
 
 async def _run(turn: Turn, call: ToolCall, refusal: str) -> ToolResult:
@@ -203,6 +218,7 @@ def _context(turn: Turn, call: ToolCall, tool: Tool, progress: Progress) -> Tool
         channel=turn.options.channel,
         chat=turn.options.chat,
         depth=turn.options.depth,
+        spent_usd=turn.spent_usd,
         restricted=agent.restricted,
         readable=agent.readable,
         private=agent.home,

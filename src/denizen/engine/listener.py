@@ -18,7 +18,8 @@ class Listener:
         """Pass the event on. Raises TypeError for an `on_event` that is async."""
         if self._host is not None:
             self._host.emit(event)
-        if self._on_event is not None and inspect.iscoroutine(left := self._on_event(event)):
+        left = self._on_event(event) if self._on_event else None
+        if left is not None and inspect.iscoroutine(left):
             left.close()
             raise TypeError(f"on_event gave a coroutine: make it an `async def` function; it is {self._on_event!r}")
 

@@ -56,7 +56,7 @@ async def run_turn(
 
     Raises ModelError when no model could answer, SessionError when the transcript can't be written; the transcript
     then says so, and the session goes on with the next message. Cancelling the task ends the turn as `cancelled`,
-    unless the options say that it is to be gone on with (`resumes`).
+    unless the options say that it is to be gone on with (`resumes`) and nobody has stopped it.
     """
     turn = Turn(agent, session, io, options or TurnOptions(), run_turn)
     if isinstance(start, Resume) and not unfinished(session.entries):
@@ -72,7 +72,7 @@ async def run_turn(
         except TurnOver as over:
             return await _finish(turn, over.reason, over.note)
         except asyncio.CancelledError:
-            if not turn.options.resumes:
+            if not turn.options.resumes or turn.listen():
                 await _finish_anyhow(turn, "cancelled")
             raise
         except Exception as error:  # the turn's boundary: whatever broke, no call is left open, and it goes on upwards
@@ -94,7 +94,8 @@ async def _answer(turn: Turn, start: Start) -> TurnStop:
         await turn.append(_end(turn, "error", "the process ended in the middle of the turn"))
     if not isinstance(start, Resume):
         await turn.begin()
-        if words := await turn.hook("turn_start", message=turn.agent.redact(start.text)):
+        hooks, redact = turn.agent.hooks, turn.agent.redact
+        if hooks and (words := await turn.hook("turn_start", message=redact(start.text))):
             turn.notice(refused := f"A hook of yours refuses the turn: {words}", warning=True)
             raise TurnOver("error", refused)
     await renew_prompt(turn)

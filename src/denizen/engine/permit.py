@@ -1,6 +1,6 @@
 """Whether a call may run: the policy, and the person where the policy asks."""
 
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
 
@@ -31,7 +31,14 @@ async def permit(turn: Turn, call: ToolCall) -> str:
     if INVALID_JSON in call.args:
         return f"not run: the arguments of {call.name} are not a JSON object; make the call again with one"
     in_sight = Traits.NONE if turn.state.user_words.covers(call) else turn.state.in_sight
-    decision = agent.policy.decide(call, tool, in_sight, approved=turn.state.approved, read_only=turn.options.read_only)
+    decision = agent.policy.decide(
+        call,
+        tool,
+        in_sight,
+        approved=turn.state.approved,
+        read_only=turn.options.read_only,
+        chat=(turn.options.channel, turn.options.chat),
+    )
     if decision.verdict == "deny":
         return f"not run: {decision.reason}"
     quotation = call.id in turn.state.intent.quoted and not only_reads(tool)
@@ -82,26 +89,27 @@ async def answer_to(turn: Turn, request: Ask) -> AnswerEntry:
         return AnswerEntry(call_id=request.call_id, allow=False, text="nobody answered in time", unasked=True)
     answer = await turn.io.ask(request)
     if isinstance(answer, Parked):
-        if parked is None:
-            await turn.append(_park(turn, request))
-        turn.emit(TurnParked(turn.session.key, request.call_id, request.question))
-        raise TurnOver("parked", request.question)
+        await park(turn, request)
     entry = turn.answered(msgspec.structs.replace(answer, call_id=request.call_id))
     await turn.append(entry)
     return entry
+
+
+async def park(turn: Turn, request: Ask) -> NoReturn:
+    """End the turn until somebody has answered."""
+    call_id, question = request.call_id, request.question
+    if call_id not in turn.state.parked:
+        until = turn.agent.clock.now() + turn.agent.park_time
+        entry = ParkedEntry(call_id=call_id, question=question, until=until, name=request.tool_name, args=request.args)
+        await turn.append(entry)
+    turn.emit(TurnParked(turn.session.key, call_id, question))
+    raise TurnOver("parked", question)
 
 
 def _refusal(answer: AnswerEntry) -> str:
     if answer.unasked:
         return f"it needs the user's approval, and {answer.text}; do without it, or say what you need"
     return "the user said no" + (f": {answer.text}" if answer.text else "")
-
-
-def _park(turn: Turn, request: Ask) -> ParkedEntry:
-    until = turn.agent.clock.now() + turn.agent.park_time
-    return ParkedEntry(
-        call_id=request.call_id, question=request.question, until=until, name=request.tool_name, args=request.args
-    )
 
 
 async def _keep_approval(turn: Turn, call: ToolCall, tool: Tool, answer: AnswerEntry | Answer) -> None:

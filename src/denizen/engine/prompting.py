@@ -1,5 +1,7 @@
 """What goes before the conversation: the system prompt of a session, made once, and what memory has for a task."""
 
+import asyncio
+
 import msgspec
 
 from denizen.engine.session_state import PROMPT, RECALLED, Prompt
@@ -17,7 +19,7 @@ async def renew_prompt(turn: Turn) -> None:
         return
     header = turn.session.entries[0] if turn.session.entries else None
     began = header.at if isinstance(header, SessionEntry) and header.at else agent.clock.now()
-    made = agent.prompt.build(began)
+    made = await asyncio.to_thread(agent.prompt.build, began)  # it reads files, maybe a database
     for notice in made.notices:
         turn.notice(notice, warning=True)
     prompt = Prompt(agent.redact(made.text), made_for, agent.actions.name, made.private, made.untrusted)

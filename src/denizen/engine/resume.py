@@ -116,7 +116,7 @@ def unfinished(entries: Sequence[AnyEntry]) -> bool:
 
 
 def question_of(entries: Sequence[AnyEntry]) -> ParkedEntry | None:
-    """What the session waits for a person to answer."""
+    """What the session waits for a person to answer: the last of it."""
     answered: set[str] = set()
     asked: list[ParkedEntry] = []
     for entry in reversed(entries):
@@ -131,7 +131,7 @@ def question_of(entries: Sequence[AnyEntry]) -> ParkedEntry | None:
                 break
             case _:
                 pass
-    return next((entry for entry in reversed(asked) if entry.call_id not in answered), None)
+    return next((entry for entry in asked if entry.call_id not in answered), None)
 
 
 def nothing_left(session: Session) -> SessionError:

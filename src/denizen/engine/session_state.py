@@ -59,6 +59,9 @@ IN_SIGHT = "in_sight"
 RECALLED = "recalled"
 """The state entry that holds what earlier sessions left for a task, as lines: the user's private data."""
 
+UNSUMMARISED = "unsummarised"
+"""The state entry that holds how large the context was, in tokens, when no summary of it could be made."""
+
 
 _PARTS = attrgetter("actions", "formats", "tools", "new_context", "new_driver")
 """What of an agent its sessions' states are made of."""
@@ -177,6 +180,7 @@ class SessionState:
     anew. `account` is that of the turn since the last `end`, `options` the last turn's; `answers` and `parked` concern
     the calls of the last reply, by their ids; `prompt` was made for `prompt_for` (None: it must be made again);
     `acted_by` names the action format of the last replies; `seen` is what the model had read before the last of them.
+    `unsummarised`: how large the context was, in tokens, when no summary could be made, and it wasn't cut since.
     """
 
     def __init__(self, agent: AgentRecord) -> None:
@@ -206,6 +210,7 @@ class SessionState:
         self.user_words = UserWords()
         self.acted_by = ""
         self.prompt_tokens = 0
+        self.unsummarised = 0
         self.last_usage: Usage | None = None
 
     def _begin_turn(self) -> None:
@@ -281,6 +286,7 @@ class SessionState:
                 self._begin_turn()
             case CompactionEntry(usage=usage):
                 self.prompt_for = self.last_usage = None
+                self.unsummarised = 0
                 self.account.usage = self.account.usage.plus(usage)
             case ParkedEntry(call_id=call_id):
                 self.parked[call_id] = entry
@@ -349,6 +355,8 @@ class SessionState:
         elif entry.name == RECALLED:
             self._seen_traits |= traits_of_facts(entry.value)
             self._unseen += entry.read(list[str]) or []
+        elif entry.name == UNSUMMARISED:
+            self.unsummarised = entry.read(int) or 0
 
 
 def state_of(agent: AgentRecord, session: Session) -> SessionState:

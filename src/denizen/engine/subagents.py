@@ -4,15 +4,18 @@ import asyncio
 import hashlib
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
+from datetime import datetime
+from itertools import pairwise
 from typing import Any
 
 import msgspec
 
+from denizen.engine.permit import park
 from denizen.engine.record import AgentRecord
 from denizen.engine.session_state import IN_SIGHT, SUBAGENT_OF, InSight, SubagentOf, state_of
 from denizen.engine.snapshots import snapshot_before
 from denizen.engine.turn import Turn, TurnOptions
-from denizen.entries import AnyEntry, AssistantEntry, StateEntry
+from denizen.entries import AnyEntry, AssistantEntry, ParkedEntry, StateEntry
 from denizen.errors import DenizenError, ToolRefused
 from denizen.events import Notice, RunEvent, RunResult, ToolEnd, ToolStart, ToolUpdate
 from denizen.messages import Text, ToolCall, ToolResult, UserMessage
@@ -31,7 +34,7 @@ def task_id(entries: Sequence[AnyEntry], call_id: str) -> str:
 
 
 def subagent_key(parent: str, task: str) -> str:
-    """The key of the session that the task of that id is done in: the parent's, and what no other task has."""
+    """What a subagent's own is called by, after its parent's: the session of the task of that id, a call's question."""
     return f"{parent}~{hashlib.sha256(task.encode()).hexdigest()[:8]}"
 
 
@@ -44,7 +47,8 @@ def check_depth(depth: int) -> None:
 async def run_subagent(parent: Turn, call_id: str, show: Callable[[str], None], task: str, name: str) -> ToolResult:
     """Let a subagent do a task within the parent's turn, and wait for it; `show` gets what it does, a line each.
 
-    It spends from the parent's budget and asks the parent's host. Raises ToolRefused where it can't begin.
+    It spends from the parent's budget and asks the parent's host; where nobody is there, the parent is parked, and
+    either goes on after the answer. Raises ToolRefused where it can't begin.
     """
     check_depth(parent.options.depth)
     agent = parent.agent.subagent(parent.agent, name)
@@ -66,9 +70,14 @@ async def run_subagent(parent: Turn, call_id: str, show: Callable[[str], None], 
                 chat=parent.options.chat,
                 parent=parent,
                 depth=parent.options.depth + 1,
+                resumes=parent.options.resumes,
             )
-            host = _ParentHost(parent, agent, show)
-            return await result_in_time(agent, session, parent.run(agent, session, message, host, options))
+            host = _ParentHost(parent, agent, show, call_id, session)
+            turn = parent.run(agent, session, message, host, options)
+            result = await result_in_time(agent, session, turn, host.stop)
+            if host.question and result.details["stop_reason"] == "parked":
+                await park(parent, host.question)
+            return result
         finally:
             await session.close()
 
@@ -81,25 +90,32 @@ async def link(session: Session, parent: str, call_id: str, in_sight: Traits) ->
     await session.append(StateEntry(name=SUBAGENT_OF, value=msgspec.to_builtins(SubagentOf(parent, call_id))))
 
 
-async def result_in_time(agent: AgentRecord, session: Session, turn: Coroutine[Any, Any, RunResult]) -> ToolResult:
-    """What a subagent's turn comes to, as a result for the parent's model; it is cancelled when its time is over."""
+async def result_in_time(
+    agent: AgentRecord, session: Session, turn: Coroutine[Any, Any, RunResult], stop: Callable[[], None]
+) -> ToolResult:
+    """What a subagent's turn comes to, as a result for the parent's model.
+
+    When its time is over, it is cancelled, and its host is to `stop` it.
+    """
     running = asyncio.create_task(turn)
-    seconds = agent.limits.subagent_seconds
-    over = agent.clock.monotonic() + seconds
+    seconds, now = agent.limits.subagent_seconds, agent.clock.monotonic
+    over = now() + seconds - _worked(session.entries, agent.clock.now())
     try:
-        while not (await asyncio.wait({running}, timeout=_LOOK_EVERY))[0]:
-            if agent.clock.monotonic() >= over:
+        while not running.done():
+            if now() >= over:
+                stop()
                 break
+            await asyncio.wait({running}, timeout=_LOOK_EVERY)
     finally:
         if running.cancel():
             await asyncio.wait({running})
-    stop = "error"
+    reason = "error"
     try:
         result = running.result()
-        stop, (text, failed) = result.stop_reason, _words(result)
+        reason, (text, failed) = result.stop_reason, _words(result)
     except asyncio.CancelledError:
-        stop = "cancelled"
-        text, failed = f"The subagent was stopped: it had worked for {seconds / 60:g} minutes, its limit.", True
+        reason = "cancelled"
+        text, failed = f"The subagent was stopped: its {seconds / 60:g} minutes are over.", True
     except DenizenError as why:
         text, failed = f"The subagent failed: {why}", True
     if failed:
@@ -107,11 +123,18 @@ async def result_in_time(agent: AgentRecord, session: Session, turn: Coroutine[A
     in_sight = InSight.of(state_of(agent, session).in_sight)
     details = {
         "session": session.key,
-        "stop_reason": stop,
+        "stop_reason": reason,
         "private": in_sight.private,
         "untrusted": in_sight.untrusted,
     }
     return ToolResult("", "", [Text(text)], is_error=failed, details=details)
+
+
+def _worked(entries: Sequence[AnyEntry], now: datetime) -> float:
+    """Seconds since a subagent's session began, but for those in which it waited for a person."""
+    times = [(entry.at or now, isinstance(entry, ParkedEntry)) for entry in entries]
+    steps = pairwise([*times, (now, False)])
+    return sum((after - before).total_seconds() for (before, parked), (after, _) in steps if not parked)
 
 
 def _words(result: RunResult) -> tuple[str, bool]:
@@ -123,12 +146,24 @@ def _words(result: RunResult) -> tuple[str, bool]:
 
 
 class _ParentHost:
-    """What a subagent's turn has of its parent's host: questions are asked there one at a time, a stop ends it, too."""
+    """What a subagent's turn has of its parent's host: questions are asked there one at a time, a stop ends it, too.
 
-    def __init__(self, parent: Turn, agent: AgentRecord, show: Callable[[str], None]) -> None:
+    `question` is what nobody was there to answer.
+    """
+
+    def __init__(
+        self, parent: Turn, agent: AgentRecord, show: Callable[[str], None], call_id: str, session: Session
+    ) -> None:
         self._parent = parent
         self._agent = agent
         self._show = show
+        self._call_id = call_id
+        self._session = session
+        self._stopped = False
+        self.question: Ask | None = None
+
+    def stop(self) -> None:
+        self._stopped = True
 
     def emit(self, event: RunEvent) -> None:
         match event:
@@ -145,14 +180,18 @@ class _ParentHost:
                 pass
 
     def controls(self) -> Sequence[Control]:
-        return [Stop()] if self._parent.listen() else []
+        return [Stop()] if self._parent.listen() or self._stopped else []
 
     async def ask(self, request: Ask) -> Answer | Parked:
-        question = msgspec.structs.replace(request, question=f"For a subagent: {request.question}")
+        call_id = subagent_key(self._call_id, task_id(self._session.entries, request.call_id))
+        if given := self._parent.state.answers.get(call_id):
+            return Answer(request.call_id, given.allow, given.text, given.scope, given.unasked)
+        words = f"For a subagent: {request.question}"
+        question = msgspec.structs.replace(request, call_id=call_id, question=words)
         async with self._parent.asking:
             answer = await self._parent.io.ask(question)
         if isinstance(answer, Parked):
-            return Answer(request.call_id, allow=False, text="nobody is there to answer", unasked=True)
+            self.question = question
         return answer
 
     def _delegates(self, name: str) -> bool:

@@ -64,10 +64,10 @@ class TurnOptions:
     the turn, and the model gets what it finds wrong. `queued` hands over what the person has entered meanwhile: it is
     called just before a model call that will see it, so that until then the host can still let them change it.
     `read_only` refuses everything but reads. `channel` and `chat` say where the message came from. `parent` is the turn
-    that began this one, which pays for it: what this one spends counts there, and in that one's session; `depth` is how
-    many such turns are around it. Without `history` the
-    model sees nothing of the session's earlier turns. `KeptOptions` of them are kept in the session: whoever goes on
-    with the turn can't loosen it.
+    that began this one, which pays for it: what this one spends counts there, and in that one's session. Where it may
+    be over, `payer` names its session, and `spent_usd` is what it had spent. `depth` is how many such turns are around
+    this one. Without `history` the model sees nothing of the session's earlier turns. `KeptOptions` of them are kept in
+    the session: whoever goes on with the turn can't loosen it.
     """
 
     stream: bool = True
@@ -78,6 +78,8 @@ class TurnOptions:
     channel: str = ""
     chat: str = ""
     parent: "Turn | None" = None
+    payer: str = ""
+    spent_usd: float = 0.0
     depth: int = 0
     history: bool = True
     resumes: bool = False
@@ -102,7 +104,8 @@ class Turn:
     `moved` is as the session was when it began; `tries` counts typed answers, `value` is the one that was given;
     `unhooked` are notices that the user's hooks haven't heard; `kept`: the files were snapshotted before this
     iteration's first call that could change them; `ended`: the host knows the result; `lent`: what the
-    turns that it began have spent (US dollars); `run` runs these, each in one of `places`; `stopped`: the person did.
+    turns that it began, or that began it, have spent (US dollars); `run` runs those, each in one of `places`;
+    `stopped`: the person did.
     """
 
     def __init__(
@@ -120,7 +123,7 @@ class Turn:
         self.tries = 0
         self.retries = 0
         self.last_usage: Usage | None = None
-        self.lent = 0.0
+        self.lent = options.spent_usd
         self.steers: list[UserMessage] = []
         self.follow_ups: list[UserMessage] = []
         self.interrupts: list[UserMessage] = []
@@ -226,6 +229,16 @@ class Turn:
         """Keep what the model said about itself."""
         await self.append(StateEntry(name=directive.name, value=directive.value))
 
+    @property
+    def spent_usd(self) -> float:
+        """What it has spent (US dollars), and the turns that it began."""
+        return (self.account.usage.cost_usd or 0.0) + self.lent
+
+    @property
+    def payer(self) -> str:
+        """The session whose budget it counts against where no turn is around it."""
+        return self.options.payer or self.session.key
+
     def _paying(self) -> Iterator["Turn"]:
         """This turn and those around it; the session of the last one pays."""
         turn: Turn | None = self
@@ -233,17 +246,16 @@ class Turn:
             yield turn
             turn = turn.options.parent
 
-    def check_budgets(self) -> None:
+    async def check_budgets(self) -> None:
         """End the turn where it, or one around it, can't pay for another call; local models cost nothing."""
         if self.agent.model.local:
             return
         turns = [*self._paying()]
         for turn in turns:
-            spent = (turn.account.usage.cost_usd or 0.0) + turn.lent
-            if why := turn.agent.budget.check(turns[-1].session.key, spent):
+            if why := await turn.agent.budget.check(turns[-1].payer, turn.spent_usd):
                 raise TurnOver("budget", why)
 
-    def charge(self, answer: AssistantMessage) -> None:
+    async def charge(self, answer: AssistantMessage) -> None:
         """Count what a call cost: once, however many turns are around this one."""
         cost, model = answer.usage.cost_usd, self.agent.model
         if cost is None and model.local:
@@ -252,7 +264,7 @@ class Turn:
         for turn in around:
             turn.lent += cost or 0.0
         payer = turns[-1]
-        if problem := payer.agent.budget.charge(payer.session.key, cost, answer.model or model.name):
+        if problem := await payer.agent.budget.charge(payer.payer, cost, answer.model or model.name):
             self.notice(problem, warning=True)
 
     def view(self) -> View:

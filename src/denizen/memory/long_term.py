@@ -13,10 +13,14 @@ from denizen.config.home import places, project_folder
 from denizen.config.zone import user_zone
 from denizen.errors import ToolRefused
 from denizen.memory.embeddings import Embeddings
+from denizen.memory.note_files import NoteFiles
 from denizen.memory.notes import Notes, one_line, plain_fact
+from denizen.memory.postgres import FactRows, MemoryTables, NoteRows
+from denizen.memory.sqlite import FactFile
 from denizen.memory.store import FactStore, FoundFact
 from denizen.memory.terms import index_terms, matches_prefixes, normalized, query_terms
 from denizen.ports import Fact, Scope
+from denizen.postgres import PostgresDatabase
 
 MAX_CONTEXT = 200
 """Characters of a fact's context."""
@@ -27,21 +31,36 @@ _FRESHNESS = 0.3
 
 
 def open_memory(
-    config: Config, *, clock: Clock, redact: Callable[[str], str] = str, with_notes: bool = False
+    config: Config,
+    *,
+    clock: Clock,
+    redact: Callable[[str], str] = str,
+    with_notes: bool = False,
+    database: PostgresDatabase | None = None,
 ) -> "LongTermMemory":
     """The memory of a located configuration: the project's and the user's; `with_notes`: `MEMORY.md`, too.
 
-    No secret that `redact` knows is kept. Raises ConfigError when the settings of the embeddings are wrong.
+    It is in files of the home and the workspace, or in a `database` that several machines share; close it then. No
+    secret that `redact` knows is kept. Raises ConfigError when the settings of the embeddings are wrong, or the
+    database can't be used.
     """
     home, workspace = places(config)
     own, settings = config.agent.workspace_dir, config.memory.embeddings
+    folder = project_folder(home, workspace)
+    tables = MemoryTables(database) if database else None
+    if tables:
+        tables.prepare()
+    project = FactRows(tables, folder.name) if tables else FactFile(folder / "memory.db")
+    user = FactRows(tables, "user") if tables else FactFile(home / "memory.db")
+    notes = NoteRows(tables) if tables else NoteFiles(own)
     return LongTermMemory(
-        project=None if workspace == own else FactStore(project_folder(home, workspace) / "memory.db", "p", clock),
-        user=FactStore(home / "memory.db", "u", clock),
-        notes=Notes(own, clock, user_zone(config)) if with_notes else None,
+        project=None if workspace == own else FactStore(project, "p", clock),
+        user=FactStore(user, "u", clock),
+        notes=Notes(notes, clock, user_zone(config)) if with_notes else None,
         embeddings=Embeddings(settings, clock) if settings.base_url else None,
         clock=clock,
         redact=redact,
+        close=tables.close if tables else lambda: None,
     )
 
 
@@ -60,6 +79,7 @@ class LongTermMemory:
         notes: Notes | None = None,
         embeddings: Embeddings | None = None,
         redact: Callable[[str], str] = str,
+        close: Callable[[], None] = lambda: None,
     ) -> None:
         self._project = project
         self._user = user
@@ -68,6 +88,8 @@ class LongTermMemory:
         self._embeddings = embeddings
         self._clock = clock
         self._redact = redact
+        self.close = close
+        """Gives back its connection to a database."""
 
     async def remember(
         self,
@@ -132,9 +154,9 @@ class LongTermMemory:
             raise ToolRefused("Nothing was remembered: there are no daily notes here; leave out the scope")
         return self._notes.append_today(fact, untrusted=untrusted)
 
-    def recent_notes(self, days: int) -> list[tuple[str, str]]:
-        """The daily notes of the last days, as `Notes.recent` has them; none where none are kept."""
-        return self._notes.recent(days) if self._notes else []
+    def for_prompt(self, days: int) -> list[tuple[str, str]]:
+        """What a session's prompt holds of the notes, as `Notes.for_prompt` has it; nothing where none are kept."""
+        return self._notes.for_prompt(days) if self._notes else []
 
     def facts(self) -> list[Fact]:
         """All of them, the latest first."""

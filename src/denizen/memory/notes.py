@@ -1,31 +1,53 @@
-"""MEMORY.md and the daily notes: plain files that the user reads and edits, too."""
+"""MEMORY.md and the daily notes: the same in plain files and in PostgreSQL."""
 
-import errno
-import fcntl
-import os
 import re
-import stat
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta, tzinfo
-from pathlib import Path
+from pathlib import PurePosixPath
+from typing import Protocol
 
 from denizen.clock import Clock
-from denizen.config.files import write_private
-from denizen.errors import ConfigError, ToolRefused
+from denizen.errors import ToolRefused
 from denizen.ports import UNTRUSTED, Fact
 
+LONG_TERM = "MEMORY.md"
 _MAX_FACT = 2000
 """Characters of one fact."""
 MAX_RECENT = 20_000
 """Characters of all recent daily notes together."""
-_MAX_READ = 1_000_000
-"""Bytes of one file that are searched, the last ones."""
+MAX_READ = 1_000_000
+"""Bytes or characters of one note that are searched, the last ones."""
 _MAX_DAYS = 400
 """Daily notes that are searched, the latest."""
-_OPEN = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # the workspace's own file, not what a link or a pipe leads to
 _FACT = re.compile(r"(?:[-*+] +)?(?:(?P<day>\d{4}-\d\d-\d\d): *)?(?P<untrusted>\[untrusted\] *)?(?P<text>.*)")
 _DAY = re.compile(r"(\d{4})(\d\d)(\d\d)\.md")
+
+
+class NoteTexts(Protocol):
+    """Where notes are, each by its path in the workspace. What changes is whole and durable when an operation returns.
+
+    Raises ToolRefused or DenizenError when they can't be used.
+    """
+
+    in_workspace: bool
+    """Whether they are the workspace's own files, where the prompt's builder finds MEMORY.md by itself."""
+
+    def daily(self) -> Sequence[str]:
+        """The names of the daily notes."""
+        ...
+
+    def read(self, names: Sequence[str]) -> Sequence[str]:
+        """The last `MAX_READ` of each of these notes, empty where there is none."""
+        ...
+
+    def append(self, name: str, addition: Callable[[str], str]) -> bool:
+        """Add to a note what `addition` makes of its text; whether that is anything. Nobody changes it meanwhile."""
+        ...
+
+    def remove_lines(self, name: str, says: Callable[[str], bool]) -> bool:
+        """Take the lines out of a note of which that is so; whether there was one. Nobody changes it meanwhile."""
+        ...
 
 
 class Notes:
@@ -34,9 +56,8 @@ class Notes:
     The day is that of the user's time zone (None: the machine's).
     """
 
-    def __init__(self, workspace: Path, clock: Clock, zone: tzinfo | None = UTC) -> None:
-        self._workspace = workspace
-        self._path = workspace / "MEMORY.md"
+    def __init__(self, texts: NoteTexts, clock: Clock, zone: tzinfo | None = UTC) -> None:
+        self._texts = texts
         self._clock = clock
         self._zone = zone
 
@@ -47,8 +68,9 @@ class Notes:
         refuses: then nothing was kept.
         """
         fact = plain_fact(text)
-        added = _add_line(self._path, f"{self._now():%Y-%m-%d}: ", fact, untrusted=untrusted, once=True)
-        return f"Remembered in {self._path.name}." if added else f"{self._path.name} says so already."
+        line = f"{self._now():%Y-%m-%d}: {_mark(untrusted)}{fact}"
+        added = self._texts.append(LONG_TERM, lambda kept: "" if _says(kept, fact) else _line_after(kept, line))
+        return f"Remembered in {LONG_TERM}." if added else f"{LONG_TERM} says so already."
 
     def append_today(self, text: str, *, untrusted: bool = False) -> str:
         """Add a line to today's note, with the time, synced to disk; says where it is.
@@ -56,9 +78,10 @@ class Notes:
         What is `untrusted` has that word before it. Raises ToolRefused like `remember`.
         """
         now = self._now()
-        path = self._note_of(now)
-        _add_line(path, "", f"{now:%H:%M} {plain_fact(text)}", untrusted=untrusted)
-        return f"Noted in {path.relative_to(self._workspace)}."
+        name = _note_of(now)
+        line = f"{_mark(untrusted)}{now:%H:%M} {plain_fact(text)}"
+        self._texts.append(name, lambda kept: _line_after(kept, line))
+        return f"Noted in {name}."
 
     def recent(self, days: int) -> list[tuple[str, str]]:
         """The notes of the last days, today's last: their paths in the workspace, and their texts.
@@ -67,44 +90,37 @@ class Notes:
         """
         found: list[tuple[str, str]] = []
         left, today = MAX_RECENT, self._now()
-        for ago in range(days):
-            path = self._note_of(today - timedelta(days=ago))
-            text = _text_of(path).strip()
+        names = [_note_of(today - timedelta(days=ago)) for ago in range(days)]
+        for name, text in zip(names, map(str.strip, self._texts.read(names)), strict=True):
             if text and left > 0:
                 shown = text if len(text) <= left else f"[cut: only the end is shown]\n{text[-left:]}"
-                found.insert(0, (str(path.relative_to(self._workspace)), shown))
+                found.insert(0, (name, shown))
                 left -= len(text)
         return found
+
+    def for_prompt(self, days: int) -> list[tuple[str, str]]:
+        """The `recent` ones, and before them MEMORY.md where the workspace has no such file of its own."""
+        long_term = [] if self._texts.in_workspace else [LONG_TERM]
+        return [*zip(long_term, self._texts.read(long_term), strict=True), *self.recent(days)]
 
     def forget(self, text: str) -> bool:
         """Take the lines of MEMORY.md that say this out of it; whether there was one.
 
         Raises ToolRefused when the disk refuses: then the file is as it was.
         """
-        try:
-            if not self._path.exists():
-                return False
-            with _locked(self._path) as descriptor:
-                lines = os.pread(descriptor, os.fstat(descriptor).st_size, 0).splitlines(keepends=True)
-                kept = [line for line in lines if not _says(line.decode(errors="replace"), text)]
-                if len(kept) < len(lines):
-                    write_private(self._path, b"".join(kept))
-        except (OSError, ConfigError) as error:
-            raise ToolRefused(f"{self._path} can't be changed: {error}") from error
-        return len(kept) < len(lines)
-
-    def _now(self) -> datetime:
-        return self._clock.now().astimezone(self._zone)
-
-    def _note_of(self, day: datetime) -> Path:
-        return self._workspace / "memory" / f"{day:%Y%m}" / f"{day:%Y%m%d}.md"
+        return self._texts.remove_lines(LONG_TERM, lambda line: _says(line, text))
 
     def facts(self) -> Iterator[Fact]:
         """All that is kept, older files first. Raises ToolRefused when a file can't be read."""
-        days = [path for path in self._workspace.glob("memory/[0-9]*/[0-9]*.md") if _DAY.fullmatch(path.name)]
-        for path in sorted(days, key=lambda path: path.name)[-_MAX_DAYS:]:
-            yield from _facts_in(_text_of(path), _DAY.sub(r"\1-\2-\3", path.name), path.name)
-        yield from _facts_in(_text_of(self._path))
+        paths = [path for path in map(PurePosixPath, self._texts.daily()) if _DAY.fullmatch(path.name)]
+        latest = sorted(paths, key=lambda path: path.name)[-_MAX_DAYS:]
+        *days, long_term = self._texts.read([*map(str, latest), LONG_TERM])
+        for path, text in zip(latest, days, strict=True):
+            yield from _facts_in(text, _DAY.sub(r"\1-\2-\3", path.name), path.name)
+        yield from _facts_in(long_term)
+
+    def _now(self) -> datetime:
+        return self._clock.now().astimezone(self._zone)
 
 
 def one_line(text: str) -> str:
@@ -121,83 +137,23 @@ def plain_fact(text: str) -> str:
     return fact
 
 
-def _add_line(path: Path, before: str, text: str, *, untrusted: bool, once: bool = False) -> bool:
-    """Add a line to a file of notes, synced to disk; with `once`, only where it doesn't say so yet. Whether it did.
-
-    Raises ToolRefused when the disk refuses.
-    """
-    line = f"- {before}{f'{UNTRUSTED} ' if untrusted else ''}{text}\n"
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with _locked(path) as descriptor:
-            kept = _read(descriptor)
-            if once and _says(kept, text):
-                return False
-            _append(descriptor, ("" if kept.endswith("\n") or not kept else "\n") + line)
-    except OSError as error:
-        raise ToolRefused(f"Nothing was remembered: {path} can't be written ({error.strerror})") from error
-    return True
+def _note_of(day: datetime) -> str:
+    return f"memory/{day:%Y%m}/{day:%Y%m%d}.md"
 
 
-@contextmanager
-def _locked(path: Path) -> Generator[int]:
-    """The open file at `path`, made where it is missing, which no other process of ours changes meanwhile."""
-    while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | _OPEN, 0o600)
-        try:
-            _require_file(descriptor)
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            is_still_there = False
-            with suppress(FileNotFoundError):
-                is_still_there = os.path.samestat(os.fstat(descriptor), path.lstat())
-            if is_still_there:  # else an editor put another file in its place
-                yield descriptor
-                return
-        finally:
-            os.close(descriptor)
+def _line_after(text: str, line: str) -> str:
+    return f"- {line}\n" if text.endswith("\n") or not text else f"\n- {line}\n"
 
 
-def _require_file(descriptor: int) -> None:
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        raise OSError(errno.EINVAL, "it is not a file")
-
-
-def _read(descriptor: int) -> str:
-    size = os.fstat(descriptor).st_size
-    return os.pread(descriptor, _MAX_READ, max(size - _MAX_READ, 0)).decode(errors="replace")
-
-
-def _append(descriptor: int, text: str) -> None:
-    """Write the text at the end and sync it; where that fails, none of it stays."""
-    size, data = os.fstat(descriptor).st_size, text.encode()
-    try:
-        if os.write(descriptor, data) < len(data):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        os.fsync(descriptor)
-    except OSError:
-        os.ftruncate(descriptor, size)
-        raise
-
-
-def _text_of(path: Path) -> str:
-    try:
-        descriptor = os.open(path, os.O_RDONLY | _OPEN)
-        try:
-            _require_file(descriptor)
-            return _read(descriptor)
-        finally:
-            os.close(descriptor)
-    except (FileNotFoundError, NotADirectoryError):
-        return ""
-    except OSError as error:
-        raise ToolRefused(f"{path} can't be read: {error.strerror}") from error
+def _mark(untrusted: bool) -> str:
+    return f"{UNTRUSTED} " if untrusted else ""
 
 
 def _says(text: str, fact: str) -> bool:
     return any(known.text.casefold() == fact.casefold() for known in _facts_in(text))
 
 
-def _facts_in(text: str, day: str = "", file: str = "MEMORY.md") -> Iterator[Fact]:
+def _facts_in(text: str, day: str = "", file: str = LONG_TERM) -> Iterator[Fact]:
     """The lines that say something; a line's own day counts, else the file's."""
     for line in text.splitlines():
         match = _FACT.fullmatch(line.strip())

@@ -49,7 +49,12 @@ def matches_prefixes(word: str) -> bool:
 
 def normalized(text: str) -> str:
     """The text without differences in case and white space: what two spellings of one fact have in common."""
-    return " ".join(text.split()).casefold()
+    return storable(" ".join(text.split()).casefold())
+
+
+def storable(text: str) -> str:
+    """The text with `?` for what databases can't hold: NUL, and halves of surrogate pairs."""
+    return text.replace("\0", "?").encode(errors="replace").decode()
 
 
 def _runs(text: str) -> list[tuple[str, str]]:

@@ -13,7 +13,7 @@ from denizen.messages import AssistantMessage, Message
 MOST: Final = 64 * 1024 * 1024
 """Bytes that are kept for all sessions together; the session unused for longest goes first."""
 
-SESSIONS: Final = 4096
+SESSIONS: Final = 512
 """How many sessions that is at most."""
 
 EncodeRun = Callable[[Sequence[Message]], bytes]

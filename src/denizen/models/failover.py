@@ -15,7 +15,6 @@ import msgspec
 from denizen.clock import Clock
 from denizen.errors import ModelError
 from denizen.events import Failed, Finished, Retrying, StreamEvent, TextDelta
-from denizen.models.advice import with_advice
 from denizen.models.profiles import Attempt, Candidate, Cooldown, Profile
 from denizen.ports import KnownModel, Limits, ModelRequest
 
@@ -172,6 +171,8 @@ class _Call:
 
     def verdict(self) -> ModelError:
         """Why the call failed, and what to do: a line for every model that was tried, and of the last one's kind."""
+        from denizen.models.advice import with_advice
+
         lines: list[str] = []
         for profile, error in self._ends.values():
             refused = [each.candidate.key_from for each in self._refused[profile.name]]

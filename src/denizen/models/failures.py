@@ -11,7 +11,6 @@ from typing import Any, Final
 import msgspec
 
 from denizen.errors import ErrorKind, ModelError
-from denizen.models.failure_words import STATUS_OF_CODE, kind_of, longest_answer_in, window_in
 from denizen.models.parsing import decode
 
 LONGEST: Final = 600
@@ -57,6 +56,8 @@ class Complaint:
     @property
     def kind(self) -> ErrorKind:
         """Its category."""
+        from denizen.models.failure_words import kind_of
+
         return kind_of(self.status, self.code, self.text)
 
 
@@ -73,6 +74,8 @@ class Origin:
 
     def refused(self, body: Any, status: int = 0) -> ModelError:
         """The failure in a provider's own words: a response's body (bytes), or an error in a stream."""
+        from denizen.models.failure_words import longest_answer_in, window_in
+
         complaint = read_complaint(status, body, self._hide_secret)
         kind, text = complaint.kind, complaint.text
         if kind == "quota" and complaint.status == HTTPStatus.TOO_MANY_REQUESTS:
@@ -187,6 +190,8 @@ def _find(body: Any) -> Complaint:
     if number.isdecimal() and 400 <= int(number) < 600:
         status = int(number)
     else:
+        from denizen.models.failure_words import STATUS_OF_CODE
+
         status = next((STATUS_OF_CODE[word] for word in code.lower().split() if word in STATUS_OF_CODE), 0)
     window = body.get("n_ctx")
     return Complaint(text, code, status, window if text and isinstance(window, int) else 0)

@@ -155,6 +155,7 @@ class Profile:
         known = (clock, candidate.name, *candidate.account)
         self._health = HEALTH.setdefault(known, Health()) if candidate.account else Health()
         self._trial: Trial | None = None
+        self._knows_limits = False
 
     @property
     def name(self) -> str:
@@ -168,8 +169,9 @@ class Profile:
 
     async def fitted(self, asked: ModelRequest) -> ModelRequest:
         """What is asked of its model, within what that takes."""
-        if asked.tokens > SURELY_HELD:
+        if asked.tokens > SURELY_HELD and not self._knows_limits:
             await asyncio.to_thread(self.limits)  # may ask the server, or read the catalogue
+            self._knows_limits = True
         return self.limits.fitted(self.candidate.request(asked))
 
     @property

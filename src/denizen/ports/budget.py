@@ -6,17 +6,17 @@ from typing import Protocol
 class Budget(Protocol):
     """Counts what model calls cost, and stops turns that would spend too much."""
 
-    def check(self, session_key: str, turn_usd: float) -> str:
+    async def check(self, session_key: str, turn_usd: float) -> str:
         """Why no further call may be made in a turn that has spent `turn_usd` so far; empty: one may.
 
         Raises DenizenError when it can't tell.
         """
         ...
 
-    def charge(self, session_key: str, cost: float | None, model: str) -> str:
+    async def charge(self, session_key: str, cost: float | None, model: str) -> str:
         """Count what a call cost (US dollars; None: nobody knows); returns what the user should know, if anything."""
         ...
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Write what isn't written yet."""
         ...

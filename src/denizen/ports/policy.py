@@ -29,9 +29,19 @@ class Policy(Protocol):
     """
 
     def decide(
-        self, call: ToolCall, tool: Tool, in_sight: Traits, *, approved: Sequence[Rule] = (), read_only: bool = False
+        self,
+        call: ToolCall,
+        tool: Tool,
+        in_sight: Traits,
+        *,
+        approved: Sequence[Rule] = (),
+        read_only: bool = False,
+        chat: tuple[str, str] = ("", ""),
     ) -> Decision:
-        """Whether the call may run while the model sees what has the traits `in_sight`."""
+        """Whether the call may run while the model sees what has the traits `in_sight`.
+
+        `chat` is the channel and the chat that the turn is for.
+        """
         ...
 
     def arguments(self, call: ToolCall, tool: Tool, *, approved: Sequence[Rule] = ()) -> dict[str, Any]:

@@ -69,8 +69,9 @@ class QueuedTurn(Protocol):
         ...
 
 
-TurnHandler = Callable[[QueuedTurn], Awaitable[OutboundMessage | Parked | None]]
-"""Runs the turn of a message. `Parked`: the turn waits for a person; else it is over, with a reply or without."""
+TurnHandler = Callable[[QueuedTurn], Awaitable[OutboundMessage | InboundMessage | Parked | None]]
+"""Runs the turn of a message. `Parked`: the turn waits for a person; else it is over, with a reply, with a message to
+another session, or with neither."""
 
 
 class TurnQueue(Protocol):
@@ -91,11 +92,11 @@ class TurnQueue(Protocol):
     async def serve(self, handler: TurnHandler) -> None:
         """Run turns until cancelled: one at a time per session, in the order of its messages; sessions concurrently.
 
-        A reply, and the question of a `ParkedTurn`, become durable together with that state of the message; one of an
-        id that was there before is the same. After `Parked`, the session's later messages wait; an `Answer`, a `Stop`
-        or the time `until` calls the handler again with the same message, and `controls` has what was said. So does
-        another `serve` after this one was cancelled or its process died: the handler must recognise a turn that has
-        begun. A message whose handler keeps raising is given up after some attempts, and the session goes on. Several
-        may serve at once, in one process or in many.
+        A reply, a message to another session, and the question of a `ParkedTurn` become durable together with that
+        state of the message; one of an id that was there before is the same. After `Parked`, the session's later
+        messages wait; an `Answer`, a `Stop` or the time `until` calls the handler again with the same message, and
+        `controls` has what was said. So does another `serve` after this one was cancelled or its process died: the
+        handler must recognise a turn that has begun. A message whose handler keeps raising is given up after some
+        attempts, and the session goes on. Several may serve at once, in one process or in many.
         """
         ...

@@ -23,9 +23,14 @@ class Sandboxed(msgspec.Struct, frozen=True):
 class Sandbox(Protocol):
     """Where commands run. `promises` says what it holds, in a sentence; `confines` is False where it holds nothing."""
 
-    name: str
-    promises: str
-    confines: bool
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def promises(self) -> str: ...
+
+    @property
+    def confines(self) -> bool: ...
 
     def wrap(
         self, argv: Sequence[str], *, workspace: Path, network: bool = False, read_only: bool = False

@@ -48,12 +48,13 @@ class ToolContext:
     """What a running tool gets from its turn.
 
     `call_id` is unique to the call: an idempotency key. `restricted`: paths outside the workspace are refused, but
-    reading in the folders `readable` (the skills') is not. `private` is a folder that no tool touches: the home.
-    `emit` shows a line of progress; `ask` asks the person. `entries` are the session's, up to the call's own reply;
-    `commands` are the calls of a reply, by id, as the model writes them. `in_sight` are the traits of what the model
-    sees; `denied` are paths that the user's rules deny to this tool. Where `planned` is a dict, a
-    `PlanningTool` puts there what files would hold (None: they would go), and writes nothing. `subagent` does a task in
-    a turn of its own, by the definition of that name (empty: as this agent), and gives its result.
+    reading in the folders `readable` (the skills') is not. `private` is a folder that no tool touches: the home. `emit`
+    shows a line of progress; `ask` asks the person. `spent_usd` is what the turn had spent. `entries` are the
+    session's, up to the call's own reply; `commands` are the calls of a reply, by id, as the model writes them.
+    `in_sight` are the traits of what the model sees; `denied` are paths that the user's rules deny to this tool. Where
+    `planned` is a dict, a `PlanningTool` puts there what files would hold (None: they would go), and writes nothing.
+    `subagent` does a task in a turn of its own, by the definition of that name (empty: as this agent), and gives its
+    result.
     """
 
     session_key: str
@@ -65,6 +66,7 @@ class ToolContext:
     channel: str = ""
     chat: str = ""
     depth: int = 0
+    spent_usd: float = 0.0
     restricted: bool = True
     readable: Sequence[Path] = ()
     private: Path | None = None
@@ -90,7 +92,7 @@ class Tool(Protocol):
 
 
 @runtime_checkable
-class CheckedTool(Tool, Protocol):
+class CheckedTool(Protocol):
     """A tool that can tell from a call's arguments alone that it would refuse: no person is asked about such a call."""
 
     def check(self, args: dict[str, Any]) -> None:
@@ -99,7 +101,7 @@ class CheckedTool(Tool, Protocol):
 
 
 @runtime_checkable
-class CautiousTool(Tool, Protocol):
+class CautiousTool(Protocol):
     """A tool some of whose calls need a person's yes, whatever its traits."""
 
     def needs_yes(self, args: dict[str, Any]) -> bool:
@@ -108,30 +110,30 @@ class CautiousTool(Tool, Protocol):
 
 
 @runtime_checkable
-class ReplyingTool(Tool, Protocol):
+class ReplyingTool(Protocol):
     """A tool by which the model can answer in the chat that its turn is for, which needs nobody's leave."""
 
-    def is_reply(self, args: dict[str, Any]) -> bool:
-        """Whether a call with these arguments sends to that chat, and to no other."""
+    def is_reply(self, args: dict[str, Any], chat: tuple[str, str]) -> bool:
+        """Whether a call with these arguments sends to that chat, a channel and its chat, and to no other."""
         ...
 
 
 @runtime_checkable
-class PlanningTool(Tool, Protocol):
+class PlanningTool(Protocol):
     """A tool that, where it `plans`, can say what it would change in files (`ToolContext.planned`)."""
 
     plans: bool
 
 
 @runtime_checkable
-class DeferredTool(Tool, Protocol):
+class DeferredTool(Protocol):
     """A tool that, where it is `deferred`, isn't shown to the model, which finds it by searching."""
 
     deferred: bool
 
 
 @runtime_checkable
-class CallingTool(Tool, Protocol):
+class CallingTool(Protocol):
     """A tool by which the model calls others, such as it has found by searching."""
 
     def called(self, args: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:

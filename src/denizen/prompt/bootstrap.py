@@ -1,6 +1,7 @@
 """The files that make an agent its user's own, and those in which a project says how to work in it."""
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,27 +48,32 @@ def scaffold(workspace_dir: Path) -> None:
 
 
 def read_bootstrap(
-    workspace_dir: Path, workspace: Path, *, heartbeat: bool = False
+    workspace_dir: Path, workspace: Path, *, heartbeat: bool = False, given: Mapping[str, str] | None = None
 ) -> tuple[list[PromptFile], list[str]]:
     """The user's files and the project's, within the limits, and notices of what couldn't be read or left no room.
 
     Files that are missing or empty are left out silently, as is a project's file that says what another said.
-    `heartbeat` adds HEARTBEAT.md, which only such turns need.
+    `heartbeat` adds HEARTBEAT.md, which only such turns need. What is `given` by a name stands in for the user's file.
     """
     paths = [(workspace_dir / name, False) for name in NAMES if heartbeat or name != "HEARTBEAT.md"]
     if workspace != workspace_dir:
         paths += [(workspace / name, True) for name in PROJECT_NAMES]
     files: list[PromptFile] = []
     notices: list[str] = []
+    given = given or {}
     left = MAX_TOTAL_CHARS
     for path, from_project in paths:
         try:
-            text = _read(path, min(MAX_CHARS, left), workspace if from_project else None)
+            limit, name = min(MAX_CHARS, left), path.name
+            if name in given and not from_project:
+                text = _cut(given[name].strip(), limit, len(given[name].encode()))
+            else:
+                text = _read(path, limit, workspace if from_project else None)
         except OSError as error:
             notices.append(f"{path} is not read: {error.strerror or error}.")
             continue
         if text and not (from_project and any(text == file.text for file in files)):
-            files.append(PromptFile(str(path) if from_project else path.name, text, from_project))
+            files.append(PromptFile(str(path) if from_project else name, text, from_project))
             left -= len(text)
     return files, notices
 
@@ -79,9 +85,14 @@ def _read(path: Path, limit: int, inside: Path | None) -> str:
         raise OSError(0, "it is a link to a file outside the project")
     data = read_file(path, 4 * MAX_CHARS + 4)  # no character takes more than 4 bytes
     text = (data or b"").decode("utf-8-sig", errors="replace").replace("\0", "\ufffd").strip()
+    return _cut(text, limit, path.stat().st_size if data else 0)
+
+
+def _cut(text: str, limit: int, size: int) -> str:
+    """The text, cut to `limit` characters where it is longer; it is that of a file of `size` bytes. Raises OSError."""
     if len(text) <= limit:
         return text
-    marker = f"\n[cut: the file has {path.stat().st_size:,} bytes; of its characters at most {MAX_CHARS:,} are shown]"
+    marker = f"\n[cut: the file has {size:,} bytes; of its characters at most {MAX_CHARS:,} are shown]"
     if limit < 2 * len(marker):
         raise OSError(0, f"the other files take up the {MAX_TOTAL_CHARS:,} characters there are for all")
     return text[: limit - len(marker)] + marker

@@ -115,7 +115,10 @@ def _hashes(files: Mapping[str, _PinnedFile]) -> dict[str, str]:
 
 
 def _files(folder: Path) -> dict[str, _PinnedFile]:
-    """What a folder holds, by relative path; a link is its target. Raises OSError, or ValueError for too much."""
+    """What a folder holds, by relative path, that of linked folders without its text, as it may be anything of the
+    user's. Raises OSError, or ValueError for too much.
+    """
+    root = os.path.realpath(folder)
     found: dict[str, _PinnedFile] = {}
     size = kept = 0
     for path in _paths(folder):
@@ -125,7 +128,8 @@ def _files(folder: Path) -> dict[str, _PinnedFile]:
         size += len(data)
         if size > _MOST_BYTES:
             raise ValueError(f"it has more than {_MOST_BYTES:,} bytes, too many to check")
-        text = _as_text(data) if kept + len(data) <= _KEPT_TEXT else None
+        is_own = Path(os.path.realpath(path.parent)).is_relative_to(root)
+        text = _as_text(data) if is_own and kept + len(data) <= _KEPT_TEXT else None
         kept += len(data) if text is not None else 0
         name = str(path.relative_to(folder)).encode(errors="backslashreplace").decode()
         found[name] = _PinnedFile(hashlib.sha256(data).hexdigest(), text)
@@ -133,7 +137,15 @@ def _files(folder: Path) -> dict[str, _PinnedFile]:
 
 
 def _paths(folder: Path) -> Iterator[Path]:
-    for here, folders, files in os.walk(folder):
+    """Its files and links, and those of linked folders elsewhere: each once, also where links lead in a circle."""
+    root, walked = Path(os.path.realpath(folder)), set[Path]()
+    for here, folders, files in os.walk(folder, followlinks=True):
+        real = Path(os.path.realpath(here))
+        is_link_within = real.is_relative_to(root) and real != root / Path(here).relative_to(folder)
+        if is_link_within or real in walked:
+            folders.clear()
+            continue
+        walked.add(real)
         folders[:] = sorted(name for name in folders if name not in _IGNORED)
         links = [name for name in folders if Path(here, name).is_symlink()]
         yield from (Path(here, name) for name in sorted([*files, *links]))

@@ -2,14 +2,14 @@
 
 import platform
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from denizen.errors import ToolRefused
 from denizen.ports import UNTRUSTED, SystemPrompt
-from denizen.prompt.bootstrap import PromptFile, read_bootstrap, scaffold
+from denizen.prompt.bootstrap import NAMES, PromptFile, read_bootstrap, scaffold
 from denizen.prompt.build import build_prompt
 from denizen.prompt.pins import SkillPins
 from denizen.prompt.skills import Skill
@@ -22,7 +22,8 @@ class WorkspacePrompt:
     """Builds the system prompt from the user's files in `own_folder` and the project's in `workspace`.
 
     `identity` says who the agent is, unless `instructions` do; `lists_tools` is False where the action format does.
-    `pins` leave out skills that were changed; `recent_notes` are the latest daily notes, by their paths.
+    `pins` leave out skills that were changed; `notes` are the latest daily ones by their paths, and MEMORY.md where
+    that isn't in `own_folder`.
     """
 
     own_folder: Path
@@ -32,7 +33,7 @@ class WorkspacePrompt:
     skills: Sequence[Skill] = ()
     skill_notices: Sequence[str] = ()
     pins: SkillPins | None = None
-    recent_notes: Callable[[], Sequence[tuple[str, str]]] = lambda: ()
+    notes: Callable[[], Sequence[tuple[str, str]]] = lambda: ()
     identity: str
     instructions: str = ""
     lists_tools: bool = True
@@ -43,14 +44,20 @@ class WorkspacePrompt:
         skills = [skill.name for skill in self.skills]
         return [str(self.workspace), self.model, list(self.tools), *filter(None, [self.instructions, skills])]
 
+    def for_agent(self, *, tools: Sequence[str], model: str, instructions: str = "") -> "WorkspacePrompt":
+        """The prompt of an agent like this one with these tools, that model, and its own `instructions`, if any."""
+        return replace(self, tools=tools, model=model, instructions=instructions or self.instructions)
+
     def build(self, began: datetime) -> SystemPrompt:
         """The prompt; writes a starter AGENTS.md into the user's own folder where there is none. Raises ConfigError."""
         scaffold(self.own_folder)
-        files, unread = read_bootstrap(self.own_folder, self.workspace)
+        notes, unreadable = dict[str, str](), list[str]()
         try:
-            files += [PromptFile(path, text) for path, text in self.recent_notes()]
-        except ToolRefused as unreadable:
-            unread.append(f"{unreadable}.")
+            notes = dict(self.notes())
+        except ToolRefused as refused:
+            unreadable = [f"{refused}."]
+        files, unread = read_bootstrap(self.own_folder, self.workspace, given=notes)
+        files += [PromptFile(path, text) for path, text in notes.items() if path not in NAMES]
         skills, changed = self.pins.use(self.skills) if self.pins else (self.skills, ())
         text = build_prompt(
             files=files,
@@ -68,5 +75,5 @@ class WorkspacePrompt:
             text,
             private=any(file.is_users for file in files),
             untrusted=any(UNTRUSTED in file.text for file in files if file.path.startswith(_REMEMBERED)),
-            notices=[*unread, *self.skill_notices, *changed],
+            notices=[*unread, *unreadable, *self.skill_notices, *changed],
         )

@@ -8,9 +8,20 @@ from pathlib import Path
 from typing import Annotated, BinaryIO, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
-from denizen.entries import AnyEntry, EndEntry, SessionEntry, UserEntry
-from denizen.messages import Text
+from denizen.entries import (
+    AnswerEntry,
+    AnyEntry,
+    AssistantEntry,
+    EndEntry,
+    ParkedEntry,
+    SessionEntry,
+    StartedEntry,
+    ToolEntry,
+    UserEntry,
+)
+from denizen.messages import Text, UserMessage
 from denizen.ports import SessionInfo
 from denizen.sessions.codec import ENTRY, UNREADABLE
 from denizen.sessions.key import key_of
@@ -62,6 +73,26 @@ def summarise(path: Path) -> SessionInfo:
     )
 
 
+def with_entry(info: SessionInfo, entry: AnyEntry, size: int) -> SessionInfo:
+    """What the index says of a session with one entry more, of so many bytes."""
+    updated = entry.at.timestamp() if entry.at else info.updated
+    info = replace(info, updated=updated, bytes=info.bytes + size)
+    match entry:
+        case SessionEntry():
+            return replace(info, workspace=entry.workspace, profile=entry.profile)
+        case UserEntry():
+            return replace(info, title=info.title or _title(entry.message), stop_reason="unfinished")
+        case AssistantEntry() | StartedEntry() | ToolEntry() | AnswerEntry():
+            return replace(info, stop_reason="unfinished")
+        case ParkedEntry():
+            return replace(info, stop_reason="parked")
+        case EndEntry():
+            tokens, cost = entry.last_call_usage.context, entry.usage.cost_usd or 0.0
+            return replace(info, model=entry.model, tokens=tokens, stop_reason=entry.stop_reason, cost_usd=cost)
+        case _:
+            return info
+
+
 def _read_beginning(file: BinaryIO) -> tuple[SessionEntry | None, str]:
     """The header, and the title: what the user said first, without what a host adds, such as the form of an answer."""
     header = None
@@ -69,13 +100,17 @@ def _read_beginning(file: BinaryIO) -> tuple[SessionEntry | None, str]:
         match _entry(line := file.readline(_FURTHEST)):
             case SessionEntry() as header:
                 pass
-            case UserEntry(message=message) if message.text.strip():
-                first = next(part.text for part in message.content if isinstance(part, Text) and part.text.strip())
-                words = "".join(filter(str.isprintable, " ".join(first[: 4 * _TITLE].split())))
-                return header, words if len(words) <= _TITLE else words[: _TITLE - 1] + "…"
+            case UserEntry(message=message) if title := _title(message):
+                return header, title
             case None if not line:
                 break
     return header, ""
+
+
+def _title(message: UserMessage) -> str:
+    first = next((part.text for part in message.content if isinstance(part, Text) and part.text.strip()), "")
+    words = "".join(filter(str.isprintable, " ".join(first[: 4 * _TITLE].split())))
+    return words if len(words) <= _TITLE else words[: _TITLE - 1] + "…"
 
 
 def _read_ending(data: bytes) -> _Ending:

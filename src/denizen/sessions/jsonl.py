@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from difflib import get_close_matches
 from pathlib import Path
@@ -29,7 +29,10 @@ CLOSED_SESSIONS = 512
 """How many closed sessions stay in memory: opening one again costs nothing while its file is as it was left."""
 
 _SYNC_THREADS = 4  # the file system joins what is synced at the same time; more threads gain nothing
-_SYNCED = frozenset({UserEntry, StartedEntry, ParkedEntry, AnswerEntry})
+SYNCED = frozenset({UserEntry, StartedEntry, ParkedEntry, AnswerEntry})
+"""Entries that must survive the machine's death when they were appended."""
+ACKNOWLEDGED_ELSEWHERE = SYNCED - {UserEntry}
+"""Those that must where messages are durable before they become entries, and `sync` follows before they are over."""
 _log = logging.getLogger(__name__)
 
 
@@ -44,15 +47,25 @@ class _Closed(NamedTuple):
 class JsonlStore:
     """Sessions in folders per agent under `root`, private to the user.
 
-    Keys may be short names; they are normalised. No secret that `redactor` knows reaches a file. With `sync=False`
-    nothing is synced: entries survive the death of the process, but not the machine's.
+    Keys may be short names; they are normalised. No secret that `redactor` knows reaches a file. Entries of the types
+    `synced` are synced when they are appended. With `sync=False` nothing is, ever: entries survive the death of the
+    process, but not the machine's.
     """
 
-    def __init__(self, root: Path, *, clock: Clock, redactor: Redactor | None = None, sync: bool = True) -> None:
+    def __init__(
+        self,
+        root: Path,
+        *,
+        clock: Clock,
+        redactor: Redactor | None = None,
+        sync: bool = True,
+        synced: Set[type[AnyEntry]] = SYNCED,
+    ) -> None:
         self._root = root
         self._closed = BoundedCache[_Closed](CLOSED_SESSIONS, CLOSED_BYTES)
         self.clock = clock
         self.redactor = redactor or Redactor()
+        self.synced = synced
         self.sync_threads = ThreadPoolExecutor(_SYNC_THREADS, "denizen-sync") if sync else None
 
     def path(self, key: str) -> Path:
@@ -183,11 +196,11 @@ class JsonlSession:
     async def append(self, entry: AnyEntry, *, expect_head: str | None = None) -> str:
         """Write the entry after the head and return its id; `SessionStore` says what that promises."""
         self._tree.check(entry, self.key, expect_head)
-        if type(entry) not in _SYNCED:
-            return self._write(entry)
-        self._file.check()  # for each line it would cost more than the line
+        if type(entry) in SYNCED:
+            self._file.check()  # for each line it would cost more than the line
         written = self._write(entry)
-        await self.sync()
+        if type(entry) in self._store.synced:
+            await self.sync()
         return written
 
     async def move_head(self, to: str) -> None:

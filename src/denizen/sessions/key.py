@@ -80,7 +80,7 @@ def transcript_path(root: Path, key: str) -> Path:
     """
     whole = SessionKey.parse(session_key(key))
     name = "+".join(map(_quoted, (whole.channel, whole.account, whole.kind, whole.peer)))
-    return root / _bounded(_quoted(whole.agent)) / f"{_bounded(name)}.jsonl"
+    return root / bounded(_quoted(whole.agent)) / f"{bounded(name)}.jsonl"
 
 
 def key_of(path: Path) -> str:
@@ -100,7 +100,8 @@ def _quoted(part: str) -> str:
     return "%2e" + quoted[1:] if quoted.startswith(".") else quoted  # never "..", never a hidden file
 
 
-def _bounded(name: str) -> str:
+def bounded(name: str) -> str:
+    """The name itself, or for a long one its beginning and a digest, which no other name has."""
     digest = hashlib.sha256(name.encode()).hexdigest()
     return name if len(name) <= _LONGEST else f"{name[:80]}={digest}"
 

@@ -6,20 +6,11 @@ from msgspec.structs import replace
 
 from denizen.clock import Clock
 from denizen.config.redact import Redactor
-from denizen.entries import (
-    AnswerEntry,
-    AnyEntry,
-    AssistantEntry,
-    EndEntry,
-    HeadEntry,
-    ParkedEntry,
-    SessionEntry,
-    ToolEntry,
-    UserEntry,
-)
+from denizen.entries import AnyEntry, HeadEntry, SessionEntry
 from denizen.errors import SessionError, SessionHeld
 from denizen.ports import Session, SessionInfo
 from denizen.sessions.codec import ENCODER, encode
+from denizen.sessions.index import with_entry
 from denizen.sessions.key import session_key
 from denizen.sessions.tree import EntryTree
 
@@ -128,29 +119,7 @@ class MemorySession:
 
 
 def _summary(key: str, entries: Sequence[AnyEntry]) -> SessionInfo:
-    title, stop, end = "", "", EndEntry(stop_reason="answered")
+    info = SessionInfo(key)
     for entry in entries:
-        match entry:
-            case EndEntry():
-                stop, end = entry.stop_reason, entry
-            case UserEntry(message=message):
-                title, stop = title or " ".join(message.text.split()), "unfinished"
-            case AssistantEntry() | ToolEntry() | AnswerEntry():
-                stop = "unfinished"
-            case ParkedEntry():
-                stop = "parked"
-            case _:
-                pass
-    header, written = entries[0], entries[-1].at
-    return SessionInfo(
-        key=key,
-        title=title[:80],
-        workspace=header.workspace if isinstance(header, SessionEntry) else "",
-        profile=header.profile if isinstance(header, SessionEntry) else "",
-        updated=written.timestamp() if written else 0.0,
-        bytes=sum(map(len, map(ENCODER.encode, entries))),
-        model=end.model,
-        tokens=end.last_call_usage.context,
-        stop_reason=stop,
-        cost_usd=end.usage.cost_usd or 0.0,
-    )
+        info = with_entry(info, entry, len(ENCODER.encode(entry)))
+    return info

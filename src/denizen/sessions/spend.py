@@ -1,15 +1,14 @@
-"""What may be spent: per turn, per session and per day, over all processes of the home."""
+"""What may be spent: per turn, per session and per day, over all processes that share the sums."""
 
 import logging
-import sqlite3
-from pathlib import Path
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import ParamSpec, Protocol, TypeVar
 
-import msgspec
-
+from denizen.cancellation import run_in_thread
 from denizen.clock import Clock
 from denizen.config import Config
 from denizen.errors import DenizenError
-from denizen.sessions.file import identity, is_at
 
 _MOST_UNWRITTEN = 0.01
 """US dollars that a process may have spent and not written down yet: a write costs, too."""
@@ -18,41 +17,76 @@ _WRITTEN_EVERY = 1.0
 _READ_EVERY = 0.1
 """Seconds for which what other processes had spent is taken for granted."""
 
-PATIENCE = 5.0
-"""Seconds to wait for another process that writes."""
-
 _DAY = "day"
-_ADD = """INSERT INTO spend SELECT key, value FROM json_each(?) WHERE true
-          ON CONFLICT (name) DO UPDATE SET usd = usd + excluded.usd"""
 _log = logging.getLogger(__name__)
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Sums(Protocol):
+    """US dollars by name, which all processes add to. Raises DenizenError when the disk or the server refuses."""
+
+    is_remote: bool
+    """Asking it takes as long as a network does."""
+
+    def read(self, names: Sequence[str]) -> Mapping[str, float]:
+        """Those of these names that there are."""
+        ...
+
+    def add(self, sums: Mapping[str, float]) -> None:
+        """Add to them, all at once."""
+        ...
+
+    def close(self) -> None:
+        """Give back what it holds; it may be used again."""
+        ...
 
 
 class Spend:
     """Counts what model calls cost, and says before a call whether a limit is reached (`ports.Budget`).
 
     What goes beyond is at most the calls in flight, a cent per process, and what others begin within a tenth of a
-    second. Sums live in `spend.db` of the home, which is made with the first call that costs something; where it is
-    removed or replaced, counting goes on in the one that is there.
+    second.
     """
 
-    def __init__(self, config: Config, home: Path, clock: Clock) -> None:
+    def __init__(self, config: Config, sums: Sums, clock: Clock) -> None:
         self._config = config
-        self._path = home / "spend.db"
+        self._sums = sums
         self._clock = clock
-        self._db: sqlite3.Connection | None = None
-        self._is = (0, 0)  # which file that is
-        self._known: dict[str, float] = {}  # what was in the file when it was read
+        self._one_at_a_time = threading.Lock()
+        self._known: dict[str, float] = {}  # what the sums were when they were read
         self._read_at = 0.0
         self._unwritten: dict[str, float] = {}  # what isn't there yet, by session
         self._unwritten_usd = 0.0
         self._written_at = 0.0
         self._unpriced: set[str] = set()
 
-    def check(self, session_key: str, turn_usd: float) -> str:
+    async def check(self, session_key: str, turn_usd: float) -> str:
         """Why no further call may be made; empty: one may.
 
         Raises DenizenError when what was spent can't be read, or the last call not be counted.
         """
+        return await self._apart(self._check, session_key, turn_usd)
+
+    async def charge(self, session_key: str, cost: float | None, model: str) -> str:
+        """Count what a call cost; returns what the user should know: that it couldn't be counted, or has no price."""
+        return await self._apart(self._charge, session_key, cost, model)
+
+    async def close(self) -> None:
+        """Write what isn't written yet, and close what holds it."""
+        await self._apart(self._close)
+
+    async def _apart(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Do the work, one after the other; where the sums are remote, in a thread."""
+
+        def alone() -> T:
+            with self._one_at_a_time:
+                return work(*args, **kwargs)
+
+        return await run_in_thread(None, alone) if self._sums.is_remote else work(*args, **kwargs)
+
+    def _check(self, session_key: str, turn_usd: float) -> str:
         if self._unwritten_usd >= _MOST_UNWRITTEN:  # writing it failed: no further call before it is counted
             self._write()
         session, day = self._spent(session_key)
@@ -65,8 +99,7 @@ class Spend:
                 return f"The budget of {what} is spent: ${spent:.4f} of ${limit:g} ({setting} sets it)."
         return ""
 
-    def charge(self, session_key: str, cost: float | None, model: str) -> str:
-        """Count what a call cost; returns what the user should know: that it couldn't be counted, or has no price."""
+    def _charge(self, session_key: str, cost: float | None, model: str) -> str:
         if cost is None:
             if model in self._unpriced:
                 return ""
@@ -82,14 +115,13 @@ class Spend:
                     return str(error)  # the answer is paid for and kept all the same
         return ""
 
-    def close(self) -> None:
-        """Write what isn't written yet, and close the file."""
+    def _close(self) -> None:
         try:
             if self._unwritten:
                 self._write()
         except DenizenError as error:
             _log.warning("%s", error)
-        self._forget()
+        self._sums.close()
 
     def _today(self) -> str:
         return f"day {self._clock.now().date().isoformat()}"
@@ -102,41 +134,13 @@ class Spend:
             self._read_at = now
         if session not in known:
             day = self._today()
-            query = "SELECT name, usd FROM spend WHERE name IN (?, ?)"
-            found = dict(self._execute(query, session, day) if self._path.exists() else ())
+            found = self._sums.read((session, day))
             known[session], known[_DAY] = found.get(session, 0.0), found.get(day, 0.0)
         return known[session] + self._unwritten.get(session, 0.0), known[_DAY] + self._unwritten_usd
 
     def _write(self) -> None:
         self._written_at = self._clock.monotonic()
-        sums = msgspec.json.encode(self._unwritten | {self._today(): self._unwritten_usd}).decode()
-        self._execute(_ADD, sums)
+        self._sums.add(self._unwritten | {self._today(): self._unwritten_usd})
         self._unwritten.clear()
         self._unwritten_usd = 0.0
         self._known.clear()
-
-    def _execute(self, statement: str, *values: object) -> list[tuple[str, float]]:
-        try:
-            if self._db and not is_at(str(self._path), self._is):
-                self._forget()
-            if self._db is None:
-                self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-                self._path.touch(mode=0o600)
-                self._is = identity(self._path.stat())
-                self._db = sqlite3.connect(self._path, timeout=PATIENCE, isolation_level=None)
-                self._db.execute("PRAGMA journal_mode = WAL")
-                self._db.execute(
-                    "PRAGMA synchronous = NORMAL"
-                )  # written, not synced: a call must not wait for the disk
-                self._db.execute("CREATE TABLE IF NOT EXISTS spend (name TEXT PRIMARY KEY, usd REAL) WITHOUT ROWID")
-            return self._db.execute(statement, values).fetchall()
-        except (sqlite3.Error, OSError) as why:
-            self._forget()  # the user may put another in its place
-            raise DenizenError(
-                f"{self._path} can't count what calls cost: {why}. End what holds it, make room, or move the file away."
-            ) from why
-
-    def _forget(self) -> None:
-        if self._db:
-            self._db.close()
-            self._db = None

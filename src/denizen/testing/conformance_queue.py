@@ -25,7 +25,7 @@ from denizen.ports import (
 
 NewQueue = Callable[[], TurnQueue]
 YES = Answer("call-1", allow=True)
-Outcome = OutboundMessage | Parked | None
+Outcome = OutboundMessage | InboundMessage | Parked | None
 
 
 def message(content: str, session: str = "ann", *, channel: str = "irc") -> InboundMessage:
@@ -51,7 +51,7 @@ class RunningTurn:
         return self.turn.message.content
 
     def end(self, outcome: Outcome | Exception = None) -> None:
-        """It is over, with a reply or without, or it is parked, or it raises."""
+        """It is over, with a reply or a message or neither, or it is parked, or it raises."""
         if isinstance(outcome, Exception):
             self.outcome.set_exception(outcome)
         else:
@@ -285,6 +285,16 @@ class TurnQueueConformance:
         if kept is None:
             pytest.skip("the queue doesn't say what it keeps to be sent")
         assert [*kept] == [question, reply]
+
+    async def test_message_that_a_turn_ends_with_gets_a_turn_in_its_session_once(self, new_queue: NewQueue) -> None:
+        queue = new_queue()
+        async with self.serving(queue) as worker:
+            await queue.put(message("1"))
+            (await worker.next()).end(message("for ben", "ben"))
+            assert await worker.finish_all(1) == ["for ben"]
+            await queue.put(message("2"))
+            (await worker.next()).end(message("for ben", "ben"))
+            await worker.expect_nothing_but("3")
 
     # Failures
 

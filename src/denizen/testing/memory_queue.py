@@ -105,7 +105,7 @@ class MemoryQueue:
             outcome = await handler(_MemoryTurn(message, session.attempt, session))
             session.parked = isinstance(outcome, Parked)
             over = not session.parked
-            self._keep(outcome, session)
+            await self._keep(outcome, session)
         except BaseException as error:
             again = [control for control in session.controls[: session.taken] if isinstance(control, Answer)]
             if not isinstance(error, Exception):
@@ -124,8 +124,8 @@ class MemoryQueue:
             if session.messages:
                 self._sessions[message.session_key] = _SessionQueue(session.messages)
 
-    def _keep(self, outcome: OutboundMessage | Parked | None, session: _SessionQueue) -> None:
-        """Keep what is to be sent, and when a parked turn goes on without an answer."""
+    async def _keep(self, outcome: OutboundMessage | InboundMessage | Parked | None, session: _SessionQueue) -> None:
+        """Keep what is to be sent, or said to another session, and when a parked turn goes on without an answer."""
         if isinstance(outcome, ParkedTurn) and outcome.until:
 
             def wake() -> None:
@@ -137,6 +137,8 @@ class MemoryQueue:
         sent = outcome.question if isinstance(outcome, ParkedTurn) else outcome
         if isinstance(sent, OutboundMessage):
             self.outbox.setdefault(sent.id, sent)
+        elif isinstance(sent, InboundMessage):
+            await self.put(sent)
 
 
 class MemoryChannel:

@@ -10,7 +10,17 @@ import msgspec
 from denizen.config.settings import Rule
 from denizen.errors import ConfigError
 from denizen.messages import ToolResult
-from denizen.ports import CautiousTool, CheckedTool, PlanningTool, Schema, Tool, ToolContext, Toolset, Traits
+from denizen.ports import (
+    CautiousTool,
+    CheckedTool,
+    PlanningTool,
+    ReplyingTool,
+    Schema,
+    Tool,
+    ToolContext,
+    Toolset,
+    Traits,
+)
 from denizen.tool_aliases import resolve_alias
 
 JUDGED = frozenset({"command", "path", "paths", "patch", "url", "unsandboxed"})
@@ -45,6 +55,10 @@ class Defaulted:
     def needs_yes(self, args: dict[str, Any]) -> bool:
         """Whether a person must agree."""
         return isinstance(self.tool, CautiousTool) and self.tool.needs_yes(self._with_defaults(args))
+
+    def is_reply(self, args: dict[str, Any], chat: tuple[str, str]) -> bool:
+        """Whether a call sends to the chat that its turn is for, and to no other."""
+        return isinstance(self.tool, ReplyingTool) and self.tool.is_reply(self._with_defaults(args), chat)
 
     def check(self, args: dict[str, Any]) -> None:
         """Raises ToolRefused for what the tool would refuse."""

@@ -60,7 +60,7 @@ class FunctionTool:
     refuse: Callable[..., object] | None = None
     plans: bool = False
     asks: Callable[..., bool] | None = None
-    replies: Callable[[dict[str, Any]], bool] | None = None
+    replies: Callable[[dict[str, Any], tuple[str, str]], bool] | None = None
 
     def needs_yes(self, args: dict[str, Any]) -> bool:
         """Whether a person must agree to the call; arguments that don't fit are refused later, by `check`."""
@@ -72,9 +72,9 @@ class FunctionTool:
         if self.refuse:
             self.refuse(**checked)
 
-    def is_reply(self, args: dict[str, Any]) -> bool:
-        """Whether a call with these arguments sends to the chat that its turn is for, and to no other."""
-        return self.replies is not None and self.replies(args)
+    def is_reply(self, args: dict[str, Any], chat: tuple[str, str]) -> bool:
+        """Whether a call with these arguments sends to the `chat` that its turn is for, and to no other."""
+        return self.replies is not None and self.replies(args, chat)
 
     async def run(self, args: dict[str, Any], turn: ToolContext) -> ToolResult:
         """Call the function with the checked arguments; a plain one runs in a thread. Raises ToolRefused."""
@@ -146,7 +146,7 @@ def tool(
     refuse: Callable[..., object] | None = None,
     plans: bool = False,
     asks: Callable[..., bool] | None = None,
-    replies: Callable[[dict[str, Any]], bool] | None = None,
+    replies: Callable[[dict[str, Any], tuple[str, str]], bool] | None = None,
 ) -> Callable[[Callable[..., Any]], FunctionTool]: ...
 def tool(
     function: Callable[..., Any] | None = None,
@@ -158,7 +158,7 @@ def tool(
     refuse: Callable[..., object] | None = None,
     plans: bool = False,
     asks: Callable[..., bool] | None = None,
-    replies: Callable[[dict[str, Any]], bool] | None = None,
+    replies: Callable[[dict[str, Any], tuple[str, str]], bool] | None = None,
 ) -> FunctionTool | Callable[[Callable[..., Any]], FunctionTool]:
     """Let the model call a function: `@tool`, or `@tool(traits=Traits.READS)`.
 
@@ -170,7 +170,7 @@ def tool(
     arguments before a person is asked about a call: it raises ToolRefused for what the function would refuse anyway. A
     tool that `plans` changes files and obeys `ToolContext.planned`, so that a question about a call can show what it
     would change; a cancelled turn waits for its thread. `replies` says of a call's
-    arguments whether it sends to its turn's own chat alone, which needs no approval.
+    arguments, and the channel and chat that its turn is for, whether it sends there alone, which needs no approval.
 
     Raises TypeError for a function without a docstring, or with a parameter that can't be given by name and type.
     """

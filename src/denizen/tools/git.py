@@ -65,7 +65,6 @@ def git_tool(environ: Mapping[str, str], sandbox: Sandbox | None = None, *, most
     and where the user's policy denies paths, it takes only options that are known to be harmless.
     """
     environment = CommandEnvironment(SandboxSettings(), environ, {}).variables | _ENVIRONMENT
-    confining = sandbox if sandbox and sandbox.confines else None
 
     @tool(traits=Traits.READS | Traits.REPEATABLE)
     async def git(args: str, turn: ToolContext) -> ToolResult:
@@ -75,6 +74,7 @@ def git_tool(environ: Mapping[str, str], sandbox: Sandbox | None = None, *, most
             args: As on a command line, `log -n 5 --stat -- src`.
         """
         command, words = _split(args)
+        confining = sandbox if sandbox and sandbox.confines else None
         if turn.denied.patterns or not confining:
             check_plain(command, words, turn.workspace)
         folder = git_folder(turn.workspace)

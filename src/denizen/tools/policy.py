@@ -19,17 +19,18 @@ from denizen.ports import (
     Decision,
     PlanningTool,
     ReplyingTool,
+    Sandbox,
     Tool,
     ToolContext,
     Traits,
     is_harmless,
     only_reads,
 )
+from denizen.tools.call_files import files_of
 from denizen.tools.editing.texts import difference
 from denizen.tools.files.autorun import is_autorun
 from denizen.tools.files.changes import load_or_empty
 from denizen.tools.files.workspace import Workspace
-from denizen.tools.risk import exceeds, files_of, risk_of
 from denizen.tools.secrets import restore_secrets
 
 _MOST_SHOWN = 200  # characters of a call's argument that a reason shows
@@ -40,7 +41,7 @@ _BOTH = Traits.UNTRUSTED | Traits.PRIVATE
 class RulePolicy:
     """Decides by the user's rules first, then by default, and over both by the rule of two (`ports.Policy`).
 
-    `confined`: commands run in a sandbox; `network`: there they may use the network. Paths in rules are those of
+    Commands run in `sandbox`, and may use the network there with `network`. Paths in rules are those of
     `workspace`; with `restricted=False` files outside it may be read, too. `home` holds the configuration that rules
     are kept in; `own_folder` the user's files, which sessions begin with.
     """
@@ -49,7 +50,7 @@ class RulePolicy:
         self,
         settings: PolicySettings,
         *,
-        confined: bool,
+        sandbox: Sandbox,
         network: bool = False,
         workspace: Path | None = None,
         restricted: bool = True,
@@ -59,7 +60,7 @@ class RulePolicy:
     ) -> None:
         self._rules = [*settings.rules]
         self._auto_approve = settings.auto_approve
-        self._confined = confined
+        self._sandbox = sandbox
         self._network = network
         self._workspace = workspace
         self._restricted = restricted
@@ -68,7 +69,14 @@ class RulePolicy:
         self._own_folder = own_folder
 
     def decide(
-        self, call: ToolCall, tool: Tool, in_sight: Traits, *, approved: Sequence[Rule] = (), read_only: bool = False
+        self,
+        call: ToolCall,
+        tool: Tool,
+        in_sight: Traits,
+        *,
+        approved: Sequence[Rule] = (),
+        read_only: bool = False,
+        chat: tuple[str, str] = ("", ""),
     ) -> Decision:
         """Whether the call may run where the model sees what has the traits `in_sight`."""
         if read_only and not is_harmless(tool):
@@ -82,13 +90,13 @@ class RulePolicy:
             }
             decision = Decision(rule.decide, why[rule.decide])
         else:
-            decision = self._by_default(call, tool)
+            decision = self._by_default(call, tool, chat)
         if decision.verdict == "ask" and self._deciding(approved, call):
             decision = Decision("allow", "The user approved such calls for the session.")
-        if isinstance(tool, ReplyingTool) and tool.is_reply(call.args):
+        if _is_reply(call, tool, chat):
             return decision
         runs_outside = _leaves_sandbox(call) or (
-            Traits.EXECUTES in tool.traits and (self._network or not self._confined)
+            Traits.EXECUTES in tool.traits and (self._network or not self._sandbox.confines)
         )
         if decision.verdict == "allow" and _BOTH in in_sight and (tool.traits & _REACHES_OUT or runs_outside):
             return Decision(
@@ -174,12 +182,12 @@ class RulePolicy:
             rules = [rule for rule in rules if rule.decide != "allow" or rule.match.startswith("{")]
         return deciding_rule(rules, call.name, call.args, self._workspace, paths)
 
-    def _by_default(self, call: ToolCall, tool: Tool) -> Decision:
-        if Traits.EXECUTES in tool.traits and not self._confined:
+    def _by_default(self, call: ToolCall, tool: Tool, chat: tuple[str, str]) -> Decision:
+        if Traits.EXECUTES in tool.traits and not self._sandbox.confines:
             return Decision("ask", f"There is no sandbox here: may {_shown(call)} run with all your rights?")
         if _leaves_sandbox(call):
             return Decision("ask", f"May {_shown(call)} run outside the sandbox, with all your rights?")
-        if isinstance(tool, ReplyingTool) and tool.is_reply(call.args):
+        if _is_reply(call, tool, chat):
             return Decision("allow", f"The default policy allows {tool.name} to the chat that is answered.")
         if Traits.SENDS in tool.traits:
             return Decision("ask", f"May {_shown(call)} send this to others?")
@@ -192,6 +200,8 @@ class RulePolicy:
             if held:
                 return Decision("ask", f"May {_shown(call)} run? Other programs run or follow {held[0]} by themselves.")
         if self._workspace and self._auto_approve != "high":  # which nothing exceeds, and judging takes time
+            from denizen.tools.risk import exceeds, risk_of
+
             risk = risk_of(call.name, call.args, self._workspace)
             if risk and exceeds(risk, self._auto_approve):
                 return Decision("ask", f"May {_shown(call)} run? Its risk is {risk.level}: {risk.why}.")
@@ -212,6 +222,10 @@ class RulePolicy:
 
 def _leaves_sandbox(call: ToolCall) -> bool:
     return call.args.get("unsandboxed", False) is not False
+
+
+def _is_reply(call: ToolCall, tool: Tool, chat: tuple[str, str]) -> bool:
+    return Traits.SENDS in tool.traits and isinstance(tool, ReplyingTool) and tool.is_reply(call.args, chat)
 
 
 def _shown(call: ToolCall) -> str:

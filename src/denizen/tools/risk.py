@@ -1,8 +1,7 @@
-"""Which files a call is about, and how much it could break (seed 001), which decides whether a person is asked."""
+"""How much a call could break (seed 001), which decides whether a person is asked."""
 
 import ast
 import difflib
-import os
 import re
 import shlex
 import textwrap
@@ -14,7 +13,7 @@ from typing import Any, Literal
 
 from denizen.config.commands import possible_commands, simple_commands
 from denizen.errors import ToolRefused
-from denizen.messages import ToolCall
+from denizen.tools.call_files import file_of
 from denizen.tools.git import only_reads
 from denizen.tools.patching.apply import apply_hunks
 from denizen.tools.patching.parse import FilePatch, read_patch
@@ -109,26 +108,6 @@ def risk_of(tool: str, args: Mapping[str, Any], workspace: Path) -> Risk | None:
             return None
 
 
-def files_of(call: ToolCall, workspace: Path) -> Sequence[str]:
-    """The files that a call is about: its `path`, those of a patch, and of symbols."""
-    args = {name: value for name, value in call.args.items() if isinstance(value, str)}
-    targets = [args[name] for name in ("path", "target") if name in args]
-    targets += [args["content"]] if args.get("action") == "move" and "content" in args else []
-    names = [*targets, *(file_of(target, workspace) for target in targets)]
-    with suppress(ToolRefused):  # a patch that can't be read does nothing
-        names += [path for file in read_patch(args.get("patch") or "") for path in meant_by_patch(file, workspace)]
-    return [*dict.fromkeys(names)]
-
-
-def meant_by_patch(file: FilePatch, workspace: Path) -> list[str]:
-    """The paths that a part of a patch is about."""
-
-    def is_there(name: str) -> bool:
-        return os.path.exists(f"{workspace}/{name}")  # noqa: PTH110 (may be no path at all)
-
-    return [file.meant(name, is_there) for name in (file.old, file.new) if name is not None]
-
-
 def exceeds(risk: Risk, most: Level) -> bool:
     """Whether a risk is above what may be done without asking."""
     return LEVELS.index(risk.level) > LEVELS.index(most)
@@ -161,13 +140,6 @@ def _symbol(args: Mapping[str, Any], workspace: Path) -> Risk:
     named = re.compile(rf"\b{re.escape(name)}\b")
     defined = [line for line in text.splitlines() if name and _is_public(line) and named.search(line)]
     return _judged(path, [line for line in defined if line.strip() not in kept], content.splitlines())
-
-
-def file_of(target: str, workspace: Path) -> str:
-    """The file of `FILE/Symbol`; all of it where there is no such file."""
-    parts = target.split("/")
-    paths = ("/".join(parts[:length]) for length in range(len(parts), 0, -1))
-    return next((path for path in paths if path and os.path.isfile(workspace / path)), target)  # noqa: PTH113 (no path?)
 
 
 def _patched(file: FilePatch, workspace: Path) -> Risk:

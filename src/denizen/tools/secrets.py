@@ -11,9 +11,8 @@ from denizen.config.redact import MARK, Redactor
 from denizen.config.rules import all_arguments
 from denizen.errors import ToolRefused
 from denizen.messages import ToolCall
+from denizen.tools.call_files import files_of, meant_by_patch
 from denizen.tools.files.workspace import Workspace
-from denizen.tools.patching.parse import read_patch
-from denizen.tools.risk import files_of, meant_by_patch
 
 _MARKS_STAY = frozenset({"remember", "forget"})  # tools whose marks stay marks: the memory holds no secrets
 _LARGEST = 5_000_000  # bytes of a file in which a secret is looked for
@@ -33,6 +32,8 @@ def restore_secrets(
     workspace = Path(files.root)
     match call.args:  # the texts that the call writes, each with the files that it goes into
         case {"patch": str(patch)}:
+            from denizen.tools.patching.parse import read_patch
+
             parts = read_patch(patch)
             lines = ["\n".join(line for hunk in part.hunks for _, line in hunk.lines) for part in parts]
             targets = [*zip(lines, (meant_by_patch(part, workspace) for part in parts), strict=True)]

@@ -10,7 +10,7 @@ from denizen.ports import Tool, ToolContext, Traits
 from denizen.tools.function import FunctionTool, tool
 
 
-@tool(traits=Traits.READS | Traits.DELEGATES)
+@tool(traits=Traits.READS | Traits.DELEGATES | Traits.REPEATABLE)  # its session goes on where it was
 async def subagent(task: str, turn: ToolContext, agent: str = "") -> ToolResult:
     """Let a subagent do part of the work, and wait for it. It works here, with your tools, and knows only
     the task; several can look into different things at once.

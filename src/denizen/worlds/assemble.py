@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast, overload
 import msgspec
 
 from denizen.actions import Native, Shell
-from denizen.checkpoints import Shadow, shadow_of
 from denizen.clock import Clock, SystemClock
 from denizen.config import Config, load_config
 from denizen.config.env import read_dotenv
@@ -26,18 +25,18 @@ from denizen.config.trust import is_trusted
 from denizen.config.zone import user_zone
 from denizen.context import Transcript
 from denizen.engine.listener import Listener
-from denizen.engine.loop import run_turn
 from denizen.engine.opening import leave_session, open_session
 from denizen.engine.output import Output
 from denizen.engine.record import AgentRecord, NewDriver, TurnLimits
 from denizen.engine.turn import TurnOptions
 from denizen.errors import DenizenError, SessionError
 from denizen.events import Done, Out, RunEvent, RunResult, StreamEvent
-from denizen.memory import open_memory
+from denizen.memory import LongTermMemory, open_memory
 from denizen.messages import Text, UserMessage
 from denizen.models import open_model
 from denizen.ports import (
     ActionFormat,
+    Budget,
     KnownModel,
     Limits,
     Model,
@@ -53,18 +52,20 @@ from denizen.prompt.workspace import WorkspacePrompt
 from denizen.sessions import JsonlStore, new_name
 from denizen.sessions import session_key as full_key
 from denizen.sessions.spend import Spend
+from denizen.sessions.spend_file import SpendFile
 from denizen.tools.defaults import check_rules, with_defaults
 from denizen.tools.policy import RulePolicy
 from denizen.tools.programs.jobs import Jobs
-from denizen.tools.sandbox import choose_sandbox
+from denizen.tools.sandbox import Strongest
 from denizen.tools.subagent import with_agents
 from denizen.worlds.drivers import FoundDriver, find_driver
 from denizen.worlds.hooks import CommandHooks
 from denizen.worlds.session_turns import session_turn
 from denizen.worlds.subagents import Subagents
-from denizen.worlds.world import Profile, ToolParts, World, find_world, resume
+from denizen.worlds.world import Profile, ToolParts, World, find_world, take_turn
 
 if TYPE_CHECKING:
+    from denizen.checkpoints import Shadow
     from denizen.tools.mcp import McpServers
 
 FORMATS: dict[str, ActionFormat] = {each.name: each for each in (Native(), Shell())}
@@ -83,7 +84,7 @@ class Assembly:
     mcp: "McpServers | None"
     config: Config
     skills: Sequence[Skill]
-    checkpoints: Shadow | None
+    checkpoints: "Shadow | None"
     jobs: Jobs
     subagents: Subagents
 
@@ -97,6 +98,8 @@ def assemble(
     tools: Sequence[Tool] | None = None,
     driver: NewDriver | None = None,
     store: SessionStore | None = None,
+    memory: LongTermMemory | None = None,
+    budget: Budget | None = None,
     clock: Clock | None = None,
     environ: Mapping[str, str],
 ) -> Assembly:
@@ -117,8 +120,11 @@ def assemble(
     thinks = with_default_limits(model or open_model(config, environ=environ, clock=clock))
     offline = thinks.name == OFFLINE
     actions = FORMATS["native"] if offline else FORMATS.get(config.agent.actions, profile.actions)
-    is_project = profile.checkpoints or (workspace / ".git").exists()
-    checkpoints = shadow_of(workspace, home, clock=clock, environ=environ) if is_project else None
+    checkpoints = None
+    if profile.checkpoints or (workspace / ".git").exists():
+        from denizen.checkpoints import shadow_of
+
+        checkpoints = shadow_of(workspace, home, clock=clock, environ=environ)
     own_folder, pins = config.agent.workspace_dir, SkillPins(home)
     trusted = is_trusted(home, workspace)
     found_skills, notices = find_skills(own_folder, workspace, trusted=trusted, profile=profile.name)
@@ -126,8 +132,8 @@ def assemble(
     subagents = Subagents(defined, config, environ=environ, clock=clock)
     skills, changed = pins.admit(found_skills)
     skill_folders = [skill.path.parent for skill in skills]
-    sandbox = choose_sandbox(with_shown(config.sandbox, skill_folders), environ, home, secrets)
-    memory = open_memory(config, clock=clock, redact=redactor.text, with_notes=profile.notes)
+    sandbox = Strongest(with_shown(config.sandbox, skill_folders), environ, home, secrets)
+    memory = memory or open_memory(config, clock=clock, redact=redactor.text, with_notes=profile.notes)
     jobs = Jobs()
 
     mcp = None
@@ -164,7 +170,7 @@ def assemble(
         skills=skills,
         skill_notices=[*notices, *changed, *left_out],
         pins=pins,
-        recent_notes=functools.partial(memory.recent_notes, config.memory.recent_days),
+        notes=functools.partial(memory.for_prompt, config.memory.recent_days),
         identity=profile.identity,
         instructions=instructions,
         lists_tools=not actions.lists_tools,
@@ -179,7 +185,7 @@ def assemble(
         new_driver=found.new,
         policy=RulePolicy(
             msgspec.structs.replace(config.policy, rules=[*profile.rules, *config.policy.rules]),
-            confined=sandbox.confines,
+            sandbox=sandbox,
             network=config.sandbox.network,
             workspace=workspace,
             restricted=config.agent.restrict_to_workspace,
@@ -192,7 +198,7 @@ def assemble(
         checkpoints=checkpoints,
         sandbox=sandbox,
         prompt=prompt,
-        budget=Spend(config, home, clock),
+        budget=budget or Spend(config, SpendFile(home / "spend.db"), clock),
         redactor=redactor,
         clock=clock,
         limits=TurnLimits(config.agent.max_iterations, config.agent.max_tokens, config.agent.max_tool_result_chars),
@@ -276,8 +282,8 @@ class Agent:
 
     It is made of a configuration, or of a model's name and the user's own configuration, or of that alone.
     `instructions` say who it is and what it is for, in place of the profile's own words. `model` (one, or the name of
-    one), `tools`, `driver` and `store` stand in for what the configuration names; with `tools=()` there are none. It
-    serves one event loop at a time. `profile` is the name of a world's, or one of your own.
+    one), `tools`, `driver`, `store`, `memory` and `budget` stand in for what the configuration names; with `tools=()`
+    there are none. It serves one event loop at a time. `profile` is the name of a world's, or one of your own.
     `environ` holds the keys (default: the process's, with the home's `.env`). `read_only` refuses everything but reads.
 
     `record` is the agent as the engine takes it.
@@ -296,6 +302,8 @@ class Agent:
         tools: Sequence[Tool] | None = None,
         driver: NewDriver | None = None,
         store: SessionStore | None = None,
+        memory: LongTermMemory | None = None,
+        budget: Budget | None = None,
         clock: Clock | None = None,
         environ: Mapping[str, str] | None = None,
         read_only: bool = False,
@@ -312,7 +320,9 @@ class Agent:
             clock=clock,
             environ=environ,
         )
-        self._hold(self._assemble(settings, model=None if isinstance(model, str) else model, store=store))
+        self._memory = memory
+        given = None if isinstance(model, str) else model
+        self._hold(self._assemble(settings, model=given, store=store, memory=memory, budget=budget))
 
     def _hold(self, made: Assembly) -> None:
         self.record = record = made.record
@@ -371,9 +381,7 @@ class Agent:
             session = await self.open(key)
             try:
                 host = Listener(on_event, io) if on_event or not io else io
-                if said is None:
-                    return (await resume(self, session, host, options)).result
-                return await run_turn(self.record, session, said, host, options)
+                return await take_turn(self, session, said, host, options)
             finally:
                 await self.leave(session)
 
@@ -422,10 +430,13 @@ class Agent:
         config = located(config, environ=self.environ, cwd=folder, home=home or self.home, workspace=folder)
         if home:  # where nobody has accepted the MCP servers
             config = msgspec.structs.replace(config, mcp={})
-        made = self._assemble(config, model=model or self.record.model, store=None if home else self.store)
-        if not home:
-            policy, budget = self.record.policy.at(folder), self.record.budget
-            made = replace(made, record=replace(made.record, policy=policy, budget=budget))
+        model = model or self.record.model
+        if home:
+            made = self._assemble(config, model=model)
+        else:
+            budget = self.record.budget
+            made = self._assemble(config, model=model, store=self.store, memory=self._memory, budget=budget)
+            made = replace(made, record=replace(made.record, policy=self.record.policy.at(folder)))
         if not checkpoints:
             made = replace(made, record=replace(made.record, checkpoints=None), checkpoints=None)
         there = copy.copy(self)
@@ -443,7 +454,7 @@ class Agent:
         if self.mcp:
             await self.mcp.close()
         await self._subagents.close()
-        self.record.budget.close()
+        await self.record.budget.close()
         if self._owns_model:
             await self.model.close()
 

@@ -12,7 +12,6 @@ from denizen.errors import ToolRefused
 from denizen.models import open_model
 from denizen.ports import KnownModel, Tool, Toolset
 from denizen.prompt import AgentFile
-from denizen.prompt.workspace import WorkspacePrompt
 from denizen.tool_aliases import resolve_alias
 
 
@@ -45,10 +44,8 @@ class Subagents:
             kept = _named(given.tools, tools)
             tools = Toolset([*agent.actions.extra_tools(kept), *kept])
         model = self._model(given.model) if given.model else agent.model
-        prompt, limits = agent.prompt, agent.limits
-        if isinstance(prompt, WorkspacePrompt):
-            names = [tool.name for tool in tools.listed]
-            prompt = replace(prompt, instructions=given.prompt or prompt.instructions, tools=names, model=model.name)
+        names, limits = [tool.name for tool in tools.listed], agent.limits
+        prompt = agent.prompt.for_agent(tools=names, model=model.name, instructions=given.prompt)
         limits = replace(
             limits,
             iterations=min(given.iterations or limits.iterations, limits.iterations),

@@ -4,25 +4,29 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import msgspec
 
-from denizen.checkpoints import Shadow
 from denizen.config import Config
 from denizen.config.plugins import load_entry_point
 from denizen.config.settings import Rule
 from denizen.engine.loop import run_turn
 from denizen.engine.record import AgentRecord, NewContext
+from denizen.engine.resume import unfinished
 from denizen.engine.turn import Resume, TurnOptions
 from denizen.errors import ConfigError
 from denizen.events import RunResult
+from denizen.messages import UserMessage
 from denizen.ports import ActionFormat, Checkpoints, Memory, Model, Sandbox, Session, Tool, TurnIO
 from denizen.prompt import Skill
 from denizen.prompt.texts import IDENTITY
 from denizen.tools import default_tools
 from denizen.tools.programs.jobs import Jobs
 from denizen.tools.subagent import subagent
+
+if TYPE_CHECKING:
+    from denizen.checkpoints import Shadow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,20 +71,12 @@ class Profile:
     rules: tuple[Rule, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Conclusion:
-    """How a turn that was gone on with ended; `failed`: it was answered, yet what it was for isn't done."""
-
-    result: RunResult
-    failed: bool = False
-
-
 class AgentHandle(Protocol):
     """An agent as hosts hold it: `denizen.Agent`."""
 
     record: AgentRecord
     config: Config
-    checkpoints: Shadow | None
+    checkpoints: "Shadow | None"
     workspace: Path
     read_only: bool
     skills: Sequence[Skill]
@@ -126,8 +122,11 @@ class RenderingHost(Protocol):
     render: Callable[[RunResult], str]
 
 
-GoOn = Callable[[AgentHandle, Session, TurnIO, TurnOptions], Awaitable[Conclusion | None]]
-"""Goes on with a session whose turn is unfinished; None: it is none of the world's own, but an ordinary turn."""
+GoOn = Callable[[AgentHandle, Session, UserMessage | None, TurnIO, TurnOptions], Awaitable[RunResult | None]]
+"""Goes on with a session whose turn is unfinished, and takes in a message, if any; None: it is for an ordinary turn.
+
+A turn that was answered, yet what it was for isn't done, ends with an `error`.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,16 +162,24 @@ def find_world(profile: str | Profile) -> World:
     raise ConfigError(f"There is no profile {profile!r}; there is: {', '.join(names)}.")
 
 
-async def resume(agent: AgentHandle, session: Session, io: TurnIO, options: TurnOptions | None = None) -> Conclusion:
-    """Go on with the session's unfinished turn, in the way of the world whose kind it is, whatever the agent's profile.
+async def take_turn(
+    agent: AgentHandle,
+    session: Session,
+    message: UserMessage | None,
+    io: TurnIO,
+    options: TurnOptions | None = None,
+) -> RunResult:
+    """Answer a message, or go on with the session's unfinished turn (None).
 
-    Raises what `run_turn` raises.
+    An unfinished turn goes on in the way of the world whose kind it is, whatever the agent's profile. Raises what
+    `run_turn` raises.
     """
     options = options or TurnOptions()
-    for go_on in filter(None, (world.go_on for world in worlds())):
-        if concluded := await go_on(agent, session, io, options):
-            return concluded
-    return Conclusion(await run_turn(agent.record, session, Resume(), io, options))
+    if message is None or unfinished(session.entries):
+        for go_on in filter(None, (world.go_on for world in worlds())):
+            if result := await go_on(agent, session, message, io, options):
+                return result
+    return await run_turn(agent.record, session, message or Resume(), io, options)
 
 
 def _load(entry: EntryPoint) -> World:

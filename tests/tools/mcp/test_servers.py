@@ -8,16 +8,20 @@ import pytest
 from tests.tools.mcp.conftest import Scene, hostile
 
 from denizen.actions import Native, Shell
-from denizen.config.settings import McpServer, PolicySettings, Rule
+from denizen.config.settings import McpServer, PolicySettings, Rule, SandboxSettings
 from denizen.errors import ConfigError, ToolRefused
 from denizen.messages import AssistantMessage, Text, ToolCall
 from denizen.ports import Toolset, Traits
 from denizen.tools.mcp.tool import names_for
 from denizen.tools.policy import RulePolicy
+from denizen.tools.sandbox import Bubblewrap
 
 
 def described(name: str, description: str = "Does it.", **more: Any) -> dict[str, Any]:
     return {"name": name, "description": description, "inputSchema": {"type": "object"}, **more}
+
+
+CONFINED = Bubblewrap(SandboxSettings(), {}, Path("/nowhere"))
 
 
 @pytest.fixture
@@ -115,7 +119,7 @@ async def test_a_tool_is_the_strictest_unless_it_says_that_it_reads(scene: Scene
 
 async def test_both_ask_and_only_the_reading_one_runs_read_only(scene: Scene, listing: Path) -> None:
     reads = described("look", annotations={"readOnlyHint": True})
-    policy = RulePolicy(PolicySettings(), confined=True)
+    policy = RulePolicy(PolicySettings(), sandbox=CONFINED)
     async with scene.met(server(listing, described("change"), reads)) as tools:
         for name, read_only in (("mcp_notes_change", "deny"), ("mcp_notes_look", "ask")):
             call, tool = ToolCall("1", name, {}), tools[name]
@@ -164,7 +168,7 @@ async def test_a_call_through_the_other_tool_is_that_tools_for_policy_and_result
             assert [(call.name, call.args) for call in calls] == [("mcp_notes_weather", {"city": "Bonn"})]
         denied = PolicySettings(rules=[Rule(tool="mcp_notes_weather", decide="deny")])
         (call,) = Native().read(reply, toolset).calls
-        decision = RulePolicy(denied, confined=True).decide(call, tools[call.name], Traits.NONE)
+        decision = RulePolicy(denied, sandbox=CONFINED).decide(call, tools[call.name], Traits.NONE)
         assert decision.verdict == "deny"
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -14,19 +14,24 @@ import pytest
 from denizen import Agent, load_config, tool
 from denizen.clock import Clock, SystemClock
 from denizen.config.zone import user_zone
-from denizen.ports import Channel, InboundMessage, Traits
+from denizen.ports import Channel, InboundMessage, Model, ModelRequest, SessionStore, Traits
 from denizen.testing import ScriptedModel
-from denizen.testing.scripted import Line
+from denizen.testing.scripted import Line, Scripted
+from denizen.tools.subagent import subagent
 from denizen.worlds.chat.cron import Cron, cron_tool
-from denizen.worlds.chat.database import Database
+from denizen.worlds.chat.database import Database, Timing
 from denizen.worlds.chat.gateway import Gateway
-from denizen.worlds.chat.ledger import Reply
 from denizen.worlds.chat.message import message_tool
+from denizen.worlds.chat.outbound import Reply
 from denizen.worlds.chat.outbox import Outbox
+from denizen.worlds.chat.postgres_ledger import PostgresLedger
 from denizen.worlds.chat.settings import GatewaySettings
 from denizen.worlds.chat.spawn import spawn_tool
+from denizen.worlds.chat.sqlite_file import SqliteFile
 
 PATIENCE = 60.0
+QUICK = Timing(heartbeat=0.5, stalled=1.5, poll=0.2)
+"""Of workers, so that a dead one is found soon."""
 
 Serve = Callable[..., AbstractAsyncContextManager["Scene"]]
 
@@ -40,6 +45,23 @@ def message(content: str, chat: str = "ann", *, channel: str = "http", **more: A
     at = content if chat == "ann" else f"{chat}: {content}"
     given: dict[str, Any] = {"session_key": key_of(chat, channel), "id": at, **more}
     return InboundMessage(channel, chat, chat, content, **given)
+
+
+class Held:
+    """A reply that the model gives when it is let go; `begun` once it was asked."""
+
+    def __init__(self, text: Scripted) -> None:
+        self.begun = asyncio.Event()
+        self.go = asyncio.Event()
+        self._text = text
+
+    def __call__(self, _: ModelRequest) -> Awaitable[Scripted]:
+        async def reply() -> Scripted:
+            self.begun.set()
+            await self.go.wait()
+            return self._text
+
+        return reply()
 
 
 class Scene:
@@ -106,6 +128,10 @@ class SimulatedClock:
         for _, woken in self.sleepers:
             woken.set_result(None)
 
+    def suspend(self, time: timedelta) -> None:
+        """Let time pass in which the machine sleeps: timers stand still."""
+        self._began += time
+
     async def advance(self, time: timedelta, scene: Scene, sleepers: int = 1) -> None:
         """Let time pass; wherever somebody wakes, wait until so many sleep again and every message is over."""
         end = self._passed + time.total_seconds()
@@ -153,7 +179,8 @@ def home(tmp_path: Path) -> Path:
 def serve(home: Path) -> Serve:
     """`async with serve("a reply", …, owner="http:boss") as scene`: a gateway with these settings, in one home.
 
-    With a `workspace` it has the tools of its profile; `config` are settings of other tables.
+    With a `workspace` it has the tools of its profile; `config` are settings of other tables. `asked` is a model
+    in place of the scripted one, `store` keeps the sessions.
     """
 
     @asynccontextmanager
@@ -164,24 +191,27 @@ def serve(home: Path) -> Serve:
         timezone: str = "",
         workspace: Path | None = None,
         config: Mapping[str, Any] | None = None,
+        asked: Model | None = None,
+        store: SessionStore | None = None,
         **settings: Any,
     ) -> AsyncGenerator[Scene]:
         table = {"grace": 0.0, "heartbeat": {"enabled": False}, **settings}
         own = {"agent": {"timezone": timezone}, "gateway": table}
         loaded = load_config(home=home, environ={}, cwd=home, workspace=workspace, overrides={**own, **(config or {})})
         model, clock, stop = ScriptedModel(script), clock or SystemClock(), asyncio.Event()
-        database = Database(home / "gateway.db", clock)
+        database = Database(SqliteFile(home / "gateway.db"), clock)
         try:
             outbox = Outbox(database, {channel.name: channel for channel in channels}, clock=clock)
             table = loaded.section("gateway", GatewaySettings).cron
             cron = Cron(database, clock=clock, zone=user_zone(loaded), settings=table)
-            lent = [post, look, overhear, message_tool(outbox), cron_tool(cron), spawn_tool(database)]
+            lent = [post, look, overhear, message_tool(outbox), cron_tool(cron), spawn_tool(database), subagent]
             tools = None if workspace else lent
             async with Agent(
                 loaded,
                 profile="gateway",
-                model=model,
+                model=asked or model,
                 tools=tools,
+                store=store,
                 clock=clock,
                 environ={"PATH": os.environ["PATH"]},
             ) as agent:
@@ -198,9 +228,21 @@ def serve(home: Path) -> Serve:
     return served
 
 
+OpenDatabase = Callable[[], Database]
+
+
+@pytest.fixture(params=["file", "server"])
+def open_database(home: Path, request: pytest.FixtureRequest) -> OpenDatabase:
+    """Opens the ledger of the test, in a file or on PostgreSQL."""
+    if request.param == "file":
+        return lambda: Database(SqliteFile(home / "gateway.db"), SystemClock())
+    url: str = request.getfixturevalue("postgres_url")
+    return lambda: Database(PostgresLedger(url, timing=QUICK), SystemClock())
+
+
 @pytest.fixture
-def database(home: Path) -> Iterator[Database]:
-    opened = Database(home / "gateway.db", SystemClock())
+def database(open_database: OpenDatabase) -> Iterator[Database]:
+    opened = open_database()
     yield opened
     opened.close()
 

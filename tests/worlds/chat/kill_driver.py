@@ -1,8 +1,9 @@
 """A program that works through a few messages and kills itself at a given step: what the kill matrix runs.
 
-    kill_driver.py FOLDER STEP
+    kill_driver.py PLACE STEP
 
-Steps are the moments before and after each transaction of the ledger. STEP 0 runs to the end.
+PLACE is a folder, or the URL of a database. Steps are the moments before and after each transaction of the ledger.
+STEP 0 runs to the end.
 """
 
 import asyncio
@@ -14,11 +15,15 @@ from typing import Any
 
 from denizen.clock import SystemClock
 from denizen.ports import InboundMessage, OutboundMessage, QueuedTurn
-from denizen.worlds.chat import ledger
-from denizen.worlds.chat.database import Database
+from denizen.worlds.chat import outbound
+from denizen.worlds.chat.database import Database, Timing
+from denizen.worlds.chat.outbox import Outbox
+from denizen.worlds.chat.postgres_ledger import PostgresLedger
 from denizen.worlds.chat.queue import LedgerQueue
+from denizen.worlds.chat.sqlite_file import SqliteFile
 
-FOLDER, STEP = Path(sys.argv[1]), int(sys.argv[2])
+PLACE, STEP = sys.argv[1], int(sys.argv[2])
+QUICK = Timing(heartbeat=0.2, stalled=0.6, poll=0.1)
 MESSAGES = [
     InboundMessage("irc", chat, chat, content, f"key-{chat}", id=f"{chat}-{content}")
     for chat, content in (("ann", "1"), ("ben", "1"), ("ann", "2"))
@@ -35,32 +40,35 @@ class MortalDatabase(Database):
         if self.steps == STEP:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    def _commit(self, batch: Any) -> None:
+    def _commit(self, first: Any) -> None:
         self.passed()
-        super()._commit(batch)
+        super()._commit(first)
         self.passed()
 
 
 async def main() -> None:
-    database = MortalDatabase(FOLDER / "gateway.db", SystemClock())
-    queue = LedgerQueue(database, clock=SystemClock())
-    other = LedgerQueue(database, clock=SystemClock())
+    on_server = PLACE.startswith("postgresql://")
+    backend = PostgresLedger(PLACE, timing=QUICK) if on_server else SqliteFile(Path(PLACE) / "gateway.db")
+    database = MortalDatabase(backend, SystemClock())
+    outbox = Outbox(database, {}, clock=SystemClock())
+    queue = LedgerQueue(database, clock=SystemClock(), on_reply=outbox.added)
+    other = LedgerQueue(database, clock=SystemClock(), on_reply=outbox.added)
 
     async def handle(turn: QueuedTurn) -> OutboundMessage:
-        return ledger.reply_to(turn.message, f"re {turn.message.content}")
+        return outbound.reply_to(turn.message, f"re {turn.message.content}")
 
     for message in MESSAGES[:2]:
         await queue.put(message)
     serving = [asyncio.create_task(each.serve(handle)) for each in (queue, other)]
     for message in MESSAGES[2:]:
         await other.put(message)
-    while not await database.run(lambda db: all(ledger.outcome(db, each)[0] in ledger.OVER for each in MESSAGES)):
-        pass
+    for message in MESSAGES:
+        await outbox.reply_to(message)
     for task in serving:
         task.cancel()
     await asyncio.wait(serving)
     for chat in ("ann", "ben"):
-        for reply in await database.run(lambda db, each=chat: ledger.replies(db, "irc", each, 0, 100)):
+        for reply in await database.run(lambda db, each=chat: outbound.replies(db, "irc", each, 0, 100)):
             print(reply.seq, reply.message.in_reply_to, reply.message.content, reply.state)
     database.close()
 

@@ -1,19 +1,27 @@
 """The agent as a model: what the official SDK of OpenAI's API sends and gets."""
 
+import asyncio
+from base64 import b64encode
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import openai
 import pytest
 from openai import AsyncOpenAI
 from tests.engine.scene import call
-from tests.worlds.chat.conftest import Scene, Serve, key_of, said
+from tests.worlds.chat.conftest import Scene, Serve, SimulatedClock, key_of, said
 from tests.worlds.chat.test_gateway import Held
 
-from denizen.messages import AssistantMessage, ToolResult
-from denizen.ports import Traits
+from denizen.errors import ModelError
+from denizen.messages import AssistantMessage, Image, Text, ToolResult, UserMessage
+from denizen.ports import Schema, Traits
+from denizen.worlds.chat.gateway import Gateway
+from denizen.worlds.chat.http.stream import QUIET
+from denizen.worlds.chat.http.turns import Conversation, Reply, answer
 from denizen.worlds.chat.server import listening
 from denizen.worlds.chat.token import read_token
 
@@ -28,7 +36,7 @@ WEATHER: Any = {
 ASKS_WEATHER = call(("weather", {"town": "Oslo"}), ("weather", {"town": "Rome"}))
 
 
-def user(text: str) -> Any:
+def user(text: Any) -> Any:
     return {"role": "user", "content": text}
 
 
@@ -85,6 +93,32 @@ async def test_answer_streams(serve: Serve, home: Path, session: str) -> None:
         assert chunks[-1].usage.total_tokens >= 0
 
 
+CHAT = ("chat/completions", {"messages": [user("a fruit?")]})
+
+
+@pytest.mark.parametrize(
+    ("route", "reply", "end"),
+    [
+        (CHAT, "a plum", "data: [DONE]"),
+        (("responses", {"input": "a fruit?"}), "a plum", "event: response.completed"),
+        (CHAT, ModelError("the model is gone"), "event: error"),
+    ],
+)
+async def test_stream_in_which_nothing_is_said_for_long_is_kept_alive(
+    serve: Serve, home: Path, route: tuple[str, Any], reply: str | ModelError, end: str
+) -> None:
+    held, clock, (path, body) = Held(reply), SimulatedClock(datetime(2026, 1, 1, tzinfo=UTC)), route
+    async with serve(held, clock=clock) as scene, sdk(scene, home) as client, aiohttp.ClientSession() as session:
+        asked = {"url": f"{client.base_url}{path}", "headers": {"Authorization": f"Bearer {client.api_key}"}}
+        asking = asyncio.create_task(session.post(**asked, json={"stream": True, **body}))
+        await held.begun.wait()
+        clock.wake(timedelta(seconds=QUIET))
+        response = await asking
+        assert (await response.content.readline()).startswith(b": ")
+        held.go.set()
+        assert end in (await response.read()).decode().splitlines()
+
+
 async def test_session_gets_only_what_follows_the_last_answer(serve: Serve, home: Path) -> None:
     async with serve("plum", "yes") as scene, sdk(scene, home, "ann") as client:
         await chat(client, user("a fruit?"))
@@ -128,6 +162,28 @@ async def test_call_of_the_callers_tool_ends_the_turn_and_its_result_goes_on(
         assert answer.choices[0].message.content == "sun in Rome"
         assert "result c1" in said(scene.model)
         assert "result c2" in said(scene.model)
+
+
+async def test_subagents_do_not_have_the_callers_tools(serve: Serve, home: Path) -> None:
+    script = [call(("subagent", {"task": "Look."})), "Looked.", "sun"]
+    async with serve(*script) as scene, sdk(scene, home, "ann") as client:
+        await chat(client, user("?"), tools=[WEATHER])
+        has_it = ["weather" in {each.name for each in request.tools} for request in scene.model.requests]
+        assert has_it == [True, False, True]
+
+
+@pytest.mark.parametrize("session", ["", "ann"])
+async def test_picture_is_seen(serve: Serve, home: Path, session: str) -> None:
+    data = bytes(range(256)) * 8000  # more than other routes take
+    picture = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{b64encode(data).decode()}"}}
+    async with serve("a plum", "plum") as scene, sdk(scene, home, session) as client:
+        await chat(client, user([{"type": "text", "text": "what is it?"}, picture]))
+        (seen,) = [each for each in scene.model.requests[-1].messages if isinstance(each, UserMessage)]
+        assert seen.text.startswith("what is it?")
+        assert Image("image/png", data) in seen.content
+        source: Any = {"type": "input_image", "image_url": picture["image_url"]["url"]}
+        await client.responses.create(input=[user([source])])
+        assert Image("image/png", data) in scene.model.requests[-1].messages[-1].content
 
 
 @pytest.mark.parametrize("session", ["", "ann"])
@@ -204,7 +260,13 @@ async def test_failure_is_not_repeated_by_the_sdk(serve: Serve, home: Path) -> N
         ([], [], "last message"),
         ([{"role": "assistant", "content": "hi"}], [], "last message"),
         ([{"role": "tool", "tool_call_id": "c9", "content": "x"}], [], "no call 'c9'"),
-        ([{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}], [], "text only"),
+        (
+            [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "http://x/y.png"}}]}],
+            [],
+            "data: URL",
+        ),
+        ([user([{"type": "image_url", "image_url": {"url": "data:image/png;base64,?"}}])], [], "base64"),
+        ([user([{"type": "input_audio"}])], [], "text only"),
         ([{"role": "robot", "content": "x"}], [], "robot"),
         ([user("x")], [{"type": "function", "function": {"name": "look"}}], "names itself: look"),
     ],
@@ -220,3 +282,20 @@ async def test_what_cannot_be_answered_is_refused(
 async def test_empty_answer_is_the_default(serve: Serve, home: Path) -> None:
     async with serve(AssistantMessage([])) as scene, sdk(scene, home) as client:
         assert (await chat(client, user("hi"))).choices[0].message.content
+
+
+@pytest.mark.parametrize("content", ["Post it", "What is the weather?"])
+async def test_turn_that_another_process_parks_is_answered_with_its_question_or_its_calls(
+    serve: Serve, content: str
+) -> None:
+    async with serve(call(("post", {"text": "hello"})) if content == "Post it" else ASKS_WEATHER) as scene:
+        running = scene.gateway
+        without_events = Gateway(running.agent, running.outbox, running.cron)
+        schema = Schema("weather", "", WEATHER["function"]["parameters"])
+        tools = () if content == "Post it" else [schema]
+        said = Conversation(said=[UserMessage([Text(content)])], tools=tools, session="ann")
+        pieces = [piece async for piece in answer(without_events, said)]
+    reply = pieces[-1]
+    assert isinstance(reply, Reply)
+    assert [each.name for each in reply.calls] == (["weather"] * 2 if tools else [])
+    assert ("Answer /approve" in reply.text) is not bool(tools)

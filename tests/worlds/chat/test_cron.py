@@ -9,6 +9,8 @@ import pytest
 from tests.engine.scene import call
 from tests.worlds.chat.conftest import Scene, Serve, SimulatedClock, key_of, said
 
+from denizen.engine.session_state import IN_SIGHT
+from denizen.entries import StateEntry
 from denizen.testing import FakeClock
 from denizen.worlds.chat.cron import Cron, Job
 from denizen.worlds.chat.database import Database
@@ -96,6 +98,31 @@ async def test_job_of_the_chats_session_has_its_history_and_is_kept_once(serve: 
         await scene.say("good")
         await scene.settled()
         assert "You sent this here" not in said(scene.model)
+
+
+async def test_job_that_was_due_while_the_machine_slept_runs_once_it_wakes(serve: Serve) -> None:
+    clock = SimulatedClock(NOON)
+    async with serve(adds(kind="every", when="8h"), "scheduled", "good morning", clock=clock) as scene:
+        await scene.say("wake me")
+        await scene.settled()
+        await clock.advance(HOUR, scene)
+        clock.suspend(7 * HOUR)
+        await clock.advance(HOUR / 60, scene)
+        assert await results(scene) == ["scheduled", "good morning"]
+
+
+async def test_what_a_job_saw_counts_as_seen_in_the_chat_that_hears_of_it(serve: Serve) -> None:
+    clock = SimulatedClock(NOON)
+    script = [adds(kind="every", when="1h"), "scheduled", call(("overhear", {})), "they say: fetch this", "no"]
+    async with serve(*script, clock=clock) as scene:
+        await scene.say("report every hour")
+        await scene.settled()
+        await clock.advance(HOUR, scene)
+        assert (await results(scene))[1] == "they say: fetch this"
+        entries = await scene.gateway.agent.record.store.read(key_of("ann"))
+    assert [entry.value for entry in entries if isinstance(entry, StateEntry) and entry.name == IN_SIGHT] == [
+        {"untrusted": True}
+    ]
 
 
 @pytest.mark.parametrize(("missed", "runs"), [("once", ["made up"]), ("skip", [])])

@@ -1,7 +1,11 @@
 """The ledger's file: private, for one process, written together."""
 
 import asyncio
+import sqlite3
 import stat
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -11,8 +15,9 @@ from tests.worlds.chat.conftest import message
 from denizen.clock import SystemClock
 from denizen.errors import ConfigError
 from denizen.worlds.chat import ledger
-from denizen.worlds.chat.database import Database, is_locked
+from denizen.worlds.chat.database import Database
 from denizen.worlds.chat.ledger import Connection
+from denizen.worlds.chat.sqlite_file import SqliteFile, is_locked
 
 
 def broken(_: Connection) -> None:
@@ -31,26 +36,55 @@ async def test_an_operation_that_raises_is_undone_and_leaves_the_others(database
     assert not await database.run(partial(ledger.accepted_key, channel="http", message_id="half"))
 
 
+class CountedFile(SqliteFile):
+    transactions = 0
+
+    @contextmanager
+    def transaction(self) -> Generator[sqlite3.Connection]:
+        self.transactions += 1
+        with super().transaction() as db:
+            yield db
+
+
+async def test_what_comes_before_a_transaction_is_over_joins_it(home: Path) -> None:
+    file = CountedFile(home / "gateway.db")
+    database = Database(file, SystemClock())
+    begun, go_on = threading.Event(), threading.Event()
+
+    def wait(_: Connection) -> None:
+        begun.set()
+        go_on.wait()
+
+    first = asyncio.create_task(database.run(wait))
+    await asyncio.to_thread(begun.wait)
+    second = asyncio.create_task(database.run(partial(ledger.put, message=message("1"))))
+    await asyncio.sleep(0)
+    go_on.set()
+    assert await asyncio.gather(first, second) == [None, True]
+    database.close()
+    assert file.transactions == 1
+
+
 def test_files_are_private_and_another_gateway_is_refused(home: Path) -> None:
     path = home / "gateway.db"
-    assert not is_locked(path)
-    first = Database(path, SystemClock())
+    assert not is_locked(home / "gateway.lock")
+    first = Database(SqliteFile(path), SystemClock())
     assert {stat.S_IMODE(file.stat().st_mode) for file in home.iterdir()} == {0o600}
-    assert is_locked(path)
+    assert is_locked(home / "gateway.lock")
     with pytest.raises(ConfigError, match="running on this home already"):
-        Database(path, SystemClock())
+        Database(SqliteFile(path), SystemClock())
     first.close()
-    assert not is_locked(path)
-    Database(path, SystemClock()).close()
+    assert not is_locked(home / "gateway.lock")
+    Database(SqliteFile(path), SystemClock()).close()
 
 
 def test_file_of_a_later_version_and_a_damaged_one_are_refused(home: Path) -> None:
-    database = Database(home / "gateway.db", SystemClock())
+    database = Database(SqliteFile(home / "gateway.db"), SystemClock())
     database.close()
     with_version = (home / "gateway.db").read_bytes()
     (home / "gateway.db").write_bytes(with_version[:60] + (99).to_bytes(4, "big") + with_version[64:])
     with pytest.raises(ConfigError, match="later version"):
-        Database(home / "gateway.db", SystemClock())
+        Database(SqliteFile(home / "gateway.db"), SystemClock())
     (home / "gateway.db").write_bytes(b"no database" * 100)
     with pytest.raises(ConfigError, match="can't be opened"):
-        Database(home / "gateway.db", SystemClock())
+        Database(SqliteFile(home / "gateway.db"), SystemClock())

@@ -3,13 +3,14 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import aiohttp
 import pytest
-from tests.worlds.chat.conftest import PATIENCE, Scene, Serve, key_of
+from tests.worlds.chat.conftest import PATIENCE, Scene, Serve, SimulatedClock, key_of
 from tests.worlds.chat.test_http import Client, reached
 
 from denizen.errors import ConfigError
@@ -118,6 +119,25 @@ async def test_requests_beyond_the_limits_are_refused(serve: Serve, home: Path) 
     async with serve(rate=0.1) as scene, reached(scene, home) as client:
         assert (await client.ask("GET", "/healthz"))[0] == 200
         assert (await client.ask("GET", "/healthz"))[0] == 429
+
+
+async def test_requests_without_the_token_use_up_none_of_the_owners_rate(serve: Serve, home: Path) -> None:
+    clock = SimulatedClock(datetime(2026, 1, 1, tzinfo=UTC))
+    async with serve(rate=0.5, clock=clock) as scene, reached(scene, home) as client:
+        stranger = [(await client.ask("GET", "/api/sessions", {"Authorization": "Bearer no"}))[0] for _ in range(9)]
+        assert stranger == [401, *[429] * 8]
+        owner = [(await client.ask("GET", "/api/sessions"))[0] for _ in range(6)]
+        assert owner == [*[200] * 5, 429]
+
+
+async def test_rate_is_given_also_to_who_asks_too_often_all_the_time(serve: Serve, home: Path) -> None:
+    clock = SimulatedClock(datetime(2026, 1, 1, tzinfo=UTC))
+    async with serve(rate=0.1, clock=clock) as scene, reached(scene, home) as client:
+        statuses = []
+        for _ in range(21):
+            statuses.append((await client.ask("GET", "/api/sessions"))[0])
+            clock.wake(timedelta(seconds=1.001))
+        assert statuses.count(200) == 3
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "agent.example"])

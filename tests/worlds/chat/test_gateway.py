@@ -1,41 +1,30 @@
 """One message, one turn, one reply; and what a person, a program or a failure may do meanwhile."""
 
 import asyncio
-from collections.abc import Awaitable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import msgspec
 import pytest
+from tests.disk_calls import disk_calls
 from tests.engine.scene import call
-from tests.worlds.chat.conftest import Serve, key_of, message, said
+from tests.worlds.chat.conftest import PATIENCE, Held, Serve, SimulatedClock, key_of, message, said
 
 from denizen.entries import SystemEntry
 from denizen.errors import ModelError
 from denizen.messages import AssistantMessage, Text
-from denizen.ports import Accept, Answer, ModelRequest, Stop
-from denizen.testing import FakeClock, MemoryChannel
+from denizen.models.failover import Failover
+from denizen.models.profiles import Candidate
+from denizen.ports import Accept, Answer, Stop
+from denizen.sessions import JsonlStore
+from denizen.sessions.jsonl import ACKNOWLEDGED_ELSEWHERE
+from denizen.testing import FakeClock, MemoryChannel, ScriptedModel
+from denizen.worlds.chat import ledger
 from denizen.worlds.chat.gateway import DEFAULT_RESPONSE, RunOptions
 from denizen.worlds.chat.ledger import Claim
-from denizen.worlds.chat.queue import LedgerTurn
+from denizen.worlds.chat.queue import HELD_WAIT, LedgerTurn
 
 ASKS = call(("post", {"text": "hello"}))
-
-
-class Held:
-    """A reply that the model gives when it is let go; `begun` once it was asked."""
-
-    def __init__(self, text: str | AssistantMessage) -> None:
-        self.begun = asyncio.Event()
-        self.go = asyncio.Event()
-        self._text = text
-
-    def __call__(self, _: ModelRequest) -> Awaitable[str | AssistantMessage]:
-        async def reply() -> str | AssistantMessage:
-            self.begun.set()
-            await self.go.wait()
-            return self._text
-
-        return reply()
 
 
 class HeardClock(FakeClock):
@@ -48,6 +37,18 @@ class HeardClock(FakeClock):
     async def sleep(self, seconds: float) -> None:
         self.waits.put_nowait(seconds)
         await super().sleep(seconds)
+
+
+async def test_a_turn_is_synced_before_its_message_is_over(serve: Serve, tmp_path: Path) -> None:
+    store = JsonlStore(tmp_path, clock=FakeClock(), synced=ACKNOWLEDGED_ELSEWHERE)
+    with disk_calls() as calls:
+        async with serve("hi", "hi again", store=store) as scene:
+            await scene.say("1")
+            await scene.replies(1)
+            calls.clear()
+            await scene.say("2")
+            await scene.replies(2)
+            assert "fsync" in calls
 
 
 async def test_messages_of_a_chat_are_answered_in_order(serve: Serve) -> None:
@@ -126,6 +127,32 @@ async def test_failure_that_passes_is_tried_again(serve: Serve) -> None:
         assert await scene.contents(1) == ["fine"]
 
 
+async def test_chat_hears_once_that_its_reply_waits_for_the_model(serve: Serve) -> None:
+    busy = ModelError("overloaded", kind="rate_limit", status=529, retry_after=20.0)
+    model = Failover([Candidate("test:busy", ScriptedModel([busy, busy, "at last", busy, "quiet"]))], FakeClock())
+    async with serve(asked=model) as scene:
+        await scene.say("1")
+        told, reply = await scene.replies(2)
+        assert told.message.content == (
+            "I can't answer yet, and keep trying. overloaded: trying again in 20 s (the provider asks for that)"
+        )
+        assert (told.message.in_reply_to, reply.message.in_reply_to, reply.message.content) == ("", "1", "at last")
+        assert await scene.gateway.ask("2", key_of("ben")) == "quiet"
+        assert not await scene.gateway.outbox.replies("cli", "direct", after=0, most=9, wait=0), "a program asked"
+
+
+async def test_retry_is_not_put_off_by_a_clock_that_is_set_back(serve: Serve) -> None:
+    clock = SimulatedClock(datetime(2026, 1, 2, tzinfo=UTC))
+    async with serve(ModelError("overloaded"), "fine", clock=clock) as scene:
+        await scene.say("1")
+        async with asyncio.timeout(PATIENCE):
+            for time in (-timedelta(days=1), timedelta(seconds=HELD_WAIT)):
+                while not clock.sleepers:
+                    await scene.gateway.database.run(ledger.next_due)
+                clock.wake(time)
+            assert await scene.contents(1) == ["fine"]
+
+
 async def test_message_waits_for_a_session_that_is_open_elsewhere_and_that_is_no_failure(serve: Serve) -> None:
     clock = HeardClock()
     async with serve("at last", clock=clock, attempts=1) as scene:
@@ -157,7 +184,7 @@ async def test_steering_channel_says_a_message_to_the_running_turn(serve: Serve)
         assert (await scene.contents(3))[2] == "third"
 
 
-@pytest.mark.parametrize(("words", "result"), [("/approve", "posted hello"), ("/deny not today", "not today")])
+@pytest.mark.parametrize(("words", "result"), [("/approve", "posted hello"), ("/deny\nnot today", "not today")])
 async def test_question_is_asked_in_the_chat_and_answered_there(serve: Serve, words: str, result: str) -> None:
     async with serve(ASKS, "done", "later") as scene:
         await scene.say("post hello")
@@ -171,6 +198,21 @@ async def test_question_is_asked_in_the_chat_and_answered_there(serve: Serve, wo
         assert result in said(scene.model, 1)
 
 
+async def test_question_shows_the_arguments_once_in_whatever_order_they_came(serve: Serve) -> None:
+    async with serve(call(("message", {"text": "hello", "chat": "bob"}))) as scene:
+        await scene.say("tell bob")
+        assert (await scene.contents(1))[0].count("hello") == 1
+
+
+async def test_notice_of_a_turn_is_logged(serve: Serve, caplog: pytest.LogCaptureFixture) -> None:
+    async with serve("hi", config={"hooks": [{"event": "turn_end", "command": "exit 7"}]}) as scene:
+        await scene.say("hello")
+        await scene.settled()
+    [record] = [record for record in caplog.records if "exit 7" in record.getMessage()]
+    assert record.levelname == "WARNING"
+    assert key_of("ann") in record.getMessage()
+
+
 async def test_question_goes_to_the_owner_and_outlasts_a_restart(serve: Serve) -> None:
     async with serve(ASKS, owner="http:boss") as scene:
         await scene.say("post hello")
@@ -181,6 +223,7 @@ async def test_question_goes_to_the_owner_and_outlasts_a_restart(serve: Serve) -
         assert not scene.model.requests
         await scene.say("/approve", "boss")
         assert await scene.contents(1) == ["done"]
+        assert (await scene.contents(2, "boss"))[1] == "Approved."
         assert "posted hello" in said(scene.model)
 
 
@@ -234,6 +277,13 @@ async def test_last_chat_from_outside_is_kept(serve: Serve, home: Path) -> None:
         await scene.contents(1, "shell", "cli")
     state = msgspec.json.decode((home / "state.json").read_bytes())
     assert state == {"last_channel": "http", "last_chat": "ann"}
+
+
+async def test_message_is_taken_in_though_the_last_chat_cannot_be_kept(serve: Serve, home: Path) -> None:
+    async with serve("1") as scene:
+        (home / "state.json").mkdir()
+        await scene.say("a")
+        assert await scene.contents(1) == ["1"]
 
 
 async def test_channel_brings_messages_and_gets_their_replies_in_pieces_that_it_takes(serve: Serve) -> None:

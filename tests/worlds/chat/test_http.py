@@ -64,6 +64,16 @@ async def test_message_is_accepted_and_its_reply_fetched(serve: Serve, home: Pat
         assert (await client.ask("GET", "/api/replies?chat=ann&after=1&wait=0"))[1] == {"replies": []}
 
 
+async def test_last_replies_are_fetched_alone(serve: Serve, home: Path) -> None:
+    async with serve("one", "two", "three") as scene, reached(scene, home) as client:
+        for content in ("1", "2", "3"):
+            await scene.say(content)
+        await scene.replies(3)
+        for query, found in (("last=1", [3]), ("last=2", [2, 3]), ("last=2&after=2", [3]), ("last=0", [1, 2, 3])):
+            _, answer = await client.ask("GET", f"/api/replies?chat=ann&{query}")
+            assert [each["seq"] for each in answer["replies"]] == found
+
+
 async def test_id_that_was_there_gets_the_first_ones_key(serve: Serve, home: Path) -> None:
     async with serve("hello") as scene, reached(scene, home) as client:
         await client.post(id="1")
@@ -97,6 +107,13 @@ async def test_malformed_message_is_refused(serve: Serve, home: Path, data: byte
 async def test_oversized_message_is_refused(serve: Serve, home: Path) -> None:
     async with serve() as scene, reached(scene, home) as client:
         assert (await client.ask("POST", "/api/messages", data=BytesIO(b"x" * 1_000_001)))[0] == 413
+
+
+async def test_body_that_is_nested_too_deeply_is_refused(serve: Serve, home: Path) -> None:
+    async with serve() as scene, reached(scene, home) as client:
+        status, answer = await client.ask("POST", "/v1/chat/completions", data=b'{"x": ' + b"[" * 100_000)
+    assert status == 400
+    assert "The body is not what this route takes" in answer["error"]["message"]
 
 
 @pytest.mark.parametrize("query", ["", "?chat=", "?chat=a&after=x", "?chat=a&after=-1", "?chat=a&wait=1e9&after=1"])

@@ -6,20 +6,50 @@ from pathlib import Path
 
 import pytest
 from tests.engine.scene import call
-from tests.worlds.chat.conftest import Serve, key_of, said
+from tests.worlds.chat.conftest import Held, Serve, key_of, said
 
+from denizen.entries import StateEntry
 from denizen.messages import AssistantMessage, ToolCall
 from denizen.ports import ChannelLimits, ModelRequest
 from denizen.testing import MemoryChannel
+from denizen.testing.scripted import Line
+from denizen.worlds.chat.outbound import ALSO
 
 
-async def test_message_to_its_own_chat_is_sent_unasked_and_stands_in_for_the_reply(serve: Serve) -> None:
-    async with serve(call(("message", {"text": "on it"})), "done", "next") as scene:
+@pytest.mark.parametrize("named", [{}, {"chat": "ann"}, {"channel": "http", "chat": "ann"}])
+async def test_message_to_its_own_chat_is_sent_unasked_and_stands_in_for_the_reply(
+    serve: Serve, named: dict[str, str]
+) -> None:
+    async with serve(call(("message", {"text": "on it", **named})), "done", "next") as scene:
         await scene.say("1")
         await scene.say("2")
         first, second = await scene.replies(2)
     assert (first.message.content, first.message.in_reply_to, first.state) == ("on it", "1", "sent")
     assert (second.message.content, second.message.in_reply_to) == ("next", "2")
+
+
+TELL = call(("message", {"text": "on it"}))
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "replies"),
+    [(call(("look", {})), [TELL, "done"], {"1": "on it", "2": "on it"}), (TELL, ["done"], {"1": "done", "2": "done"})],
+    ids=["before it sends", "after it sent"],
+)
+async def test_what_is_said_to_a_turn_that_sends_to_its_chat_has_a_reply(
+    serve: Serve, first: AssistantMessage, then: list[Line], replies: dict[str, str]
+) -> None:
+    held = Held(first)
+    async with serve(held, *then, when_busy={"http": "steer"}) as scene:
+        await scene.say("1")
+        await held.begun.wait()
+        await scene.say("2")
+        held.go.set()
+        await scene.settled()
+        sent = await scene.gateway.outbox.replies("http", "ann", after=0, most=10, wait=0)
+    words = [reply.message for reply in sent]
+    answered = {each: one.content for one in words for each in (one.in_reply_to, *one.metadata.get(ALSO, ()))}
+    assert answered == replies
 
 
 async def test_message_to_another_chat_is_asked_about_and_kept_there_before_the_answer(serve: Serve) -> None:
@@ -35,6 +65,18 @@ async def test_message_to_another_chat_is_asked_about_and_kept_there_before_the_
         seen = said(scene.model)
     assert "You sent this here, from chat http:ann:" in seen
     assert seen.index("Tea?") < seen.index("ben: yes")
+
+
+async def test_what_the_turn_saw_counts_as_seen_in_the_other_chat(serve: Serve) -> None:
+    tell = call(("message", {"text": "they say: fetch this", "chat": "ben"}))
+    async with serve(call(("overhear", {})), tell, "told him") as scene:
+        await scene.say("1")
+        await scene.contents(1)
+        await scene.say("/approve")
+        await scene.contents(2)
+        await scene.settled()
+        entries = await scene.gateway.agent.record.store.read(key_of("ben"))
+    assert [entry.value for entry in entries if isinstance(entry, StateEntry)] == [{"untrusted": True}]
 
 
 async def test_every_turn_sends_to_its_own_chat_though_many_run_at_once(serve: Serve) -> None:

@@ -90,8 +90,12 @@ async def test_metrics_count_what_happened(serve: Serve, home: Path) -> None:
         "denizen_model_calls_total 2",
         'denizen_tokens_total{kind="input"} 12',
         'denizen_tool_calls_total{failed="false"} 1',
-        'denizen_inbox_messages{state="done"} 1',
-        'denizen_outbox_messages{state="sent"} 1',
+        'denizen_messages_total{state="done"} 1',
         "# TYPE denizen_open_requests gauge",
+        "# TYPE denizen_turn_seconds histogram",
+        'denizen_turn_seconds_bucket{le="+Inf"} 1',
+        "denizen_turn_seconds_count 1",
+        'denizen_request_seconds_bucket{method="POST",route="/api/messages",le="+Inf"} 1',
+        'denizen_request_seconds_count{method="POST",route="/api/messages"} 1',
     ):
         assert line in text.splitlines()

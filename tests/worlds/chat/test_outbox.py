@@ -9,9 +9,9 @@ import pytest
 
 from denizen.ports import Channel, ChannelLimits, OutboundMessage, Sent
 from denizen.testing import FakeClock, MemoryChannel
-from denizen.worlds.chat import ledger
+from denizen.worlds.chat import outbound
 from denizen.worlds.chat.database import Database
-from denizen.worlds.chat.ledger import Reply
+from denizen.worlds.chat.outbound import Reply
 from denizen.worlds.chat.outbox import Outbox, parts
 
 
@@ -49,13 +49,13 @@ async def sending(database: Database, *channels: Channel) -> AsyncGenerator[Outb
             await running
 
 
-async def put(database: Database, message: OutboundMessage, state: ledger.OutboxState = "pending") -> None:
-    await database.run(partial(ledger.add_outbound, message=message, state=state))
+async def put(database: Database, message: OutboundMessage, state: outbound.OutboxState = "pending") -> None:
+    await database.run(partial(outbound.add_outbound, message=message, state=state))
 
 
 async def settled(database: Database, count: int, chat: str = "den") -> list[Reply]:
     """The first messages of a chat, once something became of each."""
-    look = partial(ledger.replies, channel="irc", chat=chat, after=0, most=count)
+    look = partial(outbound.replies, channel="irc", chat=chat, after=0, most=count)
     async with asyncio.timeout(60):
         while True:
             found = await database.run(look)

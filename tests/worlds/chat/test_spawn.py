@@ -2,17 +2,18 @@
 
 import asyncio
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from tests.worlds.chat.conftest import Serve, key_of, said
+from tests.worlds.chat.conftest import Serve, SimulatedClock, key_of, said
 
-from denizen.entries import StateEntry, SystemEntry
-from denizen.messages import AssistantMessage, Text, ToolCall
+from denizen.entries import EndEntry, StateEntry, SystemEntry
+from denizen.messages import AssistantMessage, Text, ToolCall, Usage
 from denizen.ports import ModelRequest
 
 
-def call(name: str, id: str = "c1", **args: Any) -> AssistantMessage:
-    return AssistantMessage([ToolCall(id, name, args)], "scripted", stop_reason="tool_calls")
+def call(name: str, id: str = "c1", cost: float | None = None, **args: Any) -> AssistantMessage:
+    return AssistantMessage([ToolCall(id, name, args)], "scripted", Usage(cost_usd=cost), "tool_calls")
 
 
 SPAWN = call("spawn", task="Count the stars.")
@@ -28,6 +29,18 @@ def by_task(parent: list[Line], child: list[Any]) -> Callable[[ModelRequest], An
         return line(request) if callable(line) else AssistantMessage([Text(line)]) if isinstance(line, str) else line
 
     return reply
+
+
+class Forever:
+    """A reply that never comes; `begun` once it was asked for."""
+
+    def __init__(self) -> None:
+        self.begun = asyncio.Event()
+
+    async def __call__(self, request: ModelRequest) -> str:
+        self.begun.set()
+        await asyncio.Event().wait()
+        return "never"
 
 
 async def reports(scene: Any) -> list[SystemEntry]:
@@ -52,17 +65,11 @@ async def test_the_result_of_a_spawned_subagent_is_seen_in_the_next_turn(serve: 
 
 
 async def test_a_spawned_subagent_goes_on_after_a_restart_and_reports_once(serve: Serve) -> None:
-    begun = asyncio.Event()
-
-    async def forever(request: ModelRequest) -> str:
-        begun.set()
-        await asyncio.Event().wait()
-        return "never"
-
+    forever = Forever()
     before = by_task([SPAWN, "Begun."], [forever])
     async with serve(*[before] * 3) as scene:
         await scene.say("count")
-        await begun.wait()
+        await forever.begun.wait()
         await scene.contents(1)
     async with serve("Seven.") as scene:
         await scene.settled()
@@ -100,3 +107,111 @@ async def test_at_most_five_work_at_once(serve: Serve) -> None:
         release.set()
         await scene.settled()
         assert len(await reports(scene)) == 5
+
+
+async def test_a_spawned_subagent_may_spend_what_the_turn_left_that_spawned_it(serve: Serve) -> None:
+    spawning = call("spawn", cost=0.5, task="Spend.")
+    script = by_task([spawning, "Begun."], [call("look", cost=0.3), call("look", cost=0.3), "never"])
+    async with serve(*[script] * 5, config={"agent": {"max_cost_usd": 1.0}}) as scene:
+        await scene.say("go")
+        await scene.settled()
+        (kept,) = await reports(scene)
+        assert "budget of this turn is spent: $1.1000" in kept.text
+
+
+async def test_what_a_spawned_subagent_spends_counts_in_the_session_that_it_works_for(serve: Serve) -> None:
+    script = by_task([SPAWN, "Begun.", "never"], [call("look", cost=1.1), "never"])
+    async with serve(*[script] * 5, config={"budget": {"session_usd": 1.0}}) as scene:
+        await scene.say("go")
+        await scene.settled()
+        assert "budget of this session" in (await reports(scene))[0].text
+        await scene.say("and?")
+        assert "budget of this session" in (await scene.contents(2))[1]
+
+
+async def test_stop_all_stops_the_subagents_too(serve: Serve) -> None:
+    forever = Forever()
+    script = by_task([SPAWN, "Begun."], [forever])
+    async with serve(*[script] * 3) as scene:
+        await scene.say("count")
+        await forever.begun.wait()
+        await scene.contents(1)
+        await scene.say("/stop")
+        assert "/stop all" in (await scene.contents(2))[1]
+        assert not await reports(scene)
+        await scene.say("/stop all")
+        assert (await scene.contents(3))[2] == "Stopped."
+        await scene.settled()
+        assert "cancelled" in (await reports(scene))[0].text
+
+
+async def test_stop_all_stops_no_chat_of_a_name_like_a_subagents(serve: Serve) -> None:
+    forever = Forever()
+    async with serve(forever) as scene:
+        await scene.say("count", "ann~bob")
+        await forever.begun.wait()
+        await scene.say("/stop all")
+        assert "Nothing runs here" in (await scene.contents(1))[0]
+        await scene.say("/stop", "ann~bob")
+
+
+async def test_a_restart_gives_a_spawned_subagent_no_more_time(serve: Serve) -> None:
+    noon, forever = datetime(2026, 1, 1, 12, tzinfo=UTC), Forever()
+    script = by_task([SPAWN, "Begun."], [forever])
+    async with serve(*[script] * 3, clock=SimulatedClock(noon)) as scene:
+        await scene.say("count")
+        await forever.begun.wait()
+        await scene.contents(1)
+    async with serve(Forever(), clock=SimulatedClock(noon + timedelta(minutes=6))) as scene:
+        await scene.settled()
+        assert "5 minutes are over" in (await reports(scene))[0].text
+
+
+async def test_while_it_waits_for_an_answer_the_time_of_a_subagent_stands_still(serve: Serve) -> None:
+    clock = SimulatedClock(datetime(2026, 1, 1, 12, tzinfo=UTC))
+    script = by_task([SPAWN, "Begun."], [call("post", text="7"), "Posted."])
+    async with serve(*[script] * 4, clock=clock) as scene:
+        await scene.say("count")
+        await scene.replies(2)
+        clock.wake(timedelta(minutes=6))
+        await scene.say("/approve")
+        await scene.settled()
+        assert (await reports(scene))[1].text.endswith("reports:\nPosted.")
+
+
+async def test_a_waiting_subagents_question_goes_to_the_owner_and_both_go_on_after_a_restart(serve: Serve) -> None:
+    delegating, posting = call("subagent", task="Post it."), call("post", text="7")
+    async with serve(delegating, posting, owner="http:boss") as scene:
+        await scene.say("go")
+        (question,) = await scene.contents(1, "boss")
+        assert "For a subagent" in question
+    async with serve("Posted.", "Done.", owner="http:boss") as scene:
+        await scene.say("/approve", "boss")
+        assert await scene.contents(1) == ["Done."]
+        assert "posted 7" in said(scene.model, 0)
+        assert "Posted." in said(scene.model, 1)
+
+
+async def test_a_restart_lets_a_waiting_subagent_go_on(serve: Serve) -> None:
+    forever = Forever()
+    async with serve(call("subagent", task="Look."), call("look"), forever) as scene:
+        await scene.say("go")
+        await forever.begun.wait()
+    async with serve("Empty.", "Done.") as scene:
+        assert await scene.contents(1) == ["Done."]
+        assert "it is empty" in said(scene.model, 0)
+
+
+async def test_a_spawned_subagent_whose_time_is_over_leaves_no_open_turn(serve: Serve) -> None:
+    clock, forever = SimulatedClock(datetime(2026, 1, 1, 12, tzinfo=UTC)), Forever()
+    script = by_task([SPAWN, "Begun."], [forever])
+    async with serve(*[script] * 3, clock=clock) as scene:
+        await scene.say("count")
+        await forever.begun.wait()
+        clock.wake(timedelta(minutes=6))
+        await scene.settled()
+        store = scene.gateway.agent.record.store
+        (key,) = [info.key for info in await store.list() if "~" in info.key]
+        end = (await store.read(key))[-1]
+        assert isinstance(end, EndEntry)
+        assert end.stop_reason == "cancelled"

@@ -98,6 +98,18 @@ async def test_message_may_say_that_it_is_no_reason_for_a_summary(serve: Serve) 
         assert len(scene.model.requests) == 11
 
 
+async def test_after_a_summary_that_failed_the_next_is_made_when_the_session_is_longer(serve: Serve) -> None:
+    replies = [f"reply {n}" for n in range(10)]
+    async with serve(*ELEVEN, "", *replies, "last", "We talked.") as scene:
+        await talk(scene, 11)
+        assert not await summarised(scene)
+        for n in range(11, 22):
+            assert len(scene.model.requests) == n + 1, "no further summary"
+            await scene.say(f"question {n}")
+            await scene.contents(n + 1)
+        assert [entry.summary for entry in await summarised(scene)] == ["We talked."]
+
+
 async def test_summary_that_takes_too_long_is_given_up(
     serve: Serve, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -15,6 +15,7 @@ from denizen.config.settings import AgentSettings
 from denizen.engine import TurnOptions
 from denizen.engine.undo import redo, undo
 from denizen.messages import AssistantMessage, AssistantPart, Text, ToolCall, UserMessage
+from denizen.ports import Answer, Ask, Parked
 from denizen.testing import FakeClock, ScriptedModel
 from denizen.worlds.code.commit import commit, message_of
 from denizen.worlds.code.work import CodeTask, Outcome, TaskSpec, work
@@ -162,6 +163,21 @@ async def test_a_task_that_never_passes_is_rolled_back(coder: Callable[..., Agen
     assert outcome.rolled_back
     assert outcome.failed
     assert git(project, "status", "--porcelain") == ""
+
+
+async def test_a_task_that_is_gone_on_with_and_fails_its_check_ends_with_an_error(
+    coder: Callable[..., Agent], host: Host
+) -> None:
+    def answer(request: Ask) -> Answer | Parked:
+        return Parked() if request.question == "Which one?" else Answer(request.call_id, allow=True, text="the first")
+
+    async with coder(["$(ask Which one?)", "$(done Fixed.)"]) as agent:
+        host.answer = answer
+        assert (await repair(agent, host, tries=1)).result.stop_reason == "parked"
+        host.answer = lambda request: Answer(request.call_id, allow=True, text="the first")
+        result = await agent.run(None, session_key="repair", io=host)
+    assert (result.reply, result.stop_reason) == ("Fixed.", "error")
+    assert f"{CHECK} fails" in result.error
 
 
 @pytest.mark.parametrize("actions", SCRIPTS)

@@ -29,6 +29,8 @@ def project(tmp_path: Path) -> Path:
     folder = tmp_path / "project"
     folder.mkdir()
     subprocess.run(["git", "init", "--quiet", folder], check=True)
+    for setting, value in (("user.name", "A Person"), ("user.email", "person@example.org")):
+        subprocess.run(["git", "-C", folder, "config", setting, value], check=True)
     (folder / "old.txt").write_text("old")
     return folder
 
@@ -46,7 +48,7 @@ async def do(agent: Agent, host: Host, coder: Make) -> Outcome:
     session = await agent.open("s")
     try:
         said = UserMessage([Text("Make a file")])
-        spec = TaskSpec(shadow=True, commits=True)
+        spec = TaskSpec(shadow=True, commits=True, repository=str(agent.workspace))
         return await work_in_copy(CodeTask(agent, session, said, host, spec, TurnOptions()), again="denizen code")
     finally:
         await session.close()

@@ -119,13 +119,12 @@ async def _do(
             message = UserMessage([*parts, *(Text(f"\n\n{request}") for request in requests if request)])
         spec = _task_spec(task, agent, role, host, left)
         code_task = CodeTask(agent, session, message, host, spec, options.turn(agent))
-        conclusion = await carry_out(code_task, explain=task.explain)
-    result = conclusion.result
+        result = await carry_out(code_task, explain=task.explain)
     if task.sarif and result.stop_reason == "answered":
         found, _ = findings_of(result.reply)
         written = msgspec.json.encode(sarif_of(found, __version__, agent.workspace))
         write_file(task.sarif, msgspec.json.format(written) + b"\n")
-    return STATUS["error"] if conclusion.failed else STATUS[result.stop_reason]
+    return STATUS[result.stop_reason]
 
 
 def _task_spec(

@@ -18,11 +18,15 @@ class Client:
     """Talks to the gateway of a home. Raises DenizenError where none answers, or it refuses."""
 
     def __init__(self, home: Path) -> None:
-        running = find_running(home)
+        self._home = home
+
+    @property
+    def running(self) -> Running:
+        """The gateway as it is now: it may have begun anew since the last request, elsewhere and with another token."""
+        running = find_running(self._home)
         if running is None:
-            raise ConfigError(f"No gateway runs on {home}. Start one: denizen gateway")
-        self.running: Running = running
-        self._headers = {"Authorization": f"Bearer {read_token(home)}"}
+            raise ConfigError(f"No gateway runs on {self._home}. Start one: denizen gateway")
+        return running
 
     async def get(self, path: str, query: Mapping[str, str | int] | None = None, *, wait: float = 0.0) -> Any:
         """What a route answers, which may take `wait` seconds."""
@@ -34,16 +38,17 @@ class Client:
 
     async def _request(self, method: str, path: str, wait: float, **arguments: Any) -> Any:
         timeout = aiohttp.ClientTimeout(total=wait + _SPARE)
-        url = f"{self.running.url}{path}"
+        running, headers = self.running, {"Authorization": f"Bearer {read_token(self._home)}"}
+        url = f"{running.url}{path}"
         try:
             async with (
-                aiohttp.ClientSession(headers=self._headers, timeout=timeout) as session,
+                aiohttp.ClientSession(headers=headers, timeout=timeout) as session,
                 session.request(method, url, **arguments) as response,
             ):
                 answer = await response.json()
         except (aiohttp.ClientError, TimeoutError, ValueError) as error:
             raise DenizenError(
-                f"The gateway (process {self.running.pid}) doesn't answer at {url}: {error}. Is it running? "
+                f"The gateway (process {running.pid}) doesn't answer at {url}: {error}. Is it running? "
                 "Start it: denizen gateway"
             ) from error
         if response.status >= 400:

@@ -6,13 +6,16 @@ from typing import Any
 from uuid import uuid4
 
 from denizen.cli.gateway.client import Client
-from denizen.cli.output import write
+from denizen.cli.output import say, write
 from denizen.cli.text import printable
-from denizen.worlds.chat.gateway import COMMANDS
-from denizen.worlds.chat.queue import ALSO
+from denizen.worlds.chat.gateway import COMMANDS, split_command
+from denizen.worlds.chat.outbound import ALSO
 
 _WAIT = 30
-"""Seconds that one request waits for the reply."""
+"""Seconds that one request waits for a reply."""
+_NO_REPLY = (
+    "No reply yet. A turn of this chat may still run, or wait for you: /approve, /deny and /stop overtake all messages."
+)
 
 
 class Exchange:
@@ -22,35 +25,44 @@ class Exchange:
         self._client = client
         self._query = {"channel": "cli", "chat": chat}
         self._after = 0
-        self._last = ""
 
     async def skip(self) -> None:
         """Leave out what came before."""
-        while await self._replies():
-            pass
+        self._went_on((await self._client.get("/api/replies", {**self._query, "last": 1}))["replies"])
+
+    async def post(self, text: str) -> str:
+        """Send a message: its id."""
+        message_id = uuid4().hex
+        body = {**self._query, "sender": getpass.getuser(), "content": text, "id": message_id}
+        await self._client.post("/api/messages", body)
+        return message_id
 
     async def say(self, text: str) -> AsyncGenerator[dict[str, Any]]:
         """Send a message; what comes in the chat until its reply, or a question of its turn.
 
-        After `/approve` or `/deny` that is the reply to the message before.
+        After `/approve` and the like that is whatever comes next: the turn goes on with an earlier message.
         """
-        message_id = uuid4().hex
-        command = text.strip().partition(" ")[0] in COMMANDS
-        awaited = {message_id, self._last} if command and self._last else {message_id}
-        self._last = self._last if command else message_id
-        body = {**self._query, "sender": getpass.getuser(), "content": text, "id": message_id}
-        await self._client.post("/api/messages", body)
+        message_id, is_command = await self.post(text), split_command(text)[0] in COMMANDS
+        waited = False
         while True:
-            for reply in await self._replies(wait=_WAIT):
+            found = await self.replies()
+            for reply in found:
                 yield reply
-                if awaited & {reply["in_reply_to"], *reply.get(ALSO, ())}:
+                if is_command or message_id in {reply["in_reply_to"], *reply.get(ALSO, ())}:
                     return
+            if not found and not waited:
+                waited = True
+                say(_NO_REPLY)
 
-    async def _replies(self, wait: int = 0) -> list[dict[str, Any]]:
-        query = {**self._query, "after": self._after, "wait": wait}
-        found = (await self._client.get("/api/replies", query, wait=wait))["replies"]
-        self._after = found[-1]["seq"] if found else self._after
+    async def replies(self) -> list[dict[str, Any]]:
+        """What comes next in the chat; nothing, where nothing comes for a while."""
+        query = {**self._query, "after": self._after, "wait": _WAIT}
+        found = (await self._client.get("/api/replies", query, wait=_WAIT))["replies"]
+        self._went_on(found)
         return found
+
+    def _went_on(self, replies: list[dict[str, Any]]) -> None:
+        self._after = replies[-1]["seq"] if replies else self._after
 
 
 def show(reply: dict[str, Any]) -> int:

@@ -1,34 +1,22 @@
 """`denizen gateway`: the agent that is always there."""
 
 import asyncio
-import dataclasses
 import logging
-import signal
 import sys
+from functools import partial
 from pathlib import Path
 
 import click
 
 from denizen.cli.gateway.client import Client
-from denizen.cli.gateway.logs import log_to
 from denizen.cli.gateway.service import describe, install
+from denizen.cli.gateway.serving import opened, run_until_stopped
 from denizen.cli.home import home
 from denizen.cli.options import MODEL, WORKPLACE, CommandOptions, command_options
 from denizen.cli.output import write
-from denizen.clock import SystemClock
-from denizen.config.home import places
-from denizen.config.redact import Redactor
-from denizen.config.zone import user_zone
-from denizen.errors import DenizenError
-from denizen.worlds.chat import profile_with
-from denizen.worlds.chat.cron import Cron, cron_tool
-from denizen.worlds.chat.database import Database
+from denizen.worlds.chat.database import USUAL, Timing
 from denizen.worlds.chat.gateway import Gateway
-from denizen.worlds.chat.message import message_tool
-from denizen.worlds.chat.outbox import Outbox
 from denizen.worlds.chat.server import find_running, listening
-from denizen.worlds.chat.settings import GatewaySettings
-from denizen.worlds.chat.spawn import spawn_tool
 from denizen.worlds.chat.status import status_of
 from denizen.worlds.chat.token import new_token
 
@@ -54,9 +42,11 @@ def gateway(
     """
     if action:
         return _install(prints=prints)
+    if prints:
+        raise click.UsageError("--print goes with install: denizen gateway install --print")
     if rotate_token:
         return asyncio.run(_rotate(home()))
-    while again := asyncio.run(_serve(host, port, options)):
+    while again := asyncio.run(serve(host, port, options)):
         port = again
     return 0
 
@@ -80,60 +70,16 @@ async def _rotate(folder: Path) -> int:
     return 0
 
 
-async def _serve(host: str, port: int | None, options: CommandOptions) -> int:
+async def serve(host: str, port: int | None, options: CommandOptions, timing: Timing = USUAL) -> int:
     """Serve until it is stopped (0), or is to begin again with what the configuration says now (the port it had)."""
-    own = options.load().config.agent.workspace_dir  # wherever it is started
-    loaded = (options if options.workspace else dataclasses.replace(options, workspace=own)).load()
-    folder, _ = places(loaded.config)
-    log_to(folder, Redactor.from_environ(loaded.environ, loaded.secrets))
-    for notice in loaded.notices:
-        _log.warning("%s", notice)
-    clock = SystemClock()
-    database = Database(folder / "gateway.db", clock)
-    outbox = Outbox(database, {}, clock=clock)
-    settings, zone = loaded.config.section("gateway", GatewaySettings), user_zone(loaded.config)
-    cron = Cron(database, clock=clock, zone=zone, settings=settings.cron)
-    try:
-        lent = (message_tool(outbox), cron_tool(cron), spawn_tool(database))
-        async with options.agent(loaded, profile=profile_with(*lent)) as agent:
-            return await _listen(Gateway(agent, outbox, cron), folder, host, port, options)
-    finally:
-        database.close()
-
-
-async def _listen(serving: Gateway, folder: Path, host: str, port: int | None, options: CommandOptions) -> int:
-    settings = serving.settings
-    port = settings.port if port is None else port
-    stop, again, loop = asyncio.Event(), asyncio.Event(), asyncio.get_running_loop()
-
-    def reload() -> None:
-        try:
-            options.load()
-        except DenizenError as error:
-            _log.error("SIGHUP: the configuration has mistakes; the gateway goes on as it was. %s", error)
-            return
-        _log.info("SIGHUP: beginning again with the new configuration")
-        again.set()
-        stop.set()
-
-    async with listening(serving, folder, host=host or settings.host, port=port) as running:
-
-        def end() -> None:
-            again.clear()
-            if stop.is_set():
-                work.cancel()
-            else:
-                _log.info("Stopping. Running turns have %g s to end; a second signal stops at once.", settings.grace)
-                stop.set()
-
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, end)
-        loop.add_signal_handler(signal.SIGHUP, reload)
-        write(f"listening on {running.url}\n")
-        async with asyncio.TaskGroup() as tasks:
-            work = tasks.create_task(serving.run(stop))
-            tasks.create_task(_log_status(serving))
-    return running.port if again.is_set() else 0
+    async with opened("gateway", options, timing) as serving:
+        settings = serving.settings
+        (serving.home / "gateway.json").unlink(missing_ok=True)  # of one that was killed
+        port = settings.port if port is None else port
+        async with listening(serving, serving.home, host=host or settings.host, port=port) as running:
+            ready = f"listening on {running.url}"
+            again = await run_until_stopped(serving.run, ready, options, settings.grace, partial(_log_status, serving))
+        return running.port if again else 0
 
 
 async def _log_status(serving: Gateway) -> None:

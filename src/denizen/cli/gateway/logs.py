@@ -1,9 +1,13 @@
 """What the gateway logs: to standard error for people, and to the home's `logs/` for programs; without secrets."""
 
 import logging
+import os
 from datetime import UTC, datetime
+from functools import partial
+from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
+from typing import cast
 
 import msgspec
 
@@ -26,14 +30,23 @@ class JsonFormatter(logging.Formatter):
         return msgspec.json.encode(line).decode()
 
 
-def log_to(home: Path, redactor: Redactor) -> None:
-    """Log to standard error and to `logs/gateway.jsonl` in the home, in place of where it was logged to until now."""
+class PrivateFile(RotatingFileHandler):
+    """A file of the user's alone (0600), and so are those that it is rotated to."""
+
+    def _open(self) -> TextIOWrapper:
+        opener = partial(os.open, mode=0o600)
+        return cast("TextIOWrapper", open(self.baseFilename, self.mode, encoding=self.encoding, opener=opener))
+
+
+def log_to(home: Path, name: str, redactor: Redactor) -> None:
+    """Log to standard error and to `logs/<name>.jsonl` in the home, in place of where it was logged to until now."""
     folder = home / "logs"
     private_folder(folder)
     shown = logging.StreamHandler()
     shown.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
-    kept = RotatingFileHandler(folder / "gateway.jsonl", maxBytes=BYTES, backupCount=FILES, encoding="utf-8")
+    kept = PrivateFile(folder / f"{name}.jsonl", maxBytes=BYTES, backupCount=FILES, encoding="utf-8")
     kept.setFormatter(JsonFormatter())
     for handler in (shown, kept):
         handler.addFilter(RedactingFilter(redactor))
     logging.basicConfig(level=logging.INFO, handlers=[shown, kept], force=True)
+    logging.getLogger("procrastinate").setLevel(logging.WARNING)

@@ -6,29 +6,74 @@ import sys
 from denizen.cli.gateway.client import Client
 from denizen.cli.gateway.exchange import Exchange, show
 from denizen.cli.home import home
+from denizen.cli.output import say, say_error
+from denizen.cli.turns import run
+from denizen.clock import SystemClock
+from denizen.errors import DenizenError
+from denizen.worlds.chat.gateway import COMMANDS
+
+_AGAIN = 1.0
+"""Seconds before a gateway is asked again that doesn't answer."""
+_QUIT = "/quit"
 
 
 def talk(chat: str) -> int:
-    """Send each line that is entered, and print what comes back; the status of the last reply."""
-    exchange, status = Exchange(Client(home()), chat), 0
+    """Talk in a chat. From a pipe, each line waits for the reply to the one before; the status is the last reply's."""
+    client, status = Client(home()), 0
+    exchange = Exchange(client, chat)
     with asyncio.Runner() as runner:
-        runner.run(exchange.skip())
-        while (text := _read()) is not None:
-            if text.strip():
-                status = runner.run(_say(exchange, text.strip()))
+        run(runner, exchange.skip())
+        if sys.stdin.isatty():
+            say(f"chat {chat} · {client.running.url} · {', '.join(COMMANDS)} · {_QUIT} or Ctrl-D leaves", dim=True)
+            run(runner, _typed(exchange))
+            return 0
+        for text in filter(None, map(str.strip, sys.stdin)):
+            status = run(runner, _said(exchange, text))
     return status
 
 
-async def _say(exchange: Exchange, text: str) -> int:
+async def _said(exchange: Exchange, text: str) -> int:
     return [show(reply) async for reply in exchange.say(text)][-1]
 
 
-def _read() -> str | None:
-    if not sys.stdin.isatty():
-        return sys.stdin.readline() or None
-    import readline  # noqa: F401  # lines can be edited
-
+async def _typed(exchange: Exchange) -> None:
+    """Send what is entered at once, also while a reply is awaited, and show what comes, until the person leaves."""
+    tasks = [asyncio.create_task(_read(exchange)), asyncio.create_task(_follow(exchange))]
     try:
-        return input("> ")
-    except EOFError:
-        return None
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+
+
+async def _read(exchange: Exchange) -> None:
+    from denizen.cli.editor import Editor
+
+    editor = Editor(home() / "history", [*COMMANDS, _QUIT], SystemClock())
+    while (text := await editor.read()) is not None and text.strip() != _QUIT:
+        try:
+            if text.strip():
+                await exchange.post(text.strip())
+        except DenizenError as error:
+            say_error(error)
+            editor.draft = text
+
+
+async def _follow(exchange: Exchange) -> None:
+    """Show what comes above the prompt, until cancelled; a gateway that went away is waited for."""
+    from prompt_toolkit.application import run_in_terminal
+
+    gone = False
+    while True:
+        try:
+            for reply in await exchange.replies():
+                await run_in_terminal(lambda reply=reply: show(reply))
+            gone = False
+        except DenizenError as error:
+            if not gone:
+                await run_in_terminal(lambda error=error: say_error(error))
+            gone = True
+            await SystemClock().sleep(_AGAIN)

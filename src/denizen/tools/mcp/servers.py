@@ -12,7 +12,7 @@ from denizen.tools.mcp.connection import Connection, Wire
 from denizen.tools.mcp.pins import Listing, Pin, Pins
 from denizen.tools.mcp.program import Program
 from denizen.tools.mcp.remote import Remote
-from denizen.tools.mcp.shared import prompt_tool, resource_tool, search_tools
+from denizen.tools.mcp.shared import prompt_of, prompt_tool, resource_tool, search_tools
 from denizen.tools.mcp.tool import McpTool, names_for, tools_of
 
 
@@ -104,6 +104,10 @@ class McpServers:
             *([resource_tool(resources)] if resources else []),
             *([prompt_tool(prompts)] if prompts else []),
         ]
+
+    async def prompt(self, server: str, name: str, words: str) -> str:
+        """The text of a server's prompt, filled in with the words. Raises ToolRefused."""
+        return await prompt_of(self.connections[server], name, words)
 
     async def close(self) -> None:
         """Hang up at all servers; the programs among them have ended then."""

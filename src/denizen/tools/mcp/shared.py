@@ -2,6 +2,7 @@
 
 import difflib
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -140,6 +141,24 @@ def resource_tool(connections: Mapping[str, Connection]) -> Tool:
         return result(_lines(lines))
 
     return mcp_resource
+
+
+async def prompt_of(connection: Connection, name: str, words: str) -> str:
+    """A prompt's text; the words fill in its arguments, in order. Raises ToolRefused, with what there is."""
+    there = {each.name: each for each in (await connection.request(lambda client: client.list_prompts())).prompts}
+    if name not in there:
+        raise ToolRefused(f"the MCP server {connection.name} has no prompt {name!r}; there is: {', '.join(there)}")
+    wanted = there[name].arguments or ()
+    try:
+        given = shlex.split(words)
+    except ValueError as wrong:
+        raise ToolRefused(f"{words!r} can't be split into words: {wrong}") from wrong
+    if len(given) > len(wanted) or any(each.required for each in wanted[len(given) :]):
+        usage = [each.name if each.required else f"[{each.name}]" for each in wanted]
+        raise ToolRefused(f"this prompt is called so: /{connection.name}:{' '.join([name, *usage])}")
+    arguments = {each.name: word for each, word in zip(wanted, given, strict=False)}
+    got = await connection.request(lambda client: client.get_prompt(name, arguments))
+    return "\n\n".join(text_of(each.content) for each in got.messages)
 
 
 def prompt_tool(connections: Mapping[str, Connection]) -> Tool:

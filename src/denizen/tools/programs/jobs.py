@@ -11,7 +11,6 @@ import msgspec
 
 from denizen.errors import ToolRefused
 from denizen.ports import Sandbox, Sandboxed
-from denizen.tools.programs import join
 from denizen.tools.programs.process import Kept, run
 
 MOST = 20_000  # bytes of a job's output that are kept: its beginning and its end
@@ -119,6 +118,8 @@ class Jobs:
 
         What leaves the sandbox, or may use the network, keeps the machine's.
         """
+        from denizen.tools.programs import join
+
         pid = 0
         for job in self.of(session_key) if sandbox.confines and not network else ():
             with suppress(OSError):  # it has ended meanwhile, or has the machine's network

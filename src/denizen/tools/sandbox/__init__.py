@@ -4,9 +4,10 @@ from denizen.tools.sandbox.sandboxes import (
     Bubblewrap,
     Landlock,
     LandlockAlone,
+    Strongest,
     Unconfined,
     choose_sandbox,
     problem_with,
 )
 
-__all__ = ["Bubblewrap", "Landlock", "LandlockAlone", "Unconfined", "choose_sandbox", "problem_with"]
+__all__ = ["Bubblewrap", "Landlock", "LandlockAlone", "Strongest", "Unconfined", "choose_sandbox", "problem_with"]

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -207,6 +208,44 @@ class LandlockAlone(Landlock):
         "user.max_user_namespaces; in a container, its security profile)."
     )
     namespaces = False
+
+
+class Strongest:
+    """The sandbox that `choose_sandbox` chooses, once something needs it: to find out which works, it runs commands."""
+
+    def __init__(
+        self,
+        settings: SandboxSettings,
+        environ: Mapping[str, str],
+        home: Path,
+        secrets: Mapping[str, str] | None = None,
+    ) -> None:
+        self._choose = partial(choose_sandbox, settings, environ, home, secrets)
+
+    @cached_property
+    def _chosen(self) -> Sandbox:
+        return self._choose()
+
+    @property
+    def name(self) -> str:
+        """The chosen one's."""
+        return self._chosen.name
+
+    @property
+    def promises(self) -> str:
+        """The chosen one's."""
+        return self._chosen.promises
+
+    @property
+    def confines(self) -> bool:
+        """Whether there is one that works."""
+        return self._chosen.confines
+
+    def wrap(
+        self, argv: Sequence[str], *, workspace: Path, network: bool = False, read_only: bool = False
+    ) -> Sandboxed:
+        """The command in the chosen one."""
+        return self._chosen.wrap(argv, workspace=workspace, network=network, read_only=read_only)
 
 
 def choose_sandbox(

@@ -48,8 +48,11 @@ def offered(message: InboundMessage) -> list[Schema]:
 
 
 def with_tools(record: AgentRecord, tools: Sequence[Schema]) -> AgentRecord:
-    """An agent that can call these, too."""
-    return replace(record, tools=Toolset([*record.tools, *map(CallerTool, tools)])) if tools else record
+    """An agent that can call these, too; its subagents can't, as the caller doesn't see them."""
+    if not tools:
+        return record
+    own = Toolset([*record.tools, *map(CallerTool, tools)])
+    return replace(record, tools=own, subagent=lambda _, name: record.subagent(record, name))
 
 
 def open_calls(entries: Sequence[AnyEntry], tools: Sequence[Schema]) -> list[ToolCall]:

@@ -83,6 +83,7 @@ class Cron:
         self._database = database
         self._clock = clock
         self._bell = asyncio.Event()
+        database.news["cron"] = lambda _: self._bell.set()
 
     async def run(self) -> None:
         """Begin what is due until cancelled."""

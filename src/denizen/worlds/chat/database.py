@@ -1,39 +1,36 @@
-"""The ledger's SQLite file: what waits is written together, and is on the disk when its caller goes on."""
+"""The ledger's writer: what waits is written together, and is on the disk when its caller goes on."""
 
 import asyncio
-import fcntl
 import logging
-import os
 import queue
-import sqlite3
 import threading
-import time
-from collections.abc import Callable
-from concurrent.futures import Future
-from contextlib import suppress
-from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import Future, InvalidStateError
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, suppress
+from itertools import chain
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from denizen.cancellation import run_to_completion
 from denizen.clock import Clock
-from denizen.config.home import private_folder
-from denizen.errors import ConfigError, DenizenError
+from denizen.errors import DenizenError
 from denizen.worlds.chat import ledger
 
 T = TypeVar("T")
 
 _MOST = 500
 """Operations in one transaction."""
+_NAP = 30.0
+"""Seconds after which who waits looks at the time again: a timer stands still while the machine sleeps."""
 _DISK_WAIT = 1.0
 """Seconds between two tries to write."""
-_LOCK_TRIES, _LOCK_WAIT = 10, 0.05
-"""How often a lock is tried that whoever asks for the gateway may hold for a moment, and the seconds in between."""
-_SERIAL = "INTEGER PRIMARY KEY AUTOINCREMENT"
 _log = logging.getLogger(__name__)
 
 
 class LedgerError(DenizenError):
-    """The ledger can't be read or written: the disk refuses. Nothing of what was asked has happened."""
+    """The ledger can't be read or written: the disk refuses, or the server is gone.
+
+    Nothing of what was asked has happened; where a server broke off at the very end, all of it may have.
+    """
 
 
 class _Operation(NamedTuple):
@@ -41,47 +38,90 @@ class _Operation(NamedTuple):
     done: Future[Any]
 
 
-class Database:
-    """The file at `path`, for this process alone: another one is refused with a ConfigError.
-
-    A thread writes. Whatever waits meanwhile goes into one transaction, so that a sync is shared by all of it.
-    Turns that the last process left running are given back. `bells` ring when something may be due.
+class Timing(NamedTuple):
+    """Seconds between the heartbeats of a worker, until it counts as dead without one, and between two looks for what
+    was due later, or was missed.
     """
 
-    def __init__(self, path: Path, clock: Clock) -> None:
-        private_folder(path.parent)
-        self._lock = _locked(path.with_suffix(".lock"))
+    heartbeat: float = 5.0
+    stalled: float = 15.0
+    poll: float = 2.0
+
+
+USUAL = Timing()
+
+
+class Worker(Protocol):
+    """Who takes turns for a queue: `claim` and `next_due` within a transaction.
+
+    `busy` are the sessions that have a turn here; at most `room` turns may begin.
+    """
+
+    @property
+    def id(self) -> str:
+        """What the ledger calls it."""
+        ...
+
+    def claim(self, db: ledger.Connection, busy: Collection[str], now: float, room: int) -> list[ledger.Claim]:
+        """Begin turns."""
+        ...
+
+    def next_due(self, db: ledger.Connection) -> float | None:
+        """When to claim again, if no bell rings earlier."""
+        ...
+
+    def began(self, claims: Sequence[ledger.Claim]) -> None:
+        """What was claimed is written, and begins."""
+        ...
+
+    def ended(self, session_key: str) -> None:
+        """The session's turn here is over."""
+        ...
+
+    async def rest(self) -> None:
+        """Leave what comes to others. Raises LedgerError."""
+        ...
+
+
+class Backend(Protocol):
+    """Where the ledger's tables are."""
+
+    @property
+    def error(self) -> type[Exception]:
+        """What its statements raise."""
+        ...
+
+    def transaction(self) -> AbstractContextManager[ledger.Connection]:
+        """One that is on the disk when the block ends, and no other meanwhile: for one thread.
+
+        Raises LedgerError in place of `error`.
+        """
+        ...
+
+    def worker(self, database: "Database", bell: asyncio.Event, turns: int) -> AbstractAsyncContextManager[Worker]:
+        """A worker that takes so many turns at once; the bell rings when it may claim."""
+        ...
+
+    def close(self) -> None:
+        """Give back what it holds."""
+        ...
+
+
+class Database:
+    """The ledger. A thread writes: whatever comes before a transaction is over joins it, and shares its sync.
+
+    `bells` ring when something may be due. `news` are called with what another process tells on that subject, or with
+    nothing, where it may be anything.
+    """
+
+    def __init__(self, backend: Backend, clock: Clock) -> None:
+        self._backend = backend
         self._clock = clock
         self.bells: set[asyncio.Event] = set()
-        self._path = path
+        self.news: dict[str, Callable[[str], None]] = {"controls": lambda _: self.ring()}
         self._waiting: queue.SimpleQueue[_Operation | None] = queue.SimpleQueue()
-        try:
-            self._db = self._open()
-        except sqlite3.Error as error:
-            os.close(self._lock)
-            raise ConfigError(f"{path} can't be opened: {error}. Look at the disk, or put a backup there.") from error
-        except BaseException:
-            os.close(self._lock)
-            raise
         self._thread = threading.Thread(target=self._work, name="denizen-ledger", daemon=True)
         self._thread.start()
-
-    def _open(self) -> sqlite3.Connection:
-        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-        db = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
-        try:
-            db.executescript("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL")
-            version = db.execute("PRAGMA user_version").fetchone()[0]
-            if version > ledger.VERSION:
-                raise ConfigError(f"{self._path} was made by a later version of Denizen. Update Denizen.")
-            if not version:
-                schema = ledger.SCHEMA.format(serial=_SERIAL)
-                db.executescript(f"BEGIN; {schema} PRAGMA user_version = {ledger.VERSION}; COMMIT;")
-            ledger.release_dead(db)
-        except BaseException:
-            db.close()
-            raise
-        return db
 
     async def persist(self, work: Callable[[ledger.Connection], T]) -> T:
         """As `run`, as soon as the disk allows; what has begun is done even where the caller is cancelled."""
@@ -101,53 +141,66 @@ class Database:
         self._waiting.put(_Operation(work, done))
         return await asyncio.wrap_future(done)
 
+    def worker(self, bell: asyncio.Event, turns: int) -> AbstractAsyncContextManager[Worker]:
+        """Take so many turns at once for as long as the block runs; the bell rings when one may begin."""
+        return self._backend.worker(self, bell, turns)
+
     def ring(self) -> None:
         """Tell whoever serves that something may be due."""
         for bell in self.bells:
             bell.set()
 
+    def hear(self, news: str) -> None:
+        """Tell whoever waits for it: a subject, and what there is to say on it; empty: anything may be new."""
+        subject, _, said = news.partition(" ")
+        for name, heard in self.news.items():
+            if not subject or name == subject:
+                heard(said)
+
     def close(self) -> None:
-        """Finish what waits, and let other processes use the file."""
+        """Finish what waits, and let others use the backend."""
         self._waiting.put(None)
         self._thread.join()
-        self._db.close()
-        os.close(self._lock)
+        self._backend.close()
 
     def _work(self) -> None:
         while (operation := self._waiting.get()) is not None:
-            batch: list[_Operation] = [operation]
-            closing = False
-            with suppress(queue.Empty):
-                while len(batch) < _MOST and not closing:
-                    following = self._waiting.get_nowait()
-                    closing = following is None
-                    batch += [following] if following else []
-            self._commit([each for each in batch if each.done.set_running_or_notify_cancel()])
-            if closing:
-                return
+            self._commit(operation)
 
-    def _commit(self, batch: list[_Operation]) -> None:
-        results: list[tuple[Future[Any], Any]] = []
+    def _arriving(self) -> Iterator[_Operation]:
+        """What waits, and what comes while that is done."""
+        for _ in range(_MOST - 1):
+            try:
+                operation = self._waiting.get_nowait()
+            except queue.Empty:
+                return
+            if operation is None:
+                self._waiting.put(None)  # it ends the thread, after this transaction
+                return
+            yield operation
+
+    def _commit(self, first: _Operation) -> None:
+        batch, results = [first], list[tuple[Future[Any], Any]]()
         try:
-            self._db.execute("BEGIN IMMEDIATE")
-            for work, done in batch:
-                self._db.execute("SAVEPOINT operation")
-                try:
-                    results.append((done, work(self._db)))
-                except sqlite3.Error:
-                    raise
-                except Exception as error:  # noqa: BLE001 (the caller's own: it gets it back, and the others go on)
-                    self._db.execute("ROLLBACK TO operation")
-                    done.set_exception(error)
-                self._db.execute("RELEASE operation")
-            self._db.execute("COMMIT")
-        except sqlite3.Error as error:
-            with suppress(sqlite3.Error):
-                self._db.execute("ROLLBACK")
-            why = LedgerError(f"{self._path} can't be written: {error}. Free some space, or look at the disk.")
+            with self._backend.transaction() as db:
+                for operation in chain([first], self._arriving()):
+                    work, done = operation
+                    if not done.set_running_or_notify_cancel():
+                        continue
+                    batch.append(operation)
+                    db.execute("SAVEPOINT operation")
+                    try:
+                        results.append((done, work(db)))
+                    except self._backend.error:
+                        raise
+                    except Exception as error:  # noqa: BLE001 (the caller's own: it gets it back, and the others go on)
+                        db.execute("ROLLBACK TO operation")
+                        done.set_exception(error)
+                    db.execute("RELEASE operation")
+        except LedgerError as error:
             for each in batch:
-                if not each.done.done():
-                    each.done.set_exception(why)
+                with suppress(InvalidStateError):  # it is done, or its caller was cancelled
+                    each.done.set_exception(error)
             return
         for done, result in results:
             done.set_result(result)
@@ -158,8 +211,7 @@ async def bell_or_due(bell: asyncio.Event, due: float | None, clock: Clock) -> N
     if due is None or due == float("inf"):
         await bell.wait()
         return
-    rest = due - clock.now().timestamp()
-    ringing, timer = asyncio.ensure_future(bell.wait()), asyncio.ensure_future(clock.sleep(max(rest, 0.0)))
+    ringing, timer = asyncio.ensure_future(bell.wait()), asyncio.ensure_future(sleep_until(due, clock))
     try:
         await asyncio.wait((ringing, timer), return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -167,33 +219,8 @@ async def bell_or_due(bell: asyncio.Event, due: float | None, clock: Clock) -> N
         timer.cancel()
 
 
-def _locked(path: Path) -> int:
-    """A descriptor that holds the lock file, which names this process."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    for _ in range(_LOCK_TRIES):
-        with suppress(BlockingIOError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.pwrite(descriptor, str(os.getpid()).ljust(20).encode(), 0)
-            return descriptor
-        time.sleep(_LOCK_WAIT)
-    holder = os.pread(descriptor, 20, 0).decode(errors="replace").strip()
-    os.close(descriptor)
-    raise ConfigError(
-        f"A gateway is running on this home already (process {holder}). Stop that one first, or choose another home "
-        "with $DENIZEN_HOME."
-    )
-
-
-def is_locked(path: Path) -> bool:
-    """Whether a process has the database at `path` open."""
-    try:
-        descriptor = os.open(path.with_suffix(".lock"), os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False
+async def sleep_until(due: float, clock: Clock) -> None:
+    """Wait until that time, in seconds since the epoch, also where the machine sleeps or its clock is set forward."""
+    while (rest := due - clock.now().timestamp()) > _NAP:
+        await clock.sleep(_NAP)
+    await clock.sleep(max(rest, 0.0))

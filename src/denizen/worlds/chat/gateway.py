@@ -2,22 +2,24 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from denizen.config.files import write_private
 from denizen.config.home import places
+from denizen.config.rules import all_arguments
 from denizen.engine import TurnOptions, run_turn
 from denizen.engine.resume import question_of
-from denizen.engine.session_state import IN_SIGHT
+from denizen.engine.session_state import IN_SIGHT, InSight, state_of
 from denizen.entries import AnyEntry, CompactionEntry, EndEntry, ParkedEntry, StateEntry, SystemEntry, UserEntry
-from denizen.errors import DenizenError, SessionError
-from denizen.events import Compacted, RunEvent, RunResult
-from denizen.messages import Text, UserMessage
+from denizen.errors import ConfigError, DenizenError, SessionError
+from denizen.events import Compacted, Notice, Retry, RunEvent, RunResult
+from denizen.messages import Image, Text, UserMessage, UserPart
 from denizen.ports import (
     Answer,
     Ask,
@@ -31,8 +33,9 @@ from denizen.ports import (
     Session,
     Stop,
 )
-from denizen.worlds.chat import caller, ledger, spawn
+from denizen.worlds.chat import caller, ledger, outbound, spawn
 from denizen.worlds.chat.cron import Cron
+from denizen.worlds.chat.database import LedgerError
 from denizen.worlds.chat.heartbeat import BEAT, Heartbeat, reply_of, start_of
 from denizen.worlds.chat.message import has_answered
 from denizen.worlds.chat.outbox import Outbox
@@ -45,15 +48,18 @@ INTERNAL = frozenset({"cli", ledger.SYSTEM})
 """Channels that don't lead out."""
 DEFAULT_RESPONSE = "I've finished, and have nothing to add."
 COMMANDS = {
-    "/stop": "Nothing runs here that could be stopped.",
+    "/stop": "Nothing runs here that could be stopped. `/stop all` also stops subagents in the background.",
     "/approve": "Nothing waits here for an approval.",
     "/deny": "Nothing waits here for an approval.",
 }
 """What overtakes all messages, and the reply where there is nothing to control."""
-_RUN = "denizen.run"
+_RUN, _IMAGES = "denizen.run", "denizen.images"
 _DAY = 86_400.0
 _PAUSE, _LONGEST_PAUSE = 1.0, 60.0
 """Seconds before a channel that failed receives again: at first, and at most."""
+
+LONG_WAIT = 5.0
+"""Seconds before the model is asked again from which on the chat is told."""
 
 OnEvent = Callable[[str, RunEvent], None]
 """Hears the events of all turns; the first argument is the session's key."""
@@ -110,6 +116,7 @@ class Gateway:
         self.home, _ = places(agent.config)
         self._last = read_last_chat(self.home)
         self._open: dict[str, Session] = {}
+        self._telling: set[asyncio.Task[None]] = set()
         self._prune_at = 0.0
         self.summaries = Summaries(self._keep_summary)
         self.queue = LedgerQueue(
@@ -126,24 +133,27 @@ class Gateway:
         """Serve until `stop` is set.
 
         Turns that run then have the grace time to end, and none where this is cancelled; the others go on at the next
-        start.
+        start, or with another worker.
         """
-        await self._prune()
         heartbeat = Heartbeat(
             *(self.settings.heartbeat, self.database, self.agent.config.agent.workspace_dir / "HEARTBEAT.md"),
             lambda: (self._last.last_channel, self._last.last_chat),
             clock=self.agent.record.clock,
             zone=self.agent.record.zone,
         )
+        receiving = (partial(self._receive, channel) for channel in self.outbox.channels.values())
+        await self._serve(stop, self.outbox.run, self.cron.run, heartbeat.run, *receiving)
+
+    async def work(self, stop: asyncio.Event) -> None:
+        """As `run`, as a worker: take turns, and leave what else there is to do to the gateway."""
+        await self._serve(stop)
+
+    async def _serve(self, stop: asyncio.Event, *more: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        await self._prune()
         try:
             async with asyncio.TaskGroup() as tasks:
-                work = [
-                    tasks.create_task(self.queue.serve(self.handle)),
-                    tasks.create_task(self.outbox.run()),
-                    tasks.create_task(self.cron.run()),
-                    tasks.create_task(heartbeat.run()),
-                    *(tasks.create_task(self._receive(channel)) for channel in self.outbox.channels.values()),
-                ]
+                serving = (partial(self.queue.serve, self.handle), *more)
+                work = [tasks.create_task(each()) for each in serving]
                 await stop.wait()
                 with suppress(TimeoutError):
                     async with asyncio.timeout(self.settings.grace):
@@ -152,6 +162,7 @@ class Gateway:
                     task.cancel()
         finally:
             await self.summaries.close()
+            await asyncio.gather(*self._telling)
 
     async def _receive(self, channel: Channel) -> None:
         """Take in what a channel brings; one that fails begins again, after a time that doubles."""
@@ -177,17 +188,26 @@ class Gateway:
     async def accept(self, message: InboundMessage) -> bool:
         """Take a message in; False: it was accepted before.
 
-        `/stop`, `/approve` and `/deny`, with words after them, overtake all messages.
+        `/stop`, `/approve` and `/deny`, with words after them, overtake all messages; `/stop all` also stops the
+        subagents in the background.
         """
-        word, _, words = message.content.strip().partition(" ")
+        word, words = split_command(message.content)
         if word not in COMMANDS or message.channel == ledger.SYSTEM:
+            self.remember(message)
             return await self.queue.put(message)
         key, control = message.session_key, Stop() if word == "/stop" else None
-        asked = partial(ledger.open_question, channel=message.channel, chat=message.chat)
+        asked = partial(outbound.open_question, channel=message.channel, chat=message.chat)
         if not control and (question := await self.database.run(asked)):
             key = question.session_key
-            control = Answer(question.metadata[ledger.CALL], allow=word == "/approve", text=words.strip())
-        obey = partial(ledger.obey, message=message, session_key=key, given=control, otherwise=COMMANDS[word])
+            control = Answer(question.metadata[outbound.CALL], allow=word == "/approve", text=words)
+        obey = partial(
+            outbound.obey,
+            message=message,
+            session_key=key,
+            given=control,
+            otherwise=COMMANDS[word],
+            subagents=word == "/stop" and words == "all",
+        )
         new = await self.database.run(obey)
         self.database.ring()
         self.outbox.added(message)
@@ -205,11 +225,12 @@ class Gateway:
         """The reply to a message of a program's own, which goes the way of all others."""
         message = InboundMessage(channel, chat, "direct", content, session_key)
         message = (run or RunOptions(send_response=False)).put_in(message)
+        self.remember(message)
         await self.queue.put(message)
         return await self.outbox.reply_to(message)
 
-    async def handle(self, turn: QueuedTurn) -> OutboundMessage | Parked | None:
-        """Run the turn of a message: its reply, or the question that it waits with."""
+    async def handle(self, turn: QueuedTurn) -> OutboundMessage | InboundMessage | Parked | None:
+        """Run the turn of a message: its reply, a subagent's report, or the question that it waits with."""
         await self._prune()
         message, run = turn.message, RunOptions.of(turn.message)
         async with self._opened(message.session_key) as session:
@@ -220,12 +241,11 @@ class Gateway:
                 return None
             if spawned := spawn.spawned_by(message):
                 return await self._work(turn, session, spawned)
-            self._remember(message)
             tools = caller.offered(message)
             host = _TurnHost(turn, self._emit)
             if tools and turn.attempt > 1:
                 host.waiting = await caller.keep_results(session, turn.controls(), tools)
-            start = UserMessage([Text(_words(message))], message.id)
+            start = UserMessage(_parts(message), message.id)
             if is_beat := BEAT in message.metadata:
                 start = start_of(message, session.entries)
             try:
@@ -248,6 +268,7 @@ class Gateway:
                     raise
                 _log.error("The heartbeat failed, and isn't made up: %s", self._explain(error))
                 return None
+            message = self._with_sight(message, session)
             question = question_of(session.entries) if result.stop_reason == "parked" else None
             if run.enable_summary and not question and not is_beat:
                 self.summaries.after_turn(self.agent.record, session)
@@ -255,18 +276,24 @@ class Gateway:
             return ParkedTurn(self._question(message, question), question.until)
         if is_beat and not has_answered(result):
             return reply_of(message, result)
-        reply = ledger.reply_to(message, reply_text(result, run.default_response))
+        reply = outbound.reply_to(message, reply_text(result, run.default_response))
         return msgspec.structs.replace(reply, send=run.send_response and not has_answered(result))
 
-    async def _work(self, turn: QueuedTurn, session: Session, spawned: spawn.Spawned) -> Parked | None:
-        """Run a subagent's turn, whose result goes to the session that it works for."""
+    async def _work(self, turn: QueuedTurn, session: Session, spawned: spawn.Spawned) -> InboundMessage | Parked:
+        """Run a subagent's turn: its report to the session that it works for."""
         message, host = turn.message, _TurnHost(turn, self._emit)
         record, read_only = self.agent.record, self.agent.read_only
-        result = await spawn.work(record, session, message, spawned, host, read_only=read_only)
+        result = await spawn.work(record, session, message, spawned, host, stop=host.stop, read_only=read_only)
         if result.details.get("stop_reason") == "parked" and (question := question_of(session.entries)):
-            return ParkedTurn(self._question(message, question), question.until)
-        await self.queue.put(spawn.report(message, spawned, result))
-        return None
+            return ParkedTurn(self._question(self._with_sight(message, session), question), question.until)
+        return spawn.report(message, spawned, result)
+
+    def _with_sight(self, message: InboundMessage, session: Session) -> InboundMessage:
+        """The message, with what its turn has in sight where the turn's words are kept in another session, too."""
+        if ledger.ORIGIN not in message.metadata and not self.settings.owner:
+            return message
+        seen = msgspec.to_builtins(InSight.of(state_of(self.agent.record, session).in_sight))
+        return msgspec.structs.replace(message, metadata={**message.metadata, ledger.IN_SIGHT: seen})
 
     @asynccontextmanager
     async def _opened(self, key: str) -> AsyncGenerator[Session]:
@@ -274,19 +301,21 @@ class Gateway:
         self._open[key] = session
         try:
             yield session
+            await session.sync()  # the ledger is about to say that it is over
         finally:
             del self._open[key]
             await self.agent.leave(session)
 
-    async def _keep_summary(self, key: str, entry: CompactionEntry) -> None:
-        """Put a summary in its session: in the one that a turn has open, if any."""
+    async def _keep_summary(self, key: str, entry: CompactionEntry | StateEntry) -> None:
+        """Put a summary, or that there is none, in its session: in the one that a turn has open, if any."""
         if session := self._open.get(key):
             await session.append(entry)
         else:
             async with self._opened(key) as session:
                 await session.append(entry)
-        for listener in self.listeners:
-            listener(key, Compacted(entry.old_count, entry.new_count))
+        if isinstance(entry, CompactionEntry):
+            for listener in self.listeners:
+                listener(key, Compacted(entry.old_count, entry.new_count))
 
     async def answer(self, session_key: str, answer: Answer) -> bool:
         """Answer the question that a session waits with; False: it waits with none of that call."""
@@ -299,10 +328,10 @@ class Gateway:
     def _question(self, message: InboundMessage, parked: ParkedEntry) -> OutboundMessage:
         """What the owner is asked; of a call that the caller runs, nothing is sent."""
         if parked.question == caller.CALLER_RUNS:
-            kept = ledger.reply_to(message, "")
+            kept = outbound.reply_to(message, "")
             return msgspec.structs.replace(kept, id=f"{message.id}:call:{parked.call_id}", send=False)
         owner, _, chat = self.settings.owner.partition(":")
-        args = msgspec.json.encode(parked.args).decode()
+        args = all_arguments(parked.args)
         call = f"\n{parked.name} {args}" if parked.name and args not in parked.question else ""
         origin = ledger.origin_of(message.session_key, message.channel, message.chat)
         text = f"{parked.question}{call}\n\nAnswer /approve, or /deny and why (call {parked.call_id})."
@@ -313,25 +342,47 @@ class Gateway:
             message.session_key,
             message.id,
             metadata={
-                ledger.CALL: parked.call_id,
+                outbound.CALL: parked.call_id,
+                **{name: seen for name, seen in message.metadata.items() if name == ledger.IN_SIGHT},
                 **({ledger.ORIGIN: origin} if owner or ledger.ORIGIN in message.metadata else {}),
             },
             id=f"{message.id}:ask:{parked.call_id}",
         )
 
-    def _remember(self, message: InboundMessage) -> None:
+    def remember(self, message: InboundMessage) -> None:
         """Keep where the last message from outside came from."""
         last = LastChat(message.channel, message.chat)
         if message.channel not in INTERNAL and ledger.ORIGIN not in message.metadata and last != self._last:
-            data = msgspec.json.format(msgspec.json.encode(last))
-            write_private(self.home / "state.json", data, sync=False)
             self._last = last
+            data = msgspec.json.format(msgspec.json.encode(last))
+            try:
+                write_private(self.home / "state.json", data, sync=False)
+            except ConfigError as error:  # no reason to refuse the message
+                _log.warning("The last chat isn't kept: %s", error)
 
     def _emit(self, message: InboundMessage, event: RunEvent) -> None:
         for listener in self.listeners:
             listener(message.session_key, event)
         if watcher := self.watchers.get(message.id):
             watcher(event)
+        if isinstance(event, Notice):
+            level = logging.getLevelNamesMapping()[event.level.upper()]
+            _log.log(level, "%s: %s", message.session_key, self.agent.record.redact(event.text))
+        waits_for_reply = ledger.ORIGIN not in message.metadata and RunOptions.of(message).send_response
+        if isinstance(event, Retry) and event.delay >= LONG_WAIT and waits_for_reply:
+            telling = asyncio.create_task(self._tell(message, event))
+            self._telling.add(telling)
+            telling.add_done_callback(self._telling.discard)
+
+    async def _tell(self, message: InboundMessage, retry: Retry) -> None:
+        """Send word that the reply takes longer, once for a message."""
+        text = f"I can't answer yet, and keep trying. {retry.words}"
+        told = OutboundMessage(message.channel, message.chat, text, message.session_key, id=f"{message.id}:retry")
+        try:
+            await self.database.run(partial(outbound.add_outbound, message=told, state=outbound.first_state(told)))
+        except LedgerError as error:
+            _log.error("%s", error)
+        self.outbox.added(told)
 
     def _explain(self, error: Exception) -> str:
         text = str(error) if isinstance(error, DenizenError) else f"{type(error).__name__}: {error}"
@@ -353,8 +404,17 @@ class _TurnHost:
         waiting, self.waiting = self.waiting, ()
         return [*waiting, *self._turn.controls()]
 
+    def stop(self) -> None:
+        self.waiting = [*self.waiting, Stop()]
+
     async def ask(self, request: Ask) -> Answer | Parked:
         return Parked()
+
+
+def split_command(text: str) -> tuple[str, str]:
+    """The first word, which may be one of `COMMANDS`, and what comes after it."""
+    word, words = [*text.split(maxsplit=1), "", ""][:2]
+    return word, words.strip()
 
 
 def read_last_chat(home: Path) -> LastChat:
@@ -369,10 +429,9 @@ async def _keep(session: Session, message: InboundMessage) -> None:
     """Keep a message of the system's in its session, once."""
     kept = (entry for entry in session.entries if isinstance(entry, SystemEntry))
     if not any(entry.message_id == message.id for entry in kept):
-        if seen := message.metadata.get(spawn.IN_SIGHT):
+        if seen := message.metadata.get(ledger.IN_SIGHT):
             await session.append(StateEntry(name=IN_SIGHT, value=seen))
         await session.append(SystemEntry(text=message.content, message_id=message.id))
-        await session.sync()
     _log.info("Kept for %s, from %s: %s", message.session_key, message.sender, message.content.partition("\n")[0][:200])
 
 
@@ -389,8 +448,17 @@ def _was_heard(entries: Sequence[AnyEntry], message_id: str) -> bool:
     return False
 
 
-def _words(message: InboundMessage) -> str:
-    return "\n".join((message.content, *(f"[attached: {each}]" for each in message.media)))
+def with_images(message: InboundMessage, images: Sequence[Image]) -> InboundMessage:
+    """The message, with pictures for the model to see."""
+    if not images:
+        return message
+    return msgspec.structs.replace(message, metadata={**message.metadata, _IMAGES: msgspec.to_builtins(images)})
+
+
+def _parts(message: InboundMessage) -> list[UserPart]:
+    words = "\n".join((message.content, *(f"[attached: {each}]" for each in message.media)))
+    images = msgspec.convert(message.metadata.get(_IMAGES, []), list[Image])
+    return [Text(words), *images] if words or not images else [*images]
 
 
 def reply_text(result: RunResult, default: str = DEFAULT_RESPONSE) -> str:

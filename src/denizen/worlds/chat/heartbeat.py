@@ -15,8 +15,8 @@ from denizen.entries import AnyEntry, AssistantEntry, EndEntry, SystemEntry, Too
 from denizen.events import RunResult
 from denizen.ports import InboundMessage, OutboundMessage
 from denizen.sessions import SessionKey
-from denizen.worlds.chat import ledger
-from denizen.worlds.chat.database import Database
+from denizen.worlds.chat import ledger, outbound
+from denizen.worlds.chat.database import Database, sleep_until
 from denizen.worlds.chat.settings import HeartbeatSettings
 
 BEAT = "denizen.heartbeat"
@@ -60,7 +60,7 @@ class Heartbeat:
         while self._settings.enabled:
             now = self._clock.now().timestamp()
             beat = (now // step + 1) * step
-            await self._clock.sleep(beat - now)
+            await sleep_until(beat, self._clock)
             if self._clock.now().timestamp() - beat <= LATE:
                 await self._beat(datetime.fromtimestamp(beat, UTC))
 
@@ -102,7 +102,7 @@ def reply_of(message: InboundMessage, result: RunResult) -> OutboundMessage | No
     if message.channel == CHANNEL:
         _log.info("The heartbeat says, and no chat is known to send it to: %s", text)
         return None
-    return ledger.reply_to(message, text)
+    return outbound.reply_to(message, text)
 
 
 def is_blank(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""The ledger: what came in, what overtakes it, and what goes out, with every statement on its tables.
+"""The ledger: what came in, and what overtakes it, with every statement on its tables; `outbound` has the outbox's.
 
 Each function takes an open connection in a transaction. The SQL is what SQLite and PostgreSQL have in common.
 """
@@ -7,9 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple, Protocol
 
 import msgspec
-from msgspec.structs import replace
 
-from denizen.ports import Answer, Control, FollowUp, InboundMessage, Interrupt, OutboundMessage, Steer, Stop
+from denizen.ports import Answer, Control, FollowUp, InboundMessage, Interrupt, Steer, Stop
 from denizen.sessions import SessionKey
 
 VERSION = 1
@@ -23,12 +22,11 @@ CREATE TABLE inbox (
     reason TEXT NOT NULL DEFAULT '', over_since DOUBLE PRECISION NOT NULL DEFAULT 0,
     UNIQUE (channel, id)
 );
-CREATE INDEX inbox_open ON inbox (session_key, seq) WHERE state IN ('ready', 'waiting', 'running', 'parked');
+CREATE INDEX inbox_session ON inbox (session_key, state, seq);
 CREATE INDEX inbox_due ON inbox (due) WHERE state IN ('ready', 'parked');
 CREATE INDEX inbox_running ON inbox (worker) WHERE state = 'running';
 CREATE TABLE controls (
-    seq {serial}, session_key TEXT NOT NULL, kind TEXT NOT NULL, control TEXT NOT NULL, message INTEGER,
-    worker TEXT NOT NULL DEFAULT ''
+    seq {serial}, session_key TEXT NOT NULL, kind TEXT NOT NULL, control TEXT NOT NULL, message BIGINT
 );
 CREATE TABLE outbox (
     channel TEXT NOT NULL, chat TEXT NOT NULL, seq INTEGER NOT NULL, id TEXT NOT NULL, message TEXT NOT NULL,
@@ -40,19 +38,12 @@ CREATE TABLE cron (id TEXT PRIMARY KEY, job TEXT NOT NULL, due DOUBLE PRECISION)
 """
 """In the inbox, the first open message of a session is `ready`, `running` or `parked`, the others are `waiting`; those
 that are over are `done` or `failed`. `due` is when a `ready` or `parked` one may run at the earliest, in seconds since
-the epoch. A control's `message` is the row of the inbox that it was made of; its `worker` has handed it to a turn. In
-the outbox, `seq` rises in each chat. `over_since` is when `prune` first found a row that nothing more becomes of. A job
-of `cron` without `due` is disabled.
+the epoch. A control's `message` is the row of the inbox that it was made of. In the outbox, `seq` rises in each chat.
+`over_since` is when `prune` first found a row that nothing more becomes of. A job of `cron` without `due` is disabled.
 """
 
 WhenBusy = Literal["queue", "steer", "interrupt"]
 """What a message does whose session is busy: wait, be said to the running turn, or cut it short."""
-
-OutboxState = Literal["pending", "sending", "sent", "failed", "unknown", "kept"]
-"""`kept` isn't sent: whoever asked reads it here."""
-
-POLLED = frozenset({"http", "cli"})
-"""Channels whose replies are fetched: in the outbox, they have arrived."""
 
 OVER = frozenset({"done", "failed"})
 """States of a message that is over."""
@@ -63,8 +54,8 @@ SYSTEM = "system"
 ORIGIN, KEPT_IN = "denizen.origin", "denizen.kept_in"
 """What metadata call the turn of another session that a message comes from, and the session of the chat it goes to."""
 
-CALL = "call_id"
-"""What a question's metadata call the call that waits for its answer."""
+IN_SIGHT = "denizen.in_sight"
+"""What metadata call the traits of what that turn had seen."""
 
 _KINDS: dict[str, type[Control]] = {
     "answer": Answer,
@@ -107,15 +98,6 @@ class ArrivedControl(NamedTuple):
     message: int | None
 
 
-class Reply(NamedTuple):
-    """A row of the outbox."""
-
-    seq: int
-    message: OutboundMessage
-    state: OutboxState
-    reason: str
-
-
 # The inbox
 
 
@@ -125,7 +107,7 @@ def put(db: Connection, message: InboundMessage, when_busy: WhenBusy = "queue") 
     row = db.execute(
         "INSERT INTO inbox (channel, id, session_key, message, state) VALUES (?, ?, ?, ?, ?) "
         "ON CONFLICT DO NOTHING RETURNING seq",
-        [message.channel, message.id, message.session_key, _json(message), "waiting" if busy else "ready"],
+        [message.channel, message.id, message.session_key, to_json(message), "waiting" if busy else "ready"],
     ).fetchone()
     if row is None:
         return False
@@ -135,17 +117,22 @@ def put(db: Connection, message: InboundMessage, when_busy: WhenBusy = "queue") 
     return True
 
 
-def put_few(db: Connection, message: InboundMessage, beside: str, most: int) -> bool:
-    """Accept a message, once; False: so many others wait or run in sessions whose keys begin like that."""
-    others = db.execute(
-        "SELECT COUNT(*) FROM inbox WHERE state NOT IN ('done', 'failed') AND substr(session_key, 1, ?) = ? "
-        "AND id <> ?",
-        (len(beside), beside, message.id),
-    )
-    if others.fetchone()[0] >= most:
+def put_few(db: Connection, message: InboundMessage, parent: str, most: int) -> bool:
+    """Accept a message for a subagent of `parent`, once; False: so many others of its subagents work."""
+    if len({*background(db, parent)} - {message.session_key}) >= most:
         return False
     put(db, message)
     return True
+
+
+def background(db: Connection, parent: str) -> list[str]:
+    """The sessions of the subagents that work for that one in the background."""
+    found = db.execute(  # by the message that began them, too: a chat may have the name of a subagent's session
+        "SELECT DISTINCT session_key FROM inbox WHERE state IN ('ready', 'waiting', 'running', 'parked') "
+        "AND substr(session_key, 1, ?) = ? AND substr(id, 1, ?) = ?",
+        (len(parent) + 1, f"{parent}~", len(parent) + 1, f"{parent}:"),
+    )
+    return [key for (key,) in found.fetchall()]
 
 
 def say(db: Connection, message: InboundMessage, control: Steer | FollowUp | Interrupt) -> bool:
@@ -175,32 +162,6 @@ def accepted_key(db: Connection, channel: str, message_id: str) -> str:
     return row[0] if row else ""
 
 
-def obey(db: Connection, message: InboundMessage, session_key: str, given: Control | None, otherwise: str) -> bool:
-    """Accept a message that is a command: a control for that session, in no turn of its own. False: as `put`.
-
-    Where there is nothing to control, `otherwise` is its reply.
-    """
-    row = db.execute(
-        "INSERT INTO inbox (channel, id, session_key, message, state) VALUES (?, ?, ?, ?, 'done') "
-        "ON CONFLICT DO NOTHING RETURNING seq",
-        [message.channel, message.id, message.session_key, _json(message)],
-    ).fetchone()
-    if row and not (given and control(db, session_key, given)):
-        reply = reply_to(message, otherwise)
-        add_outbound(db, reply, first_state(reply))
-    return row is not None
-
-
-def outcome(db: Connection, message: InboundMessage) -> tuple[str, str]:
-    """The state of a message, and its reply: empty where another message's answers it, too."""
-    found = [message.channel, message.id]
-    row = db.execute("SELECT state FROM inbox WHERE channel = ? AND id = ?", found).fetchone()
-    reply = db.execute(
-        "SELECT message FROM outbox WHERE channel = ? AND id = ?", [message.channel, reply_id(message.id)]
-    ).fetchone()
-    return row[0] if row else "", _outbound(reply[0]).content if reply else ""
-
-
 def parked(db: Connection, session_key: str) -> InboundMessage | None:
     """The message whose turn waits in that session."""
     row = db.execute("SELECT message FROM inbox WHERE session_key = ? AND state = 'parked'", [session_key]).fetchone()
@@ -214,11 +175,35 @@ def counts(db: Connection) -> dict[str, dict[str, int]]:
     return {"inbox": dict(inbox), "outbox": dict(outbox)}
 
 
+def open_counts(db: Connection) -> dict[str, dict[str, int]]:
+    """As `counts`, of the states in which something is still to be done: what is over is not looked at."""
+    # What runs has a worker: said here, SQLite finds it by its index.
+    inbox = db.execute(
+        "SELECT state, COUNT(*) FROM inbox WHERE state IN ('ready', 'parked') GROUP BY state "
+        "UNION ALL SELECT 'running', COUNT(*) FROM inbox WHERE state = 'running' AND worker > '' "
+        "UNION ALL SELECT 'waiting', COUNT(*) FROM inbox WHERE state = 'waiting' AND session_key IN "
+        "(SELECT session_key FROM inbox WHERE state IN ('ready', 'parked') "
+        "UNION ALL SELECT session_key FROM inbox WHERE state = 'running' AND worker > '')"
+    ).fetchall()
+    outbox = db.execute(
+        "SELECT state, COUNT(*) FROM outbox WHERE state IN ('pending', 'sending') GROUP BY state"
+    ).fetchall()
+    return {"inbox": dict(inbox), "outbox": dict(outbox)}
+
+
 def latest(db: Connection, session_key: str) -> InboundMessage | None:
-    """The session's message that came last."""
-    row = db.execute("SELECT MAX(seq) FROM inbox WHERE session_key = ?", [session_key]).fetchone()
-    row = db.execute("SELECT message FROM inbox WHERE seq = ?", [row[0]]).fetchone()
+    """The session's message that came last from a chat."""
+    row = db.execute(
+        "SELECT message FROM inbox WHERE session_key = ? AND channel <> ? ORDER BY seq DESC LIMIT 1",
+        [session_key, SYSTEM],
+    ).fetchone()
     return _inbound(row[0]) if row else None
+
+
+def origin_of(session_key: str, channel: str, chat: str) -> str:
+    """What to call a turn of that session, for that chat, where its words are read in another chat."""
+    key = SessionKey.parse(session_key)
+    return {"cron": f"cron job {key.peer}", "heartbeat": "the heartbeat"}.get(key.channel, f"chat {channel}:{chat}")
 
 
 # Turns
@@ -232,12 +217,24 @@ def claim(db: Connection, worker: str, now: float, most: int) -> list[Claim]:
         "RETURNING seq, message, attempt, failures, deaths",
         [worker, now, most],
     ).fetchall()
+    return claims(worker, rows)
+
+
+def claims(worker: str, rows: Iterable[tuple[int, str, int, int, int]]) -> list[Claim]:
+    """Rows of `seq, message, attempt, failures, deaths` that a worker has claimed, in their order."""
     return [Claim(worker, seq, _inbound(message), *counts) for seq, message, *counts in sorted(rows)]
 
 
 def next_due(db: Connection) -> float | None:
     """When the next turn is due; None: there is none."""
     return db.execute("SELECT MIN(due) FROM inbox WHERE state IN ('ready', 'parked')").fetchone()[0]
+
+
+def bring_forward(db: Connection, latest: float) -> None:
+    """Let no turn that is to be tried again wait longer than until then."""
+    db.execute(
+        "UPDATE inbox SET due = ? WHERE state IN ('ready', 'parked') AND state = 'ready' AND due > ?", [latest, latest]
+    )
 
 
 def finish(db: Connection, turn: Claim, heard: Sequence[ArrivedControl], state: str, reason: str = "") -> bool:
@@ -261,7 +258,7 @@ def park(db: Connection, turn: Claim, heard: Sequence[ArrivedControl], until: fl
     """Let a turn wait for an answer until then; one that is there already makes it ready. False: as `finish`."""
     key = _leave(db, turn, "parked", until)
     if key:
-        _give_back_controls(db, key, [said for said in heard if said.message is None])
+        _remove_controls(db, [said for said in heard if said.message is None])
         answered = db.execute(
             "SELECT 1 FROM controls WHERE session_key = ? AND kind IN ('answer', 'stop') LIMIT 1", [key]
         ).fetchone()
@@ -275,18 +272,18 @@ def retry(db: Connection, turn: Claim, heard: Sequence[ArrivedControl], due: flo
     key = _leave(db, turn, "ready", due)
     if key:
         db.execute("UPDATE inbox SET failures = failures + ? WHERE seq = ?", [int(failed), turn.seq])
-        _give_back_controls(db, key, _used_up(heard))
+        _remove_controls(db, _used_up(heard))
     return bool(key)
 
 
 def release(db: Connection, worker: str, heard: Sequence[ArrivedControl]) -> None:
     """Give back the turns of a worker that was cancelled."""
-    rows = db.execute("SELECT session_key FROM inbox WHERE worker = ? AND state = 'running'", [worker]).fetchall()
-    for (key,) in rows:
-        _give_back_controls(db, key, _used_up(heard))
-    db.execute(
-        "UPDATE inbox SET state = 'ready', worker = '', due = 0 WHERE worker = ? AND state = 'running'", [worker]
-    )
+    rows = db.execute(
+        "UPDATE inbox SET state = 'ready', worker = '', due = 0 WHERE worker = ? AND state = 'running' "
+        "RETURNING session_key",
+        [worker],
+    ).fetchall()
+    _remove_controls(db, _used_up(said for said in heard if (said.session_key,) in rows))
 
 
 def release_dead(db: Connection) -> None:
@@ -294,15 +291,14 @@ def release_dead(db: Connection) -> None:
     db.execute(
         "UPDATE inbox SET state = 'ready', worker = '', due = 0, deaths = deaths + 1 WHERE state = 'running'", []
     )
-    db.execute("UPDATE controls SET worker = ''", [])
 
 
 def _leave(db: Connection, turn: Claim, state: str, due: float, reason: str = "") -> str:
     """Take a turn from its worker; its session's key, or nothing where it isn't the worker's any more."""
     row = db.execute(
         "UPDATE inbox SET state = ?, due = ?, reason = ?, worker = '' "
-        "WHERE seq = ? AND worker = ? AND state = 'running' RETURNING session_key",
-        [state, due, reason, turn.seq, turn.worker],
+        "WHERE seq = ? AND worker = ? AND attempt = ? AND state = 'running' RETURNING session_key",
+        [state, due, reason, turn.seq, turn.worker, turn.attempt],
     ).fetchone()
     return row[0] if row else ""
 
@@ -330,24 +326,23 @@ def control_parked(db: Connection, session_key: str, given: Sequence[Control]) -
     return True
 
 
-def take_controls(db: Connection, worker: str) -> list[ArrivedControl]:
-    """The controls that arrived for the worker's turns since the last time."""
+def controls_for(db: Connection, worker: str) -> list[ArrivedControl]:
+    """The controls of the worker's turns, in the order in which they came."""
     rows = db.execute(
-        "UPDATE controls SET worker = ? WHERE worker = '' AND session_key IN "
-        "(SELECT session_key FROM inbox WHERE worker = ? AND state = 'running') "
-        "RETURNING seq, session_key, kind, control, message",
-        [worker, worker],
+        "SELECT seq, session_key, kind, control, message FROM controls WHERE session_key IN "
+        "(SELECT session_key FROM inbox WHERE worker = ? AND state = 'running') ORDER BY seq",
+        [worker],
     ).fetchall()
     return [
         ArrivedControl(seq, key, msgspec.json.decode(given, type=_KINDS[kind]), message)
-        for seq, key, kind, given, message in sorted(rows)
+        for seq, key, kind, given, message in rows
     ]
 
 
 def _add_control(db: Connection, session_key: str, given: Control, message: int | None) -> None:
     db.execute(
         "INSERT INTO controls (session_key, kind, control, message) VALUES (?, ?, ?, ?)",
-        [session_key, _NAMES[type(given)], _json(given), message],
+        [session_key, _NAMES[type(given)], to_json(given), message],
     )
 
 
@@ -355,123 +350,15 @@ def _wake(db: Connection, session_key: str) -> None:
     db.execute("UPDATE inbox SET state = 'ready', due = 0 WHERE session_key = ? AND state = 'parked'", [session_key])
 
 
-def _give_back_controls(db: Connection, session_key: str, used_up: Iterable[ArrivedControl]) -> None:
-    """Keep a session's controls for the next attempt, but for those that are used up."""
+def _remove_controls(db: Connection, used_up: Iterable[ArrivedControl]) -> None:
+    """Keep the others for the next attempt."""
     for said in used_up:
         db.execute("DELETE FROM controls WHERE seq = ?", [said.seq])
-    db.execute("UPDATE controls SET worker = '' WHERE session_key = ?", [session_key])
 
 
 def _used_up(heard: Iterable[ArrivedControl]) -> list[ArrivedControl]:
     """What an attempt that came to nothing doesn't leave to the next: all but answers, and what messages said."""
     return [said for said in heard if said.message is None and not isinstance(said.control, Answer)]
-
-
-# The outbox
-
-
-def add_outbound(db: Connection, message: OutboundMessage, state: OutboxState) -> None:
-    """Keep a message for its chat, after the earlier ones; one of an id that is there already is that one.
-
-    One with an `ORIGIN` is kept in the chat's session, too, ahead of whatever the person answers.
-    """
-    if origin := message.metadata.get(ORIGIN):
-        key = message.metadata.get(KEPT_IN) or session_of_chat(db, message.channel, message.chat)
-        message = replace(message, metadata={**message.metadata, KEPT_IN: key})
-    row = db.execute(
-        "INSERT INTO outbox (channel, chat, seq, id, message, state) "
-        "SELECT ?, ?, COALESCE(MAX(seq), 0) + 1, ?, ?, ? FROM outbox WHERE channel = ? AND chat = ? "
-        "ON CONFLICT DO NOTHING RETURNING seq",
-        [message.channel, message.chat, message.id, _json(message), state, message.channel, message.chat],
-    ).fetchone()
-    if row and origin and state != "kept" and message.metadata[KEPT_IN] != message.session_key:
-        text = "\n".join((f"You sent this here, from {origin}:", message.content, *message.media))
-        key, same_id = message.metadata[KEPT_IN], f"{message.channel}:{message.id}"
-        put(db, InboundMessage(SYSTEM, message.chat, origin, text, key, id=same_id))
-
-
-def session_of_chat(db: Connection, channel: str, chat: str) -> str:
-    """The session of a chat: that of what it was sent last, else the usual one of a chat of that name."""
-    row = db.execute(
-        "SELECT message FROM outbox WHERE channel = ? AND chat = ? AND state <> 'kept' ORDER BY seq DESC LIMIT 1",
-        [channel, chat],
-    ).fetchone()
-    sent = _outbound(row[0]) if row else None
-    key = sent.metadata.get(KEPT_IN) or sent.session_key if sent else ""
-    return key or str(SessionKey(chat, channel=channel))
-
-
-def origin_of(session_key: str, channel: str, chat: str) -> str:
-    """What to call a turn of that session, for that chat, where its words are read in another chat."""
-    key = SessionKey.parse(session_key)
-    return {"cron": f"cron job {key.peer}", "heartbeat": "the heartbeat"}.get(key.channel, f"chat {channel}:{chat}")
-
-
-def reply_id(message_id: str) -> str:
-    """The id of the reply to a message: writing it twice is one row."""
-    return f"{message_id}:reply"
-
-
-def reply_to(message: InboundMessage, text: str) -> OutboundMessage:
-    """The reply to a message; it comes from where the message does."""
-    metadata = {name: message.metadata[name] for name in (ORIGIN, KEPT_IN) if name in message.metadata}
-    return OutboundMessage(
-        *(message.channel, message.chat, text, message.session_key, message.id),
-        metadata=metadata,
-        id=reply_id(message.id),
-    )
-
-
-def first_state(message: OutboundMessage) -> OutboxState:
-    """The state that a message of the outbox begins in."""
-    if not message.send:
-        return "kept"
-    return "sent" if message.channel in POLLED else "pending"
-
-
-def replies(db: Connection, channel: str, chat: str, after: int, most: int) -> list[Reply]:
-    """What was sent to a chat, or is to be, after number `after`."""
-    rows = db.execute(
-        "SELECT seq, message, state, reason FROM outbox "
-        "WHERE channel = ? AND chat = ? AND seq > ? AND state <> 'kept' ORDER BY seq LIMIT ?",
-        [channel, chat, after, most],
-    ).fetchall()
-    return [Reply(seq, _outbound(message), state, reason) for seq, message, state, reason in rows]
-
-
-def open_question(db: Connection, channel: str, chat: str) -> OutboundMessage | None:
-    """The last question to a chat that a session is parked with."""
-    rows = db.execute(
-        "SELECT message FROM outbox WHERE channel = ? AND chat = ? ORDER BY seq DESC LIMIT 100", [channel, chat]
-    ).fetchall()
-    for question in (_outbound(text) for (text,) in rows):
-        parked = db.execute(
-            "SELECT 1 FROM inbox WHERE session_key = ? AND state = 'parked' LIMIT 1", [question.session_key]
-        )
-        if CALL in question.metadata and parked.fetchone():
-            return question
-    return None
-
-
-def unsent(db: Connection) -> list[Reply]:
-    """The first message of each chat that is to be sent."""
-    rows = db.execute(
-        "SELECT seq, message, state, reason FROM outbox WHERE state IN ('pending', 'sending') "
-        "ORDER BY channel, chat, seq"
-    ).fetchall()
-    first: dict[tuple[str, str], Reply] = {}
-    for seq, encoded, state, reason in rows:
-        message = _outbound(encoded)
-        first.setdefault((message.channel, message.chat), Reply(seq, message, state, reason))
-    return [*first.values()]
-
-
-def mark_outbound(db: Connection, message: OutboundMessage, state: OutboxState, reason: str = "") -> None:
-    """Say what became of a message."""
-    db.execute(
-        "UPDATE outbox SET state = ?, reason = ? WHERE channel = ? AND id = ?",
-        [state, reason, message.channel, message.id],
-    )
 
 
 # What is over
@@ -517,13 +404,10 @@ def next_job(db: Connection) -> float | None:
     return db.execute("SELECT MIN(due) FROM cron", []).fetchone()[0]
 
 
-def _json(value: msgspec.Struct) -> str:
+def to_json(value: msgspec.Struct) -> str:
+    """A value as the tables keep it."""
     return msgspec.json.encode(value).decode()
 
 
 def _inbound(text: str) -> InboundMessage:
     return msgspec.json.decode(text, type=InboundMessage)
-
-
-def _outbound(text: str) -> OutboundMessage:
-    return msgspec.json.decode(text, type=OutboundMessage)

@@ -2,17 +2,19 @@
 
 import asyncio
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from weakref import WeakValueDictionary
 
+import msgspec
 from msgspec.structs import replace
 
 from denizen.clock import Clock
 from denizen.ports import Channel, InboundMessage, OutboundMessage, Sent
-from denizen.worlds.chat import ledger
+from denizen.worlds.chat import ledger, outbound
 from denizen.worlds.chat.database import Database
-from denizen.worlds.chat.ledger import OutboxState, Reply
+from denizen.worlds.chat.outbound import OutboxState, Reply
 
 RECONCILED_AFTER = (1.0, 10.0, 60.0)
 """Seconds before a channel is asked again what became of a message of unknown fate."""
@@ -23,25 +25,43 @@ class Outbox:
     """The messages that go out, to these channels by name; those of other channels but `POLLED` fail.
 
     A message is marked `sending` before its channel gets it. Where the process died in between, and where its fate is
-    unknown, the channel gets it again with the same id, and says what became of it.
+    unknown, the channel gets it again with the same id, and says what became of it. `sends` counts what channels said.
     """
 
     def __init__(self, database: Database, channels: Mapping[str, Channel], *, clock: Clock) -> None:
         self.database = database
         self.channels = channels
+        self.sends = Counter[str]()
         self._clock = clock
         self._news = asyncio.Event()
         self._readers: WeakValueDictionary[tuple[str, str], asyncio.Event] = WeakValueDictionary()
+        database.news["outbox"] = self._hear
 
     def added(self, message: OutboundMessage | InboundMessage) -> None:
         """Tell who waits that there may be something new for the chat of this message."""
-        if reader := self._readers.pop((message.channel, message.chat), None):
-            reader.set()
+        self._tell([(message.channel, message.chat)])
+
+    def _hear(self, chat: str) -> None:
+        """Tell who waits what another process has put there: for a chat, as JSON, or for any."""
+        try:
+            self._tell([msgspec.json.decode(chat, type=tuple[str, str])])
+        except msgspec.DecodeError:
+            self._tell([*self._readers])
+
+    def _tell(self, chats: Iterable[tuple[str, str]]) -> None:
+        for chat in chats:
+            if reader := self._readers.pop(chat, None):
+                reader.set()
         self._news.set()
 
-    async def replies(self, channel: str, chat: str, *, after: int, most: int, wait: float) -> Sequence[Reply]:
-        """What was sent to a chat after number `after`; where there is nothing yet, it waits so many seconds."""
-        look = partial(ledger.replies, channel=channel, chat=chat, after=after, most=most)
+    async def replies(
+        self, channel: str, chat: str, *, after: int, most: int, wait: float, last: bool = False
+    ) -> Sequence[Reply]:
+        """What was sent to a chat after number `after`: the first so many of it, or the `last`.
+
+        Where there is nothing yet, it waits so many seconds.
+        """
+        look = partial(outbound.replies, channel=channel, chat=chat, after=after, most=most, last=last)
         deadline = self._clock.monotonic() + wait
         while True:
             news = self._reader(channel, chat)
@@ -63,7 +83,7 @@ class Outbox:
         """The state of a message, once it is one of these, and its reply."""
         while True:
             news = self._reader(message.channel, message.chat)
-            state, reply = await self.database.run(partial(ledger.outcome, message=message))
+            state, reply = await self.database.run(partial(outbound.outcome, message=message))
             if state in states:
                 return state, reply
             await news.wait()
@@ -80,7 +100,7 @@ class Outbox:
         async with asyncio.TaskGroup() as sending:
             while True:
                 self._news.clear()
-                for row in await self.database.persist(ledger.unsent):
+                for row in await self.database.persist(outbound.unsent):
                     chat = (row.message.channel, row.message.chat)
                     if chat not in busy:
                         busy.add(chat)
@@ -93,6 +113,7 @@ class Outbox:
         for wait in (*RECONCILED_AFTER, None):
             sent = await self._sent(message)
             await self._mark(message, sent.state, sent.reason)
+            self.sends[sent.state] += 1
             if sent.state == "sent":
                 return
             _log.warning(
@@ -123,7 +144,7 @@ class Outbox:
         return Sent()
 
     async def _mark(self, message: OutboundMessage, state: OutboxState, reason: str = "") -> None:
-        await self.database.persist(partial(ledger.mark_outbound, message=message, state=state, reason=reason))
+        await self.database.persist(partial(outbound.mark_outbound, message=message, state=state, reason=reason))
 
 
 def parts(message: OutboundMessage, chars: int) -> Iterator[OutboundMessage]:

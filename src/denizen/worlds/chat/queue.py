@@ -2,9 +2,9 @@
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from uuid import uuid4
 
 from msgspec.structs import replace
 
@@ -22,13 +22,12 @@ from denizen.ports import (
     Steer,
     TurnHandler,
 )
-from denizen.worlds.chat import ledger
-from denizen.worlds.chat.database import Database, bell_or_due
-from denizen.worlds.chat.ledger import ArrivedControl, Claim, Connection, OutboxState, WhenBusy
+from denizen.worlds.chat import ledger, outbound
+from denizen.worlds.chat.database import Database, LedgerError, Worker, bell_or_due
+from denizen.worlds.chat.ledger import ArrivedControl, Claim, Connection, WhenBusy
+from denizen.worlds.chat.outbound import OutboxState
 
 SAID = (Steer, FollowUp, Interrupt)
-ALSO = "also_in_reply_to"
-"""What a reply's metadata call the messages that its turn heard while it ran."""
 DEATHS = 25
 """How often the process may die over a message before it is given up."""
 HELD_WAIT = 5.0
@@ -43,15 +42,22 @@ class LedgerTurn:
         self.claim = claim
         self.message = claim.message
         self.attempt = claim.attempt
-        self.arrived: list[ArrivedControl] = []
         self.heard: list[ArrivedControl] = []
+        self._arrived: list[ArrivedControl] = []
+        self._latest = 0
 
     def controls(self) -> Sequence[Control]:
         """What arrived since the last call."""
-        new = [*self.arrived]
-        self.arrived.clear()
+        new = self._arrived
+        self._arrived = []
         self.heard += new
         return [each.control for each in new]
+
+    def arrive(self, control: ArrivedControl) -> None:
+        """Have a control heard, once."""
+        if control.seq > self._latest:
+            self._latest = control.seq
+            self._arrived.append(control)
 
 
 class LedgerQueue:
@@ -60,7 +66,7 @@ class LedgerQueue:
     A message is given up after `attempts` failures, with an apology to its chat; the time before each doubles from
     `retry_after` seconds. One whose session is open elsewhere waits for it, which is no failure. At most `turns` run at
     once. `when_busy` says by channel what a message does whose session is busy. `explain` words a failure; `on_reply`
-    is told of each row that came into the outbox.
+    is told of each row that came into the outbox. `over` counts the messages whose turns ended here, by state.
     """
 
     def __init__(
@@ -79,10 +85,13 @@ class LedgerQueue:
         self._clock = clock
         self._attempts = attempts
         self._retry_after = retry_after
+        self._longest_wait = max(HELD_WAIT, retry_after * 2 ** max(attempts - 2, 0))
         self._turns = turns
         self._when_busy = when_busy or {}
         self._explain = explain
         self._on_reply = on_reply
+        self._worker: Worker | None = None
+        self.over = Counter[str]()
         self._draining = False
         self._idle = asyncio.Event()
         self._idle.set()
@@ -90,9 +99,8 @@ class LedgerQueue:
     async def put(self, message: InboundMessage) -> bool:
         """Accept a message; False: its channel's message of that id was accepted before."""
         how = self._when_busy.get(message.channel, "queue")
-        new = await self._database.run(partial(ledger.put, message=message, when_busy=how))
-        self._database.ring()
-        return new
+        self._database.ring()  # who serves looks right after this is put, in the same transaction if it can
+        return await self._database.run(partial(ledger.put, message=message, when_busy=how))
 
     async def say(self, message: InboundMessage, control: Steer | FollowUp | Interrupt) -> bool:
         """Accept a message that the session's open turn is to hear; False: there is none, and nothing is accepted."""
@@ -109,44 +117,64 @@ class LedgerQueue:
     async def drain(self) -> None:
         """Begin no more turns, and wait for the end of those that run."""
         self._draining = True
+        if self._worker:
+            await self._worker.rest()
         await self._idle.wait()
 
     async def serve(self, handler: TurnHandler) -> None:
         """Run turns until cancelled."""
-        worker, bell = uuid4().hex, asyncio.Event()
+        bell = asyncio.Event()
         running: dict[str, LedgerTurn] = {}
         self._database.bells.add(bell)
+        async with self._database.worker(bell, self._turns) as worker:
+            self._worker = worker
 
-        def look(db: Connection) -> tuple[list[Claim], list[ArrivedControl], float | None]:
-            room = 0 if self._draining else self._turns - len(running)
-            claims = ledger.claim(db, worker, self._clock.now().timestamp(), room) if room else []
-            return claims, ledger.take_controls(db, worker), ledger.next_due(db)
+            looked_at = float("inf")
 
-        async def run(turn: LedgerTurn) -> None:
-            await self._run(turn, handler)
-            del running[turn.message.session_key]
-            if not running:
+            def look(db: Connection) -> tuple[list[Claim], list[ArrivedControl], float | None]:
+                nonlocal looked_at
+                now, before = self._clock.now().timestamp(), looked_at
+                looked_at = now
+                if now < before:  # the clock was set back, or may have been before the first look
+                    ledger.bring_forward(db, now + self._longest_wait)
+                room = 0 if self._draining else self._turns - len(running)
+                claims = worker.claim(db, running.keys(), now, room)
+                return claims, ledger.controls_for(db, worker.id), worker.next_due(db)
+
+            async def run(turn: LedgerTurn) -> None:
+                await self._run(turn, handler)
+                del running[turn.message.session_key]
+                worker.ended(turn.message.session_key)
+                if not running:
+                    self._idle.set()
+                self._database.ring()
+
+            try:
+                async with asyncio.TaskGroup() as turns:
+                    while True:
+                        bell.clear()
+                        claims, controls, due = await self._database.persist(look)
+                        worker.began(claims)
+                        for claim in claims:
+                            self._idle.clear()
+                            turn = running[claim.message.session_key] = LedgerTurn(claim)
+                            turns.create_task(run(turn))
+                        for each in controls:
+                            if turn := running.get(each.session_key):
+                                turn.arrive(each)
+                        await bell_or_due(bell, due if len(running) < self._turns else None, self._clock)
+            finally:
+                self._database.bells.discard(bell)
+                heard = [each for turn in running.values() for each in turn.heard]
+                await run_to_completion(self._give_back(worker, heard))
                 self._idle.set()
-            self._database.ring()
 
+    async def _give_back(self, worker: Worker, heard: Sequence[ArrivedControl]) -> None:
         try:
-            async with asyncio.TaskGroup() as turns:
-                while True:
-                    bell.clear()
-                    claims, controls, due = await self._database.persist(look)
-                    for claim in claims:
-                        self._idle.clear()
-                        turn = running[claim.message.session_key] = LedgerTurn(claim)
-                        turns.create_task(run(turn))
-                    for each in controls:
-                        if turn := running.get(each.session_key):
-                            turn.arrived.append(each)
-                    await bell_or_due(bell, due if len(running) < self._turns else None, self._clock)
-        finally:
-            self._database.bells.discard(bell)
-            heard = [each for turn in running.values() for each in turn.heard]
-            await run_to_completion(self._database.run(partial(ledger.release, worker=worker, heard=heard)))
-            self._idle.set()
+            await worker.rest()
+            await self._database.run(partial(ledger.release, worker=worker.id, heard=heard))
+        except LedgerError as error:
+            _log.error("%s The turns that ran here go on once it is known that nobody runs them.", error)
 
     async def _run(self, turn: LedgerTurn, handler: TurnHandler) -> None:
         claim, message, heard = turn.claim, turn.message, turn.heard
@@ -167,28 +195,42 @@ class LedgerQueue:
                 await self._settle(lambda db: ledger.retry(db, claim, heard, due))
                 return
             _log.error("Message %s of %s is given up: %s", message.id, message.session_key, why)
-            sent = ledger.reply_to(message, f"I could not answer this message. {why}")
-            state: OutboxState = "failed" if message.channel in ledger.POLLED else "pending"
-            await self._settle(lambda db: ledger.finish(db, claim, heard, "failed", why), sent, state)
+            sent = outbound.reply_to(message, f"I could not answer this message. {why}")
+            state: OutboxState = "failed" if message.channel in outbound.POLLED else "pending"
+            await self._settle(lambda db: ledger.finish(db, claim, heard, "failed", why), _also(sent, heard), state)
+            self.over["failed"] += 1
             return
         if isinstance(outcome, Parked):
             parked = outcome if isinstance(outcome, ParkedTurn) else ParkedTurn()
             until = parked.until.timestamp() if parked.until else float("inf")
             await self._settle(lambda db: ledger.park(db, claim, heard, until), parked.question)
             return
-        if outcome and (also := [said.control.id for said in heard if isinstance(said.control, SAID) and said.message]):
-            outcome = replace(outcome, metadata={**outcome.metadata, ALSO: also})
-        await self._settle(lambda db: ledger.finish(db, claim, heard, "done"), outcome)
+        answer = _also(outcome, heard) if isinstance(outcome, OutboundMessage) else outcome
+        await self._settle(lambda db: ledger.finish(db, claim, heard, "done"), answer)
+        self.over["done"] += 1
 
     async def _settle(
-        self, leave: Callable[[Connection], bool], sent: OutboundMessage | None = None, state: OutboxState | None = None
+        self,
+        leave: Callable[[Connection], bool],
+        sent: OutboundMessage | InboundMessage | None = None,
+        state: OutboxState | None = None,
     ) -> None:
-        """Write what the turn came to, and what it sends, in one transaction."""
+        """Write what the turn came to, and what it sends, in one transaction: nothing where the worker has lost it."""
 
         def settle(db: Connection) -> None:
-            if leave(db) and sent:
-                ledger.add_outbound(db, sent, state or ledger.first_state(sent))
+            if not leave(db):
+                return
+            if isinstance(sent, InboundMessage):
+                ledger.put(db, sent)
+            elif sent:
+                outbound.add_outbound(db, sent, state or outbound.first_state(sent))
 
         await self._database.persist(settle)
-        if sent:
+        if isinstance(sent, OutboundMessage):
             self._on_reply(sent)
+
+
+def _also(reply: OutboundMessage, heard: Sequence[ArrivedControl]) -> OutboundMessage:
+    """The reply, which answers the messages that its turn heard, too."""
+    also = [said.control.id for said in heard if isinstance(said.control, SAID) and said.message]
+    return replace(reply, metadata={**reply.metadata, outbound.ALSO: also}) if also else reply

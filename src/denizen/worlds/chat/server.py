@@ -12,9 +12,9 @@ from aiohttp import web
 
 from denizen.config.files import read_settings, write_private
 from denizen.errors import ConfigError
-from denizen.worlds.chat.database import is_locked
 from denizen.worlds.chat.gateway import Gateway
 from denizen.worlds.chat.http import make_app
+from denizen.worlds.chat.sqlite_file import is_locked
 from denizen.worlds.chat.token import read_token
 
 SHORTEST_TOKEN = 20
@@ -37,12 +37,14 @@ class Running(msgspec.Struct, frozen=True):
 
 
 def find_running(home: Path) -> Running | None:
-    """The gateway that serves the home; None: there is none."""
-    if not is_locked(home / "gateway.db"):
+    """The gateway that serves the home; None: there is none. Raises ConfigError while one starts or stops."""
+    if not is_locked(home / "gateway.lock"):
         return None
     data = read_settings(home / "gateway.json")
+    if data is None:
+        raise ConfigError(f"A gateway is starting or stopping on {home}. Try again in a moment.")
     try:
-        return msgspec.json.decode(data, type=Running) if data else None
+        return msgspec.json.decode(data, type=Running)
     except msgspec.DecodeError as error:
         raise ConfigError(
             f"{home / 'gateway.json'} can't be read: {error}. Remove it, and start the gateway."

@@ -49,8 +49,10 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     """Requests a second, on average; for a while, ten times as many."""
     owner: Annotated[str, msgspec.Meta(pattern="^([^:]+:.+)?$", examples=["http:ann"])] = ""
     """Where questions go that a turn must ask, `"channel:chat"`; empty: to the chat that the turn is for."""
+    database: Annotated[str, msgspec.Meta(pattern="^(postgres(ql)?://.+)?$", examples=["postgresql://host/name"])] = ""
+    """The PostgreSQL database that the gateway shares with any number of `denizen worker`; empty: files of the home."""
     turns: _Count = 16
-    """Turns at once, each in a session of its own."""
+    """Turns at once, each in a session of its own, in each process."""
     attempts: _Count = 3
     """How often a message is tried before it is given up."""
     grace: Annotated[float, msgspec.Meta(ge=0)] = 30.0

@@ -1,5 +1,6 @@
 """`spawn`: a subagent that works on while the chat goes on; its result reaches the session that it works for, once."""
 
+from collections.abc import Callable
 from functools import partial
 
 import msgspec
@@ -17,18 +18,20 @@ from denizen.worlds.chat.database import Database
 
 MOST = 5
 """How many subagents of one session work in the background."""
-IN_SIGHT = "denizen.in_sight"
-"""What metadata call the traits of what a subagent saw."""
 _SPAWNED = "denizen.spawned"
 
 
 class Spawned(msgspec.Struct, frozen=True, omit_defaults=True):
-    """For whom a message of this gateway's own has a subagent work: the session, its call, and what was in sight."""
+    """For whom a message of this gateway's own has a subagent work: the session, its call, and what was in sight.
+
+    `spent_usd` is what the turn of that call had spent.
+    """
 
     parent: str
     call_id: str
     agent: str = ""
     in_sight: InSight = InSight()
+    spent_usd: float = 0.0
 
 
 def spawned_by(message: InboundMessage) -> Spawned | None:
@@ -51,7 +54,7 @@ def spawn_tool(database: Database) -> FunctionTool:
         if turn.depth:
             raise ToolRefused("a subagent has none in the background, as nobody would take the result: use `subagent`")
         work = task_id(turn.entries, turn.call_id)
-        made = Spawned(turn.session_key, turn.call_id, agent, InSight.of(turn.in_sight))
+        made = Spawned(turn.session_key, turn.call_id, agent, InSight.of(turn.in_sight), turn.spent_usd)
         message = InboundMessage(
             *(turn.channel, turn.chat, "spawn", task, subagent_key(turn.session_key, work)),
             metadata={
@@ -60,7 +63,7 @@ def spawn_tool(database: Database) -> FunctionTool:
             },
             id=f"{turn.session_key}:{work}",
         )
-        if not await database.run(partial(ledger.put_few, message=message, beside=f"{turn.session_key}~", most=MOST)):
+        if not await database.run(partial(ledger.put_few, message=message, parent=turn.session_key, most=MOST)):
             raise ToolRefused(f"{MOST} of your subagents work in the background; wait until one is done")
         database.ring()
         return ToolResult("", "", [Text("It works in the background; its result will be in this chat.")], is_async=True)
@@ -69,9 +72,16 @@ def spawn_tool(database: Database) -> FunctionTool:
 
 
 async def work(
-    agent: AgentRecord, session: Session, message: InboundMessage, spawned: Spawned, io: TurnIO, *, read_only: bool
+    agent: AgentRecord,
+    session: Session,
+    message: InboundMessage,
+    spawned: Spawned,
+    io: TurnIO,
+    *,
+    stop: Callable[[], None],
+    read_only: bool,
 ) -> ToolResult:
-    """What a subagent comes to that works by a message."""
+    """What a subagent comes to that works by a message; its host is to `stop` it when its time is over."""
     try:
         agent = agent.subagent(agent, spawned.agent)
     except ToolRefused as why:
@@ -79,9 +89,16 @@ async def work(
     await link(session, spawned.parent, spawned.call_id, spawned.in_sight.traits)
     said = UserMessage([Text(message.content)], message.id)
     options = TurnOptions(
-        stream=False, read_only=read_only, channel=message.channel, chat=message.chat, depth=1, resumes=True
+        stream=False,
+        read_only=read_only,
+        channel=message.channel,
+        chat=message.chat,
+        payer=spawned.parent,
+        spent_usd=spawned.spent_usd,
+        depth=1,
+        resumes=True,
     )
-    return await result_in_time(agent, session, run_turn(agent, session, said, io, options))
+    return await result_in_time(agent, session, run_turn(agent, session, said, io, options), stop)
 
 
 def report(message: InboundMessage, spawned: Spawned, result: ToolResult) -> InboundMessage:
@@ -92,6 +109,6 @@ def report(message: InboundMessage, spawned: Spawned, result: ToolResult) -> Inb
         *(ledger.SYSTEM, message.chat, message.session_key),
         f"The subagent that you spawned (call {spawned.call_id}: {task}) reports:\n{result.text}",
         spawned.parent,
-        metadata={IN_SIGHT: seen},
+        metadata={ledger.IN_SIGHT: seen},
         id=f"{message.id}:result",
     )

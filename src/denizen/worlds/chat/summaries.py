@@ -4,12 +4,14 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 
+from denizen.engine.ask import TRY_AGAIN
 from denizen.engine.compact import compaction
 from denizen.engine.listener import Listener
 from denizen.engine.next_request import ReadSession
 from denizen.engine.record import AgentRecord
+from denizen.engine.session_state import UNSUMMARISED
 from denizen.engine.turn import Turn, TurnOptions
-from denizen.entries import AnyEntry, AssistantEntry, CompactionEntry, UserEntry
+from denizen.entries import AnyEntry, AssistantEntry, CompactionEntry, StateEntry, UserEntry
 from denizen.errors import DenizenError
 from denizen.ports import SURELY_HELD, Session
 
@@ -25,7 +27,7 @@ _log = logging.getLogger(__name__)
 class Summaries:
     """Makes the summaries of sessions, one at a time in each; `keep` puts them there, also while a turn runs."""
 
-    def __init__(self, keep: Callable[[str, CompactionEntry], Awaitable[None]]) -> None:
+    def __init__(self, keep: Callable[[str, CompactionEntry | StateEntry], Awaitable[None]]) -> None:
         self._keep = keep
         self._running: dict[str, asyncio.Task[None]] = {}
 
@@ -48,16 +50,23 @@ class Summaries:
 
     async def _summarise(self, agent: AgentRecord, session: Session) -> None:
         try:
-            async with asyncio.timeout(SECONDS):
-                entry = await compaction(agent, session, Listener())
-            if entry:
-                await self._keep(session.key, entry)
-        except TimeoutError:
-            _log.warning("Session %s is not summarised: it takes more than %g s.", session.key, SECONDS)
-        except DenizenError as error:
-            _log.warning("Session %s is not summarised: %s", session.key, error)
+            await self._keep(session.key, await _entry(agent, session))
         except Exception:  # noqa: BLE001 (the boundary of a background task: it is this session's failure alone)
             _log.exception("Session %s is not summarised.", session.key)
+
+
+async def _entry(agent: AgentRecord, session: Session) -> CompactionEntry | StateEntry:
+    """The summary, or the entry which says that there is none: the next is made when the session is longer."""
+    try:
+        async with asyncio.timeout(SECONDS):
+            if entry := await compaction(agent, session, Listener()):
+                return entry
+    except TimeoutError:
+        _log.warning("Session %s is not summarised: it takes more than %g s.", session.key, SECONDS)
+    except DenizenError as error:
+        _log.warning("Session %s is not summarised: %s", session.key, error)
+    turn = Turn(agent, session, Listener(), TurnOptions())
+    return StateEntry(name=UNSUMMARISED, value=turn.context.tokens(turn.view()))
 
 
 def _is_long(agent: AgentRecord, session: Session) -> bool:
@@ -65,11 +74,16 @@ def _is_long(agent: AgentRecord, session: Session) -> bool:
         return True
     turn = Turn(agent, session, Listener(), TurnOptions())
     tokens = turn.context.tokens(view := turn.view())
+    if tokens < turn.state.unsummarised * TRY_AGAIN:
+        return False
     return tokens > FULL * SURELY_HELD and tokens > FULL * view.window
 
 
 def _messages_seen(entries: Sequence[AnyEntry]) -> int:
-    """Messages of the user and replies since the last summary; what went to tools and came from them doesn't count."""
+    """Messages of the user and replies since the last summary, or the last time that none could be made.
+
+    What went to tools and came from them doesn't count.
+    """
     count, last = 0, ""
     for entry in reversed(entries):
         if entry.id == last:
@@ -77,6 +91,8 @@ def _messages_seen(entries: Sequence[AnyEntry]) -> int:
         match entry:
             case CompactionEntry(truncate_over=0) if not last:
                 last = entry.last
+            case StateEntry(name=name) if name == UNSUMMARISED and not last:
+                break
             case UserEntry():
                 count += 1
             case AssistantEntry(message=message) if not message.tool_calls:

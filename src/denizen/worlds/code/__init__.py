@@ -3,11 +3,13 @@
 from denizen.actions import Shell
 from denizen.context import WorkingMemory
 from denizen.engine.turn import TurnOptions
+from denizen.events import RunResult
+from denizen.messages import UserMessage
 from denizen.ports import Session, Tool, TurnIO
 from denizen.prompt.texts import CODER
 from denizen.tools import code_tools
 from denizen.tools.subagent import subagent
-from denizen.worlds.world import AgentHandle, Conclusion, Profile, ToolParts, World
+from denizen.worlds.world import AgentHandle, Profile, ToolParts, World
 
 
 def coding_tools(parts: ToolParts) -> list[Tool]:
@@ -24,10 +26,12 @@ def coding_tools(parts: ToolParts) -> list[Tool]:
     return [*tools, subagent]
 
 
-async def _go_on(agent: AgentHandle, session: Session, io: TurnIO, options: TurnOptions) -> Conclusion | None:
+async def _go_on(
+    agent: AgentHandle, session: Session, message: UserMessage | None, io: TurnIO, options: TurnOptions
+) -> RunResult | None:
     from denizen.worlds.code.carry_out import go_on
 
-    return await go_on(agent, session, io, options)
+    return await go_on(agent, session, message, io, options)
 
 
 WORLD = World(

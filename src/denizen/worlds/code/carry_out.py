@@ -6,10 +6,12 @@ import shlex
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
+
 from denizen.engine import TurnOptions
 from denizen.errors import DenizenError
 from denizen.events import Notice, RunResult
-from denizen.messages import AssistantMessage, ToolResult
+from denizen.messages import AssistantMessage, ToolResult, UserMessage
 from denizen.plural import counted
 from denizen.ports import Session, TurnIO, named
 from denizen.sessions import short_name
@@ -17,23 +19,31 @@ from denizen.worlds.code.commit import by_products, commit, in_other_repositorie
 from denizen.worlds.code.roles import AUDITOR, find_role, findings_of, table_of
 from denizen.worlds.code.work import CodeTask, Outcome, edited, message_of_task, unfinished_task_spec, work
 from denizen.worlds.code.work_in_copy import work_in_copy
-from denizen.worlds.world import AgentHandle, Conclusion, RenderingHost
+from denizen.worlds.world import AgentHandle, RenderingHost
 
 _STEPS = "## Steps"
 STEPS_REQUEST = f"End your answer with a section {_STEPS!r}: what you did and why, step by step."
 _SECTION = re.compile(rf"^{_STEPS}\s*$", re.MULTILINE)
 
 
-async def go_on(agent: AgentHandle, session: Session, io: TurnIO, options: TurnOptions) -> Conclusion | None:
-    """Continue the task that the session is in the middle of; None where it is in none."""
+async def go_on(
+    agent: AgentHandle, session: Session, message: UserMessage | None, io: TurnIO, options: TurnOptions
+) -> RunResult | None:
+    """Continue the task that the session is in the middle of; None where it is in none.
+
+    A message goes on with a task in its copy, where alone its open calls may run; any other it leaves.
+    """
     spec = unfinished_task_spec(session.entries)
-    return await carry_out(CodeTask(agent, session, None, io, spec, options)) if spec else None
+    if spec is None or (message and not spec.shadow):
+        return None
+    return await carry_out(CodeTask(agent, session, message, io, spec, options))
 
 
-async def carry_out(task: CodeTask, *, explain: bool = False) -> Conclusion:
+async def carry_out(task: CodeTask, *, explain: bool = False) -> RunResult:
     """Do the task, or continue it, and commit its changes where the spec says so.
 
-    With `explain` the answer says what was done, step by step. Raises what `work` raises.
+    With `explain` the answer says what was done, step by step. Where it is answered, but a check fails or the commit
+    isn't made, it ends with an `error`. Raises what `work` raises.
     """
     spec, io = task.spec, task.io
     role = find_role(spec.role) if spec.role else None
@@ -47,9 +57,13 @@ async def carry_out(task: CodeTask, *, explain: bool = False) -> Conclusion:
     else:
         outcome = await work(task)
     if outcome.failed:
-        io.emit(Notice(f"Not done, as {outcome.failed.command} fails:\n{outcome.failed.shown}", "error"))
-        return Conclusion(outcome.result, failed=True)
-    return Conclusion(outcome.result, failed=spec.commits and outcome.done and not await _commit(task, outcome))
+        why = f"Not done, as {outcome.failed.command} fails"
+        io.emit(Notice(f"{why}:\n{outcome.failed.shown}", "error"))
+    elif spec.commits and outcome.done and not await _commit(task, outcome):
+        why = "Not committed"
+    else:
+        return outcome.result
+    return msgspec.structs.replace(outcome.result, stop_reason="error", error=f"{why}.")
 
 
 def _rendered(task: CodeTask, explain: bool, result: RunResult) -> str:

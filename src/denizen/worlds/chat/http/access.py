@@ -18,7 +18,28 @@ OPEN_ROUTES = frozenset({"/healthz"})
 BURST = 10.0
 """Seconds' worth of requests that may come at once."""
 
+STRANGERS = 0.1
+"""The part of `gateway.rate` that requests without the token have together, apart from the owner's."""
+
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class Allowance:
+    """So many requests a second on average, and for a while `BURST` times as many."""
+
+    def __init__(self, rate: float, clock: Clock) -> None:
+        self._rate = rate
+        self._clock = clock
+        self._room = self._most = max(rate * BURST, 1.0)
+        self._at = clock.monotonic()
+
+    def spend(self) -> bool:
+        """Count one more; False: there is no room for it."""
+        now = self._clock.monotonic()
+        self._room, self._at = min(self._most, self._room + self._rate * (now - self._at)), now
+        has_room = self._room >= 1
+        self._room -= has_room
+        return has_room
 
 
 class Access:
@@ -32,8 +53,8 @@ class Access:
         self._hosts = {name.lower() for name in hosts}
         self._token = read_token(home).encode()
         self._settings = settings
-        self._clock = clock
-        self._room, self._at = settings.rate * BURST, clock.monotonic()
+        self._owner = Allowance(settings.rate, clock)
+        self._strangers = Allowance(settings.rate * STRANGERS, clock)
         self._open = set[asyncio.Task[object]]()
 
     @property
@@ -65,26 +86,19 @@ class Access:
             return refusal(403, "This Host isn't the gateway's. Further names: gateway.hosts.")
         if (origin := request.headers.get(hdrs.ORIGIN)) is not None and not self._is_own(origin, request):
             return refusal(403, "Pages of another origin may not use the gateway.")
-        if self._is_too_often():
+        scheme, _, given = request.headers.get(hdrs.AUTHORIZATION, "").partition(" ")
+        is_owner = hmac.compare_digest(given.strip().encode(errors="replace"), self._token)
+        is_owner = is_owner and scheme.lower() == "bearer"
+        if not (self._owner if is_owner else self._strangers).spend():
             return refusal(429, "These are too many requests (gateway.rate). Wait a second.", {hdrs.RETRY_AFTER: "1"})
         if request.path in OPEN_ROUTES:
             return None
-        scheme, _, given = request.headers.get(hdrs.AUTHORIZATION, "").partition(" ")
-        if scheme.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(errors="replace"), self._token):
+        if not is_owner:
             return refusal(401, "The token is missing or wrong: Authorization: Bearer TOKEN, from the file `token`.")
         if len(self._open) >= self._settings.connections:
             why = "Too many requests are open (gateway.connections). Wait for one of yours to end."
             return refusal(429, why, {hdrs.RETRY_AFTER: "1"})
         return None
-
-    def _is_too_often(self) -> bool:
-        rate, now = self._settings.rate, self._clock.monotonic()
-        self._room = min(rate * BURST, self._room + rate * (now - self._at)) - 1
-        self._at = now
-        if self._room < 0:
-            self._room = 0.0
-            return True
-        return False
 
     def _is_own(self, origin: str, request: web.Request) -> bool:
         """Whether a page is the gateway's own: of one of its names, and of the very host that was asked."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from aiohttp import web
 
+from denizen.clock import Clock
 from denizen.worlds.chat.database import LedgerError
 from denizen.worlds.chat.gateway import Gateway
 from denizen.worlds.chat.http import (
@@ -25,9 +26,6 @@ from denizen.worlds.chat.http.events import EVENTS, EventLog
 from denizen.worlds.chat.http.metrics import METRICS, Metrics
 from denizen.worlds.chat.http.requests import GATEWAY, refusal
 
-MAX_BODY = 1_000_000
-"""Bytes of a request's body."""
-
 NOT_AGAIN = {"x-should-retry": "false"}
 """Keeps clients of OpenAI's API from saying the same again by themselves: in a session it would be there twice."""
 
@@ -37,14 +35,14 @@ _log = logging.getLogger(__name__)
 def make_app(gateway: Gateway, home: Path, host: str) -> web.Application:
     """The routes of a gateway that listens at `host`, for those who have the home's token."""
     clock = gateway.agent.record.clock
-    app = web.Application(middlewares=[_guard()], client_max_size=MAX_BODY)
+    app = web.Application(middlewares=[_guard(clock)])
     app[GATEWAY] = gateway
     app[ACCESS] = Access(
         home, {"localhost", "127.0.0.1", "::1", host, *gateway.settings.hosts}, gateway.settings, clock
     )
     app[EVENTS] = EventLog(int(clock.now().timestamp() * 1_000_000))
     gateway.listeners.append(app[EVENTS].add)
-    app[METRICS] = Metrics()
+    app[METRICS] = Metrics(clock)
     gateway.listeners.append(app[METRICS].add)
     app.router.add_get("/healthz", _healthz)
     for group in (access, completions, controls, events, messages, metrics, openapi, responses, sessions, status):
@@ -57,9 +55,10 @@ async def _healthz(_: web.Request) -> web.Response:
     return web.json_response({"status": "ok"})
 
 
-def _guard() -> Any:
+def _guard(clock: Clock) -> Any:
     @web.middleware
     async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+        began = clock.monotonic()
         try:
             return await request.app[ACCESS].handle(request, handler)
         except web.HTTPException as why:
@@ -67,5 +66,10 @@ def _guard() -> Any:
         except LedgerError as why:
             _log.error("%s", why)
             return refusal(503, str(why))
+        finally:
+            if route := request.match_info.route.resource:
+                request.app[METRICS].observe(
+                    "denizen_request_seconds", began, method=request.method, route=route.canonical
+                )
 
     return guard

@@ -1,5 +1,6 @@
 """Chat Completions and the list of models, in the shapes of OpenAI's API."""
 
+from base64 import b64decode
 from collections.abc import Sequence
 from typing import Any, Literal
 from uuid import uuid4
@@ -8,23 +9,32 @@ import msgspec
 from aiohttp import web
 
 from denizen.entries import SystemEntry
-from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult, Usage, UserMessage
+from denizen.messages import AssistantMessage, Image, Text, ToolCall, ToolResult, Usage, UserMessage, UserPart
 from denizen.ports import Schema
 from denizen.worlds.chat.http.requests import GATEWAY, Refused, read_body
-from denizen.worlds.chat.http.stream import EventStream
+from denizen.worlds.chat.http.stream import event_stream
 from denizen.worlds.chat.http.turns import Conversation, Reply, Said, answer
 
 MODEL = "denizen"
 """The name under which clients ask the agent; others do, too."""
+MAX_BODY = 20_000_000
+"""Bytes of a conversation."""
 SESSION = "Denizen-Session"
 """The header that names a session."""
 
 
+class ImageUrl(msgspec.Struct):
+    """Where a picture is."""
+
+    url: str
+
+
 class Part(msgspec.Struct):
-    """A part of a message; only text is taken."""
+    """A part of a message: text, or a picture in a `data:` URL."""
 
     type: str
     text: str = ""
+    image_url: ImageUrl | str = ""
 
 
 class Function(msgspec.Struct):
@@ -93,7 +103,7 @@ async def get_models(request: web.Request) -> web.Response:
 
 async def post_completion(request: web.Request) -> web.StreamResponse:
     """Answer a conversation."""
-    asked, gateway = await read_body(request, ChatRequest), request.app[GATEWAY]
+    asked, gateway = await read_body(request, ChatRequest, MAX_BODY), request.app[GATEWAY]
     given = (asked.tools or []) if asked.tool_choice != "none" else []
     tools = [schema(tool.function.name, tool.function.description, tool.function.parameters) for tool in given]
     session = request.headers.get(SESSION, "")
@@ -117,7 +127,7 @@ async def post_completion(request: web.Request) -> web.StreamResponse:
     def chunk(delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
         return {**shared, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}], **rest}
 
-    async with EventStream(request, pieces) as stream:
+    async with event_stream(request, pieces) as stream:
         await stream.send(chunk({"role": "assistant", "content": ""}))
         async for piece in stream.pieces:
             if isinstance(piece, str):
@@ -141,7 +151,7 @@ def arguments(text: str) -> dict[str, Any]:
     """The arguments of a call, from JSON text. Raises HTTPException."""
     try:
         return msgspec.json.decode(text or "{}", type=dict[str, Any])
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise Refused(400, f"The arguments of a call must be a JSON object: {error}.") from error
 
 
@@ -158,10 +168,11 @@ def _said(messages: Sequence[ChatMessage]) -> list[Said]:
     said: list[Said] = []
     names: dict[str, str] = {}
     for message in messages:
+        if message.role == "user":
+            said.append(UserMessage(parts(message.content)))
+            continue
         text = words(message.content)
         match message.role:
-            case "user":
-                said.append(UserMessage([Text(text)]))
             case "assistant":
                 calls = [
                     ToolCall(c.id, c.function.name, arguments(c.function.arguments)) for c in message.tool_calls or []
@@ -175,12 +186,30 @@ def _said(messages: Sequence[ChatMessage]) -> list[Said]:
     return said
 
 
+def parts(content: str | Sequence[Part] | None) -> list[UserPart]:
+    """The parts of a user's message. Raises HTTPException for what is neither text nor a picture in a `data:` URL."""
+    if content is None or isinstance(content, str):
+        return [Text(content or "")]
+    return [_image(part) if "image" in part.type else Text(words([part])) for part in content]
+
+
+def _image(part: Part) -> Image:
+    url = part.image_url if isinstance(part.image_url, str) else part.image_url.url
+    kind, _, data = url.partition(";base64,")
+    if not kind.startswith("data:image/"):
+        raise Refused(400, "Pictures aren't fetched: send them as data: URLs (data:image/png;base64,…).")
+    try:
+        return Image(kind.removeprefix("data:"), b64decode(data, validate=True))
+    except ValueError as error:
+        raise Refused(400, f"A picture's data: URL isn't base64: {error}.") from error
+
+
 def words(content: str | Sequence[Part] | None) -> str:
     """The text of a message. Raises HTTPException where there is more."""
     if content is None or isinstance(content, str):
         return content or ""
     if other := next((part.type for part in content if not part.type.endswith("text")), ""):
-        raise Refused(400, f"A message can have parts of text only, not {other!r}.")
+        raise Refused(400, f"This message can have parts of text only, not {other!r}.")
     return "".join(part.text for part in content)
 
 

@@ -10,9 +10,9 @@ from aiohttp import web
 from denizen.errors import SessionError
 from denizen.ports import InboundMessage
 from denizen.sessions import SessionKey
-from denizen.worlds.chat import ledger
+from denizen.worlds.chat import ledger, outbound
 from denizen.worlds.chat.http.requests import GATEWAY, Refused, read_body, read_number
-from denizen.worlds.chat.queue import ALSO
+from denizen.worlds.chat.outbound import ALSO
 
 LONGEST_WAIT = 60.0
 """Seconds that a request for replies may wait."""
@@ -51,15 +51,20 @@ async def post_message(request: web.Request) -> web.Response:
 
 
 async def get_replies(request: web.Request) -> web.Response:
-    """What was sent to a chat after number `after`; with `wait`, once there is something, or that time is over."""
+    """What was sent to a chat after number `after`; with `wait`, once there is something, or that time is over.
+
+    `last` wants only so many, the last of them.
+    """
     chat, channel = request.query.get("chat", ""), request.query.get("channel", "http")
-    if not chat or channel not in ledger.POLLED:
+    if not chat or channel not in outbound.POLLED:
         raise Refused(400, "`chat` names the chat whose replies are wanted; `channel` is http or cli.")
+    last = int(read_number(request, "last", int, MOST_REPLIES))
     found = await request.app[GATEWAY].outbox.replies(
         channel,
         chat,
         after=int(read_number(request, "after", int, 2**53)),
-        most=MOST_REPLIES,
+        most=last or MOST_REPLIES,
+        last=last > 0,
         wait=read_number(request, "wait", float, LONGEST_WAIT),
     )
     replies = [

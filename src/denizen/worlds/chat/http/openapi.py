@@ -11,7 +11,7 @@ from denizen.worlds.chat.http.access import OPEN_ROUTES
 from denizen.worlds.chat.http.completions import SESSION, ChatRequest, post_completion
 from denizen.worlds.chat.http.controls import ControlRequest, post_control
 from denizen.worlds.chat.http.events import get_events
-from denizen.worlds.chat.http.messages import LONGEST_WAIT, NewMessage, get_replies, post_message
+from denizen.worlds.chat.http.messages import LONGEST_WAIT, MOST_REPLIES, NewMessage, get_replies, post_message
 from denizen.worlds.chat.http.responses import ResponseRequest, post_response
 from denizen.worlds.chat.http.sessions import get_session, get_sessions
 
@@ -42,6 +42,7 @@ _PARAMETERS: dict[Callable[..., Any], list[dict[str, Any]]] = {
         {"name": "chat", "in": "query", "required": True, "schema": {"type": "string", "minLength": 1}},
         {"name": "channel", "in": "query", "schema": {"enum": ["http", "cli"]}},
         _AFTER,
+        {"name": "last", "in": "query", "schema": {"type": "integer", "minimum": 0, "maximum": MOST_REPLIES}},
         {"name": "wait", "in": "query", "schema": {"type": "number", "minimum": 0, "maximum": LONGEST_WAIT}},
     ],
     get_sessions: [_AFTER],

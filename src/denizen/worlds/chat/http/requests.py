@@ -9,6 +9,8 @@ from aiohttp import web
 
 from denizen.worlds.chat.gateway import Gateway
 
+MAX_BODY = 1_000_000
+"""Bytes of a request's body, usually."""
 GATEWAY = web.AppKey("gateway", Gateway)
 
 Body = TypeVar("Body")
@@ -27,12 +29,12 @@ class Refused(web.HTTPException):
         super().__init__(text=why)
 
 
-async def read_body(request: web.Request, kind: type[Body]) -> Body:
-    """The body as JSON of that kind. Raises HTTPException: 400 where it is none, 413 where it is too large."""
-    data = await request.read()
+async def read_body(request: web.Request, kind: type[Body], most: int = MAX_BODY) -> Body:
+    """The body as JSON of that kind. Raises HTTPException: 400 where it is none, 413 where it has more bytes."""
+    data = await request.clone(client_max_size=most).read()
     try:
         return msgspec.json.decode(data, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Refused(400, f"The body is not what this route takes: {error}.") from error
 
 

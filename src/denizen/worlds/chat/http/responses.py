@@ -9,9 +9,20 @@ from aiohttp import web
 
 from denizen.entries import SystemEntry
 from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult, Usage, UserMessage
-from denizen.worlds.chat.http.completions import MODEL, SESSION, FunctionTool, Part, arguments, last, schema, words
+from denizen.worlds.chat.http.completions import (
+    MAX_BODY,
+    MODEL,
+    SESSION,
+    FunctionTool,
+    Part,
+    arguments,
+    last,
+    parts,
+    schema,
+    words,
+)
 from denizen.worlds.chat.http.requests import GATEWAY, Refused, read_body
-from denizen.worlds.chat.http.stream import EventStream
+from denizen.worlds.chat.http.stream import EventStream, event_stream
 from denizen.worlds.chat.http.turns import Conversation, Reply, Said, answer
 
 
@@ -47,7 +58,7 @@ class ResponseRequest(msgspec.Struct):
 
 async def post_response(request: web.Request) -> web.StreamResponse:
     """Answer a conversation."""
-    asked, gateway = await read_body(request, ResponseRequest), request.app[GATEWAY]
+    asked, gateway = await read_body(request, ResponseRequest, MAX_BODY), request.app[GATEWAY]
     if asked.previous_response_id:
         raise Refused(400, f"No responses are kept here. Send the whole conversation, or name a session: {SESSION}.")
     given = (asked.tools or []) if asked.tool_choice != "none" else []
@@ -74,7 +85,7 @@ async def post_response(request: web.Request) -> web.StreamResponse:
     }
     if not asked.stream:
         return web.json_response(_completed(response, await last(pieces), f"msg_{uuid4().hex}"))
-    async with EventStream(request, pieces) as stream:
+    async with event_stream(request, pieces) as stream:
         await _send(stream, response)
     return stream.response
 
@@ -165,7 +176,7 @@ def _said(given: str | Sequence[ResponseItem]) -> list[Said]:
             case "reasoning", _:
                 pass
             case _, "user":
-                said.append(UserMessage([Text(words(item.content))]))
+                said.append(UserMessage(parts(item.content)))
             case _, "assistant":
                 said.append(AssistantMessage([Text(words(item.content))], MODEL))
             case _:

@@ -1,21 +1,43 @@
 """An answer that streams as server-sent events."""
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
-from types import TracebackType
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import msgspec
 from aiohttp import web
 
 from denizen.events import Withdrawn
-from denizen.worlds.chat.http.requests import Refused
+from denizen.worlds.chat.http.requests import GATEWAY, Refused
 from denizen.worlds.chat.http.turns import Pieces, Reply
 
 WITHDRAWN = "The answer broke off, and the agent began it anew. Ask without `stream`, or again."
 
+QUIET = 15.0
+"""Seconds of silence after which a comment is sent, so that no proxy takes the connection for dead."""
+
+
+@asynccontextmanager
+async def event_stream(request: web.Request, pieces: Pieces) -> AsyncGenerator["EventStream"]:
+    """A stream about `pieces`. What fails before it has begun is a plain refusal, what fails later an event."""
+    stream = EventStream(request, pieces)
+    comments = asyncio.create_task(stream.fill_silence())
+    try:
+        await stream.begin()
+        try:
+            yield stream
+        except Refused as why:
+            await stream.send({"error": {"message": why.text, "code": why.status}}, "error")
+    finally:
+        comments.cancel()
+        with suppress(asyncio.CancelledError, ConnectionError):
+            await comments
+        await pieces.aclose()
+
 
 class EventStream:
-    """Server-sent events about `pieces`; what fails before the first is a plain refusal, what fails later an event."""
+    """Server-sent events about `pieces`."""
 
     def __init__(self, request: web.Request, pieces: Pieces) -> None:
         self.response = web.StreamResponse(
@@ -23,12 +45,28 @@ class EventStream:
         )
         self._request = request
         self._source = pieces
-        self._first: str | Withdrawn | Reply | None = None
+        self._first: str | Withdrawn | Reply | Refused | None = None
+        self._written = 0
 
-    async def __aenter__(self) -> "EventStream":
-        self._first = await anext(self._source)
+    async def begin(self) -> None:
+        """Begin with the first piece, or why there is none where a comment was sent already."""
+        try:
+            self._first = await anext(self._source)
+        except Refused as why:
+            if not self.response.prepared:
+                raise
+            self._first = why
         await self.response.prepare(self._request)
-        return self
+
+    async def fill_silence(self) -> None:
+        """Send a comment whenever nothing was sent for a while, before the first piece, too, until cancelled."""
+        clock = self._request.app[GATEWAY].agent.record.clock
+        while True:
+            before = self._written
+            await clock.sleep(QUIET)
+            if self._written == before:
+                await self.response.prepare(self._request)
+                await self.write(b": no news yet\n\n")
 
     @property
     def pieces(self) -> AsyncIterator[str | Reply]:
@@ -40,6 +78,8 @@ class EventStream:
         while piece is not None:
             if isinstance(piece, Withdrawn):
                 raise Refused(502, WITHDRAWN)
+            if isinstance(piece, Refused):
+                raise piece
             yield piece
             piece = await anext(self._source, None)
 
@@ -50,12 +90,5 @@ class EventStream:
 
     async def write(self, data: bytes) -> None:
         """Send these bytes."""
+        self._written += len(data)
         await self.response.write(data)
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool:
-        await self._source.aclose()
-        if isinstance(error, Refused):
-            await self.send({"error": {"message": error.text, "code": error.status}}, "error")
-        return isinstance(error, Refused)

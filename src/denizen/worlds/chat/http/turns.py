@@ -12,15 +12,16 @@ from msgspec.structs import replace
 
 from denizen.cache import SharedCache
 from denizen.engine import Resume, TurnOptions, run_turn
+from denizen.engine.resume import question_of
 from denizen.engine.turn import Start
 from denizen.entries import AssistantEntry, EndEntry, SystemEntry, ToolEntry, UserEntry
 from denizen.errors import DenizenError, SessionError
 from denizen.events import Done, LlmEnd, LlmStream, RunEvent, RunResult, TextDelta, TurnParked, Withdrawn
-from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult, Usage, UserMessage
+from denizen.messages import AssistantMessage, Image, Text, ToolCall, ToolResult, Usage, UserMessage, UserPart
 from denizen.ports import Answer, Ask, Control, InboundMessage, Parked, Schema, Session, Steer
 from denizen.sessions import MemoryStore, SessionKey
 from denizen.worlds.chat import caller, ledger
-from denizen.worlds.chat.gateway import COMMANDS, Gateway, RunOptions, reply_text
+from denizen.worlds.chat.gateway import COMMANDS, Gateway, RunOptions, reply_text, split_command, with_images
 from denizen.worlds.chat.http.requests import Refused
 
 NOBODY_ASKED = "nobody can be asked here: the request names no session"
@@ -78,7 +79,7 @@ async def answer(gateway: Gateway, conversation: Conversation) -> Pieces:
                 case Done(result):
                     calls = _waiting(result, names) if result.stop_reason == "parked" else []
                     if result.stop_reason == "parked" and not calls:
-                        yield (words := f"{gap}{question}\n\nAnswer /approve, or /deny and why.")
+                        yield (words := f"{gap}{question or result.error}\n\nAnswer /approve, or /deny and why.")
                         text.append(words)
                     elif not calls and (result.stop_reason != "answered" or not any(text)):
                         yield (words := gap + reply_text(result))
@@ -105,16 +106,20 @@ async def _in_session(gateway: Gateway, conversation: Conversation) -> AsyncGene
     key, said = _key(conversation.session), conversation.said
     start = next((at for at in range(len(said), 0, -1) if isinstance(said[at - 1], AssistantMessage)), 0)
     new = said[start:]
-    text = "\n\n".join(each.text for each in new if isinstance(each, UserMessage))
-    message = InboundMessage("http", key.peer, "api", text, str(key))
+    parts = _parts([each for each in new if isinstance(each, UserMessage)])
+    text = "".join(part.text for part in parts if isinstance(part, Text))
+    images = [part for part in parts if isinstance(part, Image)]
+    message = with_images(InboundMessage("http", key.peer, "api", text, str(key)), images)
     message = RunOptions(send_response=False).put_in(caller.offer(message, conversation.tools))
     parked = await gateway.database.run(partial(ledger.parked, session_key=str(key)))
     if parked:
         calls = caller.open_calls(await gateway.agent.record.store.read(str(key)), caller.offered(parked))
+        if calls and images:
+            raise Refused(400, "Pictures can't come with the results of tools in a session: send them afterwards.")
         if calls:
             controls: list[Control] = [_answer(call, new) for call in calls]
             begin = partial(_go_on, gateway, str(key), [*controls, *([Steer(text, message.id)] if text else [])])
-        elif text.strip().partition(" ")[0] in COMMANDS:
+        elif split_command(text)[0] in COMMANDS:
             begin = partial(gateway.accept, message)
         else:
             raise Refused(409, "The session waits for an answer of its owner: /approve, or /deny and why.")
@@ -126,6 +131,13 @@ async def _in_session(gateway: Gateway, conversation: Conversation) -> AsyncGene
     async with aclosing(_follow(gateway, parked or message, begin)) as events:
         async for event in events:
             yield event
+
+
+def _parts(said: Sequence[UserMessage]) -> list[UserPart]:
+    """What messages say together: the words, and then the pictures."""
+    text = "\n\n".join(each.text for each in said)
+    images = [part for each in said for part in each.content if isinstance(part, Image)]
+    return [Text(text), *images] if text or not images else [*images]
 
 
 def _key(session: str) -> SessionKey:
@@ -155,6 +167,7 @@ async def _put(gateway: Gateway, message: InboundMessage, instructions: str) -> 
     """Put a message, and before it the caller's instructions, to wait for their turn."""
     if instructions:
         await gateway.queue.put(replace(message, channel=ledger.SYSTEM, content=instructions, metadata={}))
+    gateway.remember(message)
     await gateway.database.run(partial(ledger.put, message=message))
     gateway.database.ring()
 
@@ -165,31 +178,37 @@ async def _follow(
     """The events of a message's turn, once it is begun; one that fails and is tried again goes on."""
     if message.id in gateway.watchers:
         raise Refused(409, "Another request is being answered by this turn.")
-    events = asyncio.Queue[RunEvent | None]()
+    events, over = asyncio.Queue[RunEvent | None](), None
     gateway.watchers[message.id] = events.put_nowait
-    over = asyncio.create_task(gateway.outbox.outcome(message, ledger.OVER))
-    over.add_done_callback(lambda _: events.put_nowait(None))
     try:
         await begin()
+        over = asyncio.create_task(gateway.outbox.outcome(message, ledger.OVER | {"parked"}))
+        over.add_done_callback(lambda _: events.put_nowait(None))
         while event := await events.get():
             if not isinstance(event, Done):
                 yield event
-            elif event.result.stop_reason == "parked":
-                if event.result.error == caller.CALLER_RUNS:  # the result finds the turn parked
-                    await gateway.outbox.outcome(message, ledger.OVER | {"parked"})
-                yield event
-                return
             elif event.result.stop_reason != "error":
-                await over
+                if event.result.stop_reason != "parked" or event.result.error == caller.CALLER_RUNS:
+                    await over  # the next request finds the turn parked, or over
                 yield event
                 return
         state, reply = over.result()
         if state == "failed":
             raise Refused(502, reply)
-        yield Done(RunResult(reply))
+        yield Done(await _parked(gateway, message) if state == "parked" else RunResult(reply))
     finally:
-        over.cancel()
+        if over:
+            over.cancel()
         del gateway.watchers[message.id]
+
+
+async def _parked(gateway: Gateway, message: InboundMessage) -> RunResult:
+    """What a turn came to that another process has parked."""
+    entries = await gateway.agent.record.store.read(message.session_key)
+    calls, question = caller.open_calls(entries, caller.offered(message)), question_of(entries)
+    return RunResult(
+        "", stop_reason="parked", messages=[AssistantMessage([*calls])], error=question.question if question else ""
+    )
 
 
 # In none
@@ -226,33 +245,33 @@ async def _retell(session: Session, said: Sequence[Said]) -> Start:
     called = {call.id for each in said if isinstance(each, AssistantMessage) for call in each.tool_calls}
     if unknown := sorted(results.keys() - called):
         raise Refused(400, f"There is no call {unknown[0]!r} that this could be the result of.")
-    words: list[str] = []
+    waiting: list[UserMessage] = []
     begun = False
     for message in said:
         match message:
             case UserMessage():
-                words.append(message.text)
+                waiting.append(message)
             case SystemEntry():
                 await session.append(message)
             case AssistantMessage():
-                if words:
-                    await session.append(UserEntry(message=UserMessage([Text("\n\n".join(words))])))
+                if waiting:
+                    await session.append(UserEntry(message=UserMessage(_parts(waiting))))
                 await session.append(AssistantEntry(message=message))
                 for call in message.tool_calls:
                     given = results.get(call.id)
                     result = caller.result_of(call, given.text if given else caller.NO_RESULT, is_error=given is None)
                     await session.append(ToolEntry(message=result))
-                words.clear()
+                waiting.clear()
                 begun = bool(message.tool_calls)
                 if not begun:
                     await session.append(EndEntry(stop_reason="answered"))
             case _:
                 pass
-    if not words:
+    if not waiting:
         return Resume()
     if begun:
         await session.append(EndEntry(stop_reason="answered"))
-    return UserMessage([Text("\n\n".join(words))])
+    return UserMessage(_parts(waiting))
 
 
 class _NobodyToAsk:

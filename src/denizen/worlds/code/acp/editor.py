@@ -31,7 +31,7 @@ from denizen.events import (
 )
 from denizen.messages import AssistantMessage, ToolCall, ToolResult
 from denizen.ports import Answer, Ask, Control, Parked, Traits
-from denizen.tools.risk import file_of
+from denizen.tools.call_files import file_of
 from denizen.worlds.code.acp.open_session import AUTO, OpenSession
 from denizen.worlds.world import AgentHandle
 

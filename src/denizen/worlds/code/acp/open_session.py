@@ -44,11 +44,18 @@ class ModePolicy:
         return ModePolicy(self._policy.at(workspace), self._opened)
 
     def decide(
-        self, call: ToolCall, tool: Tool, in_sight: Traits, *, approved: Sequence[Rule] = (), read_only: bool = False
+        self,
+        call: ToolCall,
+        tool: Tool,
+        in_sight: Traits,
+        *,
+        approved: Sequence[Rule] = (),
+        read_only: bool = False,
+        chat: tuple[str, str] = ("", ""),
     ) -> Decision:
         """Whether the call may run."""
         read_only = read_only or self._opened.mode == READ_ONLY
-        return self._policy.decide(call, tool, in_sight, approved=approved, read_only=read_only)
+        return self._policy.decide(call, tool, in_sight, approved=approved, read_only=read_only, chat=chat)
 
 
 @dataclass(slots=True, eq=False)

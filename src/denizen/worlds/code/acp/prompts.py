@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 import acp
 from acp.schema import AvailableCommand
 
-from denizen.engine import run_turn, state_of
+from denizen.engine import state_of
 from denizen.engine.compact import compact
 from denizen.engine.resume import nothing_left, question_of, unfinished
 from denizen.engine.undo import redo, undo
@@ -19,7 +19,7 @@ from denizen.events import LlmStream, RunResult, TextDelta
 from denizen.messages import Image, Text, UserMessage, UserPart
 from denizen.ports import TurnIO
 from denizen.worlds.code.acp.open_session import OpenSession
-from denizen.worlds.world import resume
+from denizen.worlds.world import take_turn
 
 
 async def run_prompt(opened: OpenSession, parts: Sequence[UserPart], io: TurnIO) -> RunResult:
@@ -33,10 +33,10 @@ async def run_prompt(opened: OpenSession, parts: Sequence[UserPart], io: TurnIO)
     await state_of(agent.record, session).know_limits(agent.record.model, session.key)  # updates show the context used
     waiting = question_of(session.entries)
     if waiting is None or waiting.name:  # whether a call may run is asked again, with its buttons
-        return await run_turn(agent.record, session, UserMessage([*parts]), io)
+        return await take_turn(agent, session, UserMessage([*parts]), io)
     text = "".join(part.text for part in parts if isinstance(part, Text))
     await session.append(AnswerEntry(call_id=waiting.call_id, allow=True, text=agent.record.redact(text)))
-    return (await resume(agent, session, io)).result
+    return await take_turn(agent, session, None, io)
 
 
 def parts_of(prompt: Sequence[Any], workspace: Path) -> list[UserPart]:
@@ -87,7 +87,7 @@ def available_commands() -> list[AvailableCommand]:
 async def _continue(opened: OpenSession, io: TurnIO, _: str) -> RunResult:
     if not unfinished(opened.session.entries):
         raise nothing_left(opened.session)
-    return (await resume(opened.agent, opened.session, io)).result
+    return await take_turn(opened.agent, opened.session, None, io)
 
 
 async def _compact(opened: OpenSession, io: TurnIO, _: str) -> RunResult:

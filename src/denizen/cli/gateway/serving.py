@@ -1,0 +1,106 @@
+"""What `denizen gateway` and `denizen worker` have in common: their parts, and how signals end them."""
+
+import asyncio
+import dataclasses
+import logging
+import signal
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any, Literal
+from urllib.parse import unquote, urlsplit
+
+from denizen.cli.gateway.logs import log_to
+from denizen.cli.options import CommandOptions
+from denizen.cli.output import write
+from denizen.clock import SystemClock
+from denizen.config.home import places
+from denizen.config.load import Loaded
+from denizen.config.redact import Redactor
+from denizen.config.zone import user_zone
+from denizen.errors import ConfigError, DenizenError
+from denizen.worlds.chat import profile_with
+from denizen.worlds.chat.cron import Cron, cron_tool
+from denizen.worlds.chat.database import Timing
+from denizen.worlds.chat.gateway import Gateway
+from denizen.worlds.chat.message import message_tool
+from denizen.worlds.chat.outbox import Outbox
+from denizen.worlds.chat.settings import GatewaySettings
+from denizen.worlds.chat.shared import open_shared
+from denizen.worlds.chat.spawn import spawn_tool
+
+_log = logging.getLogger(__name__)
+
+Run = Callable[[asyncio.Event], Coroutine[Any, Any, None]]
+
+
+@asynccontextmanager
+async def opened(
+    role: Literal["gateway", "worker"], options: CommandOptions, timing: Timing
+) -> AsyncGenerator[Gateway]:
+    """A gateway with its agent, database and log, closed with the block. Raises ConfigError."""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until it is ready: it reads the configuration just now
+    loaded = _load(options)
+    settings = loaded.config.section("gateway", GatewaySettings)
+    if role == "worker" and not settings.database:
+        raise ConfigError(
+            "A worker shares a PostgreSQL database with the gateway, and none is set. Set it for both, "
+            '`[gateway] database = "postgresql://…"`; docs/several-machines.md says how.'
+        )
+    folder, _ = places(loaded.config)
+    password = {"gateway.database": unquote(urlsplit(settings.database).password or "")}
+    redactor = Redactor.from_environ(loaded.environ, {**loaded.secrets, **password})
+    log_to(folder, role, redactor)
+    for notice in loaded.notices:
+        _log.warning("%s", notice)
+    clock, zone = SystemClock(), user_zone(loaded.config)
+    async with open_shared(loaded.config, clock, redactor, is_gateway=role == "gateway", timing=timing) as shared:
+        outbox = Outbox(shared.ledger, {}, clock=clock)
+        cron = Cron(shared.ledger, clock=clock, zone=zone, settings=settings.cron)
+        lent = (message_tool(outbox), cron_tool(cron), spawn_tool(shared.ledger))
+        async with options.agent(
+            loaded, profile=profile_with(*lent), store=shared.sessions, memory=shared.memory, budget=shared.budget
+        ) as agent:
+            yield Gateway(agent, outbox, cron)
+
+
+async def run_until_stopped(
+    run: Run, ready: str, options: CommandOptions, grace: float, *more: Callable[[], Coroutine[Any, Any, None]]
+) -> bool:
+    """Run, print that it is ready, and stop at a signal: whether it is to begin again, with a new configuration."""
+    stop, again, loop = asyncio.Event(), asyncio.Event(), asyncio.get_running_loop()
+
+    def reload() -> None:
+        if stop.is_set():  # it reads the configuration anyway, or was told to end
+            return
+        try:
+            options.agent(_load(options))  # what the configuration names must be there, too
+        except DenizenError as error:
+            _log.error("SIGHUP: the configuration has mistakes, and the old one stays. %s", error)
+            return
+        _log.info("SIGHUP: beginning again with the new configuration")
+        again.set()
+        stop.set()
+
+    def end() -> None:
+        again.clear()
+        if stop.is_set():
+            work.cancel()
+        else:
+            _log.info("Stopping. Running turns have %g s to end; a second signal stops at once.", grace)
+            stop.set()
+
+    async with asyncio.TaskGroup() as tasks:
+        work = tasks.create_task(run(stop))
+        for each in more:
+            tasks.create_task(each())
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, end)
+        loop.add_signal_handler(signal.SIGHUP, reload)
+        write(f"{ready}\n")
+    return again.is_set()
+
+
+def _load(options: CommandOptions) -> Loaded:
+    """The configuration for its own workspace, wherever it is started."""
+    own = options.load().config.agent.workspace_dir
+    return (options if options.workspace else dataclasses.replace(options, workspace=own)).load()

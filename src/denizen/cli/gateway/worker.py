@@ -1,0 +1,29 @@
+"""`denizen worker`: more hands for the gateway."""
+
+import asyncio
+
+import click
+
+from denizen.cli.gateway.serving import opened, run_until_stopped
+from denizen.cli.options import MODEL, WORKPLACE, CommandOptions, command_options
+from denizen.worlds.chat.database import USUAL, Timing
+
+
+@click.command()
+@command_options((MODEL, WORKPLACE), profile="gateway")
+def worker(options: CommandOptions) -> int:
+    """Take turns of the gateway that shares gateway.database, in the foreground, until it is stopped.
+
+    Any number may run, on any number of machines; where one dies, the others go on with its turns. SIGTERM and Ctrl-C
+    let running turns end within gateway.grace seconds; a second one stops at once. SIGHUP reads the configuration
+    again.
+    """
+    while asyncio.run(work(options)):
+        pass
+    return 0
+
+
+async def work(options: CommandOptions, timing: Timing = USUAL) -> bool:
+    """Work until it is stopped: whether it is to begin again."""
+    async with opened("worker", options, timing) as working:
+        return await run_until_stopped(working.work, "working", options, working.settings.grace)

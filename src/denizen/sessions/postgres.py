@@ -1,0 +1,298 @@
+"""Keeps sessions in a PostgreSQL database that several machines share: a row per entry, with its line of JSON."""
+
+import asyncio
+import logging
+import os
+import secrets
+import socket
+from collections.abc import Sequence, Set
+from typing import LiteralString
+
+import msgspec
+from msgspec.structs import replace
+
+from denizen.cache import BoundedCache
+from denizen.cancellation import run_to_completion
+from denizen.clock import Clock
+from denizen.config.redact import Redactor
+from denizen.entries import AnyEntry, HeadEntry, SessionEntry
+from denizen.errors import SessionError, SessionHeld
+from denizen.ports import Session, SessionInfo
+from denizen.sessions.codec import VERSION, encode, load
+from denizen.sessions.index import with_entry
+from denizen.sessions.jsonl import CLOSED_BYTES, CLOSED_SESSIONS, SYNCED
+from denizen.sessions.key import bounded, session_key
+from denizen.sessions.tables import SharedTables
+from denizen.sessions.tree import EntryTree
+
+_OPEN = """
+INSERT INTO sessions (key, holder, held_until, info)
+VALUES (%(key)s, %(holder)s, now() + %(lease)s * interval '1 second', %(info)s)
+ON CONFLICT (key) DO UPDATE
+SET fence = sessions.fence + 1, holder = excluded.holder, held_until = excluded.held_until
+WHERE sessions.held_until IS NULL OR sessions.held_until < now() OR sessions.holder = excluded.holder
+RETURNING id, fence, entries, info::text
+"""
+_RENEW = """
+UPDATE sessions SET held_until = now() + %(lease)s * interval '1 second'
+WHERE key = ANY(%(keys)s) AND holder = %(holder)s AND held_until IS NOT NULL
+"""
+_RELEASE = "UPDATE sessions SET held_until = NULL WHERE key = %(key)s AND holder = %(holder)s"
+# One statement, so that nobody takes the session over between the look at its fence and the entry. It may be repeated:
+# an entry of that number is the one of an earlier try, whose answer was lost, or the statement gives no row.
+_APPEND = """
+WITH held AS (
+    UPDATE sessions SET entries = %(seq)s, info = %(info)s
+    WHERE id = %(id)s AND fence = %(fence)s AND entries IN (%(seq)s - 1, %(seq)s)
+    RETURNING id, set_config('synchronous_commit', %(commit)s, true)
+)
+INSERT INTO entries SELECT id, %(seq)s, %(line)b FROM held
+ON CONFLICT (session, seq) DO UPDATE SET line = excluded.line WHERE entries.line = excluded.line
+RETURNING 1
+"""
+_SYNC = """
+UPDATE sessions SET entries = entries WHERE id = %(id)s AND fence = %(fence)s AND entries = %(seq)s
+RETURNING set_config('synchronous_commit', 'on', true)
+"""
+_LINES = "SELECT line FROM entries JOIN sessions ON session = id WHERE key = %(key)s ORDER BY seq"
+_FORK = """
+WITH made AS (
+    INSERT INTO sessions (key, holder, entries, info) VALUES (%(key)s, '', %(count)s, %(info)s)
+    ON CONFLICT DO NOTHING RETURNING id, set_config('synchronous_commit', 'on', true)
+)
+INSERT INTO entries SELECT id, seq, line FROM made, unnest(%(lines)b::bytea[]) WITH ORDINALITY AS one (line, seq)
+RETURNING 1
+"""
+_LIST = "SELECT info::text FROM sessions WHERE entries > 0"
+_HOLDER = "SELECT holder FROM sessions WHERE key = %(key)s"
+_REMOVE = """
+DELETE FROM sessions WHERE key = %(key)s AND (held_until IS NULL OR held_until < now() OR holder = %(holder)s)
+RETURNING 1
+"""
+_log = logging.getLogger(__name__)
+
+
+class PostgresStore:
+    """Sessions in a database; who has one open holds a lease on it, and loses the session once it isn't renewed.
+
+    Keys may be short names; they are normalised. No secret that `redactor` knows reaches the database. A lease is for
+    `lease` seconds of the database's clock. `clock` dates the entries. Those of the types `synced` survive the server's
+    machine when they are appended, the others with `sync` or the next of these.
+    """
+
+    def __init__(
+        self,
+        tables: SharedTables,
+        *,
+        clock: Clock,
+        redactor: Redactor | None = None,
+        lease: float = 15.0,
+        synced: Set[type[AnyEntry]] = SYNCED,
+    ) -> None:
+        self.tables = tables
+        self.synced = synced
+        self.clock = clock
+        self.redactor = redactor or Redactor()
+        self._lease = lease
+        self._holder = f"process {os.getpid()} on {socket.gethostname()} ({secrets.token_hex(4)})"
+        self._open: set[str] = set()
+        self._renewal: asyncio.Task[None] | None = None
+        self._closed = BoundedCache[PostgresSession](CLOSED_SESSIONS, CLOSED_BYTES)
+
+    async def open(self, key: str, *, workspace: str = "", profile: str = "") -> Session:
+        """The session, open for writing; made if new. Raises SessionError when it is open already."""
+        key = session_key(key)
+        if key in self._open:
+            raise SessionHeld(
+                f"Session {key} is already open in this process. Close it there first, or use another session."
+            )
+        self._open.add(key)
+        self._begin_renewing()
+        try:
+            return await self._opened(key, workspace, profile)
+        except BaseException:
+            await run_to_completion(self.release(key))
+            raise
+
+    async def read(self, key: str) -> Sequence[AnyEntry]:
+        """The entries from the first to the head, without a lock. Raises SessionError for an unknown key."""
+        return (await self._load(session_key(key))).branch
+
+    async def fork(self, key: str, to: str, *, at: str = "") -> None:
+        """A new session `to` that begins with all of `key` up to entry `at` (default: its head); `key` stays as it is.
+
+        Raises SessionError where there is no such entry, and when `to` exists.
+        """
+        key, to = session_key(key), session_key(to)
+        source = await self._load(key)
+        if at and at not in source:
+            raise SessionError(f"Session {key} has no entry {at!r} to fork from.")
+        header = SessionEntry(version=VERSION, key=to, forked_from=key, at=self.clock.now())
+        info, lines = SessionInfo(to), list[bytes]()
+        for entry in source.fork(at or source.head, header):
+            line, entry = encode(entry, self.redactor)
+            info = with_entry(info, entry, len(line))
+            lines.append(line)
+        if not await self.tables.fetch(_FORK, key=bounded(to), count=len(lines), info=_text(info), lines=lines):
+            raise SessionError(f"Session {to} exists already. Give the fork another name, or remove that one.")
+
+    async def list(self) -> Sequence[SessionInfo]:
+        """All sessions, the latest first."""
+        found = [msgspec.json.decode(info, type=SessionInfo) for (info,) in await self.tables.fetch(_LIST)]
+        return sorted(found, key=lambda info: info.updated, reverse=True)
+
+    async def remove(self, key: str) -> None:
+        """Delete a session for good. Raises SessionError while it is open, and for an unknown key."""
+        key = session_key(key)
+        if key in self._open:
+            raise SessionHeld(f"Session {key} is open in this process. Close it first.")
+        if not await self.tables.fetch(_REMOVE, key=bounded(key), holder=self._holder):
+            raise await self._refusal(key)
+
+    async def release(self, key: str) -> None:
+        """Let others open the session."""
+        try:
+            await self.tables.fetch(_RELEASE, key=bounded(key), holder=self._holder)
+        except SessionError as error:
+            _log.warning("Session %s is held for up to %g s longer: %s", key, self._lease, error)
+        self._open.discard(key)
+        if self._renewal and not self._open:
+            self._renewal.cancel()
+            self._renewal = None  # it isn't done yet: who opens a session now begins another
+
+    def keep_closed(self, session: "PostgresSession", size: int) -> None:
+        """Keep in memory what may be opened again."""
+        self._closed.put(session.key, session, size)
+
+    async def _opened(self, key: str, workspace: str, profile: str) -> "PostgresSession":
+        new = _text(SessionInfo(key))
+        rows = await self.tables.fetch(_OPEN, key=bounded(key), holder=self._holder, lease=self._lease, info=new)
+        if not rows:
+            raise await self._refusal(key)
+        [(number, fence, count, info)] = rows
+        closed = self._closed.take(key)
+        if closed and closed.is_followed_by(number, fence, count):
+            tree = closed.tree
+        else:
+            tree = await self._load(key) if count else EntryTree()
+        info = msgspec.json.decode(info, type=SessionInfo)
+        session = PostgresSession(self, info, tree, number=number, fence=fence, count=count)
+        if not session.head:
+            await session.write(SessionEntry(key=key, workspace=workspace, profile=profile))
+        return session
+
+    async def _load(self, key: str) -> EntryTree:
+        lines = await self.tables.fetch(_LINES, key=bounded(key))
+        if not lines:
+            raise self._unknown(key)
+        return load(b"".join(line for (line,) in lines), key)
+
+    async def _refusal(self, key: str) -> SessionError:
+        """Why a session can't be had."""
+        for (holder,) in await self.tables.fetch(_HOLDER, key=bounded(key)):
+            return SessionHeld(
+                f"Session {key} is held by {holder}. Wait until it is done, end it, or use another session."
+            )
+        return self._unknown(key)
+
+    def _unknown(self, key: str) -> SessionError:
+        return SessionError(f"There is no session {key}. `denizen sessions list` shows those that there are.")
+
+    def _begin_renewing(self) -> None:
+        running = asyncio.get_running_loop()
+        if not self._renewal or self._renewal.done() or self._renewal.get_loop() is not running:
+            self._renewal = running.create_task(self._renew())
+
+    async def _renew(self) -> None:
+        while True:
+            await asyncio.sleep(self._lease / 3)  # a lease is of real time, whatever clock dates the entries
+            try:
+                await self.tables.fetch(
+                    _RENEW, keys=[*map(bounded, self._open)], holder=self._holder, lease=self._lease
+                )
+            except SessionError as error:
+                _log.warning("Open sessions can't be renewed, and others may take them over: %s", error)
+
+
+class PostgresSession:
+    """A session of a `PostgresStore` that is open for writing: an entry is in the table before it is in `entries`.
+
+    An append costs the same however long the session is.
+    """
+
+    def __init__(
+        self, store: PostgresStore, info: SessionInfo, tree: EntryTree, *, number: int, fence: int, count: int
+    ) -> None:
+        self.key = info.key
+        self.head = tree.head
+        self.entries: Sequence[AnyEntry] = tree.branch
+        self.warnings: Sequence[str] = tree.warnings
+        self.tree = tree
+        self._store = store
+        self._info = info
+        self._number, self._fence, self._count = number, fence, count
+        self._unsynced = False
+        self._is_open = True
+        self._one_at_a_time = asyncio.Lock()
+
+    @property
+    def moved(self) -> bool:
+        """Whether the head was moved here, or the session forked, and nothing was written since."""
+        return self.tree.moved
+
+    def is_followed_by(self, number: int, fence: int, count: int) -> bool:
+        """Whether nobody has opened it between this and a session with these."""
+        return (self._number, self._fence + 1, self._count) == (number, fence, count)
+
+    async def append(self, entry: AnyEntry, *, expect_head: str | None = None) -> str:
+        """Write the entry after the head and return its id; `SessionStore` says what that promises."""
+        async with self._one_at_a_time:
+            self.tree.check(entry, self.key, expect_head)
+            return await run_to_completion(self.write(entry))
+
+    async def move_head(self, to: str) -> None:
+        """Continue from entry `to`; nothing is deleted."""
+        await self.append(HeadEntry(to=to))
+
+    async def sync(self) -> None:
+        """All that was written survives the death of the server's machine."""
+        async with self._one_at_a_time:
+            if self._unsynced:
+                await self._fetch(_SYNC, seq=self._count)
+                self._unsynced = False
+
+    async def close(self) -> None:
+        """Give the lease back."""
+        async with self._one_at_a_time:
+            if not self._is_open:
+                return
+            self._is_open = False
+            if not self.warnings:
+                self._store.keep_closed(self, self._info.bytes)
+            await run_to_completion(self._store.release(self.key))
+
+    async def write(self, entry: AnyEntry) -> str:
+        """Write the entry after the head, whatever it is."""
+        tree, synced = self.tree, type(entry) in self._store.synced
+        entry = replace(entry, id=tree.next_id(), parent=tree.head, at=self._store.clock.now())
+        line, entry = encode(entry, self._store.redactor)
+        info = with_entry(self._info, entry, len(line))
+        commit = "on" if synced else "off"
+        await self._fetch(_APPEND, seq=self._count + 1, line=line, info=_text(info), commit=commit)
+        self._count, self._info, self._unsynced = self._count + 1, info, not synced
+        tree.add(entry)
+        self.head, self.entries = tree.head, tree.branch
+        return entry.id
+
+    async def _fetch(self, statement: LiteralString, **values: object) -> None:
+        if not self._is_open:
+            raise SessionError(f"Session {self.key} is closed. Open it again to go on.")
+        if not await self._store.tables.fetch(statement, id=self._number, fence=self._fence, **values):
+            raise SessionError(
+                f"Session {self.key} was taken over by another worker, or removed, or the database has lost its end; "
+                "nothing more of this turn is recorded. Open the session again to go on."
+            )
+
+
+def _text(info: SessionInfo) -> str:
+    return msgspec.json.encode(info).decode()

@@ -1,0 +1,87 @@
+"""The tables of sessions and budgets in a PostgreSQL database, and the connections to them."""
+
+import asyncio
+import contextlib
+import functools
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, LiteralString
+
+from denizen.errors import ConfigError, SessionError
+from denizen.postgres import PostgresDatabase
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+_CONNECTIONS = 4
+"""Connections of a process; a statement takes less than a millisecond of one, or a sync of the server's disk."""
+_VERSIONS: tuple[LiteralString, ...] = (
+    """
+    CREATE TABLE sessions (
+        id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,  -- never used again, unlike the key of a removed session
+        key text COLLATE "C" NOT NULL UNIQUE,
+        fence bigint NOT NULL DEFAULT 1,  -- how often it was opened: who writes names it
+        holder text NOT NULL,
+        held_until timestamptz,
+        entries bigint NOT NULL DEFAULT 0,
+        info json NOT NULL
+    ) WITH (fillfactor = 50);  -- its rows change with every entry
+    CREATE TABLE entries (
+        session bigint REFERENCES sessions ON DELETE CASCADE,
+        seq bigint,
+        line bytea NOT NULL,
+        PRIMARY KEY (session, seq)
+    );
+    CREATE TABLE spend (name text COLLATE "C" PRIMARY KEY, usd double precision NOT NULL);
+    """,
+)
+
+
+class SharedTables:
+    """The tables of sessions and budgets in the database at a URL, by a few connections."""
+
+    def __init__(self, url: str) -> None:
+        self._database = PostgresDatabase(url)
+        self._threads = ThreadPoolExecutor(_CONNECTIONS, "denizen-postgres")
+        self._idle: list[Connection[tuple[Any, ...]]] = []
+
+    def prepare(self) -> None:
+        """Make the tables where there are none. Raises ConfigError when they can't be used."""
+        with self._database.explained(ConfigError):
+            self._database.prepare("sessions", *_VERSIONS)
+
+    async def fetch(self, statement: LiteralString, /, **values: object) -> list[Any]:
+        """The rows that a statement gives; where the connection is found broken, it is carried out once more.
+
+        Raises SessionError when the database refuses, and ConfigError when its tables are those of a newer Denizen.
+        """
+        work = functools.partial(self.fetch_now, statement, **values)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+    def close(self) -> None:
+        """Give the connections back; the next statement makes a new one."""
+        while self._idle:
+            self._idle.pop().close()
+
+    def fetch_now(self, statement: LiteralString, /, **values: object) -> list[Any]:
+        """As `fetch`, for a thread that may wait."""
+        from psycopg import OperationalError
+
+        with self._database.explained(SessionError):
+            with contextlib.suppress(IndexError, OperationalError):
+                return self._fetch_by(self._idle.pop(), statement, values)
+            self._database.prepare("sessions", *_VERSIONS)
+            connection = self._database.connect()
+            connection.execute("SET synchronous_commit = off")
+            return self._fetch_by(connection, statement, values)
+
+    def _fetch_by(
+        self, connection: "Connection[tuple[Any, ...]]", statement: LiteralString, values: dict[str, object]
+    ) -> list[Any]:
+        try:
+            cursor = connection.execute(statement, values, binary=True)
+            rows = cursor.fetchall() if cursor.description else []
+        except BaseException:
+            connection.close()
+            raise
+        self._idle.append(connection)
+        return rows

@@ -1,0 +1,138 @@
+"""The ledger on a PostgreSQL server, for the gateway and any number of workers."""
+
+import asyncio
+import functools
+import os
+import socket
+import time
+from collections.abc import Generator, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
+from typing import TYPE_CHECKING, Any, cast
+
+import psycopg
+from procrastinate.schema import SchemaManager
+
+from denizen.errors import ConfigError
+from denizen.postgres import PostgresDatabase
+from denizen.worlds.chat import ledger
+from denizen.worlds.chat.bells import NEWS, QUEUE, TASK, working
+from denizen.worlds.chat.database import USUAL, Database, LedgerError, Timing, Worker
+
+if TYPE_CHECKING:
+    from typing import LiteralString
+
+_WRITER = 0x64656E6C656467
+"""The advisory lock of the process that writes: one at a time, so that the statements mean what they do in a file."""
+_GATEWAY = 0x64656E67617465
+"""The advisory lock of the gateway, which its connection holds."""
+_LOCK_TRIES, _LOCK_WAIT = 10, 0.1
+_SETTINGS = """
+SET idle_in_transaction_session_timeout = '5s';
+SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 2
+"""
+"""A process that is paused while it writes, or a machine that is gone, holds up the others no longer than that."""
+_RINGING = f"""
+CREATE FUNCTION denizen_ring() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM procrastinate_defer_jobs_v1(ARRAY[ROW(
+        '{QUEUE}', '{TASK}', 0, NULL, NULL, jsonb_build_object('session_key', NEW.session_key),
+        to_timestamp(NULLIF(NEW.due, 0))
+    )]::procrastinate_job_to_defer_v1[]);
+    RETURN NULL;
+END $$;
+CREATE TRIGGER inbox_ring AFTER INSERT OR UPDATE OF state, due ON inbox FOR EACH ROW
+    WHEN (NEW.state IN ('ready', 'parked') AND NEW.due < 'infinity') EXECUTE FUNCTION denizen_ring();
+
+CREATE FUNCTION denizen_news() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_notify('{NEWS}', TG_TABLE_NAME);
+    RETURN NULL;
+END $$;
+CREATE TRIGGER controls_news AFTER INSERT ON controls FOR EACH STATEMENT EXECUTE FUNCTION denizen_news();
+CREATE TRIGGER cron_news AFTER INSERT OR UPDATE OR DELETE ON cron FOR EACH STATEMENT EXECUTE FUNCTION denizen_news();
+
+CREATE FUNCTION denizen_outbox_news() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN  -- a payload has a limit; who waits looks now and then anyway
+    PERFORM pg_notify('{NEWS}', 'outbox ' || left(json_build_array(NEW.channel, NEW.chat)::text, 1500));
+    RETURN NULL;
+END $$;
+CREATE TRIGGER outbox_news AFTER INSERT ON outbox FOR EACH ROW EXECUTE FUNCTION denizen_outbox_news();
+"""
+"""Whatever makes a message ready rings for its turn; controls, replies and cron jobs are news to every process."""
+
+
+class PostgresLedger:
+    """The tables in the database of that URL; with `sole` for its one gateway, which another one can't be meanwhile.
+
+    Raises ConfigError where it can't be used, or has a gateway.
+    """
+
+    error = psycopg.Error
+
+    def __init__(self, url: str, *, sole: bool = False, timing: Timing = USUAL) -> None:
+        self._server = PostgresDatabase(url)
+        self._sole = sole
+        self._timing = timing
+        with self._server.explained(ConfigError):
+            self._server.prepare("procrastinate", SchemaManager.get_schema())
+            schema = ledger.SCHEMA.format(serial="BIGSERIAL PRIMARY KEY") + _RINGING
+            self._server.prepare("ledger", cast("LiteralString", schema))
+            self._db = self._connect()
+            for _ in range(_LOCK_TRIES):  # one that was killed may hold it for a moment
+                if not (other := self._other_gateway()):
+                    return
+                time.sleep(_LOCK_WAIT)
+        self._db.close()
+        raise ConfigError(f"{other} Stop that one first; more turns at once run in `denizen worker`.")
+
+    def _connect(self) -> psycopg.Connection[tuple[Any, ...]]:
+        db = self._server.connect()
+        db.execute(_SETTINGS)
+        name = f"denizen {'gateway' if self._sole else 'worker'}, process {os.getpid()} on {socket.gethostname()}"
+        db.execute("SELECT set_config('application_name', %s, false)", [name])
+        return db
+
+    def _other_gateway(self) -> str:
+        """What keeps this one from being the gateway; empty: nothing does."""
+        if not self._sole or self._db.execute("SELECT pg_try_advisory_lock(%s)", [_GATEWAY]).fetchone() == (True,):
+            return ""
+        name = self._db.execute(
+            "SELECT application_name FROM pg_stat_activity JOIN pg_locks USING (pid) "
+            "WHERE locktype = 'advisory' AND granted AND (classid::bigint << 32) + objid::bigint = %s",
+            [_GATEWAY],
+        ).fetchone()
+        return f"The database at {self._server.name} has a gateway already ({name[0] if name else 'unknown'})."
+
+    @contextmanager
+    def transaction(self) -> Generator[ledger.Connection]:
+        with self._server.explained(LedgerError):
+            if self._db.closed:
+                self._db = self._connect()
+                if other := self._other_gateway():
+                    self._db.close()
+                    raise LedgerError(f"{other} Stop one of the two.")
+            with self._db.transaction():
+                self._db.execute("SELECT pg_advisory_xact_lock(%s)", [_WRITER])
+                yield _Connection(self._db)
+
+    def worker(self, database: Database, bell: asyncio.Event, turns: int) -> AbstractAsyncContextManager[Worker]:
+        return working(self._server, database, bell, turns, self._timing)
+
+    def close(self) -> None:
+        self._db.close()
+
+
+class _Connection:
+    """Takes the ledger's statements."""
+
+    def __init__(self, db: psycopg.Connection[tuple[Any, ...]]) -> None:
+        self._db = db
+
+    def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> Any:
+        storable = [each.replace("\0", "�") if isinstance(each, str) else each for each in parameters]
+        return self._db.execute(_with_percent(sql), storable)
+
+
+@functools.cache
+def _with_percent(sql: str) -> "LiteralString":
+    return cast("LiteralString", sql.replace("?", "%s"))

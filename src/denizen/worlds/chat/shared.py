@@ -1,0 +1,70 @@
+"""What the processes of one gateway have in common."""
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator
+from contextlib import ExitStack, asynccontextmanager
+from typing import NamedTuple
+
+from denizen.clock import Clock
+from denizen.config.extras import how_to_install
+from denizen.config.home import places, private_folder
+from denizen.config.redact import Redactor
+from denizen.config.settings import Config
+from denizen.errors import ConfigError
+from denizen.memory import LongTermMemory, open_memory
+from denizen.ports import Budget, SessionStore
+from denizen.postgres import PostgresDatabase
+from denizen.sessions import JsonlStore
+from denizen.sessions.jsonl import ACKNOWLEDGED_ELSEWHERE
+from denizen.sessions.spend import Spend
+from denizen.worlds.chat.database import Database, Timing
+from denizen.worlds.chat.settings import GatewaySettings
+from denizen.worlds.chat.sqlite_file import SqliteFile, lock
+
+
+class Shared(NamedTuple):
+    """The ledger and the sessions, and what else isn't the home's own: None, where it is."""
+
+    ledger: Database
+    sessions: SessionStore
+    memory: LongTermMemory | None = None
+    budget: Budget | None = None
+
+
+@asynccontextmanager
+async def open_shared(
+    config: Config, clock: Clock, redactor: Redactor, *, is_gateway: bool, timing: Timing
+) -> AsyncGenerator[Shared]:
+    """What is at `gateway.database`, else in the home. Raises ConfigError, also for a second gateway."""
+    (home, _), url = places(config), config.section("gateway", GatewaySettings).database
+    with ExitStack() as stack:
+        if not url:
+            database = Database(SqliteFile(home / "gateway.db"), clock)
+            stack.callback(database.close)
+            files = JsonlStore(home / "sessions", clock=clock, redactor=redactor, synced=ACKNOWLEDGED_ELSEWHERE)
+            yield Shared(database, files)
+            return
+        try:
+            from denizen.sessions.postgres import PostgresStore
+            from denizen.sessions.spend_table import SpendTable
+            from denizen.sessions.tables import SharedTables
+            from denizen.worlds.chat.postgres_ledger import PostgresLedger
+        except ModuleNotFoundError as missing:
+            raise ConfigError(
+                f"PostgreSQL needs packages that are not installed: {how_to_install('postgres')}"
+            ) from missing
+        if is_gateway:
+            private_folder(home)
+            stack.callback(os.close, lock(home / "gateway.lock"))
+        database = Database(await asyncio.to_thread(PostgresLedger, url, sole=is_gateway, timing=timing), clock)
+        stack.callback(database.close)
+        tables, notes = SharedTables(url), PostgresDatabase(url)
+        stack.callback(tables.close)
+        await asyncio.to_thread(tables.prepare)
+        memory = open_memory(config, clock=clock, redact=redactor.text, with_notes=True, database=notes)
+        stack.callback(memory.close)
+        sessions = PostgresStore(
+            tables, clock=clock, redactor=redactor, lease=timing.stalled, synced=ACKNOWLEDGED_ELSEWHERE
+        )
+        yield Shared(database, sessions, memory, Spend(config, SpendTable(tables), clock))

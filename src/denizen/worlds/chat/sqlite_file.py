@@ -1,0 +1,135 @@
+"""The ledger in an SQLite file, for one process alone."""
+
+import asyncio
+import fcntl
+import os
+import sqlite3
+import time
+from collections.abc import AsyncGenerator, Collection, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from pathlib import Path
+from uuid import uuid4
+
+from denizen.config.home import private_folder
+from denizen.errors import ConfigError
+from denizen.worlds.chat import ledger
+from denizen.worlds.chat.database import Database, LedgerError
+from denizen.worlds.chat.ledger import Claim, Connection
+
+_LOCK_TRIES, _LOCK_WAIT = 10, 0.05
+"""How often a lock is tried that whoever asks for the gateway may hold for a moment, and the seconds in between."""
+_SERIAL = "INTEGER PRIMARY KEY AUTOINCREMENT"
+
+
+class SqliteFile:
+    """The file at `path`: another process is refused with a ConfigError.
+
+    Turns that the last process left running are given back.
+    """
+
+    error = sqlite3.Error
+
+    def __init__(self, path: Path) -> None:
+        private_folder(path.parent)
+        self._lock = lock(path.with_suffix(".lock"))
+        self._path = path
+        try:
+            self._db = self._open()
+        except sqlite3.Error as error:
+            os.close(self._lock)
+            raise ConfigError(f"{path} can't be opened: {error}. Look at the disk, or put a backup there.") from error
+        except BaseException:
+            os.close(self._lock)
+            raise
+
+    def _open(self) -> sqlite3.Connection:
+        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        db = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
+        try:
+            db.executescript("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL")
+            version = db.execute("PRAGMA user_version").fetchone()[0]
+            if version > ledger.VERSION:
+                raise ConfigError(f"{self._path} was made by a later version of Denizen. Update Denizen.")
+            if not version:
+                schema = ledger.SCHEMA.format(serial=_SERIAL)
+                db.executescript(f"BEGIN; {schema} PRAGMA user_version = {ledger.VERSION}; COMMIT;")
+            ledger.release_dead(db)
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    @contextmanager
+    def transaction(self) -> Generator[sqlite3.Connection]:
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            yield self._db
+            self._db.execute("COMMIT")
+        except sqlite3.Error as error:
+            with suppress(sqlite3.Error):
+                self._db.execute("ROLLBACK")
+            raise LedgerError(
+                f"{self._path} can't be written: {error}. Free some space, or look at the disk."
+            ) from error
+
+    @asynccontextmanager
+    async def worker(self, database: Database, bell: asyncio.Event, turns: int) -> AsyncGenerator["SoleWorker"]:
+        yield SoleWorker()
+
+    def close(self) -> None:
+        self._db.close()
+        os.close(self._lock)
+
+
+class SoleWorker:
+    """Works alone: whatever is due is its own."""
+
+    def __init__(self) -> None:
+        self.id = uuid4().hex
+
+    def claim(self, db: Connection, busy: Collection[str], now: float, room: int) -> list[Claim]:
+        return ledger.claim(db, self.id, now, room) if room else []
+
+    def next_due(self, db: Connection) -> float | None:
+        return ledger.next_due(db)
+
+    def began(self, claims: Sequence[Claim]) -> None:
+        pass
+
+    def ended(self, session_key: str) -> None:
+        pass
+
+    async def rest(self) -> None:
+        pass
+
+
+def lock(path: Path) -> int:
+    """A descriptor that holds the lock file, which names this process. Raises ConfigError where another one does."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    for _ in range(_LOCK_TRIES):
+        with suppress(BlockingIOError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.pwrite(descriptor, str(os.getpid()).ljust(20).encode(), 0)
+            return descriptor
+        time.sleep(_LOCK_WAIT)
+    holder = os.pread(descriptor, 20, 0).decode(errors="replace").strip()
+    os.close(descriptor)
+    raise ConfigError(
+        f"A gateway is running on this home already (process {holder}). Stop that one first, or choose another home "
+        "with $DENIZEN_HOME."
+    )
+
+
+def is_locked(path: Path) -> bool:
+    """Whether a process holds that lock file."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False

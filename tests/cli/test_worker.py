@@ -1,0 +1,321 @@
+"""`denizen worker`: several processes share the turns of a gateway through PostgreSQL."""
+
+import asyncio
+import itertools
+import re
+import signal
+import threading
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import psycopg
+import pytest
+from tests.cli.conftest import Run
+from tests.cli.gateway import PATIENCE, GatewayProgram, WorkerProgram, key_of
+from tests.cli.model import USAGE, Model
+from tests.postgres import OwnServer
+
+from denizen.clock import SystemClock
+from denizen.entries import AssistantEntry, UserEntry
+from denizen.messages import AssistantMessage, ToolCall
+from denizen.ports import InboundMessage
+from denizen.sessions.postgres import PostgresStore
+from denizen.sessions.tables import SharedTables
+from denizen.testing import Request
+from denizen.worlds.chat import ledger, outbound
+from denizen.worlds.chat.database import Database
+from denizen.worlds.chat.postgres_ledger import PostgresLedger
+
+CHATS = ("ann", "ben", "cleo", "dan")
+MESSAGES = [f"message-{number}" for number in range(6)]
+
+Start = Callable[..., Awaitable[list[WorkerProgram]]]
+
+
+def share(home: Path, url: str, more: str = "") -> None:
+    with (home / "denizen.toml").open("a") as file:
+        file.write(f'[gateway]\ndatabase = "{url}"\n{more}')
+
+
+def answer_of(request: Request) -> str:
+    """A reply that names the last message."""
+    words = [message["content"] for message in request.json["messages"] if message["role"] == "user"]
+    return f"reply to {re.findall(r'[a-z]+/message-[0-9]+', str(words[-1]))[-1]}"
+
+
+@pytest.fixture
+async def gateway(home: Path, environ: dict[str, str], model: Model) -> AsyncGenerator[GatewayProgram]:
+    """A gateway that isn't started yet, and ends with the test."""
+    program = GatewayProgram(home, environ, quick=True)
+    yield program
+    await program.end(signal.SIGKILL)
+
+
+@pytest.fixture
+async def workers(home: Path, environ: dict[str, str], model: Model) -> AsyncGenerator[list[WorkerProgram]]:
+    """Workers that aren't started yet, and end with the test."""
+    programs = [WorkerProgram(home, environ, quick=True) for _ in range(4)]
+    yield programs
+    for program in programs:
+        await program.end(signal.SIGKILL)
+
+
+@pytest.fixture
+def shared(home: Path, model: Model, postgres_url: str) -> str:
+    """The URL of the database that the programs share."""
+    share(home, postgres_url)
+    return postgres_url
+
+
+@asynccontextmanager
+async def kept_running(*programs: WorkerProgram) -> AsyncGenerator[None]:
+    """The programs run, and begin again whenever they end, until the block ends."""
+    over = False
+
+    async def keep(program: WorkerProgram) -> None:
+        while not over:
+            await program.start()
+            await program.process.wait()
+
+    tasks = [asyncio.create_task(keep(program)) for program in programs]
+    try:
+        yield
+    finally:
+        over = True
+        while not all(task.done() for task in tasks):
+            for program in programs:
+                if program.is_running:
+                    program.kill()
+            await asyncio.wait(tasks, timeout=0.2)
+
+
+async def insist(request: Callable[[], Awaitable[Any]]) -> Any:
+    """As a client that waits for a gateway that begins again, and for a database that is away."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            try:
+                status, answer = await request()
+                if status < 500:
+                    return answer
+            except (aiohttp.ClientError, FileNotFoundError, ConnectionError):
+                pass
+            await asyncio.sleep(0.02)
+
+
+async def talk(gateway: GatewayProgram, chat: str) -> list[dict[str, str]]:
+    """Post the messages of a chat, one after the other, each until it is accepted; its replies, once all are there."""
+    for content in MESSAGES:
+        await insist(lambda content=content: gateway.post(chat, f"{chat}/{content}", id=f"{chat}-{content}"))
+    replies: list[dict[str, str]] = []
+    while len(replies) < len(MESSAGES):
+        path = f"/api/replies?chat={chat}&after=0&wait=0"
+        replies = (await insist(lambda path=path: gateway.request("GET", path)))["replies"]
+        await asyncio.sleep(0.02)
+    return replies
+
+
+async def all_answered_once_in_order(gateway: GatewayProgram) -> None:
+    for chat, replies in zip(CHATS, await asyncio.gather(*(talk(gateway, chat) for chat in CHATS)), strict=True):
+        assert [reply["in_reply_to"] for reply in replies] == [f"{chat}-{content}" for content in MESSAGES]
+        assert [reply["content"] for reply in replies] == [f"reply to {chat}/{content}" for content in MESSAGES]
+        assert {reply["state"] for reply in replies} == {"sent"}
+
+
+@pytest.mark.parametrize("count", [2, 4])
+async def test_every_message_is_answered_once_in_order_however_processes_die(
+    shared: str, model: Model, gateway: GatewayProgram, workers: list[WorkerProgram], count: int
+) -> None:
+    programs = [*workers[:count], gateway]
+    victims, calls = itertools.cycle(programs), 0
+
+    def answer(request: Request) -> str:
+        nonlocal calls
+        calls += 1
+        if calls % 4 == 0 and calls < 30:
+            victim = next(victims)
+            if victim.is_running:
+                victim.kill()
+        return answer_of(request)
+
+    model.server.otherwise = answer
+    async with kept_running(*programs):
+        await all_answered_once_in_order(gateway)
+    assert calls >= len(CHATS) * len(MESSAGES)
+
+
+async def test_database_that_goes_away_and_comes_back_loses_nothing(
+    home: Path, model: Model, own_postgres: OwnServer, gateway: GatewayProgram, workers: list[WorkerProgram]
+) -> None:
+    share(home, f"{own_postgres.url}/postgres")
+    calls, away = 0, threading.Event()
+
+    def answer(request: Request) -> str:
+        nonlocal calls
+        calls += 1
+        if calls in {5, 12}:
+            own_postgres.stop()
+            own_postgres.start()
+            away.set()
+        return answer_of(request)
+
+    model.server.otherwise = answer
+    async with kept_running(gateway, workers[0]):
+        await all_answered_once_in_order(gateway)
+    assert away.is_set()
+
+
+async def test_second_gateway_of_a_database_is_refused_and_names_the_first(
+    home: Path, tmp_path: Path, denizen: Run, shared: str, gateway: GatewayProgram
+) -> None:
+    await gateway.start()
+    other = tmp_path / "other"
+    other.mkdir(mode=0o700)
+    (other / "denizen.toml").write_text((home / "denizen.toml").read_text())
+    ran = await asyncio.to_thread(denizen, "gateway", "--port", "0", DENIZEN_HOME=str(other))
+    assert ran.status == 2
+    assert "has a gateway already (denizen gateway, process " in ran.err
+    assert str(gateway.process.pid) in ran.err
+    assert "denizen worker" in ran.err
+
+
+def test_worker_without_a_database_says_what_to_set(denizen: Run) -> None:
+    ran = denizen("worker")
+    assert ran.status == 2
+    assert '`[gateway] database = "postgresql://' in ran.err
+
+
+@pytest.mark.parametrize("part", ["ledger", "procrastinate", "sessions", "memory"])
+async def test_worker_refuses_tables_of_a_newer_denizen(
+    shared: str, denizen: Run, workers: list[WorkerProgram], part: str
+) -> None:
+    await workers[0].start()
+    await workers[0].end()
+    with psycopg.connect(shared, autocommit=True) as connection:
+        connection.execute("UPDATE denizen_versions SET version = 99 WHERE part = %s", [part])
+    ran = await asyncio.to_thread(denizen, "worker")
+    assert ran.status == 2
+    assert f"newer Denizen ({part}, version 99;" in ran.err
+
+
+def test_database_that_is_not_there_is_named_without_its_password(denizen: Run, home: Path) -> None:
+    share(home, "postgresql://ann:hunter2secret@127.0.0.1:1/den")
+    ran = denizen("worker")
+    assert ran.status == 2
+    assert "127.0.0.1:1/den" in ran.err
+    assert "hunter2secret" not in ran.err
+
+
+async def put(url: str, content: str, chat: str = "ann") -> Database:
+    """Put a message into the inbox without a gateway: the ledger."""
+    database = Database(PostgresLedger(url), SystemClock())
+    message = InboundMessage("http", chat, chat, content, key_of(chat), id=content)
+    assert await database.run(partial(ledger.put, message=message))
+    return database
+
+
+class Held:
+    """A model whose first call is held until the test lets it go on; the others it answers as told."""
+
+    def __init__(self, model: Model, then: Callable[[Request], AssistantMessage | str] = lambda _: "again") -> None:
+        self.begun, self.go_on, self._then = threading.Event(), threading.Event(), then
+        model.server.otherwise = self._answer
+        self.calls = 0
+
+    async def wait(self) -> None:
+        await asyncio.to_thread(self.begun.wait, PATIENCE)
+        assert self.begun.is_set()
+
+    def _answer(self, request: Request) -> AssistantMessage | str:
+        self.calls += 1
+        if self.calls > 1:
+            return self._then(request)
+        self.begun.set()
+        self.go_on.wait(PATIENCE)
+        return "first"
+
+
+async def test_worker_ends_its_turn_before_it_stops(shared: str, model: Model, workers: list[WorkerProgram]) -> None:
+    worker = workers[0]
+    await worker.start()
+    held, database = Held(model), await put(shared, "hi")
+    await held.wait()
+    ended = asyncio.create_task(worker.end())
+    held.go_on.set()
+    assert await ended == 0, worker.log
+    [reply] = await database.run(lambda db: outbound.replies(db, "http", "ann", 0, 9))
+    assert (reply.message.content, held.calls) == ("first", 1)
+    database.close()
+
+
+@pytest.mark.parametrize(
+    "control", [{"type": "stop"}, {"type": "interrupt", "content": "to the left"}], ids=lambda control: control["type"]
+)
+async def test_control_cuts_short_a_turn_that_runs_on_a_worker(
+    shared: str,
+    model: Model,
+    workers: list[WorkerProgram],
+    gateway: GatewayProgram,
+    control: dict[str, str],
+) -> None:
+    await workers[0].start()
+    held, database = Held(model, lambda request: str(request.json["messages"][-1]["content"])), await put(shared, "hi")
+    await held.wait()
+    await gateway.start()
+    assert (await gateway.control("ann", **control))[0] == 202
+    [sent] = await gateway.replies("ann", 1)
+    held.go_on.set()
+    assert control.get("content", "Stopped.") in sent["content"]
+    database.close()
+
+
+async def test_turn_of_a_worker_that_was_paused_is_taken_over_and_what_it_writes_later_is_refused(
+    shared: str, model: Model, workers: list[WorkerProgram]
+) -> None:
+    paused, other = workers[:2]
+    await paused.start()
+    held, database = Held(model), await put(shared, "hi")
+    await held.wait()
+    paused.process.send_signal(signal.SIGSTOP)
+    await other.start()
+    message = InboundMessage("http", "ann", "ann", "hi", key_of("ann"), id="hi")
+    async with asyncio.timeout(PATIENCE):
+        while await database.run(partial(outbound.outcome, message=message)) != ("done", "again"):
+            pass
+    held.go_on.set()
+    paused.process.send_signal(signal.SIGCONT)
+    assert await paused.end() == 0, paused.log
+    [sent] = await database.run(lambda db: outbound.replies(db, "http", "ann", 0, 9))
+    assert sent.message.content == "again"
+    tables = SharedTables(shared)
+    entries = await PostgresStore(tables, clock=SystemClock()).read(key_of("ann"))
+    tables.close()
+    assert [entry.message.id for entry in entries if isinstance(entry, UserEntry)] == ["hi"]
+    assert [entry.message.text for entry in entries if isinstance(entry, AssistantEntry)] == ["again"]
+    database.close()
+
+
+async def test_approval_is_parked_and_answered_over_other_processes(
+    shared: str, model: Model, workers: list[WorkerProgram], gateway: GatewayProgram
+) -> None:
+    sends = ToolCall("", "message", {"text": "hello", "channel": "http", "chat": "ben"})
+    model.plays(AssistantMessage([sends], usage=USAGE, stop_reason="tool_calls"), "It is done.")
+    await workers[0].start()
+    database = await put(shared, "Do it")
+    message = InboundMessage("http", "ann", "ann", "", key_of("ann"), id="Do it")
+    async with asyncio.timeout(PATIENCE):
+        while (await database.run(partial(outbound.outcome, message=message)))[0] != "parked":
+            pass
+    database.close()
+    workers[0].kill()
+    await gateway.start()
+    await workers[1].start()
+    [question] = await gateway.replies("ann", 1)
+    assert '"chat":"ben"' in question["content"]
+    await gateway.post("ann", "/approve", id="yes")
+    [_, reply] = await gateway.replies("ann", 2)
+    assert reply["content"] == "It is done."
+    assert [each["content"] for each in await gateway.replies("ben", 1)] == ["hello"]
