@@ -4,6 +4,7 @@ import asyncio
 import dataclasses
 import logging
 import signal
+import sys
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any, Literal
@@ -38,7 +39,7 @@ async def opened(
     role: Literal["gateway", "worker"], options: CommandOptions, timing: Timing
 ) -> AsyncGenerator[Gateway]:
     """A gateway with its agent, database and log, closed with the block. Raises ConfigError."""
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until it is ready: it reads the configuration just now
+    _ignore_reload_and_exit_at_once()  # until it is ready: it reads the configuration just now
     loaded = _load(options)
     settings = loaded.config.section("gateway", GatewaySettings)
     if role == "worker" and not settings.database:
@@ -89,15 +90,24 @@ async def run_until_stopped(
             _log.info("Stopping. Running turns have %g s to end; a second signal stops at once.", grace)
             stop.set()
 
-    async with asyncio.TaskGroup() as tasks:
-        work = tasks.create_task(run(stop))
-        for each in more:
-            tasks.create_task(each())
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, end)
-        loop.add_signal_handler(signal.SIGHUP, reload)
-        write(f"{ready}\n")
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            work = tasks.create_task(run(stop))
+            for each in more:
+                tasks.create_task(each())
+            # Not the loop's own handlers: it takes those back as it closes, and a signal then would kill.
+            for number, act in ((signal.SIGTERM, end), (signal.SIGINT, end), (signal.SIGHUP, reload)):
+                signal.signal(number, lambda *_, act=act: loop.call_soon_threadsafe(act))
+            write(f"{ready}\n")
+    finally:
+        _ignore_reload_and_exit_at_once()
     return again.is_set()
+
+
+def _ignore_reload_and_exit_at_once() -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: sys.exit(0))
 
 
 def _load(options: CommandOptions) -> Loaded:
