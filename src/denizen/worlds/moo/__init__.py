@@ -1,0 +1,1 @@
+"""The text world: an autonomous character on a MOO server."""

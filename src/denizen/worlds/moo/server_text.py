@@ -1,0 +1,28 @@
+"""What a server says, once the bytes are read: the types that pass between the rooms of this world."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+
+class ServerLine(msgspec.Struct, frozen=True):
+    """A line that nobody's command asked for: text without markers, colours or wrapping.
+
+    `channel` (page, say, emote, whisper) and `talker` are GMCP's, and proven; empty where the server said nothing of
+    it. What the text itself says of its sender proves nothing.
+    """
+
+    text: str
+    channel: str = ""
+    talker: str = ""
+
+
+class Output(msgspec.Struct, frozen=True):
+    """What one command gave: its own lines, in order, those that come after the prompt included.
+
+    `problem` says why it is incomplete: a time-out, a lost connection; empty: it is whole.
+    """
+
+    command: str
+    lines: Sequence[str] = ()
+    problem: str = ""
