@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Collection, Iterator, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -83,13 +83,15 @@ def load(
     cwd: Path | None = None,
     workspace: Path | str | None = None,
     overrides: Mapping[str, Any] | None = None,
+    always: Collection[str] = (),
 ) -> Loaded:
     """Read the settings of the file `path`; by default of `denizen.toml` in the home, which may be missing.
 
     Those of the workspace's `denizen.toml` override them if the user trusts the folder, and `overrides`, nested like
     the file, override both. Tables merge, all else replaces; but a project's policy rules come before the user's own,
-    which so decide where both match. `environ` and `cwd` are the process's unless given. Raises ConfigError with a line
-    for every setting that is unknown, mistyped or missing.
+    which so decide where both match. `always` names settings and tables of the workspace's file that are read although
+    nobody trusts the folder; `${…}` isn't filled in there. `environ` and `cwd` are the process's unless given. Raises
+    ConfigError with a line for every setting that is unknown, mistyped or missing.
     """
     from denizen.config.redact import secrets_of
 
@@ -108,7 +110,7 @@ def load(
         return located(typed, environ=process, cwd=cwd, home=root, workspace=chosen)
 
     config = located_config(own)
-    project = reader.project(config, besides=file)
+    project = reader.project(config, besides=file, always=always)
     if project:
         # of the rules that match, the last decides: the user's own
         rules = [rule for settings in (project, own) for rule in settings.get("policy", {}).get("rules", [])]
@@ -151,17 +153,24 @@ class _Reader:
             )
         return settings
 
-    def project(self, config: Config, *, besides: Path) -> dict[str, Any]:
-        """The settings of the workspace's own files, if the user trusts it; its `denizen.toml` can't be `besides`."""
+    def project(self, config: Config, *, besides: Path, always: Collection[str]) -> dict[str, Any]:
+        """The settings of the workspace's own files, if the user trusts it; else those in `always`.
+
+        Its `denizen.toml` can't be `besides`.
+        """
         home, folder = places(config)
         files, path, servers = project_files(folder), folder / "denizen.toml", folder / ".mcp.json"
         data = None if files.settings is None or (besides.exists() and path.samefile(besides)) else files.settings
         found = [each for each, there in ((path, data), (servers, files.servers)) if there is not None]
         decision = decided(home, folder, files) if found else ""
-        if not decision:
-            self.notices += [f"{each} is not read. If you trust this folder: denizen trust {folder}" for each in found]
         if decision != "trusted":
-            return {}
+            given, rest = self._given_untrusted(path, data, always)
+            left = {path: f" but for {', '.join(given)}" if given else ""} if rest else {}
+            left |= {servers: ""} if files.servers is not None else {}
+            if not decision:
+                trust = f"If you trust this folder: denizen trust {folder}"
+                self.notices += [f"{each} is not read{but}. {trust}" for each, but in left.items()]
+            return given
         self.sources += found
         settings = {} if data is None else self._project_settings(parse(as_text(data, path), str(path)))
         if files.servers is not None:
@@ -171,6 +180,24 @@ class _Reader:
             settings["mcp"] = {name: each for name, each in given.items() if name not in config.mcp}
             self.notices += notices
         return settings
+
+    def _given_untrusted(
+        self, path: Path, data: bytes | None, always: Collection[str]
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The settings in `always` of a file that nobody trusts, and the others, which aren't even checked."""
+        if data is None or not always:
+            return {}, {} if data is None else {path.name: data}
+        file = parse(as_text(data, path), str(path))
+        given = {key: value for key, value in file.data.items() if key in always}
+        rest = {key: value for key, value in file.data.items() if key not in always}
+        for key, text in strings(given):
+            if any(references(text)):
+                raise ConfigError(
+                    f"{file.locate(key)}: {dotted(key)} wants a variable, which is filled in only in a folder that you "
+                    f"trust: denizen trust {path.parent}"
+                )
+        self.sources += [path] if given else []
+        return self.checked(SettingsFile(file.name, file.text, given)), rest
 
     def _project_settings(self, file: SettingsFile) -> dict[str, Any]:
         settings = self.checked(file)

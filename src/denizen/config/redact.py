@@ -208,6 +208,12 @@ def secrets_of(config: Config, dotenv: Mapping[str, str]) -> dict[str, str]:
         for name, value in settings.headers.items():
             if is_secret_header(name):
                 found[f"mcp.{server}.{name}"] = f"{value}\n{value.rpartition(' ')[2]}"
+    for world in config.__struct_fields__[len(Config.__struct_fields__) :]:
+        for name, value in msgspec.structs.asdict(getattr(config, world)).items():
+            if isinstance(value, str) and "://" in value:
+                found |= _of_address(f"{world}.{name}", value)
+            elif isinstance(value, str) and is_secret(name, value):
+                found[f"{world}.{name}"] = value
     return found
 
 

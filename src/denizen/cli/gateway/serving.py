@@ -8,7 +8,6 @@ import sys
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any, Literal
-from urllib.parse import unquote, urlsplit
 
 from denizen.cli.gateway.logs import log_to
 from denizen.cli.options import CommandOptions
@@ -48,8 +47,7 @@ async def opened(
             '`[gateway] database = "postgresql://…"`; docs/several-machines.md says how.'
         )
     folder, _ = places(loaded.config)
-    password = {"gateway.database": unquote(urlsplit(settings.database).password or "")}
-    redactor = Redactor.from_environ(loaded.environ, {**loaded.secrets, **password})
+    redactor = Redactor.from_environ(loaded.environ, loaded.secrets)
     log_to(folder, role, redactor)
     for notice in loaded.notices:
         _log.warning("%s", notice)

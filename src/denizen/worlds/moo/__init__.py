@@ -1,1 +1,15 @@
 """The text world: an autonomous character on a MOO server."""
+
+from denizen.actions import Native
+from denizen.context import Transcript
+from denizen.ports import Tool
+from denizen.worlds.moo.settings import MooSettings
+from denizen.worlds.world import Profile, ToolParts, World
+
+
+def _no_tools(parts: ToolParts) -> list[Tool]:
+    """Outside of a world there is nothing to do."""
+    return []
+
+
+WORLD = World("moo", Profile("denizen", Native(), Transcript, tools=_no_tools), settings=MooSettings)
