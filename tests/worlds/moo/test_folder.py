@@ -77,7 +77,8 @@ def test_its_own_settings_come_over_those_of_the_home(machine: Machine) -> None:
 
 
 def test_a_directory_that_nobody_trusts_sets_its_model_but_no_policy_sandbox_or_hook(machine: Machine) -> None:
-    own = 'model = "offline"\nhooks = [{event = "notice", command = "true"}]\n[sandbox]\nnetwork = true\n[moo]\nuser = "m"'
+    own = 'model = "offline"\nhooks = [{event = "notice", command = "true"}]\n[sandbox]\nnetwork = true\n'
+    own += '[moo]\nuser = "mason"'
     folder = machine.open(own=own)
     config = folder.loaded.config
     assert (config.model, config.sandbox.network, config.hooks) == ("offline", False, [])

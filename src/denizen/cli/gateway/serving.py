@@ -94,8 +94,9 @@ async def run_until_stopped(
             for each in more:
                 tasks.create_task(each())
             # Not the loop's own handlers: it takes those back as it closes, and a signal then would kill.
-            for number, act in ((signal.SIGTERM, end), (signal.SIGINT, end), (signal.SIGHUP, reload)):
-                signal.signal(number, lambda *_, act=act: loop.call_soon_threadsafe(act))
+            for number in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(number, lambda *_: loop.call_soon_threadsafe(end))
+            signal.signal(signal.SIGHUP, lambda *_: loop.call_soon_threadsafe(reload))
             write(f"{ready}\n")
     finally:
         _ignore_reload_and_exit_at_once()

@@ -22,7 +22,7 @@ class MooSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     password: str = ""
     """Its password, best as a reference: `"${MOO_PASSWORD}"`; empty: the variable that `password_env` names."""
     password_env: Annotated[str, msgspec.Meta(pattern=r"^MOO_\w*PASSWORD$", examples=["MOO_MASON_PASSWORD"])] = (
-        "MOO_PASSWORD"
+        "MOO_PASSWORD"  # noqa: S105 (its name)
     )
     """The variable of the environment, or of `.env` in the home, that holds the password."""
     key_file: str = ""
