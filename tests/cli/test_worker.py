@@ -14,6 +14,7 @@ from typing import Any
 import aiohttp
 import psycopg
 import pytest
+from tests import postgres
 from tests.cli.conftest import Run
 from tests.cli.gateway import PATIENCE, GatewayProgram, WorkerProgram, key_of
 from tests.cli.model import USAGE, Model
@@ -21,11 +22,11 @@ from tests.postgres import OwnServer
 
 from denizen.clock import SystemClock
 from denizen.entries import AssistantEntry, UserEntry
-from denizen.messages import AssistantMessage, ToolCall
+from denizen.messages import AssistantMessage, Text, ToolCall
 from denizen.ports import InboundMessage
 from denizen.sessions.postgres import PostgresStore
 from denizen.sessions.tables import SharedTables
-from denizen.testing import Request
+from denizen.testing import Request, Step
 from denizen.worlds.chat import ledger, outbound
 from denizen.worlds.chat.database import Database
 from denizen.worlds.chat.postgres_ledger import PostgresLedger
@@ -171,6 +172,8 @@ async def test_database_that_goes_away_and_comes_back_loses_nothing(
 async def test_second_gateway_of_a_database_is_refused_and_names_the_first(
     home: Path, tmp_path: Path, denizen: Run, shared: str, gateway: GatewayProgram
 ) -> None:
+    elsewhere = postgres.new_database(shared.rpartition("/")[0])
+    of_another_database = PostgresLedger(elsewhere, sole=True)
     await gateway.start()
     other = tmp_path / "other"
     other.mkdir(mode=0o700)
@@ -180,6 +183,8 @@ async def test_second_gateway_of_a_database_is_refused_and_names_the_first(
     assert "has a gateway already (denizen gateway, process " in ran.err
     assert str(gateway.process.pid) in ran.err
     assert "denizen worker" in ran.err
+    of_another_database.close()
+    postgres.drop_database(elsewhere)
 
 
 def test_worker_without_a_database_says_what_to_set(denizen: Run) -> None:
@@ -209,33 +214,46 @@ def test_database_that_is_not_there_is_named_without_its_password(denizen: Run, 
     assert "hunter2secret" not in ran.err
 
 
+def message_of(content: str, chat: str = "ann") -> InboundMessage:
+    return InboundMessage("http", chat, chat, content, key_of(chat), id=content)
+
+
 async def put(url: str, content: str, chat: str = "ann") -> Database:
     """Put a message into the inbox without a gateway: the ledger."""
     database = Database(PostgresLedger(url), SystemClock())
-    message = InboundMessage("http", chat, chat, content, key_of(chat), id=content)
-    assert await database.run(partial(ledger.put, message=message))
+    assert await database.run(partial(ledger.put, message=message_of(content, chat)))
     return database
+
+
+async def outcome(database: Database, content: str, state: str = "done") -> str:
+    """The reply to ann's message, once it is in that state."""
+    found, reply = "", ""
+    async with asyncio.timeout(PATIENCE):
+        while found != state:
+            found, reply = await database.run(partial(outbound.outcome, message=message_of(content)))
+            await asyncio.sleep(0.02)
+    return reply
 
 
 class Held:
     """A model whose first call is held until the test lets it go on; the others it answers as told."""
 
     def __init__(self, model: Model, then: Callable[[Request], AssistantMessage | str] = lambda _: "again") -> None:
-        self.begun, self.go_on, self._then = threading.Event(), threading.Event(), then
-        model.server.otherwise = self._answer
-        self.calls = 0
+        self._server = model.server
+        self._server.send(Step.HOLD, *self._server.wire.streamed(AssistantMessage([Text("first")])))
+        self._server.otherwise = then
 
-    async def wait(self) -> None:
-        await asyncio.to_thread(self.begun.wait, PATIENCE)
-        assert self.begun.is_set()
+    async def wait(self, calls: int = 1) -> None:
+        async with asyncio.timeout(PATIENCE):
+            while self.calls < calls:  # noqa: ASYNC110 (the server tells nobody)
+                await asyncio.sleep(0.02)
 
-    def _answer(self, request: Request) -> AssistantMessage | str:
-        self.calls += 1
-        if self.calls > 1:
-            return self._then(request)
-        self.begun.set()
-        self.go_on.wait(PATIENCE)
-        return "first"
+    @property
+    def calls(self) -> int:
+        return len(self._server.requests)
+
+    def go_on(self) -> None:
+        self._server.release()
 
 
 async def test_worker_ends_its_turn_before_it_stops(shared: str, model: Model, workers: list[WorkerProgram]) -> None:
@@ -244,7 +262,7 @@ async def test_worker_ends_its_turn_before_it_stops(shared: str, model: Model, w
     held, database = Held(model), await put(shared, "hi")
     await held.wait()
     ended = asyncio.create_task(worker.end())
-    held.go_on.set()
+    held.go_on()
     assert await ended == 0, worker.log
     [reply] = await database.run(lambda db: outbound.replies(db, "http", "ann", 0, 9))
     assert (reply.message.content, held.calls) == ("first", 1)
@@ -266,9 +284,11 @@ async def test_control_cuts_short_a_turn_that_runs_on_a_worker(
     await held.wait()
     await gateway.start()
     assert (await gateway.control("ann", **control))[0] == 202
-    [sent] = await gateway.replies("ann", 1)
-    held.go_on.set()
-    assert control.get("content", "Stopped.") in sent["content"]
+    await gateway.end()
+    (await put(shared, "later", chat="ben")).close()
+    await held.wait(calls=2)  # the worker looks for what came in order: it has heard the control
+    held.go_on()
+    assert control.get("content", "Stopped.") in await outcome(database, "hi")
     database.close()
 
 
@@ -281,11 +301,8 @@ async def test_turn_of_a_worker_that_was_paused_is_taken_over_and_what_it_writes
     await held.wait()
     paused.process.send_signal(signal.SIGSTOP)
     await other.start()
-    message = InboundMessage("http", "ann", "ann", "hi", key_of("ann"), id="hi")
-    async with asyncio.timeout(PATIENCE):
-        while await database.run(partial(outbound.outcome, message=message)) != ("done", "again"):
-            pass
-    held.go_on.set()
+    assert await outcome(database, "hi") == "again"
+    held.go_on()
     paused.process.send_signal(signal.SIGCONT)
     assert await paused.end() == 0, paused.log
     [sent] = await database.run(lambda db: outbound.replies(db, "http", "ann", 0, 9))
@@ -305,10 +322,7 @@ async def test_approval_is_parked_and_answered_over_other_processes(
     model.plays(AssistantMessage([sends], usage=USAGE, stop_reason="tool_calls"), "It is done.")
     await workers[0].start()
     database = await put(shared, "Do it")
-    message = InboundMessage("http", "ann", "ann", "", key_of("ann"), id="Do it")
-    async with asyncio.timeout(PATIENCE):
-        while (await database.run(partial(outbound.outcome, message=message)))[0] != "parked":
-            pass
+    await outcome(database, "Do it", "parked")
     database.close()
     workers[0].kill()
     await gateway.start()

@@ -98,7 +98,8 @@ class PostgresLedger:
             return ""
         name = self._db.execute(
             "SELECT application_name FROM pg_stat_activity JOIN pg_locks USING (pid) "
-            "WHERE locktype = 'advisory' AND granted AND (classid::bigint << 32) + objid::bigint = %s",
+            "WHERE locktype = 'advisory' AND granted AND datname = current_database() "
+            "AND (classid::bigint << 32) + objid::bigint = %s",
             [_GATEWAY],
         ).fetchone()
         return f"The database at {self._server.name} has a gateway already ({name[0] if name else 'unknown'})."
