@@ -101,6 +101,9 @@ def test(name: str) -> None:
         changes = pin.changes()
         has = [counted(len(listing.tools), "tool"), *(["resources"] if listing.resources else [])]
         write(f"{name}: {', '.join([*has, *(['prompts'] if listing.prompts else [])])}\n")
+        if listing.instructions:
+            held = " (held back)" if listing.instructions != pin.accepted.instructions else ""
+            write(f"  instructions{held}: {one_line(listing.instructions)}\n")
         for tool in listing.tools:
             held = " (held back)" if tool.name in changes else ""
             does = "reads" if tool.only_reads else "any"
@@ -113,7 +116,7 @@ def test(name: str) -> None:
 @click.argument("name")
 @click.option("--yes", is_flag=True, help="Don't ask.")
 def trust(name: str, yes: bool) -> None:
-    """Show what changed in the tools of a server since they were accepted, and accept it if you say so.
+    """Show what changed in a server's tools and instructions since they were accepted, and accept it if you say so.
 
     What a server says of its tools is read by the model, and may tell it to do harm: read it.
     """
@@ -135,18 +138,20 @@ def trust(name: str, yes: bool) -> None:
 
 
 def _difference(accepted: Listing, found: Listing) -> Iterator[str]:
-    def lines(tool: KnownTool | None) -> list[str]:
+    def words(tool: KnownTool | None) -> str:
         if tool is None:
-            return []
+            return ""
         rest = msgspec.json.format(msgspec.json.encode([tool.schema, tool.annotations], order="sorted")).decode()
-        return visible(f"{tool.description}\n{rest}").splitlines()
+        return f"{tool.description}\n{rest}"
 
+    texts = {"instructions": (accepted.instructions, found.instructions)}
     for name in dict.fromkeys(tool.name for tool in (*accepted.tools, *found.tools)):
-        old, new = accepted.tool(name), found.tool(name)
+        texts[f"tool {name}"] = (words(accepted.tool(name)), words(found.tool(name)))
+    for name, (old, new) in texts.items():
         if old != new:
-            what = "new" if old is None else "gone" if new is None else "changed"
-            yield f"{visible(name)} ({what})\n"
-            yield from (f"  {line}\n" for line in [*difflib.unified_diff(lines(old), lines(new), lineterm="", n=2)][2:])
+            yield f"{visible(name)} ({'new' if not old else 'gone' if not new else 'changed'})\n"
+            before, after = visible(old).splitlines(), visible(new).splitlines()
+            yield from (f"  {line}\n" for line in [*difflib.unified_diff(before, after, lineterm="", n=2)][2:])
     for what in ("resources", "prompts"):
         if getattr(accepted, what) != getattr(found, what):
             yield f"{what}: {'now' if getattr(found, what) else 'none any more'}\n"

@@ -22,7 +22,8 @@ async def renew_prompt(turn: Turn) -> None:
     made = await asyncio.to_thread(agent.prompt.build, began)  # it reads files, maybe a database
     for notice in made.notices:
         turn.notice(notice, warning=True)
-    prompt = Prompt(agent.redact(made.text), made_for, agent.actions.name, made.private, made.untrusted)
+    text, quoted = agent.redact(made.text), [agent.redact(each) for each in made.quoted]
+    prompt = Prompt(text, made_for, agent.actions.name, made.private, made.untrusted, quoted)
     await turn.append(StateEntry(name=PROMPT, value=msgspec.to_builtins(prompt)))
 
 

@@ -70,7 +70,7 @@ _PARTS = attrgetter("actions", "formats", "tools", "new_context", "new_driver")
 class Prompt(msgspec.Struct, frozen=True):
     """The value of a `prompt`: its text, what it was made for, and the action format it was made with.
 
-    `private`: it holds the user's own words; `untrusted`: and what was remembered of others'.
+    `private`: it holds the user's own words; `untrusted`: and others', of which `quoted` is as they worded it.
     """
 
     text: str
@@ -78,6 +78,7 @@ class Prompt(msgspec.Struct, frozen=True):
     actions: str = ""
     private: bool = False
     untrusted: bool = False
+    quoted: Sequence[str] = ()
 
 
 class SubagentOf(msgspec.Struct, frozen=True):
@@ -346,6 +347,7 @@ class SessionState:
             self.prompt_tokens = estimate_text(self.prompt)
             self._prompt_traits = Traits.PRIVATE if prompt.private else Traits.NONE
             self._prompt_traits |= Traits.UNTRUSTED if prompt.untrusted else Traits.NONE
+            self._unseen += prompt.quoted
         elif entry.name == APPROVED and (rule := entry.read(Rule)):
             self.approved.append(rule)
         elif entry.name == SUBAGENT_OF:

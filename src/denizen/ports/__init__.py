@@ -21,7 +21,7 @@ from denizen.ports.model import (
     Schema,
 )
 from denizen.ports.policy import Decision, Policy, Verdict
-from denizen.ports.prompt import PromptBuilder, SystemPrompt
+from denizen.ports.prompt import PromptBuilder, SystemPrompt, ToolGuide
 from denizen.ports.queue import InboundMessage, OutboundMessage, ParkedTurn, QueuedTurn, TurnHandler, TurnQueue
 from denizen.ports.sandbox import Sandbox, Sandboxed
 from denizen.ports.session import Session, SessionInfo, SessionStore
@@ -110,6 +110,7 @@ __all__ = [
     "SystemPrompt",
     "Tool",
     "ToolContext",
+    "ToolGuide",
     "Toolset",
     "TraitedContext",
     "Traits",

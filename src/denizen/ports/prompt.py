@@ -1,8 +1,8 @@
 """The prompt builder: who the agent is, in words for the model."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -10,13 +10,23 @@ import msgspec
 class SystemPrompt(msgspec.Struct, frozen=True):
     """A session's system prompt. `private`: it holds the user's own words; `untrusted`: and text that others wrote.
 
-    `notices` are for the user: what couldn't be read, or left no room.
+    Of that, `quoted` is what nobody but them has worded. `notices` are for the user: what couldn't be read, or left no
+    room.
     """
 
     text: str
     private: bool = False
     untrusted: bool = False
+    quoted: Sequence[str] = ()
     notices: Sequence[str] = ()
+
+
+class ToolGuide(NamedTuple):
+    """What the server of these tools says of how they are used: others' words."""
+
+    server: str
+    text: str
+    tools: Collection[str]
 
 
 class PromptBuilder(Protocol):

@@ -5,11 +5,14 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from denizen.ports import ToolGuide
 from denizen.prompt import texts
 from denizen.prompt.bootstrap import PromptFile
 from denizen.prompt.skills import Skill
 
-_OUR_TAGS = re.compile(r"<(?=\s*/?\s*(?:identity|bootstrap-files|file|tools|safety|runtime)\b)", re.IGNORECASE)
+_OUR_TAGS = re.compile(
+    r"<(?=\s*/?\s*(?:identity|bootstrap-files|file|tools|mcp-server|safety|runtime)\b)", re.IGNORECASE
+)
 
 _POINT = re.compile(r"\n- .*(?:\n  .*)*")
 _NAME = re.compile(r"`(\w+)`")
@@ -22,6 +25,7 @@ def build_prompt(
     files: Sequence[PromptFile],
     skills: Sequence[Skill],
     tools: Sequence[str],
+    guides: Sequence[ToolGuide] = (),
     started: datetime,
     platform: str,
     workspace: Path,
@@ -46,13 +50,17 @@ def build_prompt(
     bootstrap = [texts.PROJECT] if any(file.from_project for file in files) else []
     for file in files:
         source = ' from="project"' if file.from_project else ""
-        path = _line(file.path).replace('"', "&quot;")
-        bootstrap.append(f'<file path="{path}"{source}>\n{_quoted(file.text)}\n</file>')
+        bootstrap.append(f'<file path="{_attribute(file.path)}"{source}>\n{_quoted(file.text)}\n</file>')
     usage: list[str] = []
     if tools and listed:
         usage.append("\n".join(["You have access to the following tools:", *(f"- {_line(name)}" for name in tools)]))
     if tools:
         usage.append(_fitting(texts.TOOLS, tools))
+    if guides:
+        said = (
+            f'<mcp-server name="{_attribute(each.server)}">\n{_quoted(each.text)}\n</mcp-server>' for each in guides
+        )
+        usage += [texts.GUIDES, *said]
     if skills and _READERS.intersection(tools):
         lines = [texts.SKILLS]
         for skill in skills:
@@ -82,3 +90,8 @@ def _quoted(text: str) -> str:
 def _line(text: str) -> str:
     """Text that stays on its line."""
     return _quoted(" ".join("".join(c if c.isprintable() else " " for c in text).split()))
+
+
+def _attribute(text: str) -> str:
+    """Text that stays between its quotation marks."""
+    return _line(text).replace('"', "&quot;")

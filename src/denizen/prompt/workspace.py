@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from denizen.errors import ToolRefused
-from denizen.ports import UNTRUSTED, SystemPrompt
+from denizen.ports import UNTRUSTED, SystemPrompt, ToolGuide
 from denizen.prompt.bootstrap import NAMES, PromptFile, read_bootstrap, scaffold
 from denizen.prompt.build import build_prompt
 from denizen.prompt.pins import SkillPins
@@ -22,14 +22,15 @@ class WorkspacePrompt:
     """Builds the system prompt from the user's files in `own_folder` and the project's in `workspace`.
 
     `identity` says who the agent is, unless `instructions` do; `lists_tools` is False where the action format does.
-    `pins` leave out skills that were changed; `notes` are the latest daily ones by their paths, and MEMORY.md where
-    that isn't in `own_folder`.
+    `guides` are for agents that have one of their tools. `pins` leave out skills that were changed; `notes` are the
+    latest daily ones by their paths, and MEMORY.md where that isn't in `own_folder`.
     """
 
     own_folder: Path
     workspace: Path
     model: str
     tools: Sequence[str]
+    guides: Sequence[ToolGuide] = ()
     skills: Sequence[Skill] = ()
     skill_notices: Sequence[str] = ()
     pins: SkillPins | None = None
@@ -40,9 +41,9 @@ class WorkspacePrompt:
 
     @property
     def made_for(self) -> Sequence[Any]:
-        """The workspace, the model, the tools, the instructions and the skills."""
-        skills = [skill.name for skill in self.skills]
-        return [str(self.workspace), self.model, list(self.tools), *filter(None, [self.instructions, skills])]
+        """The workspace, the model, the tools, the instructions, the skills and the guides."""
+        skills, guides = [skill.name for skill in self.skills], [guide.text for guide in self._fitting_guides()]
+        return [str(self.workspace), self.model, list(self.tools), *filter(None, [self.instructions, skills, guides])]
 
     def for_agent(self, *, tools: Sequence[str], model: str, instructions: str = "") -> "WorkspacePrompt":
         """The prompt of an agent like this one with these tools, that model, and its own `instructions`, if any."""
@@ -59,10 +60,12 @@ class WorkspacePrompt:
         files, unread = read_bootstrap(self.own_folder, self.workspace, given=notes)
         files += [PromptFile(path, text) for path, text in notes.items() if path not in NAMES]
         skills, changed = self.pins.use(self.skills) if self.pins else (self.skills, ())
+        guides = self._fitting_guides()
         text = build_prompt(
             files=files,
             skills=skills,
             tools=self.tools,
+            guides=guides,
             started=began,
             platform=f"{platform.system().lower()} {platform.machine()}",
             workspace=self.workspace,
@@ -74,6 +77,11 @@ class WorkspacePrompt:
         return SystemPrompt(
             text,
             private=any(file.is_users for file in files),
-            untrusted=any(UNTRUSTED in file.text for file in files if file.path.startswith(_REMEMBERED)),
+            untrusted=bool(guides)
+            or any(UNTRUSTED in file.text for file in files if file.path.startswith(_REMEMBERED)),
+            quoted=[guide.text for guide in guides],
             notices=[*unread, *unreadable, *self.skill_notices, *changed],
         )
+
+    def _fitting_guides(self) -> list[ToolGuide]:
+        return [guide for guide in self.guides if not {*guide.tools}.isdisjoint(self.tools)]

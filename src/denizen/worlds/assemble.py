@@ -167,6 +167,7 @@ def assemble(
         workspace=workspace,
         model=thinks.name,
         tools=[tool.name for tool in toolset.listed],
+        guides=mcp.guides() if mcp else (),
         skills=skills,
         skill_notices=[*notices, *changed, *left_out],
         pins=pins,
@@ -218,8 +219,8 @@ def assemble(
 
     def renew(record: AgentRecord) -> AgentRecord:
         toolset = _toolset(actions, tools, mcp)
-        names = [tool.name for tool in toolset.listed]
-        return replace(record, tools=toolset, prompt=replace(prompt, tools=names))
+        names, guides = [tool.name for tool in toolset.listed], mcp.guides() if mcp else ()
+        return replace(record, tools=toolset, prompt=replace(prompt, tools=names, guides=guides))
 
     return Assembly(
         record=record,

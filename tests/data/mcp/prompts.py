@@ -1,8 +1,8 @@
-"""An MCP server with a prompt, made with the library that servers are made with."""
+"""An MCP server with a prompt and instructions, made with the library that servers are made with."""
 
 from mcp.server.mcpserver import MCPServer
 
-server = MCPServer("prompts")
+server = MCPServer("prompts", instructions="Name files from the root, as in /etc/hosts.")
 
 
 @server.prompt()

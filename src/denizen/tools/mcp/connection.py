@@ -15,7 +15,7 @@ from denizen.config.settings import McpServer
 from denizen.errors import ToolRefused
 from denizen.ports import ToolContext
 from denizen.tools.mcp.asking import elicit
-from denizen.tools.mcp.pins import KnownTool, Listing
+from denizen.tools.mcp.pins import KnownTool, Listing, visible
 
 if TYPE_CHECKING:
     from mcp.client import Client, ClientRequestContext, IncomingMessage
@@ -28,6 +28,8 @@ _MOST_PAGES, _MOST_TOOLS, _LARGEST_TOOL = 100, 1000, 50_000
 """Pages and tools of a listing, and bytes of a tool in it; the rest is left out."""
 _LARGEST_LISTING = 4_000_000
 """Bytes of its tools: a pin, which may hold two, must be small enough to be read again."""
+_LONGEST_INSTRUCTIONS = 2000
+"""Characters of them that the model reads."""
 _MOST_RESTING = 60.0
 """Seconds after a failure before the next try, at most."""
 _LONGEST_WORDS = 600
@@ -250,7 +252,8 @@ class Connection:
         templates = await unless_unknown(client.list_resource_templates()) if has.resources else None
         resources = bool(listed and listed.resources) or bool(templates and templates.resource_templates)
         prompts = await unless_unknown(client.list_prompts()) if has.prompts else None
-        self._listing = Listing([*tools.values()], resources, bool(prompts and prompts.prompts))
+        words = visible(client.instructions or "", _LONGEST_INSTRUCTIONS)
+        self._listing = Listing([*tools.values()], words, resources, bool(prompts and prompts.prompts))
         self._listed_changes = changes
         self._listed(self._listing)
 

@@ -1,6 +1,7 @@
 """What servers say of their tools, kept as the user accepted it: a description can tell the model what to do."""
 
 import hashlib
+import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,12 @@ from denizen.errors import ConfigError
 
 MOST_BYTES = 16_000_000
 """Bytes of one message of a server, and of what is kept of one."""
+
+
+def visible(text: str, most: int) -> str:
+    """The text without characters that nobody sees, and a model reads; cut to so many."""
+    text = "".join(each for each in text if each in "\n\t" or unicodedata.category(each)[0] != "C").strip()
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 class KnownTool(msgspec.Struct, frozen=True):
@@ -31,9 +38,10 @@ class KnownTool(msgspec.Struct, frozen=True):
 
 
 class Listing(msgspec.Struct, frozen=True):
-    """What a server has."""
+    """What a server has; `instructions` are its own words on how it is used."""
 
     tools: Sequence[KnownTool] = ()
+    instructions: str = ""
     resources: bool = False
     prompts: bool = False
 
@@ -55,6 +63,12 @@ class Pin(msgspec.Struct, frozen=True):
     digest: str
     accepted: Listing
     found: Listing | None = None
+
+    @property
+    def changed(self) -> list[str]:
+        """The names of what is described differently now, is new or is gone."""
+        words = ["its instructions"] if self.found and self.found.instructions != self.accepted.instructions else []
+        return [*words, *self.changes()]
 
     def changes(self) -> dict[str, tuple[KnownTool | None, KnownTool | None]]:
         """The tools that are described differently now, are new or are gone, as accepted and as found."""

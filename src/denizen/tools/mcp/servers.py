@@ -7,13 +7,16 @@ from pathlib import Path
 from denizen.clock import Clock
 from denizen.config.settings import McpServer
 from denizen.errors import ConfigError, ToolRefused
-from denizen.ports import Tool
+from denizen.ports import Tool, ToolGuide
 from denizen.tools.mcp.connection import Connection, Wire
-from denizen.tools.mcp.pins import Listing, Pin, Pins
+from denizen.tools.mcp.pins import Listing, Pin, Pins, visible
 from denizen.tools.mcp.program import Program
 from denizen.tools.mcp.remote import Remote
 from denizen.tools.mcp.shared import prompt_of, prompt_tool, resource_tool, search_tools
-from denizen.tools.mcp.tool import McpTool, names_for, tools_of
+from denizen.tools.mcp.tool import PROMPT, RESOURCE, SEARCH, McpTool, names_for, tools_of
+
+_ALL_INSTRUCTIONS = 8000
+"""Characters of the instructions of all servers."""
 
 
 class McpServers:
@@ -78,18 +81,17 @@ class McpServers:
         self._known[name] = self._pins.accept(name, self._servers[name], listing)
 
     def notices(self) -> list[str]:
-        """A sentence for each server whose tools aren't what was accepted."""
-        changed = {name: ", ".join([*pin.changes()][:5]) for name, pin in self._known.items() if pin.found}
+        """A sentence for each server that isn't what was accepted."""
+        changed = {name: ", ".join(pin.changed[:5]) for name, pin in self._known.items() if pin.found}
         return [
-            f"The MCP server {name} describes its tools differently from what you accepted: {tools or 'none of them'}. "
+            f"The MCP server {name} describes differently from what you accepted: {what or 'none of its tools'}. "
             f"What changed is held back. Look at it and accept it: denizen mcp trust {name}"
-            for name, tools in changed.items()
+            for name, what in changed.items()
         ]
 
     def tools(self) -> list[Tool]:
         """The tools of all servers that were met, and those to search them, and to read resources and prompts."""
-        accepted = {name: self._known[name].accepted for name in self._servers if name in self._known}
-        names = names_for((name, tool.name) for name, listing in accepted.items() for tool in listing.tools)
+        accepted, names = self._accepted(), self._names()
         found: list[McpTool] = []
         for name, listing in accepted.items():
             found += tools_of(self.connections[name], listing.tools, names)
@@ -105,6 +107,19 @@ class McpServers:
             *([prompt_tool(prompts)] if prompts else []),
         ]
 
+    def guides(self) -> list[ToolGuide]:
+        """What the servers that were met say of how they are used, as it was accepted."""
+        names = self._names()
+        saying = {name: listing for name, listing in self._accepted().items() if listing.instructions}
+        return [
+            ToolGuide(
+                name,
+                visible(listing.instructions, _ALL_INSTRUCTIONS // len(saying)),
+                {SEARCH, RESOURCE, PROMPT, *(names[name, tool.name] for tool in listing.tools)},
+            )
+            for name, listing in saying.items()
+        ]
+
     async def prompt(self, server: str, name: str, words: str) -> str:
         """The text of a server's prompt, filled in with the words. Raises ToolRefused."""
         return await prompt_of(self.connections[server], name, words)
@@ -112,6 +127,12 @@ class McpServers:
     async def close(self) -> None:
         """Hang up at all servers; the programs among them have ended then."""
         await asyncio.gather(*(connection.close() for connection in self.connections.values()))
+
+    def _accepted(self) -> dict[str, Listing]:
+        return {name: self._known[name].accepted for name in self._servers if name in self._known}
+
+    def _names(self) -> dict[tuple[str, str], str]:
+        return names_for((name, tool.name) for name, listing in self._accepted().items() for tool in listing.tools)
 
     def _listed(self, name: str, listing: Listing) -> None:
         self._known[name] = self._pins.compare(name, self._servers[name], listing)

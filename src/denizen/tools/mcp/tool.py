@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from denizen.errors import ToolRefused
 from denizen.messages import Image, Text, ToolResult, UserPart
 from denizen.ports import Schema, ToolContext, Traits
 from denizen.tools.mcp.connection import Connection
-from denizen.tools.mcp.pins import KnownTool
+from denizen.tools.mcp.pins import KnownTool, visible
 
 if TYPE_CHECKING:
     from mcp.shared.dispatcher import ProgressFnT
@@ -73,9 +72,7 @@ def tools_of(connection: Connection, known: Iterable[KnownTool], names: Mapping[
     made: list[McpTool] = []
     for each in known:
         name = names[connection.name, each.name]
-        words = _visible(each.description).strip() or each.name
-        if len(words) > _LONGEST_DESCRIPTION:
-            words = f"{words[: _LONGEST_DESCRIPTION - 1]}…"
+        words = visible(each.description, _LONGEST_DESCRIPTION) or each.name
         schema: dict[str, Any] = {"type": "object", "properties": dict[str, Any]()}
         schema |= {key: value for key, value in each.schema.items() if key not in _AT_THE_TOP}
         traits = READS if each.only_reads else UNKNOWN
@@ -141,11 +138,6 @@ def _progress(turn: ToolContext) -> "ProgressFnT":
         left -= 1
         if left >= 0:
             done = f"{progress:g}/{total:g}" if total else f"{progress:g}"
-            turn.emit(f"{done} {_visible(message or '')[:200]}".rstrip() + "\n")
+            turn.emit(f"{done} {visible(message or '', 200)}".rstrip() + "\n")
 
     return show
-
-
-def _visible(text: str) -> str:
-    """The text without characters that nobody sees, and a model reads."""
-    return "".join(each for each in text if each in "\n\t" or unicodedata.category(each)[0] != "C")
