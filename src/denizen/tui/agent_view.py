@@ -1,0 +1,140 @@
+"""One agent of a text world on the screen: its scrollback, what it knows, and its prompt."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.widgets import Static
+
+from denizen.printable import printable
+from denizen.tui.prompt import Prompt, StatusPrompt
+from denizen.tui.scrollback import Line, Scrollback
+
+NARROW = 90
+"""Columns below which there is no side panel."""
+
+HOLDING = "scroll mode: ↑ ↓ PgUp PgDn Home End, Esc goes back"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PanelValues:
+    """What the side panel shows; what is empty is left out. `token` names its holder, `cost_usd` is what was spent."""
+
+    room: str = ""
+    exits: Sequence[str] = ()
+    goal: str = ""
+    plan: Sequence[str] = ()
+    token: str = ""
+    cost_usd: float | None = None
+
+
+class SidePanel(Static):
+    """Room, exits, goal, plan, token holder and cost."""
+
+    DEFAULT_CSS = "SidePanel { width: 30; height: 1fr; padding: 0 1; background: $panel; overflow: hidden hidden; }"
+
+    def show(self, values: PanelValues) -> None:
+        """Show these values in place of those before."""
+        cost = f"${values.cost_usd:.4f}" if values.cost_usd is not None else ""
+        plan = [f"{number}. {step}" for number, step in enumerate(values.plan, 1)]
+        rows = {
+            "Room": [values.room],
+            "Exits": [", ".join(values.exits)],
+            "Goal": [values.goal],
+            "Plan": plan,
+            "Token": [values.token],
+            "Cost": [cost],
+        }
+        parts: list[str | tuple[str, str]] = []
+        for title, lines in rows.items():
+            if any(lines):
+                parts += [(f"{title}\n", "bold $text-accent"), *(f"{printable(line)}\n" for line in lines), "\n"]
+        self.update(Content.assemble(*parts))
+
+
+class AgentView(Vertical):
+    """One agent: what it sees and does above, the operator's input below, what it knows at the side.
+
+    `instruct` takes what the operator enters. The methods take plain values, so that whatever drives the agent can call
+    them as things happen, from the event loop of the program.
+    """
+
+    DEFAULT_CSS = """
+    AgentView { height: 1fr; }
+    AgentView .entry { height: auto; }
+    AgentView .hint { display: none; color: $text-muted; }
+    AgentView.-holding .hint { display: block; }
+    AgentView.-holding Prompt { display: none; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "toggle_scrolling", "Scroll", priority=True, show=False),
+        Binding("pageup", "scroll_page_up", "Page up", priority=True, show=False),
+    ]
+
+    def __init__(self, name: str, instruct: Callable[[str], None], *, most: int = 100_000) -> None:
+        super().__init__(id=f"agent-{name.encode().hex()}")
+        self.agent_name = name
+        self.status = "ready"
+        self._instruct = instruct
+        self._lines = Scrollback(most)
+        self._panel = SidePanel()
+        self._status = StatusPrompt(name)
+        self._prompt = Prompt()
+
+    def compose(self) -> ComposeResult:
+        """Its parts."""
+        with Horizontal():
+            yield self._lines
+            yield self._panel
+        with Horizontal(classes="entry"):
+            yield self._status
+            yield self._prompt
+            yield Static(HOLDING, classes="hint", markup=False)
+
+    def add_line(self, kind: str, text: str, at: datetime) -> None:
+        """Show a line of that kind (`scrollback.KINDS`) and time, in the operator's time zone."""
+        self._lines.add(Line(kind, text, f"{at:%H:%M}"))
+
+    def show_status(self, status: str) -> None:
+        """Show what the agent is doing: ready, waiting, sleeping or thinking."""
+        self.status = status
+        self._status.show(status)
+
+    def show_panel(self, values: PanelValues) -> None:
+        """Show what the agent knows."""
+        self._panel.show(values)
+
+    def focus_input(self) -> None:
+        """Let the operator type, or scroll where they did before."""
+        (self._lines if self._lines.held else self._prompt).focus()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Leave the panel out where it would take too much."""
+        self._panel.display = event.size.width >= NARROW
+
+    def on_prompt_entered(self, event: Prompt.Entered) -> None:
+        """Hand an instruction over."""
+        event.stop()
+        if text := " ".join(event.text.split()):
+            self._prompt.remember(text)
+            self._instruct(text)
+
+    def action_toggle_scrolling(self) -> None:
+        """Begin to scroll, or go back to the end and the input."""
+        self._lines.held = not self._lines.held
+        self.set_class(self._lines.held, "-holding")
+        if not self._lines.held:
+            self._lines.release()
+        self.focus_input()
+
+    def action_scroll_page_up(self) -> None:
+        """A page up, in scroll mode."""
+        if not self._lines.held:
+            self.action_toggle_scrolling()
+        self._lines.action_page_up()

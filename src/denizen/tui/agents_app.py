@@ -1,0 +1,81 @@
+"""The program on the screen for agents of a text world: one, or several to switch between."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.widgets import ContentSwitcher, Static
+
+from denizen.tui.agent_view import AgentView
+from denizen.tui.prompt import STATUSES
+
+
+class FullScreen(App[None]):
+    """What our full-screen programs have in common: no animations, no palette, and asyncio's own tasks."""
+
+    ENABLE_COMMAND_PALETTE = False
+
+    def on_mount(self) -> None:
+        """Begin."""
+        self.animation_level = "none"
+        asyncio.get_running_loop().set_task_factory(None)  # textual's begin tasks at once; the engine knows asyncio's
+
+
+class AgentsApp(FullScreen):
+    """Shows one agent at a time; with several, a line above names them and Ctrl-N and Ctrl-P go through them."""
+
+    CSS = """
+    #agents { height: 1; background: $panel; }
+    ContentSwitcher { height: 1fr; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+c", "copy_or_quit", "Quit", priority=True, show=False),
+        Binding("ctrl+d,ctrl+q", "quit", "Quit", priority=True, show=False),
+        Binding("ctrl+n", "switch(1)", "Next", priority=True, show=False),
+        Binding("ctrl+p", "switch(-1)", "Previous", priority=True, show=False),
+    ]
+
+    def __init__(self, agents: Sequence[AgentView]) -> None:
+        super().__init__()
+        self._agents = agents
+        self._shown = 0
+
+    def compose(self) -> ComposeResult:
+        """The line of names, and the agent in sight."""
+        names = Static(id="agents", markup=False)
+        names.display = len(self._agents) > 1
+        yield names
+        with ContentSwitcher(initial=self._agents[0].id):
+            yield from self._agents
+
+    def on_mount(self) -> None:
+        """Begin with the first."""
+        super().on_mount()
+        self.action_switch(0)
+        if len(self._agents) > 1:
+            self.set_interval(1, self._name_agents)
+
+    def action_switch(self, by: int) -> None:
+        """Show the agent that many places on."""
+        self._shown = (self._shown + by) % len(self._agents)
+        self.query_one(ContentSwitcher).current = self._agents[self._shown].id
+        self._agents[self._shown].focus_input()
+        self._name_agents()
+
+    def action_copy_or_quit(self) -> None:
+        """Copy what is selected; else end."""
+        if selected := self.screen.get_selected_text():
+            self.copy_to_clipboard(selected)
+            self.screen.clear_selection()
+        else:
+            self.exit()
+
+    def _name_agents(self) -> None:
+        parts: list[tuple[str, str]] = []
+        for number, agent in enumerate(self._agents):
+            style = f"ansi_bright_{STATUSES.get(agent.status, 'white')}"
+            parts.append((f" {agent.agent_name} ", f"{style} reverse" if number == self._shown else style))
+        self.query_one("#agents", Static).update(Content.assemble(*parts))

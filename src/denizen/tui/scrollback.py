@@ -1,0 +1,199 @@
+"""The lines above the prompt: a long scrollback that stays quick."""
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from typing import ClassVar, NamedTuple
+
+from rich.cells import cell_len, chop_cells
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.geometry import Size
+from textual.scroll_view import ScrollView
+from textual.selection import Selection
+from textual.strip import Strip
+
+from denizen.printable import printable
+
+KINDS = ("server", "server_error", "thought", "goal", "action", "system", "operator", "patch")
+"""What a line can be, as in the session log of an agent in a text world; any other is shown like `server`."""
+
+LONGEST = 10_000
+"""Characters shown of one line."""
+
+_GUTTER = 6  # cells left of a row, for its time
+
+
+class Line(NamedTuple):
+    """A line as it came; `at` is its time, shown left of it where the line above has another."""
+
+    kind: str
+    text: str
+    at: str = ""
+
+
+class _Row(NamedTuple):
+    """A row of the screen: `begins` where it is the first of its line."""
+
+    kind: str
+    text: str
+    at: str
+    begins: bool
+
+
+class Scrollback(ScrollView, can_focus=True):
+    """The last `most` lines, broken between words, each in the colour of its kind.
+
+    It follows its end while that is in sight, unless `held`. Text is shown without control characters. Only the rows in
+    sight are drawn, so that the number of lines costs nothing but memory.
+    """
+
+    ALLOW_SELECT = True
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"scrollback--at", *(f"scrollback--{kind}" for kind in KINDS)}
+    DEFAULT_CSS = """
+    Scrollback { background: $background; overflow-x: hidden; overflow-y: scroll; scrollbar-size-vertical: 1; }
+    Scrollback > .scrollback--at { color: $text-disabled; }
+    Scrollback > .scrollback--server { color: $foreground; }
+    Scrollback > .scrollback--server_error { color: ansi_bright_red; }
+    Scrollback > .scrollback--thought { color: $foreground 55%; text-style: italic; }
+    Scrollback > .scrollback--goal { color: ansi_bright_green; text-style: bold; }
+    Scrollback > .scrollback--action { color: ansi_bright_cyan; }
+    Scrollback > .scrollback--system { color: ansi_bright_yellow; }
+    Scrollback > .scrollback--operator { color: ansi_bright_magenta; text-style: bold; }
+    Scrollback > .scrollback--patch { color: ansi_bright_blue; }
+    """
+
+    def __init__(self, most: int = 100_000, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.held = False
+        self._most = most
+        self._lines: deque[tuple[Line, int]] = deque()  # with the number of its rows
+        self._rows: list[_Row] = []
+        self._width = 0  # cells that the rows were broken at; 0: not on a screen yet
+        self._at_end = True
+
+    @property
+    def lines(self) -> Sequence[Line]:
+        """What is kept, the oldest first."""
+        return [line for line, _ in self._lines]
+
+    def add(self, *lines: Line) -> None:
+        """Put lines below the last one."""
+        gone = 0
+        for line in lines:
+            self._append(line)
+            if len(self._lines) > self._most:
+                gone += self._lines.popleft()[1]
+        if gone:
+            del self._rows[:gone]
+        if self._width:
+            self._show(self.scroll_offset.y - gone)
+
+    def release(self) -> None:
+        """Show the end, and follow it."""
+        self.held = False
+        self.scroll_to(y=self.max_scroll_y, animate=False)
+
+    def action_scroll_up(self) -> None:
+        self.scroll_relative(y=-1, animate=False)
+
+    def action_scroll_down(self) -> None:
+        self.scroll_relative(y=1, animate=False)
+
+    def action_page_up(self) -> None:
+        self.scroll_relative(y=-self.size.height, animate=False)
+
+    def action_page_down(self) -> None:
+        self.scroll_relative(y=self.size.height, animate=False)
+
+    def action_scroll_home(self) -> None:
+        self.scroll_to(y=0, animate=False)
+
+    def action_scroll_end(self) -> None:
+        self.scroll_to(y=self.max_scroll_y, animate=False)
+
+    def on_resize(self, _: events.Resize) -> None:
+        """Break the lines anew where the width changed; the line at the top stays there."""
+        width, top = self.scrollable_content_region.width, self.scroll_offset.y
+        if not width:
+            return
+        if width != self._width:
+            line = sum(row.begins for row in self._rows[: top + 1]) - 1
+            self._width = width
+            kept = self.lines
+            self._lines.clear()
+            self._rows.clear()
+            for number, each in enumerate(kept):
+                top = len(self._rows) if number == line else top
+                self._append(each)
+        self._show(top)
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Follow the end again once it is in sight."""
+        super().watch_scroll_y(old_value, new_value)
+        self._at_end = round(new_value) >= self.max_scroll_y
+
+    def render_line(self, y: int) -> Strip:
+        """The row at that place of the widget."""
+        number = self.scroll_offset.y + y
+        width, base = self._width, self.rich_style
+        if number >= len(self._rows):
+            return Strip.blank(width, base)
+        row = self._rows[number]
+        style = self.get_component_rich_style(f"scrollback--{row.kind if row.kind in KINDS else 'server'}")
+        gutter = Segment(
+            f"{row.at if y == 0 else self._time(number):{_GUTTER}}", self.get_component_rich_style("scrollback--at")
+        )
+        strip = Strip([gutter, *self._selected(number, row.text, style)])
+        return strip.crop_extend(0, width, base).apply_offsets(0, number)
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """The text that the mouse has selected."""
+        return selection.extract(
+            "\n".join(f"{self._time(y):{_GUTTER}}{row.text}" for y, row in enumerate(self._rows))
+        ), "\n"
+
+    def selection_updated(self, selection: Selection | None) -> None:
+        self.refresh()
+
+    def _selected(self, number: int, text: str, style: Style) -> Iterable[Segment]:
+        """The row's text, with what is selected of it marked."""
+        selection = self.text_selection
+        span = selection.get_span(number) if selection else None
+        if span is None:
+            return [Segment(text, style)]
+        start, end = max(span[0] - _GUTTER, 0), len(text) if span[1] == -1 else max(span[1] - _GUTTER, 0)
+        marked = style + self.screen.get_component_rich_style("screen--selection")
+        return [Segment(text[:start], style), Segment(text[start:end], marked), Segment(text[end:], style)]
+
+    def _time(self, number: int) -> str:
+        """The time of a row; empty where the row above is of the same minute."""
+        row = self._rows[number]
+        same = number > 0 and self._rows[number - 1].at == row.at
+        return "" if same or not row.begins else row.at
+
+    def _append(self, line: Line) -> None:
+        before = len(self._rows)
+        if self._width:
+            text = printable(line.text[:LONGEST]).expandtabs(8)
+            rows = (row for part in text.split("\n") for row in broken(part, max(self._width - _GUTTER, 10)))
+            self._rows += [_Row(line.kind, row, line.at, begins=not number) for number, row in enumerate(rows)]
+        self._lines.append((line, len(self._rows) - before))
+
+    def _show(self, top: int) -> None:
+        """Show the rows from that one on, or the last ones."""
+        follows = self._at_end and not self.held
+        self.virtual_size = Size(self._width, len(self._rows))
+        self.scroll_to(y=self.max_scroll_y if follows else max(top, 0), animate=False)
+        self.refresh()
+
+
+def broken(text: str, cells: int) -> Iterator[str]:
+    """The rows that show a line in that many cells, broken between words where there are some."""
+    while not (len(text) <= cells and text.isascii()) and cell_len(text) > cells:
+        fits = text[:cells] if text.isascii() else chop_cells(text, cells)[0]
+        space = len(fits) if text[len(fits)] == " " else fits.rfind(" ")
+        end = space if fits[: max(space, 0)].strip() else len(fits)
+        yield text[:end]
+        text = text[end:].removeprefix(" ")
+    yield text
