@@ -188,8 +188,9 @@ async def _follow(
             if not isinstance(event, Done):
                 yield event
             elif event.result.stop_reason != "error":
-                if event.result.stop_reason != "parked" or event.result.error == caller.CALLER_RUNS:
-                    await over  # the next request finds the turn parked, or over
+                state, _ = await over  # the next request finds the turn parked, or over
+                if event.result.stop_reason == "parked" and state != "parked":
+                    continue  # it was answered meanwhile, and went on
                 yield event
                 return
         state, reply = over.result()
