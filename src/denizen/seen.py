@@ -29,19 +29,26 @@ class SeenText:
 
     def __init__(self) -> None:
         self._others = _Texts()
+        self._players = _Texts()
         self._typed = _Texts()
 
-    def observe(self, text: str, *, typed: bool = False) -> None:
-        """Take in one more text; `typed`: the user's own words."""
+    def observe(self, text: str, *, typed: bool = False, player: bool = False) -> None:
+        """Take in one more text; `typed`: the user's own words; `player`: what another player of a world said."""
         (self._typed if typed else self._others).add(text)
+        if player:
+            self._players.add(text)
 
-    def quotes(self, call: str) -> bool:
-        """Whether a call, as the reply has it from its `$(` or its tool's name on, repeats what others wrote."""
+    def quotes(self, call: str, *, players: bool = False) -> bool:
+        """Whether a call, as the reply has it from its `$(` or its tool's name on, repeats what others wrote.
+
+        `players`: it is mere words, which count only where another player said them.
+        """
         call = _decoded(call)
         # Without the marks at its end, with one closing bracket of several
         inner = call[:-_END_CHARS] + _END.sub("", call[-_END_CHARS:])
         word, wording = _WORD.search(call), _CLOSERS.sub("", _plain(inner).rstrip())[:COMPARED]
-        return bool(word) and self._others.hold(word[0], wording) and not self._typed.hold(word[0], wording)
+        others = self._players if players else self._others
+        return bool(word) and others.hold(word[0], wording) and not self._typed.hold(word[0], wording)
 
 
 class _Texts:

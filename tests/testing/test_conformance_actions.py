@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 import pytest
 
-from denizen.actions import Composed, Native, Shell
+from denizen.actions import Composed, Directives, Native, Shell
 from denizen.messages import AssistantMessage, Message, Text, ToolCall, ToolResult, UserMessage
 from denizen.ports import NOTHING_SEEN, ActionFormat, Intent, ModelRequest, SeenText, Tool, Toolset
 from denizen.testing import ActionFormatConformance
@@ -56,6 +56,17 @@ class TestComposed(SUITE):
     @pytest.fixture(params=[COMMANDS, CALLS], ids=["commands", "structured"])
     def acting(self, request: pytest.FixtureRequest) -> AssistantMessage:
         return request.param
+
+
+class TestDirectives(SUITE):
+    @pytest.fixture(params=["alone", "composed"])
+    def actions(self, request: pytest.FixtureRequest) -> ActionFormat:
+        directives = Directives("stock", "article")
+        return directives if request.param == "alone" else Composed(Native(), directives)
+
+    @pytest.fixture
+    def acting(self) -> AssistantMessage:
+        return AssistantMessage([Text("Let me see.\nSCRIPT: lamp | sofa")])
 
 
 def change(intent: Intent, *, ids: Callable[[ToolCall], str]) -> Intent:

@@ -194,6 +194,7 @@ class SessionState:
         self._entries: Sequence[AnyEntry] = []
         self.seen = SeenText()
         self._unseen: list[str] = []
+        self._unheard: list[str] = []  # what players said, likewise
         self._last_reply: AssistantMessage | None = None
         self.actions = SessionActions(self._agent.actions, self._agent.formats)
         self.context = self._agent.new_context(self.actions, self._agent.tools)
@@ -269,8 +270,13 @@ class SessionState:
     def observe(self, line: WorldLine) -> None:
         """Take in a line of the world, which is seen but not kept in the session."""
         self.context.observe(line)
-        if line.speaker in {"world", "player"}:  # the agent's own echo and its operator are nobody else's words
-            self._unseen.append(line.text)
+        match line.speaker:
+            case "world":
+                self._unseen.append(line.text)
+            case "player":
+                self._unheard.append(line.text)
+            case _:  # the agent's own echo and its operator are nobody else's words
+                pass
 
     def _observe(self, entry: AnyEntry) -> None:
         self.context.observe(entry)
@@ -311,7 +317,10 @@ class SessionState:
         account = self.account
         for text in self._unseen:
             self.seen.observe(text)
+        for text in self._unheard:
+            self.seen.observe(text, player=True)
         self._unseen.clear()
+        self._unheard.clear()
         self._last_reply = reply
         account.messages.append(reply)
         account.usage = account.usage.plus(reply.usage)

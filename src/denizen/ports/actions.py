@@ -75,7 +75,8 @@ class ActionFormat(Protocol):
     def read(self, message: AssistantMessage, tools: Toolset, seen: SeenText = NOTHING_SEEN) -> Intent:
         """What the reply asks for. The same message always gives the same calls with the same, distinct ids.
 
-        Only `quoted` depends on what the model had `seen` before the reply.
+        Only what is a quotation depends on what the model had `seen` before the reply: `quoted`, and a directive, which
+        then becomes one named `quotation`.
         """
         ...
 
