@@ -1,6 +1,6 @@
 """What a server says, once the bytes are read: the types that pass between the rooms of this world."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -26,3 +26,11 @@ class Output(msgspec.Struct, frozen=True):
     command: str
     lines: Sequence[str] = ()
     problem: str = ""
+
+
+class Room(msgspec.Struct, frozen=True):
+    """Where we are: its number without `#`, and its exits, direction → number, as far as the server told them."""
+
+    num: str
+    name: str
+    exits: Mapping[str, str] = {}

@@ -1,0 +1,327 @@
+"""Whose a passage is: the output of the command in flight, or a line that nobody's command asked for.
+
+GMCP names the talkers of pages and speech, but a message and its text may come in either order, before or after the
+prompt of a command that has nothing to do with them. All here is computed from what came and when.
+"""
+
+import re
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from denizen.worlds.moo.lines import Passage
+from denizen.worlds.moo.quoting import one_line, unescaped
+from denizen.worlds.moo.server_text import Output, Room, ServerLine
+
+
+class Timing(msgspec.Struct, frozen=True):
+    """Seconds to wait: for what comes late, and for what may never come."""
+
+    timeout: float = 40.0
+    """For the prompt after a command; DjangoMOO itself gives up after 30."""
+    late: float = 3.0
+    """For what is known to follow a prompt, such as the look after a move."""
+    settle: float = 0.2
+    """After the last line of that, and after the prompt of a command that only told something: more may be late."""
+    empty: float = 0.5
+    """After the prompt of a command that gave nothing at all."""
+    proof: float = 1.0
+    """For GMCP's word on a line that someone seems to have said."""
+    text: float = 5.0
+    """For the line of a GMCP message."""
+    quiet: float = 0.6
+    """After the last text of a server that doesn't mark its prompts, until it counts as waiting."""
+    silence: float = 3.0
+    """For the first text of such a server's answer."""
+
+
+_SPOKEN = {
+    "page": '{talker} pages, "{text}"',
+    "say": "{talker}: {text}",
+    "whisper": "{talker} whispers to you: {text}",
+    "emote": "{talker} {text}",
+}
+_TALK = re.compile(r'(?:[^:"]{1,60}: |.{1,60} pages?, "|.{1,60} whispers to you: |You sense that )')
+_CONNECTED = re.compile(r"#\d+ \((?P<name>.{1,60})\) has (?:dis)?connected\.$")
+_PRESENCE = re.compile(rf"{_CONNECTED.pattern}|(?P<names>[^()]{{1,200}}) (?:is|are) here\.$")
+_WHOLE = re.compile(r"You: |Huh\?|You can't go ")
+"""Told lines that are all a command gives."""
+_ARRIVED = re.compile(r"You (?:arrive at #(\d+) \((.+)\)|(?:move to|are now in) (.+) \(#(\d+)\))\.$")
+
+_MOVES = r"(?:go\b|walk\b|[nsewud]$|[ns][ew]$|(?:north|south)(?:east|west)?$|east$|west$|up$|down$|out$)"
+_FOLLOWS = tuple(
+    (re.compile(verb, re.IGNORECASE), re.compile(after), expected)
+    for verb, after, expected in (
+        (_MOVES, r"You leave .*", r"You arrive at .*"),
+        (_MOVES, r"You arrive at #\d+ \((?P<room>.+)\)\.", "{room}"),
+        (r"@?tel(?:eport)?\b|home$", r"You move to (?P<room>.+) \(#\d+\)\.", "{room}"),
+        (r"@?burrow\b", r"You are now in (?P<room>.+) \(#\d+\)\.", "{room}"),
+    )
+)
+"""Commands whose output goes on after the prompt: verb, a line that was seen, and the line that will then come."""
+
+
+class Message(msgspec.Struct, frozen=True):
+    """Something said, as GMCP tells it: whole, and from its true talker."""
+
+    channel: str
+    talker: str
+    text: str
+
+    def line(self) -> ServerLine:
+        """What it is as a line."""
+        form = _SPOKEN.get(self.channel, "{talker}: {text}")
+        return ServerLine(form.format(talker=self.talker, text=self.text), self.channel, self.talker)
+
+    def is_in(self, passage: Passage) -> bool:
+        """Whether the passage shows it, wrapped or with its markup rendered."""
+        if passage.printed:
+            return False
+        shown = _squashed("".join(passage.lines))
+        if self.text and _squashed(self.text) in shown:
+            return True
+        start = _squashed(_SPOKEN.get(self.channel, "{talker}:").partition("{text}")[0].format(talker=self.talker))
+        pages = self.channel == "page" and re.search(r'pages?,"', shown)
+        return bool(self.text) and (shown.startswith(start) or bool(pages))
+
+
+def message_of(value: Any) -> Message | None:
+    """The message in a value of Comm.Channel.Text; None: there is none."""
+    if not isinstance(value, dict):
+        return None
+    fields = (value.get("channel"), value.get("talker"), value.get("text"))
+    if not all(isinstance(field, str) for field in fields):
+        return None
+    channel, talker, text = map(str, fields)
+    return Message(channel, talker, unescaped(one_line(text)))
+
+
+class _Flight:
+    """The command in flight."""
+
+    def __init__(self, command: str, now: float) -> None:
+        self.command = command
+        self.passages: list[Passage] = []
+        self.sent_at = self.last_at = now
+        self.marked_at: float | None = None
+
+    def take(self, passage: Passage, now: float) -> None:
+        self.passages.append(passage)
+        self.last_at = now
+
+    @property
+    def lines(self) -> list[str]:
+        return [line.rstrip() for passage in self.passages for line in passage.lines]
+
+
+class Attribution:
+    """Sorts passages; time is passed in. `outputs` and `lines` collect what is decided, for their reader to take."""
+
+    def __init__(self, timing: Timing | None = None) -> None:
+        self.timing = timing or Timing()
+        self.outputs: deque[Output] = deque()
+        self.lines: deque[ServerLine] = deque()
+        self.name = ""
+        self.room: Room | None = None
+        self.marks_prompts = False
+        self.frames = False
+        """Whether the server frames what our commands print: what it doesn't frame may be anybody's."""
+        self.owed = 0
+        """Prompts that are still to come for commands that timed out."""
+        self._flight: _Flight | None = None
+        self._proves = False
+        self._messages: list[tuple[float, Message]] = []
+        self._unproven: list[tuple[float, Passage]] = []
+        self._others: set[str] = set()
+
+    def sent(self, command: str, now: float) -> None:
+        """A command is in flight now."""
+        self._flight = _Flight(command, now)
+
+    def passage(self, passage: Passage, now: float) -> None:
+        """Lines came."""
+        self._note_names(passage.lines)
+        for pair in self._messages:
+            if pair[1].is_in(passage):
+                self._messages.remove(pair)
+                self._say(pair[1], passage)
+                return
+        whose = "own" if passage.printed else self._whose(passage)
+        if self._proves and whose == "unclear":
+            self._unproven.append((now + self.timing.proof, passage))
+        elif self._flight and whose != "other":
+            self._flight.take(passage, now)
+            self._note_arrival(passage.lines)
+        else:
+            self._tell(passage.lines)
+
+    def message(self, message: Message, now: float) -> None:
+        """GMCP told who said what."""
+        self._proves = True
+        if message.talker == self.name and message.channel != "page":
+            return  # our own words come back as a line that is known by its form
+        self._others.add(message.talker)
+        if not message.text:
+            self._say(message, Passage(()))
+            return
+        for pair in self._unproven:
+            if message.is_in(pair[1]):
+                self._unproven.remove(pair)
+                self._say(message, pair[1])
+                return
+        flight = self._flight
+        for passage in flight.passages if flight else ():
+            if flight and message.is_in(passage):
+                flight.passages.remove(passage)
+                self._say(message, passage)
+                return
+        self._messages.append((now + self.timing.text, message))
+
+    def prompt(self, now: float) -> None:
+        """The server marked a prompt."""
+        self.marks_prompts = True
+        if self.owed:
+            self.owed -= 1
+        elif self._flight and self._flight.marked_at is None:
+            self._flight.marked_at = now
+        self.pass_time(now)
+
+    def pass_time(self, now: float) -> None:
+        """Decide what has waited long enough."""
+        while self._unproven and self._unproven[0][0] <= now:
+            _, passage = self._unproven.pop(0)
+            if self._flight and not self.frames and not self._starts_with_other(passage):
+                self._flight.take(passage, now)
+            else:
+                self._tell(passage.lines)
+        while self._messages and self._messages[0][0] <= now:
+            self._say(self._messages.pop(0)[1], Passage(()))
+        flight = self._flight
+        if flight and (due := self._due(flight)) is not None and due <= now:
+            problem = "" if flight.marked_at is not None or not self.marks_prompts else _no_prompt(self.timing.timeout)
+            self.owed += bool(problem)
+            self._land(problem)
+
+    @property
+    def next_due(self) -> float | None:
+        """When `pass_time` has something to decide; None: nothing waits."""
+        times = [self._unproven[0][0]] if self._unproven else []
+        times += [self._messages[0][0]] if self._messages else []
+        if self._flight and (due := self._due(self._flight)) is not None:
+            times.append(due)
+        return min(times, default=None)
+
+    def abandon(self) -> None:
+        """Nobody waits for the output of the command in flight any more: its lines are lines like others."""
+        if flight := self._flight:
+            self._flight = None
+            self.owed += flight.marked_at is None and self.marks_prompts
+            self._tell(flight.lines)
+
+    def end(self, problem: str) -> None:
+        """The connection is over: nothing waits any more."""
+        for _, passage in self._unproven:
+            self._tell(passage.lines)
+        for _, message in self._messages:
+            self._say(message, Passage(()))
+        self._unproven.clear()
+        self._messages.clear()
+        if self._flight:
+            self._land("" if self._flight.command.lower() in {"@quit", "quit"} else problem)
+
+    def _land(self, problem: str) -> None:
+        flight, self._flight = self._flight, None
+        if flight:
+            lines = flight.lines
+            while lines and not lines[-1]:
+                lines.pop()
+            self.outputs.append(Output(flight.command, lines, problem))
+
+    def _due(self, flight: _Flight) -> float | None:
+        """When the command's output counts as whole."""
+        timing = self.timing
+        latest = flight.sent_at + timing.timeout
+        if flight.marked_at is None:
+            if self.marks_prompts:
+                return latest
+            return min(latest, flight.last_at + timing.quiet if flight.passages else flight.sent_at + timing.silence)
+        due = flight.marked_at
+        if not flight.passages:
+            due += timing.empty
+        elif not any(passage.printed for passage in flight.passages) and not _WHOLE.match(flight.lines[0]):
+            due += timing.settle
+        match _follows(flight.command, flight.lines):
+            case "awaited":
+                due += timing.late
+            case "came":
+                due = max(due, flight.last_at + timing.settle)
+            case _:
+                pass
+        return max(due, *(until for until, _ in self._unproven)) if self._unproven and not self.frames else due
+
+    def _whose(self, passage: Passage) -> Literal["own", "other", "unclear"]:
+        """Whose a passage without proof is, judging by its form, if a command is in flight."""
+        first = passage.lines[0] if passage.lines else ""
+        if first.startswith("You: ") or (self.name and first.startswith(f"{self.name} ")):
+            return "own"
+        if self._starts_with_other(passage):
+            return "unclear" if self._proves and not _CONNECTED.match(first) else "other"
+        return "unclear" if _TALK.match(first) else "own"
+
+    def _starts_with_other(self, passage: Passage) -> bool:
+        first = passage.lines[0] if passage.lines else ""
+        if _PRESENCE.match(first):
+            return bool(_CONNECTED.match(first))
+        return any(first.startswith((f"{name} ", f"{name}: ")) for name in self._others)
+
+    def _say(self, message: Message, passage: Passage) -> None:
+        """A line that is proven; what the talker had put before it in a page proves nothing."""
+        if message.channel == "page":
+            before = [line for line in passage.lines if not re.search(r' pages?, "', line)]
+            self._tell(before[:1])
+        self.lines.append(message.line())
+
+    def _tell(self, lines: Iterable[str]) -> None:
+        self.lines.extend(ServerLine(line.rstrip()) for line in lines if line.strip())
+
+    def _note_names(self, lines: Sequence[str]) -> None:
+        for line in lines:
+            found = _PRESENCE.match(line)
+            if found:
+                names = [found["name"]] if found["name"] else re.split(r", (?:and )?| and ", found["names"])
+                self._others.update(name for name in names if name not in {self.name, "You"})
+
+    def _note_arrival(self, lines: Sequence[str]) -> None:
+        for line in lines:
+            if found := _ARRIVED.match(line):
+                number, name = found[1] or found[4], found[2] or found[3]
+                if not self.room or self.room.num != number:
+                    self.room = Room(number, name)
+
+
+def _follows(command: str, lines: Sequence[str]) -> str:
+    """Whether what is known to follow such output is still `awaited`, or `came`; empty: nothing follows."""
+    state = ""
+    for verb, after, expected in _FOLLOWS:
+        if not verb.match(command):
+            continue
+        for at, line in enumerate(lines):
+            if found := after.fullmatch(line):
+                wanted = re.compile(
+                    expected.format(**{key: re.escape(text) for key, text in found.groupdict().items()})
+                )
+                if not any(wanted.fullmatch(later) for later in lines[at + 1 :]):
+                    return "awaited"
+                state = "came"
+    return state
+
+
+def _squashed(text: str) -> str:
+    """The text without what wrapping and rendering change."""
+    return re.sub(r"\s|\\(?=\[)|\[/?[a-zA-Z#@][^\[\]]*\]", "", text)
+
+
+def _no_prompt(seconds: float) -> str:
+    return f"no prompt came within {seconds:g} s: the output may be incomplete"

@@ -1,0 +1,269 @@
+"""A player's connection to a world: commands go out one at a time, and all that others say and do comes in."""
+
+import asyncio
+import secrets
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any, Self
+
+import msgspec
+
+from denizen.worlds.moo.attribution import Attribution, Timing, message_of
+from denizen.worlds.moo.lines import LineReader, Markers, Passage
+from denizen.worlds.moo.negotiation import Negotiator, gmcp_said, server_status
+from denizen.worlds.moo.quoting import one_line
+from denizen.worlds.moo.server_text import Output, Room, ServerLine
+from denizen.worlds.moo.telnet import Event, Option, PromptMark, Subnegotiation, TelnetParser, Text
+from denizen.worlds.moo.transport import Server, ServerUnreachable, Stream, open_stream
+
+WRAPPED_AT = 80
+"""Columns at which DjangoMOO wraps, whatever the window's size."""
+TRIES = 3
+"""How often the delimiters are set until they arrive."""
+_READ = 1 << 16
+_FAREWELL = 3.0
+_CLOSED = "not sent, or not answered: the connection is closed"
+_STUCK = "not sent: the server hasn't answered the command before, so the connection is given up"
+
+
+class Lines:
+    """The lines that no command asked for, in order, until the connection is over. Waiting may be cancelled."""
+
+    def __init__(self) -> None:
+        self._queue: asyncio.Queue[ServerLine | None] = asyncio.Queue()
+
+    def put(self, line: ServerLine | None) -> None:
+        """Add one; None: there will be no more."""
+        self._queue.put_nowait(line)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> ServerLine:
+        if (line := await self._queue.get()) is None:
+            self.put(None)
+            raise StopAsyncIteration
+        return line
+
+
+class Connection:
+    """Signed in; `connected` makes one. Once it is lost, `request` answers at once with a problem, and `lines` end."""
+
+    def __init__(self, stream: Stream, server: Server, timing: Timing) -> None:
+        self.lines = Lines()
+        self.gmcp: dict[str, Any] = {}
+        """The last value of each package."""
+        self.status: dict[str, str] = {}
+        """What the server says of itself (MSSP)."""
+        self.welcome = Output("")
+        """What it said at the sign-in, and at the first look."""
+        self.is_lost = False
+        self._stream, self._server, self._timing = stream, server, timing
+        self._markers = _markers(secrets.token_hex(4))
+        self._parser, self._negotiator = TelnetParser(), Negotiator()
+        self._reader = LineReader(self._markers)
+        self._attribution = Attribution(timing)
+        self._one_at_a_time = asyncio.Lock()
+        self._news = asyncio.Event()
+        self._heard_at = 0.0
+
+    @property
+    def room(self) -> Room | None:
+        """Where we are, as far as the server told."""
+        return self._attribution.room
+
+    @property
+    def name(self) -> str:
+        """The name that others see; empty: the server didn't tell."""
+        return self._attribution.name
+
+    async def request(self, command: str) -> Output:
+        """Send one command, and give its output once it is whole. Those of other callers wait their turn.
+
+        Line breaks in it become spaces. A time-out or a lost connection is the output's `problem`.
+        """
+        async with self._one_at_a_time:
+            command = one_line(command)
+            if self._attribution.owed and not self.is_lost:
+                await self._wait(lambda: not self._attribution.owed, self._timing.timeout)
+            if self._attribution.owed:
+                self._stream.writer.close()
+            if self._attribution.owed or self.is_lost:
+                return Output(command, problem=_CLOSED if self.is_lost else _STUCK)
+            self._attribution.sent(command, self._now)
+            self._stream.writer.write(f"{command}\n".encode(errors="replace"))
+            return await self._output()
+
+    async def _output(self) -> Output:
+        """The output of the command in flight."""
+        try:
+            await self._wait(lambda: bool(self._attribution.outputs))
+        except asyncio.CancelledError:
+            self._attribution.abandon()
+            self._publish()
+            raise
+        return self._attribution.outputs.popleft()
+
+    async def _wait(self, ready: Callable[[], bool], seconds: float | None = None) -> None:
+        """Let time and data come until it is so, or the time is over."""
+        latest = None if seconds is None else self._now + seconds
+        while not ready() and not (latest is not None and latest <= self._now):
+            self._news.clear()
+            due = min((time for time in (latest, self._next_due) if time is not None), default=None)
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(due):
+                    await self._news.wait()
+            self._pass_time()
+
+    async def receive(self) -> None:
+        """Take what comes until the server closes."""
+        reader = self._stream.reader
+        try:
+            while True:
+                try:
+                    async with asyncio.timeout_at(self._next_due):
+                        data = await reader.read(_READ)
+                except TimeoutError:
+                    self._pass_time()
+                    continue
+                if not data:
+                    break
+                self._take(data)
+        except OSError:
+            pass  # cut off: the same as closed
+        finally:
+            self._lose()
+
+    def _take(self, data: bytes) -> None:
+        self._heard_at = self._now
+        for event in self._parser.feed(data):
+            if reply := self._negotiator.answer(event):
+                self._stream.writer.write(reply)
+            self._event(event)
+        self._publish()
+
+    def _event(self, event: Event) -> None:
+        match event:
+            case Text(data):
+                self._passages(self._reader.feed(data))
+            case PromptMark():
+                self._passages(self._reader.prompt())
+                self._attribution.prompt(self._now)
+            case Subnegotiation(Option.MSSP):
+                self.status |= server_status(event)
+            case Subnegotiation(Option.GMCP) if said := gmcp_said(event):
+                self.gmcp[said.package] = said.value
+                self._note(said.package, said.value)
+            case _:
+                pass
+
+    def _note(self, package: str, value: Any) -> None:
+        """Use what GMCP tells about us and others."""
+        if package == "Comm.Channel.Text" and (message := message_of(value)):
+            self._attribution.message(message, self._now)
+        elif package == "Char.Name" and isinstance(value, dict):
+            self._attribution.name = str(value.get("name", ""))
+        elif package == "Room.Info":
+            with suppress(msgspec.ValidationError):
+                self._attribution.room = msgspec.convert(value, Room, strict=False)
+
+    def _passages(self, passages: Iterable[Passage]) -> None:
+        for passage in passages:
+            self._attribution.passage(passage, self._now)
+
+    @property
+    def _next_due(self) -> float | None:
+        times = [self._attribution.next_due]
+        if self._reader.holds_line or (self._reader.holds_text and not self._attribution.marks_prompts):
+            times.append(self._heard_at + self._timing.quiet)
+        return min((time for time in times if time is not None), default=None)
+
+    def _pass_time(self) -> None:
+        if self._heard_at + self._timing.quiet <= self._now:
+            marked = self._attribution.marks_prompts
+            self._passages(self._reader.settle() if marked else self._reader.quiet())
+        self._attribution.pass_time(self._now)
+        self._publish()
+
+    def _publish(self) -> None:
+        """Hand on what has been decided."""
+        lines = self._attribution.lines
+        while lines:
+            self.lines.put(lines.popleft())
+        self._news.set()
+
+    def _lose(self) -> None:
+        self.is_lost = True
+        self._passages(self._reader.quiet())
+        self._attribution.end(_CLOSED)
+        self._publish()
+        self.lines.put(None)
+
+    @property
+    def _now(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    async def sign_in(self) -> None:
+        """Wait for the first prompt, sign in where telnet needs it, and set the session up.
+
+        Raises ServerUnreachable when the server doesn't come that far.
+        """
+        server = self._server
+        self._attribution.marks_prompts = server.protocol == "ssh"
+        self._attribution.sent("", self._now)
+        outputs = [await self._output()]
+        for line in server.login if server.protocol != "ssh" else ():
+            outputs += [await self.request(line.format(user=server.user, password=server.password))]
+        if self._is_djangomoo:
+            outputs += await self._set_up()
+        for output in outputs:
+            if output.problem:
+                raise ServerUnreachable(f"{server.host}:{server.port} didn't let us in: {output.problem}.")
+        self.welcome = Output("", [line for output in outputs for line in output.lines])
+
+    @property
+    def _is_djangomoo(self) -> bool:
+        return self.status.get("CODEBASE") == "DjangoMOO" or self._server.protocol == "ssh"
+
+    async def _set_up(self) -> list[Output]:
+        """Have output framed. The settings take effect some time after their prompt: so until markers arrive."""
+        markers, look = self._markers, Output("")
+        settings = f"OUTPUTPREFIX {markers.start}; OUTPUTSUFFIX {markers.end}; PREFIX {markers.printed}"
+        for _ in range(TRIES):
+            await self.request(f"a11y quiet on; {settings}; SUFFIX {markers.printed_end}")
+            self._reader.markers_seen.clear()
+            look = await self.request("look")
+            if look.problem or len(self._reader.markers_seen) == len(msgspec.structs.fields(Markers)):
+                break
+        else:
+            return [look]
+        self._attribution.frames, self._reader.columns = True, WRAPPED_AT
+        return [look]
+
+    async def leave(self) -> None:
+        """Say `@quit`, without which the server keeps the session for a while, and wait for its end."""
+        if self.is_lost:
+            return
+        self._attribution.abandon()
+        self._stream.writer.write(b"@quit\n")
+        await self._wait(lambda: self.is_lost, _FAREWELL)
+
+
+@asynccontextmanager
+async def connected(server: Server, home: Path, timing: Timing | None = None) -> AsyncGenerator[Connection]:
+    """Sign in, for as long as the context lasts. Raises what `open_stream` does, and ServerUnreachable."""
+    async with open_stream(server, home) as stream:
+        connection = Connection(stream, server, timing or Timing())
+        receiving = asyncio.create_task(connection.receive())
+        try:
+            await connection.sign_in()
+            yield connection
+            await connection.leave()
+        finally:
+            receiving.cancel()
+            await asyncio.wait([receiving])
+
+
+def _markers(session: str) -> Markers:
+    return Markers(*(f">>MOO-{word}-{session}<<" for word in ("START", "END", "OWN-START", "OWN-END")))

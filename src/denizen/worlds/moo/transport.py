@@ -1,0 +1,133 @@
+"""A socket to a server: SSH, telnet, or telnet over TLS, as a stream of bytes either way."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Literal, Protocol
+
+import msgspec
+
+from denizen.errors import ConfigError, DenizenError
+
+KEEP_ALIVE, KEEP_ALIVE_MOST = 15, 3
+"""Seconds between two signs of life over SSH, and how many may have no answer."""
+TERM = "xterm-256-basic"
+"""The terminal for which DjangoMOO writes plain lines with telnet commands."""
+_CONNECT_TIMEOUT = 30.0
+
+
+class ServerUnreachable(DenizenError):
+    """The server can't be reached now; another try may succeed."""
+
+
+class Server(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a world is and who signs in. `login` are the lines that sign in over telnet; over SSH there are none."""
+
+    host: str = "127.0.0.1"
+    port: int = 8022
+    protocol: Literal["ssh", "telnet", "telnets"] = "ssh"
+    user: str = ""
+    password: str = ""
+    key_file: str = ""
+    login: tuple[str, ...] = ("connect {user} {password}",)
+
+
+class Reader(Protocol):
+    """The incoming half."""
+
+    async def read(self, n: int = -1, /) -> bytes:
+        """Some bytes, at most `n`; none: the server has closed."""
+        ...
+
+
+class Writer(Protocol):
+    """The outgoing half."""
+
+    def write(self, data: bytes, /) -> None:
+        """Send bytes."""
+        ...
+
+    def close(self) -> None:
+        """Hang up."""
+        ...
+
+
+class Stream(msgspec.Struct, frozen=True):
+    """An open connection."""
+
+    reader: Reader
+    writer: Writer
+
+
+@asynccontextmanager
+async def open_stream(server: Server, home: Path) -> AsyncGenerator[Stream]:
+    """Connect, for as long as the context lasts. The keys of SSH servers are pinned in `known_hosts` of the home.
+
+    Raises ServerUnreachable, and ConfigError where the user must act: a wrong password, another host key.
+    """
+    if server.protocol == "ssh":
+        async with _ssh(server, home) as stream:
+            yield stream
+        return
+    tls = ssl.create_default_context() if server.protocol == "telnets" else None
+    try:
+        async with asyncio.timeout(_CONNECT_TIMEOUT):
+            reader, writer = await asyncio.open_connection(server.host, server.port, ssl=tls)
+    except ssl.SSLCertVerificationError as error:
+        raise ConfigError(f"{_place(server)} has no certificate to trust: {error.verify_message}.") from error
+    except OSError as error:
+        raise _unreachable(server, error) from error
+    try:
+        yield Stream(reader, writer)
+    finally:
+        writer.transport.abort()
+
+
+@asynccontextmanager
+async def _ssh(server: Server, home: Path) -> AsyncGenerator[Stream]:
+    import asyncssh
+
+    from denizen.worlds.moo.known_hosts import PinningClient, changed_key, pin, pinned_keys
+
+    pinned = pinned_keys(home, server.host, server.port)
+    client = PinningClient(is_new=not pinned)
+    try:
+        async with asyncio.timeout(_CONNECT_TIMEOUT):
+            connection = await asyncssh.connect(
+                server.host,
+                server.port,
+                username=server.user,
+                password=server.password or None,
+                client_keys=[server.key_file] if server.key_file else None,
+                known_hosts=(pinned, [], []),
+                client_factory=lambda: client,
+                agent_path=None,
+                config=None,
+                keepalive_interval=KEEP_ALIVE,
+                keepalive_count_max=KEEP_ALIVE_MOST,
+            )
+    except asyncssh.PermissionDenied as error:
+        raise ConfigError(f"{_place(server)} refused to sign {server.user} in. Check the user and password.") from error
+    except (asyncssh.HostKeyNotVerifiable, asyncssh.KeyExchangeFailed) as error:
+        raise (changed_key(home, server.host, server.port) if pinned else _unreachable(server, error)) from error
+    except asyncssh.KeyImportError as error:
+        raise ConfigError(f"{server.key_file} isn't a private key that can be used: {error}.") from error
+    except (OSError, asyncssh.Error) as error:
+        raise _unreachable(server, error) from error
+    async with connection:
+        if client.first:
+            pin(home, server.host, server.port, client.first)
+        writer, reader, _ = await connection.open_session(term_type=TERM, term_size=(80, 24), encoding=None)
+        yield Stream(reader, writer)
+
+
+def _place(server: Server) -> str:
+    return f"{server.host}:{server.port}"
+
+
+def _unreachable(server: Server, error: Exception) -> ServerUnreachable:
+    return ServerUnreachable(
+        f"{_place(server)} can't be reached over {server.protocol}: {error or 'it took too long'}."
+    )
