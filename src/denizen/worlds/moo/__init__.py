@@ -1,6 +1,6 @@
 """The text world: an autonomous character on a MOO server."""
 
-from denizen.actions import Native
+from denizen.actions import Composed, Directives, Native
 from denizen.context import Transcript
 from denizen.ports import Tool
 from denizen.worlds.moo.settings import MooSettings
@@ -12,4 +12,6 @@ def _no_tools(parts: ToolParts) -> list[Tool]:
     return []
 
 
-WORLD = World("moo", Profile("denizen", Native(), Transcript, tools=_no_tools), settings=MooSettings)
+WORLD = World(
+    "moo", Profile("denizen", Composed(Native(), Directives()), Transcript, tools=_no_tools), settings=MooSettings
+)

@@ -1,0 +1,255 @@
+"""How an agent's brain goes from what it sees to what it does, on a clock that a test moves."""
+
+from pathlib import Path
+
+import pytest
+from tests.worlds.moo.play import FakeWorld, calls, playing, text
+
+from denizen.errors import ModelError
+from denizen.messages import AssistantMessage, ToolCall, ToolResult
+from denizen.ports import ModelRequest
+from denizen.worlds.moo.server_text import Room
+
+
+def result_text(request: ModelRequest) -> str:
+    """The last result that a model was shown."""
+    return next(each.text for each in reversed(request.messages) if isinstance(each, ToolResult))
+
+
+async def test_a_line_makes_it_think_once_the_world_is_quiet(tmp_path: Path) -> None:
+    async with playing(tmp_path, [text("I see.")]) as play:
+        play.world.say("A cat walks in.")
+        play.world.say("The cat purrs.")
+        await play.until(lambda: play.asked)
+        assert play.clock.monotonic() >= 0.3
+        await play.seconds(5)
+        assert play.asked == 1
+        assert play.watcher.told("server") == ["A cat walks in.", "The cat purrs."]
+        assert play.watcher.told("thought") == ["I see."]
+        assert play.watcher.statuses[:2] == ["thinking", "ready"]
+
+
+async def test_queued_calls_are_sent_one_by_one_when_the_world_is_quiet(tmp_path: Path) -> None:
+    script = [calls("@dig north", "go north", "look"), text("Done.")]
+    async with playing(tmp_path, script, acting="queued") as play:
+        play.world.say("Hello.")
+        await play.until(lambda: play.asked == 2)
+        assert play.world.sent == ["@dig north", "go north", "look"]
+        gaps = [later - earlier for earlier, later in zip(play.world.times, play.world.times[1:], strict=False)]
+        assert min(gaps) >= 0.3 - 1e-6
+
+
+async def test_an_error_ends_the_script_and_the_model_decides(tmp_path: Path) -> None:
+    answers = {"@dig north": ["(thinking)", "There is already an exit in that direction."]}
+    script = [calls("@dig north", "go north"), text("Another way, then.")]
+    async with playing(tmp_path, script, answers, acting="queued") as play:
+        play.world.say("Hello.")
+        await play.until(lambda: play.asked == 2)
+        assert play.world.sent == ["@dig north"]
+        assert play.watcher.told("server_error") == ["There is already an exit in that direction."]
+
+
+async def test_awaited_calls_show_their_output_before_the_next(tmp_path: Path) -> None:
+    script = [calls("look"), calls("go north"), text("Here I am.")]
+    async with playing(tmp_path, script, {"look": ["The Library", "Books."]}) as play:
+        play.world.say("Hello.")
+        await play.until(lambda: play.asked == 3)
+        assert result_text(play.model.requests[1]) == "The Library\nBooks."
+        assert play.world.sent == ["look", "go north"]
+        await play.seconds(1)
+        assert "[Cycle] duration=0.2s tool_calls=2" in play.watcher.told("system")
+
+
+async def test_a_call_stops_at_the_command_that_fails(tmp_path: Path) -> None:
+    furnish = AssistantMessage([ToolCall("1", "furnish", {"name": "lamp"})], stop_reason="tool_calls")
+    answers = {'@create "lamp"': ["PermissionError: #34 (Mason) is not allowed to 'write'"]}
+    async with playing(tmp_path, [furnish, text("Oh.")], answers) as play:
+        play.world.say("Hello.")
+        await play.until(lambda: play.asked == 2)
+        said = result_text(play.model.requests[1]).splitlines()
+        assert said[0].startswith("PermissionError")
+        assert said[1] == "(1 more commands were not sent)"
+        assert play.world.sent == ['@create "lamp"']
+
+
+# What makes it think
+
+
+async def test_the_timer_wakes_an_agent_that_is_idle_and_clears_its_goal(tmp_path: Path) -> None:
+    script = [text("GOAL: rest"), text("..."), text("..."), text("..."), text("..."), text("Morning."), text("Again.")]
+    async with playing(tmp_path, script, idle_wakeup_seconds=60) as play:
+        play.world.say("Hello.")
+        await play.until(lambda: play.asked == 5)  # it has a goal and does nothing for it
+        await play.seconds(40)
+        assert (play.asked, play.brain.goal) == (5, "rest")
+        await play.until(lambda: play.asked == 6)
+        assert 60 <= play.clock.monotonic() <= 75
+        assert play.brain.goal == ""
+        assert play.watcher.statuses[-2:] == ["sleeping", "thinking"]
+        await play.until(lambda: play.asked == 7)
+        assert play.clock.monotonic() >= 120
+
+
+async def test_an_agent_that_waits_for_pages_thinks_of_nothing_else_until_it_has_a_goal(tmp_path: Path) -> None:
+    script = [text("GOAL: dig"), calls("@dig north"), text("Dug."), text("A cat."), *[text("...")] * 4]
+    async with playing(tmp_path, script, idle_wakeup_seconds=0) as play:
+        play.world.say("A cat walks in.")
+        await play.seconds(600)
+        assert play.asked == 0
+        assert play.watcher.statuses == ["waiting"]
+        play.world.page("Please dig.")
+        await play.until(lambda: play.asked == 3)
+        await play.seconds(60)
+        before = play.asked
+        play.world.say("The cat walks out.")
+        await play.until(lambda: play.asked > before)
+
+
+async def test_with_timer_only_nothing_else_makes_it_think(tmp_path: Path) -> None:
+    async with playing(tmp_path, [text("GOAL: x"), text("...")], timer_only=True, idle_wakeup_seconds=60) as play:
+        play.world.page("Wake up!")
+        await play.seconds(50)
+        assert play.asked == 0
+        await play.until(lambda: play.asked == 1)
+        await play.seconds(50)
+        assert play.asked == 1
+
+
+async def test_the_operator_is_heard_at_once_whatever_the_agent_waits_for(tmp_path: Path) -> None:
+    script = [calls("look"), text("Yes?")]
+    async with playing(tmp_path, script, timer_only=True, acting="queued") as play:
+        play.brain.instruct("Look around.")
+        await play.until(lambda: play.asked == 1)
+        assert play.clock.monotonic() < 0.3
+        assert play.watcher.told("operator") == ["Look around."]
+        await play.until(lambda: play.world.sent == ["look"])
+
+
+async def test_a_goal_without_an_action_is_thought_about_three_times_then_once_after_a_nudge(tmp_path: Path) -> None:
+    script = [text("GOAL: build"), *[text("I should build.")] * 6]
+    async with playing(tmp_path, script, idle_wakeup_seconds=0) as play:
+        play.world.page("Build!")
+        await play.seconds(60)
+        assert play.asked == 5
+        assert len([said for said in play.watcher.told("operator") if "do nothing for it" in said]) == 1
+
+
+async def test_a_model_that_stops_before_its_goal_goes_on_ten_times_at_most(tmp_path: Path) -> None:
+    script = [text("GOAL: build"), *[calls("look"), text("Looked.")] * 20]
+    async with playing(tmp_path, script, idle_wakeup_seconds=0) as play:
+        play.world.page("Build!")
+        await play.seconds(200)
+        assert play.asked == 1 + 2 * 10
+
+
+async def test_done_clears_the_goal(tmp_path: Path) -> None:
+    async with playing(tmp_path, [text("GOAL: build"), text("DONE: built")], idle_wakeup_seconds=0) as play:
+        play.world.page("Build!")
+        await play.seconds(30)
+        assert (play.asked, play.brain.goal) == (2, "")
+
+
+async def test_a_bare_line_is_a_command_only_with_a_goal(tmp_path: Path) -> None:
+    script = [text("look around"), text("GOAL: explore"), text("look around"), *[text("...")] * 9]
+    async with playing(tmp_path, script, idle_wakeup_seconds=0) as play:
+        play.world.page("Hello!")
+        await play.seconds(5)
+        assert (play.asked, play.world.sent) == (1, [])
+        play.world.page("Go and explore!")
+        await play.until(lambda: play.world.sent)
+        assert play.world.sent == ["look around"]
+
+
+# What it doesn't do twice
+
+
+@pytest.mark.parametrize("acting", ["queued", "awaited"])
+async def test_calls_that_a_reply_has_twice_are_carried_out_once(tmp_path: Path, acting: str) -> None:
+    script = [calls("look", "go north", "look", "go north"), calls("look", "look"), text("So.")]
+    async with playing(tmp_path, script, acting=acting) as play:
+        play.world.say("Hello.")
+        await play.until(lambda: play.asked == 3)
+        assert play.world.sent == ["look", "go north", "look"]
+
+
+async def test_a_command_that_is_sent_three_times_is_pointed_out_and_moves_are_not(tmp_path: Path) -> None:
+    script = [*[calls("look"), calls("go north")] * 4, text("Hm.")]
+    async with playing(tmp_path, script) as play:
+        play.world.say("Hello.")
+        await play.until(lambda: play.asked == 9)
+        assert [said for said in play.watcher.told("operator") if "three times" in said] == [
+            "You have sent `look` three times. Do something else, or call done."
+        ]
+
+
+async def test_a_teleport_to_where_it_is_is_not_sent(tmp_path: Path) -> None:
+    script = [calls('teleport "the library"'), calls("teleport #61"), calls("teleport #62"), text("There.")]
+    async with playing(tmp_path, script) as play:
+        play.world.room = Room("61", "The Library")
+        play.world.say("Hello.")
+        await play.until(lambda: play.asked == 4)
+        assert play.world.sent == ["teleport #62"]
+        assert result_text(play.model.requests[1]).startswith("You are in The Library (#61) already")
+
+
+@pytest.mark.parametrize("acting", ["queued", "awaited"])
+async def test_a_cycle_has_forty_calls(tmp_path: Path, acting: str) -> None:
+    script = [calls(*(f"say {number}" for number in range(30))), calls(*(f"say {n}" for n in range(30, 60))), text(".")]
+    async with playing(
+        tmp_path, script if acting == "awaited" else [calls(*map(str, range(60)))], acting=acting
+    ) as play:
+        play.world.say("Hello.")
+        await play.until(lambda: len(play.world.sent) == 40)
+        await play.seconds(5)
+        assert len(play.world.sent) == 40
+
+
+# What goes wrong
+
+
+async def test_an_empty_reply_is_asked_again_twice(tmp_path: Path) -> None:
+    async with playing(tmp_path, [text(""), text(""), text(""), text("Well.")]) as play:
+        play.world.say("Hello.")
+        await play.seconds(20)
+        assert play.asked == 3
+        assert "Your reply was empty" in str(play.model.requests[1].messages[-1])
+
+
+async def test_calls_that_cannot_be_carried_out_are_asked_again_twice(tmp_path: Path) -> None:
+    wrong = AssistantMessage([ToolCall("1", "raw", {"comand": "look"})], stop_reason="tool_calls")
+    async with playing(tmp_path, [wrong] * 5, acting="queued") as play:
+        play.world.say("Hello.")
+        await play.seconds(20)
+        assert play.asked == 3
+        assert "did you mean `command`" in result_text(play.model.requests[1])
+
+
+async def test_a_model_that_fails_is_told_and_the_next_line_is_thought_about(tmp_path: Path) -> None:
+    async with playing(tmp_path, [ModelError("too busy", kind="timeout"), text("I am back.")]) as play:
+        play.world.say("Hello.")
+        await play.until(lambda: "The model failed: too busy" in play.watcher.told("system"))
+        play.world.say("Anybody there?")
+        await play.until(lambda: play.watcher.told("thought") == ["I am back."])
+
+
+async def test_a_connection_that_is_lost_ends_the_cycle_and_the_next_one_goes_on(tmp_path: Path) -> None:
+    script = [text("GOAL: build"), calls("look"), calls("go north"), *[text("...")] * 9]
+    async with playing(tmp_path, script, idle_wakeup_seconds=0) as play:
+        play.world.page("Build!")
+        await play.until(lambda: play.world.sent == ["look"])
+        play.world.lose()
+        await play.until(play.running.done)
+        asked = play.asked
+        again = FakeWorld(play.clock)
+        play.go_on(again)
+        again.page("Welcome back.")
+        await play.until(lambda: play.asked > asked)
+        assert play.brain.goal == "build"
+
+
+async def test_without_a_language_model_it_watches(tmp_path: Path) -> None:
+    async with playing(tmp_path, None) as play:
+        play.world.page("Anybody there?")
+        await play.seconds(200)
+        assert play.watcher.told("server") == ['Foreman pages, "Anybody there?"']
+        assert "thinking" not in play.watcher.statuses
