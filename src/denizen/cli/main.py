@@ -41,6 +41,7 @@ COMMANDS = {
     "worker": ("denizen.cli.gateway.worker:worker", "Take turns of the gateway's, also on another machine."),
     "send": ("denizen.cli.gateway.send:send", "Send a message to the gateway, and print its reply."),
     "status": ("denizen.cli.gateway.status:status", "Say whether a gateway runs, and where."),
+    "moo": ("denizen.cli.moo.moo:moo", "Let a character live in a text world, or make one."),
     "mcp": ("denizen.cli.mcp:mcp", "List, add, test or accept MCP servers, or sign in at one."),
     "models": ("denizen.cli.models:models", "List the providers and models that can be used."),
     "config": ("denizen.cli.config:config", "Write, check or find the configuration."),

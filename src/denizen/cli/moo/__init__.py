@@ -1,0 +1,1 @@
+"""The text world at the command line: `denizen moo`."""
