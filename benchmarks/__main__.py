@@ -11,7 +11,7 @@ from benchmarks.environments import HERE, Absent, version_of
 from benchmarks.hall import FULL, QUICK, Plan
 from benchmarks.report import Table, goals_table, machine, placeless
 from benchmarks.roster import DENIZEN, FLOOR, NANOBOT, PEERS
-from benchmarks.tables import checkpoints, chunks, crowd, gateway, history, investigation, start, turn
+from benchmarks.tables import checkpoints, chunks, crowd, gateway, history, investigation, screen, start, turn
 
 TABLES: Mapping[str, Callable[[Plan, Sequence[Entry]], Table]] = {
     "turn": turn.table,
@@ -26,6 +26,7 @@ TABLES: Mapping[str, Callable[[Plan, Sequence[Entry]], Table]] = {
     "workers": gateway.workers,
     "checkpoints": checkpoints.table,
     "investigation": investigation.table,
+    "screen": screen.table,
 }
 FEW: Mapping[str, Sequence[Entry]] = {
     "gateway": (DENIZEN, NANOBOT),
@@ -33,6 +34,7 @@ FEW: Mapping[str, Sequence[Entry]] = {
     "workers": (DENIZEN,),
     "checkpoints": (DENIZEN,),
     "investigation": (DENIZEN,),
+    "screen": (DENIZEN,),
 }
 """Who takes part where not all do."""
 

@@ -37,7 +37,7 @@ class PanelValues:
 class SidePanel(Static):
     """Room, exits, goal, plan, token holder and cost."""
 
-    DEFAULT_CSS = "SidePanel { width: 30; height: 1fr; padding: 0 1; background: $panel; overflow: hidden hidden; }"
+    DEFAULT_CSS = "SidePanel { dock: right; width: 30; height: 100%; padding: 0 1; background: $panel; }"
 
     def show(self, values: PanelValues) -> None:
         """Show these values in place of those before."""
@@ -89,9 +89,8 @@ class AgentView(Vertical):
 
     def compose(self) -> ComposeResult:
         """Its parts."""
-        with Horizontal():
-            yield self._lines
-            yield self._panel
+        yield self._panel
+        yield self._lines
         with Horizontal(classes="entry"):
             yield self._status
             yield self._prompt

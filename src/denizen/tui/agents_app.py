@@ -7,7 +7,7 @@ from typing import ClassVar
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.widgets import ContentSwitcher, Static
+from textual.widgets import Static
 
 from denizen.tui.agent_view import AgentView
 from denizen.tui.prompt import STATUSES
@@ -27,10 +27,7 @@ class FullScreen(App[None]):
 class AgentsApp(FullScreen):
     """Shows one agent at a time; with several, a line above names them and Ctrl-N and Ctrl-P go through them."""
 
-    CSS = """
-    #agents { height: 1; background: $panel; }
-    ContentSwitcher { height: 1fr; }
-    """
+    CSS = "#agents { height: 1; background: $panel; }"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+c", "copy_or_quit", "Quit", priority=True, show=False),
         Binding("ctrl+d,ctrl+q", "quit", "Quit", priority=True, show=False),
@@ -41,15 +38,14 @@ class AgentsApp(FullScreen):
     def __init__(self, agents: Sequence[AgentView]) -> None:
         super().__init__()
         self._agents = agents
+        self._names = Static(id="agents")
         self._shown = 0
 
     def compose(self) -> ComposeResult:
         """The line of names, and the agent in sight."""
-        names = Static(id="agents", markup=False)
-        names.display = len(self._agents) > 1
-        yield names
-        with ContentSwitcher(initial=self._agents[0].id):
-            yield from self._agents
+        self._names.display = len(self._agents) > 1
+        yield self._names
+        yield from self._agents
 
     def on_mount(self) -> None:
         """Begin with the first."""
@@ -61,7 +57,8 @@ class AgentsApp(FullScreen):
     def action_switch(self, by: int) -> None:
         """Show the agent that many places on."""
         self._shown = (self._shown + by) % len(self._agents)
-        self.query_one(ContentSwitcher).current = self._agents[self._shown].id
+        for number, agent in enumerate(self._agents):
+            agent.display = number == self._shown
         self._agents[self._shown].focus_input()
         self._name_agents()
 
@@ -78,4 +75,4 @@ class AgentsApp(FullScreen):
         for number, agent in enumerate(self._agents):
             style = f"ansi_bright_{STATUSES.get(agent.status, 'white')}"
             parts.append((f" {agent.agent_name} ", f"{style} reverse" if number == self._shown else style))
-        self.query_one("#agents", Static).update(Content.assemble(*parts))
+        self._names.update(Content.assemble(*parts))

@@ -8,6 +8,7 @@ from rich.cells import cell_len, chop_cells
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
+from textual.cache import LRUCache
 from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.selection import Selection
@@ -71,6 +72,7 @@ class Scrollback(ScrollView, can_focus=True):
         self._rows: list[_Row] = []
         self._width = 0  # cells that the rows were broken at; 0: not on a screen yet
         self._at_end = True
+        self._strips: LRUCache[tuple[_Row, str], Strip] = LRUCache(1000)
 
     @property
     def lines(self) -> Sequence[Line]:
@@ -81,7 +83,7 @@ class Scrollback(ScrollView, can_focus=True):
         """Put lines below the last one."""
         gone = 0
         for line in lines:
-            self._append(line)
+            self._append(line._replace(text=printable(line.text[:LONGEST]).expandtabs(8)))
             if len(self._lines) > self._most:
                 gone += self._lines.popleft()[1]
         if gone:
@@ -121,8 +123,8 @@ class Scrollback(ScrollView, can_focus=True):
             line = sum(row.begins for row in self._rows[: top + 1]) - 1
             self._width = width
             kept = self.lines
-            self._lines.clear()
-            self._rows.clear()
+            for old in (self._lines, self._rows, self._strips):
+                old.clear()
             for number, each in enumerate(kept):
                 top = len(self._rows) if number == line else top
                 self._append(each)
@@ -136,16 +138,26 @@ class Scrollback(ScrollView, can_focus=True):
     def render_line(self, y: int) -> Strip:
         """The row at that place of the widget."""
         number = self.scroll_offset.y + y
-        width, base = self._width, self.rich_style
+        base = self.get_component_rich_style("scrollback--server")
         if number >= len(self._rows):
-            return Strip.blank(width, base)
+            return Strip.blank(self._width, base)
         row = self._rows[number]
-        style = self.get_component_rich_style(f"scrollback--{row.kind if row.kind in KINDS else 'server'}")
-        gutter = Segment(
-            f"{row.at if y == 0 else self._time(number):{_GUTTER}}", self.get_component_rich_style("scrollback--at")
-        )
-        strip = Strip([gutter, *self._selected(number, row.text, style)])
-        return strip.crop_extend(0, width, base).apply_offsets(0, number)
+        at = row.at if y == 0 else self._time(number)
+        selection = self.text_selection
+        strip = None if selection else self._strips.get((row, at))
+        if strip is None:
+            style = self.get_component_rich_style(f"scrollback--{row.kind if row.kind in KINDS else 'server'}")
+            gutter = Segment(f"{at:{_GUTTER}}", self.get_component_rich_style("scrollback--at"))
+            span = selection.get_span(number) if selection else None
+            strip = Strip([gutter, *self._marked(row.text, style, span)]).crop_extend(0, self._width, base)
+            if not selection:
+                self._strips[row, at] = strip
+        return strip.apply_offsets(0, number)
+
+    def notify_style_update(self) -> None:
+        """Draw in other colours."""
+        super().notify_style_update()
+        self._strips.clear()
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         """The text that the mouse has selected."""
@@ -156,10 +168,8 @@ class Scrollback(ScrollView, can_focus=True):
     def selection_updated(self, selection: Selection | None) -> None:
         self.refresh()
 
-    def _selected(self, number: int, text: str, style: Style) -> Iterable[Segment]:
-        """The row's text, with what is selected of it marked."""
-        selection = self.text_selection
-        span = selection.get_span(number) if selection else None
+    def _marked(self, text: str, style: Style, span: tuple[int, int] | None) -> Iterable[Segment]:
+        """The row's text, with the columns of the span marked as selected."""
         if span is None:
             return [Segment(text, style)]
         start, end = max(span[0] - _GUTTER, 0), len(text) if span[1] == -1 else max(span[1] - _GUTTER, 0)
@@ -175,8 +185,7 @@ class Scrollback(ScrollView, can_focus=True):
     def _append(self, line: Line) -> None:
         before = len(self._rows)
         if self._width:
-            text = printable(line.text[:LONGEST]).expandtabs(8)
-            rows = (row for part in text.split("\n") for row in broken(part, max(self._width - _GUTTER, 10)))
+            rows = (row for part in line.text.split("\n") for row in broken(part, max(self._width - _GUTTER, 10)))
             self._rows += [_Row(line.kind, row, line.at, begins=not number) for number, row in enumerate(rows)]
         self._lines.append((line, len(self._rows) - before))
 
