@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from denizen.actions import Native
-from denizen.context import Transcript, WorkingMemory
+from denizen.context import RollingWindow, Transcript, WorkingMemory
 from denizen.entries import AnyEntry, CompactionEntry, UserEntry
 from denizen.messages import Message, Text, ToolResult, UserMessage
 from denizen.ports import AskModel, ContextPolicy, Toolset, View, WorldLine
@@ -27,6 +27,12 @@ class TestWorkingMemory(SUITE):
     @pytest.fixture
     def new_context(self) -> NewContext:
         return lambda: WorkingMemory(Native(), Toolset())
+
+
+class TestRollingWindow(SUITE):
+    @pytest.fixture
+    def new_context(self) -> NewContext:
+        return lambda: RollingWindow(Native(), Toolset())
 
 
 class Wrong(Transcript):

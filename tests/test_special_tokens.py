@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from denizen.actions.recovery import scrub
+from denizen.special_tokens import scrub
 
 
 @pytest.mark.parametrize(
