@@ -105,6 +105,7 @@ def connect(repo: Path, environ: dict[str, str]) -> Connect:
             *options,
             env=environ,
             cwd=repo,
+            transport_kwargs={"shutdown_timeout": 60.0},  # a busy machine takes longer than the library's two seconds
             use_unstable_protocol=True,
         )
         async with started as (agent, _):

@@ -11,6 +11,8 @@ from tests.cli.conftest import Run
 from tests.cli.in_editor import Connect, Editor, prompt
 from tests.cli.model import Model, call, lists
 
+PROMPTS = Path(__file__).parents[1] / "data" / "mcp" / "prompts.py"
+
 
 @pytest.fixture(autouse=True)
 def structured_calls(home: Path, model: Model) -> None:
@@ -192,6 +194,23 @@ async def test_commands_are_offered_and_take_a_turn_back(connect: Connect, repo:
     assert "Undone, with its changes to files: Make it" in editor.said
     assert "nothing left to do" in str(nothing.value.data)
     assert len(model.requests) == 2
+
+
+async def test_a_prompt_of_an_mcp_server_is_a_command(connect: Connect, repo: Path, model: Model) -> None:
+    model.plays("Reviewed.")
+    editor = Editor()
+    server = McpServerStdio(name="notes", command=sys.executable, args=[str(PROMPTS)], env=[])
+    async with connect(editor) as agent:
+        session = (await agent.new_session(cwd=str(repo), mcp_servers=[server])).session_id
+        await prompt(agent, session, "/notes:review hello.py")
+        await prompt(agent, session, "/notes:other")
+    (offered,) = editor.of("available_commands_update")
+    (command,) = [each for each in offered.available_commands if each.name == "notes:review"]
+    assert (command.description, command.input.root.hint) == ("How to review a file.", "path [focus]")
+    assert "Review hello.py, and look at everything." in str(model.requests[-1]["messages"])
+    assert "Reviewed." in editor.said
+    assert "no prompt 'other'; there is: review" in editor.said
+    assert len(model.requests) == 1
 
 
 async def test_what_only_looks_like_a_command_goes_to_the_model(connect: Connect, repo: Path, model: Model) -> None:

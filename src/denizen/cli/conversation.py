@@ -16,13 +16,13 @@ from denizen.cli.text import cut, one_line
 from denizen.cli.turns import opened, turn_of
 from denizen.config.load import Loaded
 from denizen.engine.resume import nothing_left, question_of, unfinished
-from denizen.engine.session_state import IN_SIGHT, InSight
-from denizen.entries import AnyEntry, AssistantEntry, StateEntry, UserEntry
+from denizen.entries import AnyEntry, AssistantEntry, UserEntry
 from denizen.errors import DenizenError
 from denizen.events import Notice, TurnStop
 from denizen.messages import Text, UserMessage
 from denizen.ports import Session
 from denizen.sessions import new_name
+from denizen.worlds.server_prompts import prompt_said
 
 if TYPE_CHECKING:
     from denizen.cli.live import LivePrompt
@@ -63,17 +63,10 @@ class Conversation:
         return self.options.host(self.commands if self._typed else None, self.live, self.lines, self.outputs)
 
     async def say(self, text: str) -> TurnStop:
-        """One turn; how it ended."""
-        return await self._turn(UserMessage(compose(text, self.agent.workspace)), unattached(text))
-
-    async def say_prompt(self, typed: str, server: str, name: str, words: str) -> TurnStop:
-        """One turn on a prompt of an MCP server, whose words aren't the user's. Raises ToolRefused."""
-        assert self.agent.mcp  # noqa: S101 (the server is one of its)
-        text = await self.agent.mcp.prompt(server, name, words)
-        session = await self.session()
-        await session.append(StateEntry(name=IN_SIGHT, value=msgspec.to_builtins(InSight(untrusted=True))))
-        attached = Text(f'\n\n<prompt from="{server}">\n{text}\n</prompt>')
-        return await self._turn(UserMessage([Text(typed), attached]))
+        """One turn; how it ended. Raises ToolRefused for a prompt of an MCP server that it doesn't have."""
+        parts = compose(text, self.agent.workspace)
+        parts += await prompt_said(self.agent, await self.session(), text)
+        return await self._turn(UserMessage(parts), unattached(text))
 
     async def go_on(self) -> TurnStop:
         """Go on with the unfinished turn; how it ended. Raises SessionError where there is none."""

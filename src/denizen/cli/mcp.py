@@ -100,7 +100,7 @@ def test(name: str) -> None:
         listing, pin = await servers.look(name)
         changes = pin.changes()
         has = [counted(len(listing.tools), "tool"), *(["resources"] if listing.resources else [])]
-        write(f"{name}: {', '.join([*has, *(['prompts'] if listing.prompts else [])])}\n")
+        write(f"{name}: {', '.join([*has, *([counted(len(listing.prompts), 'prompt')] if listing.prompts else [])])}\n")
         if listing.instructions:
             held = " (held back)" if listing.instructions != pin.accepted.instructions else ""
             write(f"  instructions{held}: {one_line(listing.instructions)}\n")
@@ -152,9 +152,6 @@ def _difference(accepted: Listing, found: Listing) -> Iterator[str]:
             yield f"{visible(name)} ({'new' if not old else 'gone' if not new else 'changed'})\n"
             before, after = visible(old).splitlines(), visible(new).splitlines()
             yield from (f"  {line}\n" for line in [*difflib.unified_diff(before, after, lineterm="", n=2)][2:])
-    for what in ("resources", "prompts"):
-        if getattr(accepted, what) != getattr(found, what):
-            yield f"{what}: {'now' if getattr(found, what) else 'none any more'}\n"
 
 
 @mcp.command(short_help="Sign in at a server that is reached over HTTP.")

@@ -17,9 +17,9 @@ from denizen.events import TurnStop
 from denizen.messages import Usage
 from denizen.plural import counted
 from denizen.sessions import short_name
+from denizen.worlds.server_prompts import SERVER_PROMPT
 
 _COMMAND = re.compile(r"/([a-z]+)(?:[^\S\n]+(.*))?")
-_PROMPT = re.compile(r"/([\w-]+):([^\s/]+)(?:[^\S\n]+(.*))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +33,11 @@ class SlashCommand:
 
 def is_command(text: str) -> bool:
     """Whether it looks like a slash command, as `/etc/hosts` and several lines don't."""
-    return bool(_COMMAND.fullmatch(text.strip()) or _PROMPT.fullmatch(text.strip()))
+    return bool(_COMMAND.fullmatch(text.strip()) or SERVER_PROMPT.fullmatch(text.strip()))
 
 
 async def respond(chat: Conversation, text: str) -> TurnStop | None:
     """Run what looks like a slash command, give the rest to the agent; how the turn ended, if one ran."""
-    prompt = _PROMPT.fullmatch(text.strip())
-    if prompt and chat.agent.mcp and prompt[1] in chat.agent.mcp.connections:
-        return await chat.say_prompt(text.strip(), prompt[1], prompt[2], prompt[3] or "")
     match = _COMMAND.fullmatch(text.strip())
     if match is None:
         return await chat.say(text)

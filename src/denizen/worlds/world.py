@@ -27,6 +27,7 @@ from denizen.tools.subagent import subagent
 
 if TYPE_CHECKING:
     from denizen.checkpoints import Shadow
+    from denizen.tools.mcp import McpServers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +78,7 @@ class AgentHandle(Protocol):
     record: AgentRecord
     config: Config
     checkpoints: "Shadow | None"
+    mcp: "McpServers | None"
     workspace: Path
     read_only: bool
     skills: Sequence[Skill]

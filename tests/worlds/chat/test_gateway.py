@@ -1,6 +1,7 @@
 """One message, one turn, one reply; and what a person, a program or a failure may do meanwhile."""
 
 import asyncio
+import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from tests.disk_calls import disk_calls
 from tests.engine.scene import call
 from tests.worlds.chat.conftest import PATIENCE, Held, Serve, SimulatedClock, key_of, message, said
 
-from denizen.entries import SystemEntry
+from denizen.entries import StateEntry, SystemEntry
 from denizen.errors import ModelError
 from denizen.messages import AssistantMessage, Text
 from denizen.models.failover import Failover
@@ -182,6 +183,39 @@ async def test_steering_channel_says_a_message_to_the_running_turn(serve: Serve)
         assert again is None, "a crash before it was marked as done gives it no second reply"
         await scene.say("3")
         assert (await scene.contents(3))[2] == "third"
+
+
+NOTES = {
+    "mcp": {"notes": {"command": sys.executable, "args": [str(Path(__file__).parents[2] / "data/mcp/prompts.py")]}}
+}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return folder
+
+
+async def test_prompt_of_an_mcp_server_is_said_and_a_wrong_one_refused(serve: Serve, project: Path) -> None:
+    async with serve("reviewed", config=NOTES, workspace=project) as scene:
+        await scene.say("/notes:review main.py")
+        await scene.say("/notes:other")
+        assert await scene.contents(2) == ["reviewed", "the MCP server notes has no prompt 'other'; there is: review"]
+        assert "Review main.py, and look at everything." in said(scene.model)
+        entries = await scene.gateway.agent.record.store.read(key_of("ann"))
+    assert {"untrusted": True} in [entry.value for entry in entries if isinstance(entry, StateEntry)]
+
+
+async def test_prompt_of_an_mcp_server_waits_for_its_own_turn(serve: Serve, project: Path) -> None:
+    held = Held("first")
+    async with serve(held, "reviewed", config=NOTES, workspace=project, when_busy={"http": "steer"}) as scene:
+        await scene.say("1")
+        await held.begun.wait()
+        await scene.say("/notes:review main.py")
+        held.go.set()
+        assert await scene.contents(2) == ["first", "reviewed"]
+        assert "Review main.py, and look at everything." in said(scene.model)
 
 
 @pytest.mark.parametrize(("words", "result"), [("/approve", "posted hello"), ("/deny\nnot today", "not today")])

@@ -1,7 +1,7 @@
 """The connection to one server: made when it is first needed, shared by all sessions, made again when it is lost."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -15,19 +15,20 @@ from denizen.config.settings import McpServer
 from denizen.errors import ToolRefused
 from denizen.ports import ToolContext
 from denizen.tools.mcp.asking import elicit
-from denizen.tools.mcp.pins import KnownTool, Listing, visible
+from denizen.tools.mcp.pins import KnownPrompt, KnownTool, Listing, visible
 
 if TYPE_CHECKING:
     from mcp.client import Client, ClientRequestContext, IncomingMessage
     from mcp.client._transport import TransportStreams
-    from mcp_types import ElicitRequestParams, ElicitResult, ListRootsResult
+    from mcp_types import ElicitRequestParams, ElicitResult, ListRootsResult, PaginatedResult
 
 T = TypeVar("T")
+P = TypeVar("P", bound="PaginatedResult")
 
-_MOST_PAGES, _MOST_TOOLS, _LARGEST_TOOL = 100, 1000, 50_000
-"""Pages and tools of a listing, and bytes of a tool in it; the rest is left out."""
+_MOST_PAGES, _MOST, _LARGEST = 100, 1000, 50_000
+"""Pages of a listing, tools and prompts of it, and bytes of one; the rest is left out."""
 _LARGEST_LISTING = 4_000_000
-"""Bytes of its tools: a pin, which may hold two, must be small enough to be read again."""
+"""Bytes of all of them: a pin, which may hold two, must be small enough to be read again."""
 _LONGEST_INSTRUCTIONS = 2000
 """Characters of them that the model reads."""
 _MOST_RESTING = 60.0
@@ -234,33 +235,45 @@ class Connection:
     async def _list(self, client: "Client") -> None:
         """List what the server has. Raises whatever the library does."""
         has, changes, room = client.server_capabilities, self._changes, _LARGEST_LISTING
+
+        def fits(each: KnownTool | KnownPrompt) -> bool:
+            nonlocal room
+            if (size := len(msgspec.json.encode(each))) > min(_LARGEST, room):
+                return False
+            room -= size
+            return True
+
         tools: dict[str, KnownTool] = {}
-        cursor: str | None = None
-        for _ in range(_MOST_PAGES if has.tools else 0):
-            page = await client.list_tools(cursor=cursor)
+        async for page in pages(client.list_tools, has.tools):
             for each in page.tools:
                 hints = each.annotations.model_dump(by_alias=True, exclude_none=True) if each.annotations else {}
                 tool = KnownTool(each.name, each.description or each.title or "", each.input_schema, hints)
-                size = len(msgspec.json.encode(tool))
-                if size <= min(_LARGEST_TOOL, room) and len(tools) < _MOST_TOOLS and tool.name not in tools:
+                if len(tools) < _MOST and tool.name not in tools and fits(tool):
                     tools[tool.name] = tool
-                    room -= size
-            cursor = page.next_cursor
-            if not cursor:
-                break
-        listed = await unless_unknown(client.list_resources()) if has.resources else None
-        templates = await unless_unknown(client.list_resource_templates()) if has.resources else None
-        resources = bool(listed and listed.resources) or bool(templates and templates.resource_templates)
-        prompts = await unless_unknown(client.list_prompts()) if has.prompts else None
+        prompts: dict[str, KnownPrompt] = {}
+        async for page in pages(client.list_prompts, has.prompts):
+            for each in page.prompts:
+                arguments = {argument.name: bool(argument.required) for argument in each.arguments or ()}
+                prompt = KnownPrompt(each.name, each.description or each.title or "", arguments)
+                if len(prompts) < _MOST and fits(prompt):
+                    prompts[prompt.name] = prompt
+        listed = [page.resources async for page in pages(client.list_resources, has.resources)]
+        listed += [page.resource_templates async for page in pages(client.list_resource_templates, has.resources)]
         words = visible(client.instructions or "", _LONGEST_INSTRUCTIONS)
-        self._listing = Listing([*tools.values()], words, resources, bool(prompts and prompts.prompts))
+        self._listing = Listing([*tools.values()], words, any(listed), [*prompts.values()])
         self._listed_changes = changes
         self._listed(self._listing)
 
     async def _hear(self, message: "IncomingMessage") -> None:
-        from mcp_types import ToolListChangedNotification
+        from mcp_types import (
+            PromptListChangedNotification,
+            ResourceListChangedNotification,
+            ToolListChangedNotification,
+        )
 
-        if isinstance(message, ToolListChangedNotification):
+        if isinstance(
+            message, ToolListChangedNotification | PromptListChangedNotification | ResourceListChangedNotification
+        ):
             self._changes += 1
 
     async def _roots(self, context: "ClientRequestContext") -> "ListRootsResult":
@@ -280,17 +293,22 @@ class Connection:
         return await call.ask(elicit(self.name, params, call.turn)) or ElicitResult(action="cancel")
 
 
-async def unless_unknown(asked: Awaitable[T]) -> T | None:
-    """What a server answers; None where it knows no such request, whatever it says it can do."""
+async def pages(ask: Callable[..., Awaitable[P]], has: object = True) -> AsyncGenerator[P]:
+    """The pages of a listing; none where a server knows no such request, whatever it says it can do."""
     from mcp import MCPError
     from mcp_types import METHOD_NOT_FOUND
 
-    try:
-        return await asked
-    except MCPError as error:
-        if error.code != METHOD_NOT_FOUND:
-            raise
-        return None
+    cursor: str | None = None
+    for _ in range(_MOST_PAGES if has else 0):
+        try:
+            page = await ask(cursor=cursor)
+        except MCPError as error:
+            if error.code != METHOD_NOT_FOUND:
+                raise
+            return
+        yield page
+        if not (cursor := page.next_cursor):
+            return
 
 
 def _retrieve(ready: "asyncio.Future[Any]") -> None:

@@ -37,13 +37,33 @@ class KnownTool(msgspec.Struct, frozen=True):
         return self.annotations.get("readOnlyHint") is True
 
 
+class KnownPrompt(msgspec.Struct, frozen=True):
+    """A prompt as its server describes it; of its arguments, in order, whether they must be given."""
+
+    name: str
+    description: str = ""
+    arguments: dict[str, bool] = {}
+
+    @property
+    def usage(self) -> str:
+        """How the arguments are written: `path [focus]`."""
+        return " ".join(name if required else f"[{name}]" for name, required in self.arguments.items())
+
+
 class Listing(msgspec.Struct, frozen=True):
-    """What a server has; `instructions` are its own words on how it is used."""
+    """What a server has; `instructions` are its own words on how it is used.
+
+    Resources and prompts, of which the model reads what it asks for, are as they were listed last.
+    """
 
     tools: Sequence[KnownTool] = ()
     instructions: str = ""
     resources: bool = False
-    prompts: bool = False
+    prompts: Sequence[KnownPrompt] = ()
+
+    def prompt(self, name: str) -> KnownPrompt | None:
+        """The prompt of that name."""
+        return next((prompt for prompt in self.prompts if prompt.name == name), None)
 
     def tool(self, name: str) -> KnownTool | None:
         """The tool of that name."""
@@ -51,9 +71,9 @@ class Listing(msgspec.Struct, frozen=True):
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of all of it, in whatever order it was listed."""
+        """The SHA-256 of what must be accepted, in whatever order it was listed."""
         tools = sorted(self.tools, key=lambda tool: tool.name)
-        data = msgspec.json.encode(msgspec.structs.replace(self, tools=tools), order="deterministic")
+        data = msgspec.json.encode([self.instructions, tools], order="deterministic")
         return hashlib.sha256(data).hexdigest()
 
 
@@ -107,7 +127,9 @@ class Pins:
         if pin is None:
             return self.accept(name, server, listing)
         found = None if listing.digest == pin.digest else listing
-        return pin if pin.found == found else self._write(name, server, msgspec.structs.replace(pin, found=found))
+        latest = msgspec.structs.replace(pin.accepted, resources=listing.resources, prompts=listing.prompts)
+        now = Pin(pin.digest, latest, found)
+        return pin if pin == now else self._write(name, server, now)
 
     def _write(self, name: str, server: McpServer, pin: Pin) -> Pin:
         private_folder(self._folder)

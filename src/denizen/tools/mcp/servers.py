@@ -9,7 +9,7 @@ from denizen.config.settings import McpServer
 from denizen.errors import ConfigError, ToolRefused
 from denizen.ports import Tool, ToolGuide
 from denizen.tools.mcp.connection import Connection, Wire
-from denizen.tools.mcp.pins import Listing, Pin, Pins, visible
+from denizen.tools.mcp.pins import KnownPrompt, Listing, Pin, Pins, visible
 from denizen.tools.mcp.program import Program
 from denizen.tools.mcp.remote import Remote
 from denizen.tools.mcp.shared import prompt_of, prompt_tool, resource_tool, search_tools
@@ -119,6 +119,10 @@ class McpServers:
             )
             for name, listing in saying.items()
         ]
+
+    def prompts(self) -> dict[str, KnownPrompt]:
+        """The prompts of the servers that were met, by how they are called: `SERVER:PROMPT`."""
+        return {f"{name}:{each.name}": each for name, listing in self._accepted().items() for each in listing.prompts}
 
     async def prompt(self, server: str, name: str, words: str) -> str:
         """The text of a server's prompt, filled in with the words. Raises ToolRefused."""

@@ -5,7 +5,7 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -13,8 +13,11 @@ from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
 from denizen.ports import Schema, Tool, ToolContext, Traits
 from denizen.tools.function import result, tool
-from denizen.tools.mcp.connection import Connection, unless_unknown
+from denizen.tools.mcp.connection import Connection, pages
 from denizen.tools.mcp.tool import CALL, PROMPT, READS, RESOURCE, SEARCH, UNKNOWN, McpTool, text_of
+
+if TYPE_CHECKING:
+    from mcp.client import Client
 
 _MOST_FOUND, _MOST_LISTED = 20, 200
 
@@ -133,30 +136,34 @@ def resource_tool(connections: Mapping[str, Connection]) -> Tool:
                 for each in read.contents
             ]
             return result("\n".join(texts))
-        there = await connection.request(lambda client: unless_unknown(client.list_resources()), turn)
-        templates = await connection.request(lambda client: unless_unknown(client.list_resource_templates()), turn)
-        lines = [f"{each.uri}  {each.title or each.name}" for each in (there.resources if there else ())]
-        patterns = templates.resource_templates if templates else ()
-        lines += [f"{each.uri_template}  {each.title or each.name}" for each in patterns]
-        return result(_lines(lines))
+
+        async def listed(client: "Client") -> list[str]:
+            there = [each async for page in pages(client.list_resources) for each in page.resources]
+            patterns = [
+                each async for page in pages(client.list_resource_templates) for each in page.resource_templates
+            ]
+            lines = [f"{each.uri}  {each.title or each.name}" for each in there]
+            return lines + [f"{each.uri_template}  {each.title or each.name}" for each in patterns]
+
+        return result(_lines(await connection.request(listed, turn)))
 
     return mcp_resource
 
 
 async def prompt_of(connection: Connection, name: str, words: str) -> str:
     """A prompt's text; the words fill in its arguments, in order. Raises ToolRefused, with what there is."""
-    there = {each.name: each for each in (await connection.request(lambda client: client.list_prompts())).prompts}
-    if name not in there:
-        raise ToolRefused(f"the MCP server {connection.name} has no prompt {name!r}; there is: {', '.join(there)}")
-    wanted = there[name].arguments or ()
+    listing = await connection.listing()
+    prompt = listing.prompt(name)
+    if prompt is None:
+        there = ", ".join(each.name for each in listing.prompts)
+        raise ToolRefused(f"the MCP server {connection.name} has no prompt {name!r}; there is: {there}")
     try:
         given = shlex.split(words)
     except ValueError as wrong:
         raise ToolRefused(f"{words!r} can't be split into words: {wrong}") from wrong
-    if len(given) > len(wanted) or any(each.required for each in wanted[len(given) :]):
-        usage = [each.name if each.required else f"[{each.name}]" for each in wanted]
-        raise ToolRefused(f"this prompt is called so: /{connection.name}:{' '.join([name, *usage])}")
-    arguments = {each.name: word for each, word in zip(wanted, given, strict=False)}
+    if len(given) > len(prompt.arguments) or any([*prompt.arguments.values()][len(given) :]):
+        raise ToolRefused(f"this prompt is called so: /{connection.name}:{name} {prompt.usage}".rstrip())
+    arguments = dict(zip(prompt.arguments, given, strict=False))
     got = await connection.request(lambda client: client.get_prompt(name, arguments))
     return "\n\n".join(text_of(each.content) for each in got.messages)
 
@@ -179,13 +186,8 @@ def prompt_tool(connections: Mapping[str, Connection]) -> Tool:
         if name:
             got = await connection.request(lambda client: client.get_prompt(name, arguments), turn)
             return result("\n\n".join(f"{each.role}: {text_of(each.content)}" for each in got.messages))
-        there = await connection.request(lambda client: client.list_prompts(), turn)
-        return result(
-            _lines(
-                f"{each.name}({', '.join(given.name for given in each.arguments or ())})  {each.description or ''}"
-                for each in there.prompts
-            )
-        )
+        there = (await connection.listing()).prompts
+        return result(_lines(f"{each.name}({', '.join(each.arguments)})  {each.description}" for each in there))
 
     return mcp_prompt
 

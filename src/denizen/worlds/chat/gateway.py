@@ -16,8 +16,9 @@ from denizen.config.rules import all_arguments
 from denizen.engine import TurnOptions, run_turn
 from denizen.engine.resume import question_of
 from denizen.engine.session_state import IN_SIGHT, InSight, state_of
+from denizen.engine.turn import Start
 from denizen.entries import AnyEntry, CompactionEntry, EndEntry, ParkedEntry, StateEntry, SystemEntry, UserEntry
-from denizen.errors import ConfigError, DenizenError, SessionError
+from denizen.errors import ConfigError, DenizenError, SessionError, ToolRefused
 from denizen.events import Compacted, Notice, Retry, RunEvent, RunResult
 from denizen.messages import Image, Text, UserMessage, UserPart
 from denizen.ports import (
@@ -42,6 +43,7 @@ from denizen.worlds.chat.outbox import Outbox
 from denizen.worlds.chat.queue import LedgerQueue
 from denizen.worlds.chat.settings import GatewaySettings
 from denizen.worlds.chat.summaries import Summaries
+from denizen.worlds.server_prompts import prompt_said, says_prompt
 from denizen.worlds.world import AgentHandle
 
 INTERNAL = frozenset({"cli", ledger.SYSTEM})
@@ -194,7 +196,7 @@ class Gateway:
         word, words = split_command(message.content)
         if word not in COMMANDS or message.channel == ledger.SYSTEM:
             self.remember(message)
-            return await self.queue.put(message)
+            return await self.queue.put(message, waits=says_prompt(self.agent, message.content))
         key, control = message.session_key, Stop() if word == "/stop" else None
         asked = partial(outbound.open_question, channel=message.channel, chat=message.chat)
         if not control and (question := await self.database.run(asked)):
@@ -245,9 +247,11 @@ class Gateway:
             host = _TurnHost(turn, self._emit)
             if tools and turn.attempt > 1:
                 host.waiting = await caller.keep_results(session, turn.controls(), tools)
-            start = UserMessage(_parts(message), message.id)
-            if is_beat := BEAT in message.metadata:
-                start = start_of(message, session.entries)
+            is_beat = BEAT in message.metadata
+            try:
+                start = await self._start(message, session)
+            except ToolRefused as why:
+                return msgspec.structs.replace(outbound.reply_to(message, self._explain(why)), send=run.send_response)
             try:
                 result = await run_turn(
                     caller.with_tools(self.agent.record, tools),
@@ -278,6 +282,13 @@ class Gateway:
             return reply_of(message, result)
         reply = outbound.reply_to(message, reply_text(result, run.default_response))
         return msgspec.structs.replace(reply, send=run.send_response and not has_answered(result))
+
+    async def _start(self, message: InboundMessage, session: Session) -> Start:
+        """What a message begins its turn with. Raises ToolRefused where it says a server's prompt that there isn't."""
+        if BEAT in message.metadata:
+            return start_of(message, session.entries)
+        prompt = await prompt_said(self.agent, session, message.content, message.id)
+        return UserMessage([*_parts(message), *prompt], message.id)
 
     async def _work(self, turn: QueuedTurn, session: Session, spawned: spawn.Spawned) -> InboundMessage | Parked:
         """Run a subagent's turn: its report to the session that it works for."""

@@ -96,9 +96,12 @@ class LedgerQueue:
         self._idle = asyncio.Event()
         self._idle.set()
 
-    async def put(self, message: InboundMessage) -> bool:
-        """Accept a message; False: its channel's message of that id was accepted before."""
-        how = self._when_busy.get(message.channel, "queue")
+    async def put(self, message: InboundMessage, *, waits: bool = False) -> bool:
+        """Accept a message; False: its channel's message of that id was accepted before.
+
+        One that `waits` gets a turn of its own, however its channel's are heard while the session is busy.
+        """
+        how = "queue" if waits else self._when_busy.get(message.channel, "queue")
         self._database.ring()  # who serves looks right after this is put, in the same transaction if it can
         return await self._database.run(partial(ledger.put, message=message, when_busy=how))
 

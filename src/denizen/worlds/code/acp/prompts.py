@@ -8,18 +8,20 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import acp
-from acp.schema import AvailableCommand
+from acp.schema import AvailableCommand, AvailableCommandInput, UnstructuredCommandInput
 
 from denizen.engine import state_of
 from denizen.engine.compact import compact
 from denizen.engine.resume import nothing_left, question_of, unfinished
 from denizen.engine.undo import redo, undo
 from denizen.entries import AnswerEntry
+from denizen.errors import ToolRefused
 from denizen.events import LlmStream, RunResult, TextDelta
 from denizen.messages import Image, Text, UserMessage, UserPart
 from denizen.ports import TurnIO
 from denizen.worlds.code.acp.open_session import OpenSession
-from denizen.worlds.world import take_turn
+from denizen.worlds.server_prompts import prompt_said
+from denizen.worlds.world import AgentHandle, take_turn
 
 
 async def run_prompt(opened: OpenSession, parts: Sequence[UserPart], io: TurnIO) -> RunResult:
@@ -32,9 +34,13 @@ async def run_prompt(opened: OpenSession, parts: Sequence[UserPart], io: TurnIO)
                 return await COMMANDS[name].run(opened, io, argument.strip())
     await state_of(agent.record, session).know_limits(agent.record.model, session.key)  # updates show the context used
     waiting = question_of(session.entries)
-    if waiting is None or waiting.name:  # whether a call may run is asked again, with its buttons
-        return await take_turn(agent, session, UserMessage([*parts]), io)
     text = "".join(part.text for part in parts if isinstance(part, Text))
+    if waiting is None or waiting.name:  # whether a call may run is asked again, with its buttons
+        try:
+            prompt = await prompt_said(agent, session, text)
+        except ToolRefused as why:
+            return _reply(io, str(why))
+        return await take_turn(agent, session, UserMessage([*parts, *prompt]), io)
     await session.append(AnswerEntry(call_id=waiting.call_id, allow=True, text=agent.record.redact(text)))
     return await take_turn(agent, session, None, io)
 
@@ -79,9 +85,20 @@ class EditorCommand:
     run: Callable[[OpenSession, TurnIO, str], Awaitable[RunResult]]
 
 
-def available_commands() -> list[AvailableCommand]:
-    """The slash commands, for the editor."""
-    return [AvailableCommand(name=name, description=command.does) for name, command in COMMANDS.items()]
+def available_commands(agent: AgentHandle) -> list[AvailableCommand]:
+    """The slash commands, for the editor; after ours, the prompts of the MCP servers that were met."""
+    prompts = agent.mcp.prompts() if agent.mcp else {}
+    return [
+        *(AvailableCommand(name=name, description=command.does) for name, command in COMMANDS.items()),
+        *(
+            AvailableCommand(
+                name=name,
+                description=prompt.description or name,
+                input=AvailableCommandInput(UnstructuredCommandInput(hint=prompt.usage)) if prompt.usage else None,
+            )
+            for name, prompt in prompts.items()
+        ),
+    ]
 
 
 async def _continue(opened: OpenSession, io: TurnIO, _: str) -> RunResult:

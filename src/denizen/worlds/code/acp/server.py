@@ -96,7 +96,7 @@ class Editors:
         """Begin a session in a folder."""
         opened = await self._enter(self._new_name(), cwd, mcp_servers)
         session_id = opened.session.key
-        self._say_commands(session_id)
+        self._say_commands(session_id, opened.agent)
         return schema.NewSessionResponse(
             session_id=session_id, modes=opened.modes(), config_options=[*opened.options()]
         )
@@ -108,7 +108,7 @@ class Editors:
         opened = await self._enter(session_id, cwd, mcp_servers, known=True)
         for update in _history(opened):
             await self._editor().session_update(session_id, update)
-        self._say_commands(session_id)
+        self._say_commands(session_id, opened.agent)
         return schema.LoadSessionResponse(modes=opened.modes(), config_options=[*opened.options()])
 
     async def resume_session(
@@ -116,7 +116,7 @@ class Editors:
     ) -> schema.ResumeSessionResponse:
         """Open a session again that the editor still shows."""
         opened = await self._enter(session_id, cwd, mcp_servers, known=True)
-        self._say_commands(session_id)
+        self._say_commands(session_id, opened.agent)
         return schema.ResumeSessionResponse(modes=opened.modes(), config_options=[*opened.options()])
 
     async def list_sessions(self, cwd: str | None = None, **_: Any) -> schema.ListSessionsResponse:
@@ -237,9 +237,9 @@ class Editors:
             raise acp.RequestError.invalid_params({"model": str(error)}) from error
         opened.set_agent(agent)
 
-    def _say_commands(self, session_id: str) -> None:
+    def _say_commands(self, session_id: str, agent: AgentHandle) -> None:
         """Send the editor the commands, once it knows the session."""
-        update = update_available_commands(available_commands())
+        update = update_available_commands(available_commands(agent))
         later = asyncio.create_task(self._editor().session_update(session_id, update))
         self._later.add(later)
         later.add_done_callback(self._later.discard)
