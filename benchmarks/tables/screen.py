@@ -32,23 +32,22 @@ QUIET = 0.05  # seconds without a byte after which a frame is over
 PATIENCE = 120.0
 PAIRS = (("\x1b[A", "\x1b[B"), ("\x1b[5~", "\x1b[6~"), ("\x1b[H", "\x1b[F"))  # each key undoes the other
 PROGRAM = """
-import sys, time
-from datetime import UTC, datetime
+import time
+from denizen.clock import SystemClock
 from denizen.tui.agent_view import AgentView
 from denizen.tui.agents_app import AgentsApp
-at = datetime.now(UTC)
-view = AgentView("Mason", lambda text: None, most={count})
+view = AgentView("Mason", lambda text: None, SystemClock(), most={count})
 begun = time.monotonic()
 kinds = ("server", "action", "thought", "goal")
 for number in range({count}):
     text = f"{{number}} You see an oak chair here." + " It is old and worn." * (number % 7)
-    view.add_line(kinds[number % 4], text, at)
+    view.line(kinds[number % 4], text)
 class Benched(AgentsApp):
     def on_mount(self):
         super().on_mount()
         if {rate}:
-            self.set_interval(1 / max({rate}, 1), lambda: view.add_line("server", "The lamp burns here.", at))
-        self.call_after_refresh(lambda: view.show_status(f"loaded-{{time.monotonic() - begun:.2f}}-"))
+            self.set_interval(1 / max({rate}, 1), lambda: view.line("server", "The lamp burns here."))
+        self.call_after_refresh(lambda: view.status(f"loaded-{{time.monotonic() - begun:.2f}}-"))
 Benched([view]).run()
 """
 

@@ -1,18 +1,16 @@
 """The screen of agents of a text world, driven by keys."""
 
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime, timedelta
+from typing import get_args
 
 import pytest
 from tests.tui.picture import matches, picture
 from textual.pilot import Pilot
 
-from denizen.tui.agent_view import AgentView, PanelValues
+from denizen.testing import FakeClock
+from denizen.tui.agent_view import AgentView
 from denizen.tui.agents_app import AgentsApp
-from denizen.tui.prompt import STATUSES
-from denizen.tui.scrollback import KINDS
-
-AT = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
+from denizen.worlds.moo.listener import Facts, Kind, Status
 
 
 class Screen:
@@ -29,34 +27,36 @@ class Screen:
 @pytest.fixture
 async def screen() -> AsyncIterator[Screen]:
     told: list[str] = []
-    mason = AgentView("Mason", lambda text: told.append(f"Mason: {text}"))
-    tinker = AgentView("Tinker", lambda text: told.append(f"Tinker: {text}"))
+    mason = AgentView("Mason", lambda text: told.append(f"Mason: {text}"), FakeClock())
+    tinker = AgentView("Tinker", lambda text: told.append(f"Tinker: {text}"), FakeClock())
     async with AgentsApp([mason, tinker]).run_test(size=(100, 20)) as pilot:
         yield Screen(pilot, mason, tinker, told)
 
 
 async def test_one_agent_shows_its_lines_what_it_knows_and_its_prompt() -> None:
-    view = AgentView("Mason", print)
-    for minutes, kind in enumerate(KINDS):
-        view.add_line(kind, f"A line of the kind {kind}.", AT + timedelta(minutes=minutes // 3))
+    clock = FakeClock()
+    view = AgentView("Mason", print, clock)
+    for kind in get_args(Kind):
+        view.line(kind, f"A line of the kind {kind}.")
+        await clock.sleep(25)
     plan = ["dig north to the library", "describe it"]
-    values = PanelValues(room="The Agency (#12)", exits=["north", "up"], goal="Ten rooms", plan=plan, cost_usd=0.0123)
-    view.show_panel(values)
+    values = Facts(room="The Agency (#12)", exits=["north", "up"], goal="Ten rooms", plan=plan, cost_usd=0.0123)
+    view.facts(values)
     async with AgentsApp([view]).run_test(size=(100, 20)) as pilot:
         await pilot.press(*"say hi")
         matches(pilot.app, "agent")
 
 
 async def test_a_narrow_terminal_has_no_side_panel(screen: Screen) -> None:
-    screen.mason.show_panel(PanelValues(room="The Agency (#12)"))
+    screen.mason.facts(Facts(room="The Agency (#12)"))
     assert any("The Agency" in row for row in await screen.rows())
     await screen.pilot.resize_terminal(70, 20)
     assert not any("The Agency" in row for row in await screen.rows())
 
 
-@pytest.mark.parametrize("status", STATUSES)
-async def test_the_prompt_says_what_the_agent_does(screen: Screen, status: str) -> None:
-    screen.mason.show_status(status)
+@pytest.mark.parametrize("status", get_args(Status))
+async def test_the_prompt_says_what_the_agent_does(screen: Screen, status: Status) -> None:
+    screen.mason.status(status)
     assert (await screen.rows())[-1] == f"(Mason) {status}>"
 
 
@@ -74,9 +74,9 @@ async def test_the_arrows_bring_instructions_back(screen: Screen) -> None:
 
 async def test_escape_scrolls_and_escape_again_goes_back_to_the_end(screen: Screen) -> None:
     for number in range(100):
-        screen.mason.add_line("server", f"line {number}", AT)
+        screen.mason.line("server", f"line {number}")
     await screen.pilot.press(*"half a ", "escape", "up", "pageup")
-    screen.mason.add_line("server", "line 100", AT)
+    screen.mason.line("server", "line 100")
     held = await screen.rows()
     assert "line 63" in held[1]
     assert held[-1].startswith("(Mason) ready> scroll mode")
@@ -88,13 +88,13 @@ async def test_escape_scrolls_and_escape_again_goes_back_to_the_end(screen: Scre
 
 async def test_page_up_begins_to_scroll(screen: Screen) -> None:
     for number in range(100):
-        screen.mason.add_line("server", f"line {number}", AT)
+        screen.mason.line("server", f"line {number}")
     await screen.pilot.press("pageup", "down")
     assert "line 65" in (await screen.rows())[1]
 
 
 async def test_lines_of_an_agent_out_of_sight_are_there_when_it_is_shown(screen: Screen) -> None:
-    screen.tinker.add_line("server", "You see a lamp.", AT)
+    screen.tinker.line("server", "You see a lamp.")
     assert not any("lamp" in row for row in await screen.rows())
     await screen.pilot.press("ctrl+n")
     assert any("lamp" in row for row in await screen.rows())
@@ -103,7 +103,7 @@ async def test_lines_of_an_agent_out_of_sight_are_there_when_it_is_shown(screen:
 @pytest.mark.parametrize("key", ["ctrl+c", "ctrl+d", "ctrl+q"])
 async def test_these_keys_end_it_in_scroll_mode_too(key: str) -> None:
     for before in ([], ["escape"]):
-        app = AgentsApp([AgentView("Mason", print)])
+        app = AgentsApp([AgentView("Mason", print, FakeClock())])
         async with app.run_test() as pilot:
             await pilot.press(*before, key)
             assert not app.is_running

@@ -1,8 +1,6 @@
 """One agent of a text world on the screen: its scrollback, what it knows, and its prompt."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Callable
 from typing import ClassVar
 
 from textual import events
@@ -12,9 +10,11 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Static
 
+from denizen.clock import Clock
 from denizen.printable import printable
 from denizen.tui.prompt import Prompt, StatusPrompt
 from denizen.tui.scrollback import Line, Scrollback
+from denizen.worlds.moo.listener import Facts, Kind, Status
 
 NARROW = 90
 """Columns below which there is no side panel."""
@@ -22,34 +22,20 @@ NARROW = 90
 HOLDING = "scroll mode: ↑ ↓ PgUp PgDn Home End, Esc goes back"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PanelValues:
-    """What the side panel shows; what is empty is left out. `token` names its holder, `cost_usd` is what was spent."""
-
-    room: str = ""
-    exits: Sequence[str] = ()
-    goal: str = ""
-    plan: Sequence[str] = ()
-    token: str = ""
-    cost_usd: float | None = None
-
-
 class SidePanel(Static):
     """Room, exits, goal, plan, token holder and cost."""
 
     DEFAULT_CSS = "SidePanel { dock: right; width: 30; height: 100%; padding: 0 1; background: $panel; }"
 
-    def show(self, values: PanelValues) -> None:
-        """Show these values in place of those before."""
-        cost = f"${values.cost_usd:.4f}" if values.cost_usd is not None else ""
-        plan = [f"{number}. {step}" for number, step in enumerate(values.plan, 1)]
+    def show(self, facts: Facts) -> None:
+        """Show them in place of those before; what is empty is left out."""
         rows = {
-            "Room": [values.room],
-            "Exits": [", ".join(values.exits)],
-            "Goal": [values.goal],
-            "Plan": plan,
-            "Token": [values.token],
-            "Cost": [cost],
+            "Room": [facts.room],
+            "Exits": [", ".join(facts.exits)],
+            "Goal": [facts.goal],
+            "Plan": [f"{number}. {step}" for number, step in enumerate(facts.plan, 1)],
+            "Token": [facts.token],
+            "Cost": [f"${facts.cost_usd:.4f}" if facts.cost_usd else ""],
         }
         parts: list[str | tuple[str, str]] = []
         for title, lines in rows.items():
@@ -61,8 +47,7 @@ class SidePanel(Static):
 class AgentView(Vertical):
     """One agent: what it sees and does above, the operator's input below, what it knows at the side.
 
-    `instruct` takes what the operator enters. The methods take plain values, so that whatever drives the agent can call
-    them as things happen, from the event loop of the program.
+    It is the listener of an agent's brain, in the event loop of the program; `instruct` takes what the operator enters.
     """
 
     DEFAULT_CSS = """
@@ -77,11 +62,12 @@ class AgentView(Vertical):
         Binding("pageup", "scroll_page_up", "Page up", priority=True, show=False),
     ]
 
-    def __init__(self, name: str, instruct: Callable[[str], None], *, most: int = 100_000) -> None:
+    def __init__(self, name: str, instruct: Callable[[str], None], clock: Clock, *, most: int = 100_000) -> None:
         super().__init__(id=f"agent-{name.encode().hex()}")
         self.agent_name = name
-        self.status = "ready"
+        self.doing: Status = "ready"
         self._instruct = instruct
+        self._clock = clock
         self._lines = Scrollback(most)
         self._panel = SidePanel()
         self._status = StatusPrompt(name)
@@ -96,18 +82,18 @@ class AgentView(Vertical):
             yield self._prompt
             yield Static(HOLDING, classes="hint", markup=False)
 
-    def add_line(self, kind: str, text: str, at: datetime) -> None:
-        """Show a line of that kind (`scrollback.KINDS`) and time, in the operator's time zone."""
-        self._lines.add(Line(kind, text, f"{at:%H:%M}"))
+    def line(self, kind: Kind, text: str) -> None:
+        """Show a line."""
+        self._lines.add(Line(kind, text, f"{self._clock.now().astimezone():%H:%M}"))
 
-    def show_status(self, status: str) -> None:
-        """Show what the agent is doing: ready, waiting, sleeping or thinking."""
-        self.status = status
+    def status(self, status: Status) -> None:
+        """Show what the agent is doing."""
+        self.doing = status
         self._status.show(status)
 
-    def show_panel(self, values: PanelValues) -> None:
+    def facts(self, facts: Facts) -> None:
         """Show what the agent knows."""
-        self._panel.show(values)
+        self._panel.show(facts)
 
     def focus_input(self) -> None:
         """Let the operator type, or scroll where they did before."""

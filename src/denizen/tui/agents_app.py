@@ -73,6 +73,6 @@ class AgentsApp(FullScreen):
     def _name_agents(self) -> None:
         parts: list[tuple[str, str]] = []
         for number, agent in enumerate(self._agents):
-            style = f"ansi_bright_{STATUSES.get(agent.status, 'white')}"
+            style = f"ansi_bright_{STATUSES.get(agent.doing, 'white')}"
             parts.append((f" {agent.agent_name} ", f"{style} reverse" if number == self._shown else style))
         self._names.update(Content.assemble(*parts))

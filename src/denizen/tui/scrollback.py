@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, get_args
 
 from rich.cells import cell_len, chop_cells
 from rich.segment import Segment
@@ -15,9 +15,10 @@ from textual.selection import Selection
 from textual.strip import Strip
 
 from denizen.printable import printable
+from denizen.worlds.moo.listener import Kind
 
-KINDS = ("server", "server_error", "thought", "goal", "action", "system", "operator", "patch")
-"""What a line can be, as in the session log of an agent in a text world; any other is shown like `server`."""
+KINDS: Sequence[str] = get_args(Kind)
+"""What a line can be; any other is shown like `server`."""
 
 LONGEST = 10_000
 """Characters shown of one line."""
