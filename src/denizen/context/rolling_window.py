@@ -65,6 +65,10 @@ class RollingWindow:
         self._head = ""  # what is above the lines while the turn is open
         self._window_end = self._placed = -1  # numbers of lines: -1 while the turn has no messages
 
+    def __len__(self) -> int:
+        """How many lines it has."""
+        return len(self._lines)
+
     def observe(self, item: AnyEntry | WorldLine) -> None:
         """Take in one more entry, or a line of the world."""
         if isinstance(item, WorldLine):

@@ -23,6 +23,7 @@ class FakeWorld:
         self.name, self.room, self.is_lost = "Mason", Room("61", "The Library"), False
         self.sent: list[str] = []
         self.times: list[float] = []
+        self.on: dict[str, Callable[[], None]] = {}
         self._clock = clock
         self._answers = answers or {}
         self._queue: asyncio.Queue[ServerLine | None] = asyncio.Queue()
@@ -48,6 +49,9 @@ class FakeWorld:
     async def request(self, command: str) -> Output:
         self.sent.append(command)
         self.times.append(self._clock.monotonic())
+        if happens := self.on.get(command):
+            happens()
+            await asyncio.sleep(0.01)  # it comes in, before the output is whole
         return Output(command, self._answers.get(command, [f"You did: {command}"]))
 
 

@@ -253,3 +253,57 @@ async def test_without_a_language_model_it_watches(tmp_path: Path) -> None:
         await play.seconds(200)
         assert play.watcher.told("server") == ['Foreman pages, "Anybody there?"']
         assert "thinking" not in play.watcher.statuses
+
+
+# What the model sees
+
+
+def shown(request: ModelRequest) -> str:
+    """The text of what a model was shown."""
+    return "\n".join(part.text for message in request.messages for part in message.content if hasattr(part, "text"))
+
+
+async def test_commands_and_their_output_are_in_the_window_once_when_the_cycle_is_over(tmp_path: Path) -> None:
+    script = [calls("look"), text("So."), text("I see.")]
+    async with playing(tmp_path, script, {"look": ["The Library", "Books."]}) as play:
+        play.world.say("Hello.")
+        await play.until(lambda: play.asked == 2)
+        assert shown(play.model.requests[1]).count("Books.") == 1
+        await play.seconds(1)
+        play.world.say("Ann waves.", "emote", "Ann")
+        await play.until(lambda: play.asked == 3)
+        assert shown(play.model.requests[2]) == "[World]\nHello.\n> look\nThe Library\nBooks.\nAnn waves."
+
+
+async def test_a_page_that_comes_between_two_calls_is_shown_before_the_second(tmp_path: Path) -> None:
+    async with playing(tmp_path, [calls("look"), calls("go north"), text("So.")]) as play:
+        play.world.on["look"] = lambda: play.world.page("Stop at once!")
+        play.world.say("Hello.")
+        await play.until(lambda: play.asked == 3)
+        assert "Stop at once!" in shown(play.model.requests[1])
+
+
+async def test_the_older_half_of_a_full_window_is_summarised_while_the_agent_goes_on(tmp_path: Path) -> None:
+    def reply(request: ModelRequest) -> AssistantMessage:
+        return text("It was loud." if "Summarise this." in shown(request) else "I listen.")
+
+    async with playing(tmp_path, [reply] * 3, memory_window_lines=20) as play:
+        for number in range(12):
+            play.world.say(f"Bang {number}.")
+        await play.until(lambda: play.asked == 2)
+        await play.seconds(2)
+        play.world.say("Silence.")
+        await play.until(lambda: play.asked == 3)
+        lines = shown(play.model.requests[2]).splitlines()
+        assert lines[:4] == ["[Summary]", "It was loud.", "", "[World]"]
+        assert lines[4:] == [*(f"Bang {number}." for number in range(6, 12)), "Silence."]
+
+
+async def test_what_it_knows_is_told(tmp_path: Path) -> None:
+    async with playing(tmp_path, [text("GOAL: build\nPLAN: The Hall | The Attic"), *[text("...")] * 5]) as play:
+        play.world.room = Room("61", "The Library", {"north": "62"})
+        play.world.say("Hello.")
+        await play.until(lambda: play.watcher.known and play.watcher.known[-1].goal)
+        facts = play.watcher.known[-1]
+        assert (facts.room, [*facts.exits], facts.goal) == ("The Library (#61)", ["north"], "build")
+        assert facts.plan == ["The Hall", "The Attic"]

@@ -1,7 +1,7 @@
 """The text world: an autonomous character on a MOO server."""
 
 from denizen.actions import Composed, Directives, Native
-from denizen.context import Transcript
+from denizen.context import RollingWindow
 from denizen.ports import Tool
 from denizen.worlds.moo.settings import MooSettings
 from denizen.worlds.world import Profile, ToolParts, World
@@ -13,5 +13,5 @@ def _no_tools(parts: ToolParts) -> list[Tool]:
 
 
 WORLD = World(
-    "moo", Profile("denizen", Composed(Native(), Directives()), Transcript, tools=_no_tools), settings=MooSettings
+    "moo", Profile("denizen", Composed(Native(), Directives()), RollingWindow, tools=_no_tools), settings=MooSettings
 )

@@ -7,24 +7,29 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Literal
 
 from denizen.actions.directives import BARE
+from denizen.context import RollingWindow
+from denizen.engine.compact import compact
 from denizen.engine.loop import run_turn
 from denizen.engine.record import AgentRecord
 from denizen.engine.session_state import state_of
 from denizen.engine.turn import Cycle, TurnOptions
-from denizen.errors import ModelError
+from denizen.errors import DenizenError, ModelError
 from denizen.events import RunResult, ToolEnd
 from denizen.messages import Text, ToolResult
 from denizen.ports import Session, Tool, Toolset, WorldLine
 from denizen.worlds.moo.cycle import CycleHost, cycle_span, record_cycle
-from denizen.worlds.moo.kept import GOAL, Kept
+from denizen.worlds.moo.kept import GOAL, PLAN, Kept
 from denizen.worlds.moo.listener import Facts, Kind, Listener, Status
 from denizen.worlds.moo.sending import Sender, World, is_error, is_failure
 from denizen.worlds.moo.server_text import Output, ServerLine
 from denizen.worlds.moo.settings import MooSettings
 
+FULL = 10
+"""Lines that the window has room for when its older half is summarised."""
 QUIET = 0.3
 """Seconds without a line after which the next command is sent, or a cycle begins."""
 NEAR = 10.0
@@ -53,7 +58,8 @@ class Brain:
         tools: Callable[["Brain"], Sequence[Tool]],
         listener: Listener,
     ) -> None:
-        self._agent = replace(agent, tools=Toolset(tools(self)))
+        window = partial(RollingWindow, lines=settings.memory_window_lines)
+        self._agent = replace(agent, tools=Toolset(tools(self)), new_context=window)
         self._session = session
         self._settings = settings
         self._listener = listener
@@ -71,20 +77,19 @@ class Brain:
         self._active_at = self._clock.monotonic()
         self._status: Status = "ready"
         self._facts = Facts()
+        self._cost = 0.0
         self._cycle: asyncio.Task[None] | None = None
+        self._summary: asyncio.Task[None] | None = None
         self._begin_record()
 
     def _begin_record(self) -> None:
         """What a cycle keeps while it runs."""
-        self._host = CycleHost(
-            asks=self._asks, replied=self._replied, ran=self._ran, tell=lambda text: self._tell("system", text)
-        )
+        self._host = CycleHost(asks=self._asks, replied=self._replied, ran=self._ran, tell=self._note)
         self._acted = 0
         self._asked_again = 0
         self._called: list[Sequence[str]] = []  # the calls of the last reply that came here
         self._is_doubled = False  # it has them all twice
         self._refused = 0  # how many of them were refused before they came here
-        self._outputs: list[Output] = []  # which the window is to show when the cycle is over
 
     async def play(self, world: World) -> None:
         """Play until the connection is over."""
@@ -103,6 +108,7 @@ class Brain:
                 if self._cycle and self._cycle.done():
                     cycle, self._cycle = self._cycle, None
                     await cycle
+                self._tell_facts()
         finally:
             listening.cancel()
             await self._end_cycle()
@@ -132,11 +138,13 @@ class Brain:
         return asyncio.create_task(self._clock.sleep(QUIET))
 
     async def _end_cycle(self) -> None:
-        self._host.stop = True
-        if self._cycle:
-            self._cycle.cancel()
-            await asyncio.wait([self._cycle])
-            self._cycle = None
+        """End what runs in the background: the next connection begins anew."""
+        tasks = [task for task in (self._cycle, self._summary) if task]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+        self._cycle = None
 
     # What the world shows
 
@@ -158,14 +166,30 @@ class Brain:
             self._begin_cycle()
 
     def _operator(self, text: str) -> None:
-        self._see(f"[Operator]: {text}", "operator")
+        self._see(text, "operator")
         self._tell("operator", text)
 
-    def _see(self, text: str, speaker: Speaker) -> None:
-        self._state.observe(WorldLine(text, self._clock.now(), speaker))
+    def _see(self, text: str, speaker: Speaker, *, in_result: bool = False) -> None:
+        self._state.observe(WorldLine(text, self._clock.now(), speaker, in_result))
 
     def _tell(self, kind: Kind, text: str) -> None:
         self._listener.line(kind, text)
+
+    def _note(self, text: str) -> None:
+        self._tell("system", text)
+
+    def _tell_facts(self) -> None:
+        room, plan = self._sender.room, self._kept.get(PLAN, list[str])
+        facts = Facts(
+            room=f"{room.name} (#{room.num})" if room else "",
+            exits=[*room.exits] if room else (),
+            goal=self.goal,
+            plan=plan or (),
+            cost_usd=self._cost,
+        )
+        if facts != self._facts:
+            self._facts = facts
+            self._listener.facts(facts)
 
     # When it thinks
 
@@ -179,7 +203,7 @@ class Brain:
     async def _tick(self) -> None:
         """The world is quiet: one thing is done."""
         if self._errands:
-            await self._run_errand(self._errands.popleft())
+            await self._perform(self._errands.popleft())
         elif self._cycle:
             pass
         elif self._script:
@@ -222,9 +246,21 @@ class Brain:
         if not self._thinks:
             return
         if self._script:
-            self._tell("system", f"{len(self._script)} queued commands are dropped: the agent thinks anew.")
+            self._note(f"{len(self._script)} queued commands are dropped: the agent thinks anew.")
             self._script.clear()
+        window = self._state.context
+        if isinstance(window, RollingWindow) and len(window) >= self._settings.memory_window_lines - FULL:
+            self._summary = self._summary or asyncio.create_task(self._summarise())
         self._cycle = asyncio.create_task(self._think())
+
+    async def _summarise(self) -> None:
+        """Put a summary in place of the older half of the window, while the agent goes on."""
+        try:
+            await compact(self._agent, self._session, self._host)
+        except DenizenError as error:
+            self._note(str(error))
+        finally:
+            self._summary = None
 
     async def _think(self) -> None:
         self._begin_record()
@@ -235,16 +271,16 @@ class Brain:
             try:
                 result = await run_turn(self._agent, self._session, Cycle(), self._host, options)
             except ModelError as error:
-                self._tell("system", f"The model failed: {error}")
+                self._note(f"The model failed: {error}")
                 outcome, result = "llm_failed", RunResult("")
             else:
                 outcome = "dispatched" if self._acted else "goal_only"
             record_cycle(span, outcome, result.usage)
+        self._cost += result.usage.cost_usd or 0.0
+        self._active_at = self._clock.monotonic()
         await self._apply_news()
-        for output in self._outputs:
-            self._see_own(output)
         seconds = self._clock.monotonic() - began
-        self._tell("system", f"[Cycle] duration={seconds:.1f}s tool_calls={self._acted}")
+        self._note(f"[Cycle] duration={seconds:.1f}s tool_calls={self._acted}")
         if outcome != "llm_failed":
             self._follow_up()
         self._show_status("ready" if self._settings.idle_wakeup_seconds else "waiting")
@@ -327,8 +363,7 @@ class Brain:
         """Send the commands of a call, until one fails."""
         lines: list[str] = []
         for number, command in enumerate(commands, 1):
-            output = await self._perform(command)
-            self._outputs.append(output)
+            output = await self._perform(command, in_result=True)
             lines += [*output.lines, *([f"({output.problem})"] if output.problem else [])]
             if is_failure(output):
                 left = len(commands) - number
@@ -336,33 +371,26 @@ class Brain:
                 return self._result("\n".join(lines), is_error=True)
         return self._result("\n".join(lines) or "(done; the world said nothing)")
 
-    async def _perform(self, command: str) -> Output:
+    async def _perform(self, command: str, *, in_result: bool = False) -> Output:
         """Send a command; its output, as far as the model is to see it."""
         self._tell("action", command)
+        self._see(command, "self", in_result=in_result)
         if self._sender.repeats(command):
             self._operator(REPEATED.format(command))
         output = await self._sender.send(command)
         self._active_at = self._clock.monotonic()
         for line in output.lines:
             self._tell("server_error" if is_error(line) else "server", line)
+            self._see(line, "world", in_result=in_result)
         if output.problem:
-            self._tell("system", f"{command}: {output.problem}")
+            self._note(f"{command}: {output.problem}")
             self._host.stop |= not self._sender.is_connected
         return output
 
     async def _run_script(self) -> None:
         """Send the next queued command; where it fails, or was the last one, the model decides."""
         output = await self._perform(self._script.popleft())
-        self._see_own(output)
         if is_failure(output):
             self._script.clear()
         if not self._script:
             self._arm(is_page=True)
-
-    async def _run_errand(self, command: str) -> None:
-        self._see_own(await self._perform(command))
-
-    def _see_own(self, output: Output) -> None:
-        self._see(f"> {output.command}", "self")
-        for line in output.lines:
-            self._see(line, "world")

@@ -27,7 +27,9 @@ class MooSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """The variable of the environment, or of `.env` in the home, that holds the password."""
     key_file: str = ""
     """An SSH key to sign in with, in place of a password."""
-    command_timeout: Annotated[float, msgspec.Meta(gt=0)] = 15.0
+    login: tuple[str, ...] = ("connect {user} {password}",)
+    """Lines that sign in over telnet; over SSH none are sent."""
+    command_timeout: Annotated[float, msgspec.Meta(gt=0)] = 40.0
     """Seconds that the output of one command is waited for."""
     command_rate_per_second: Annotated[float, msgspec.Meta(gt=0)] = 4.0
     """The most commands that are sent in a second."""
