@@ -128,3 +128,15 @@ async def test_server_that_never_sends_a_byte_fails_where_there_is_no_other() ->
         await failover.close()
         assert [type(event) for event in events] == [Failed]
         assert len(mute.requests) == 1
+
+
+async def test_a_profile_of_a_world_says_how_long_a_key_rests(tmp_path: Path, server: LoopbackOpenAI) -> None:
+    clock = FakeClock()
+    for _ in range(3):
+        server.fail(529, "Overloaded")
+    server.say("Here I am.")
+    async with Agent(
+        config_of(tmp_path, server, "openai:m", ["k"]), profile="denizen", environ={}, clock=clock
+    ) as agent:
+        assert (await agent.run("Hello?")).reply == "Here I am."
+    assert clock.slept == [5, 10, 20]

@@ -15,7 +15,7 @@ from denizen.messages import Usage
 from denizen.models import catalogue
 from denizen.models.failover import Failover
 from denizen.models.local import served_models, served_window
-from denizen.models.profiles import LEARNT, Candidate, Learnt, ModelLimits
+from denizen.models.profiles import LEARNT, Candidate, Cooldown, Learnt, ModelLimits
 from denizen.models.providers import PROVIDERS, Key, ProviderAccess, parse_model, provider_access
 from denizen.ports import KnownModel, Limits, Model
 
@@ -39,16 +39,19 @@ MakeModel = Callable[[str, ProviderSettings, Mapping[str, str], Clock], Model]
 """What an entry point of the group `denizen.models` names: model id, settings, environment and clock make a model."""
 
 
-def open_model(config: Config, *, environ: Mapping[str, str], clock: Clock) -> KnownModel:
+def open_model(
+    config: Config, *, environ: Mapping[str, str], clock: Clock, cooldown: Cooldown | None = None
+) -> KnownModel:
     """The configured model with its fall-backs; with none configured the first that is there.
 
     That is one whose key is in the configuration or the environment, else a server on this machine, else `offline`.
-    Nothing is sent to a provider before the first request. Raises ConfigError for an unknown provider or a missing key.
+    Nothing is sent to a provider before the first request. `cooldown`: how long an auth profile rests after a failure.
+    Raises ConfigError for an unknown provider or a missing key.
     """
     first = config.model or first_there(config, environ)
     opener = _Opener(config, environ, clock)
     candidates = [one for name in (first, *config.fallback_models) for one in opener.candidates(name)]
-    return Failover(candidates, clock, max_retries=config.agent.max_retries)
+    return Failover(candidates, clock, max_retries=config.agent.max_retries, cooldown=cooldown)
 
 
 def first_there(config: Config, environ: Mapping[str, str]) -> str:

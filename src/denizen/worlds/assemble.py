@@ -117,7 +117,7 @@ def assemble(
     found = FoundDriver(driver, getattr(driver, "tools", ())) if driver else None
     found = found or find_driver(config.agent.driver or profile.driver, home=home, environ=environ)
 
-    thinks = with_default_limits(model or open_model(config, environ=environ, clock=clock))
+    thinks = with_default_limits(model or open_model(config, environ=environ, clock=clock, cooldown=profile.cooldown))
     offline = thinks.name == OFFLINE
     actions = FORMATS["native"] if offline else FORMATS.get(config.agent.actions, profile.actions)
     checkpoints = None

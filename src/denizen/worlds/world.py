@@ -18,6 +18,7 @@ from denizen.engine.turn import Resume, TurnOptions
 from denizen.errors import ConfigError
 from denizen.events import RunResult
 from denizen.messages import UserMessage
+from denizen.models.profiles import Cooldown
 from denizen.ports import ActionFormat, Checkpoints, Memory, Model, Sandbox, Session, Tool, TurnIO
 from denizen.prompt import Skill
 from denizen.prompt.texts import IDENTITY
@@ -57,7 +58,8 @@ class Profile:
     `tools` are the agent's unless it is given others; `identity` says in the prompt who it is. `checkpoints` keeps
     them in any workspace, else in projects (git repositories) alone. `driver` steers its turns where the configuration
     names none. `recalls`: a task begins with what earlier sessions left that fits it. `notes`: what it remembers goes
-    into MEMORY.md, too. `rules` come before the user's, which may decide otherwise.
+    into MEMORY.md, too. `rules` come before the user's, which may decide otherwise. `cooldown`: how long auth profiles
+    rest after a failure.
     """
 
     name: str
@@ -70,6 +72,7 @@ class Profile:
     recalls: bool = False
     notes: bool = False
     rules: tuple[Rule, ...] = ()
+    cooldown: Cooldown = Cooldown()  # noqa: RUF009 (it never changes)
 
 
 class AgentHandle(Protocol):

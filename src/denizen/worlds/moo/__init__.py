@@ -2,6 +2,7 @@
 
 from denizen.actions import Composed, Directives, Native
 from denizen.context import RollingWindow
+from denizen.models.profiles import Cooldown
 from denizen.ports import Tool
 from denizen.worlds.moo.settings import MooSettings
 from denizen.worlds.world import Profile, ToolParts, World
@@ -13,5 +14,13 @@ def _no_tools(parts: ToolParts) -> list[Tool]:
 
 
 WORLD = World(
-    "moo", Profile("denizen", Composed(Native(), Directives()), RollingWindow, tools=_no_tools), settings=MooSettings
+    "moo",
+    Profile(
+        "denizen",
+        Composed(Native(), Directives()),
+        RollingWindow,
+        tools=_no_tools,
+        cooldown=Cooldown(first=5.0, most=20.0),
+    ),
+    settings=MooSettings,
 )
