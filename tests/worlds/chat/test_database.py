@@ -36,6 +36,22 @@ async def test_an_operation_that_raises_is_undone_and_leaves_the_others(database
     assert not await database.run(partial(ledger.accepted_key, channel="http", message_id="half"))
 
 
+async def test_a_look_waits_for_no_writer(database: Database) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def write(db: Connection) -> None:
+        ledger.put(db, message("1"))
+        begun.set()
+        go_on.wait()
+
+    writing = asyncio.create_task(database.run(write))
+    await asyncio.to_thread(begun.wait)
+    assert await database.read(ledger.next_due) is None
+    go_on.set()
+    await writing
+    assert await database.read(ledger.next_due) == 0.0
+
+
 class CountedFile(SqliteFile):
     transactions = 0
 

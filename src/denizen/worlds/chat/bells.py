@@ -65,6 +65,9 @@ class Doorbell:
         finally:
             self.jobs.discard(job)
 
+    def may_claim(self, busy: Collection[str], room: int) -> bool:
+        return room > 0 and any(key not in busy for key in self._rung)
+
     def claim(self, db: ledger.Connection, busy: Collection[str], now: float, room: int) -> list[ledger.Claim]:
         asked = [key for key in [*self._rung] if key not in busy][:room]  # a copy: the loop's thread rings meanwhile
         self._asked = {*asked}
@@ -178,16 +181,16 @@ def _take_over(db: ledger.Connection, worker: str, jobs: Sequence[int], stalled:
     live = [row[0] for row in db.execute(beating, [stalled]).fetchall()]
     taken = db.execute(
         "UPDATE inbox SET state = 'ready', worker = '', due = 0, deaths = deaths + 1 "
-        "WHERE state = 'running' AND NOT worker = ANY(?)",
+        "WHERE state = 'running' AND NOT worker = ANY(?) RETURNING 1",
         [[worker, *map(str, live)]],
-    )
+    ).fetchall()
     db.execute(  # a job whose row is locked ends just now
         "SELECT procrastinate_retry_job_v2(id, now(), NULL, NULL, NULL) FROM (SELECT id FROM procrastinate_jobs "
         "WHERE status = 'doing' AND (worker_id IS NULL OR NOT worker_id = ANY(?) OR worker_id::text = ? "
         "AND NOT id = ANY(?)) FOR UPDATE SKIP LOCKED) AS lost",
         [live, worker, jobs],
     )
-    return taken.rowcount
+    return len(taken)
 
 
 class _Connector(BaseAsyncConnector):
@@ -230,6 +233,7 @@ class _Connector(BaseAsyncConnector):
                 try:
                     if self._db is None or self._db.closed:
                         self._db = await self._server.connect_async()
+                        await self._db.execute("SET synchronous_commit = off")  # a lost bell is rung again
                     cursor = self._db.cursor(row_factory=dict_row)
                     return await cursor.execute(cast("LiteralString", query), arguments)
                 except (psycopg.OperationalError, psycopg.InterfaceError) as error:

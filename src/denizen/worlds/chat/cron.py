@@ -106,7 +106,7 @@ class Cron:
 
     async def jobs(self) -> Sequence[tuple[Job, datetime | None]]:
         """The jobs, and when each runs next (None: it is disabled)."""
-        rows = await self._database.run(ledger.jobs)
+        rows = await self._database.read(ledger.jobs)
         return [(_job(text), None if due is None else datetime.fromtimestamp(due, UTC)) for text, due in rows]
 
     async def change(self, job_id: str, action: Literal["remove", "enable", "disable"]) -> bool:

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import queue
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, suppress
 from itertools import chain
@@ -52,7 +52,7 @@ USUAL = Timing()
 
 
 class Worker(Protocol):
-    """Who takes turns for a queue: `claim` and `next_due` within a transaction.
+    """Who takes turns for a queue: `claim` within a transaction.
 
     `busy` are the sessions that have a turn here; at most `room` turns may begin.
     """
@@ -60,6 +60,10 @@ class Worker(Protocol):
     @property
     def id(self) -> str:
         """What the ledger calls it."""
+        ...
+
+    def may_claim(self, busy: Collection[str], room: int) -> bool:
+        """Whether a claim may find anything."""
         ...
 
     def claim(self, db: ledger.Connection, busy: Collection[str], now: float, room: int) -> list[ledger.Claim]:
@@ -98,6 +102,10 @@ class Backend(Protocol):
         """
         ...
 
+    async def read(self, work: Callable[[ledger.Connection], T]) -> T:
+        """What the work finds in what is committed. Raises LedgerError."""
+        ...
+
     def worker(self, database: "Database", bell: asyncio.Event, turns: int) -> AbstractAsyncContextManager[Worker]:
         """A worker that takes so many turns at once; the bell rings when it may claim."""
         ...
@@ -125,12 +133,26 @@ class Database:
 
     async def persist(self, work: Callable[[ledger.Connection], T]) -> T:
         """As `run`, as soon as the disk allows; what has begun is done even where the caller is cancelled."""
+        return await self._patiently(lambda: run_to_completion(self.run(work)))
+
+    async def find(self, work: Callable[[ledger.Connection], T]) -> T:
+        """As `read`, as soon as the disk allows."""
+        return await self._patiently(lambda: self.read(work))
+
+    async def _patiently(self, attempt: Callable[[], Awaitable[T]]) -> T:
         while True:
             try:
-                return await run_to_completion(self.run(work))
+                return await attempt()
             except LedgerError as error:
                 _log.error("%s Trying again.", error)
                 await self._clock.sleep(_DISK_WAIT)
+
+    async def read(self, work: Callable[[ledger.Connection], T]) -> T:
+        """What the work, which writes nothing, finds in what is committed: it waits for no writer.
+
+        Raises LedgerError, and what `work` raises.
+        """
+        return await self._backend.read(work)
 
     async def run(self, work: Callable[[ledger.Connection], T]) -> T:
         """Do the work, all of it or nothing; on return it is on the disk.

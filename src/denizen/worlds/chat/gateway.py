@@ -199,7 +199,7 @@ class Gateway:
             return await self.queue.put(message, waits=says_prompt(self.agent, message.content))
         key, control = message.session_key, Stop() if word == "/stop" else None
         asked = partial(outbound.open_question, channel=message.channel, chat=message.chat)
-        if not control and (question := await self.database.run(asked)):
+        if not control and (question := await self.database.read(asked)):
             key = question.session_key
             control = Answer(question.metadata[outbound.CALL], allow=word == "/approve", text=words)
         obey = partial(

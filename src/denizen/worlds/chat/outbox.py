@@ -65,7 +65,7 @@ class Outbox:
         deadline = self._clock.monotonic() + wait
         while True:
             news = self._reader(channel, chat)
-            found = await self.database.run(look)
+            found = await self.database.read(look)
             rest = deadline - self._clock.monotonic()
             if found or rest <= 0:
                 return found
@@ -83,7 +83,7 @@ class Outbox:
         """The state of a message, once it is one of these, and its reply."""
         while True:
             news = self._reader(message.channel, message.chat)
-            state, reply = await self.database.run(partial(outbound.outcome, message=message))
+            state, reply = await self.database.read(partial(outbound.outcome, message=message))
             if state in states:
                 return state, reply
             await news.wait()
@@ -100,7 +100,7 @@ class Outbox:
         async with asyncio.TaskGroup() as sending:
             while True:
                 self._news.clear()
-                for row in await self.database.persist(outbound.unsent):
+                for row in await self.database.find(outbound.unsent):
                     chat = (row.message.channel, row.message.chat)
                     if chat not in busy:
                         busy.add(chat)

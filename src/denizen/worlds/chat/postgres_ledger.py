@@ -5,7 +5,8 @@ import functools
 import os
 import socket
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
@@ -16,7 +17,7 @@ from denizen.errors import ConfigError
 from denizen.postgres import PostgresDatabase
 from denizen.worlds.chat import ledger
 from denizen.worlds.chat.bells import NEWS, QUEUE, TASK, working
-from denizen.worlds.chat.database import USUAL, Database, LedgerError, Timing, Worker
+from denizen.worlds.chat.database import USUAL, Database, LedgerError, T, Timing, Worker
 
 if TYPE_CHECKING:
     from typing import LiteralString
@@ -73,6 +74,8 @@ class PostgresLedger:
         self._server = PostgresDatabase(url)
         self._sole = sole
         self._timing = timing
+        self._readers = ThreadPoolExecutor(1, "denizen-ledger-reader")
+        self._reader: psycopg.Connection[tuple[Any, ...]] | None = None
         with self._server.explained(ConfigError):
             self._server.prepare("procrastinate", SchemaManager.get_schema())
             schema = ledger.SCHEMA.format(serial="BIGSERIAL PRIMARY KEY") + _RINGING
@@ -112,14 +115,27 @@ class PostgresLedger:
                 if other := self._other_gateway():
                     self._db.close()
                     raise LedgerError(f"{other} Stop one of the two.")
-            with self._db.transaction():
+            # In a pipeline a statement waits for the server only where its rows are looked at.
+            with self._db.pipeline(), self._db.transaction():
                 self._db.execute("SELECT pg_advisory_xact_lock(%s)", [_WRITER])
                 yield _Connection(self._db)
+
+    async def read(self, work: Callable[[ledger.Connection], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._readers, self._read, work)
+
+    def _read(self, work: Callable[[ledger.Connection], T]) -> T:
+        with self._server.explained(LedgerError):
+            if self._reader is None or self._reader.closed:
+                self._reader = self._server.connect()
+            return work(_Connection(self._reader))
 
     def worker(self, database: Database, bell: asyncio.Event, turns: int) -> AbstractAsyncContextManager[Worker]:
         return working(self._server, database, bell, turns, self._timing)
 
     def close(self) -> None:
+        self._readers.shutdown()
+        if self._reader:
+            self._reader.close()
         self._db.close()
 
 

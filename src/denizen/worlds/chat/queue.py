@@ -134,15 +134,16 @@ class LedgerQueue:
 
             looked_at = float("inf")
 
-            def look(db: Connection) -> tuple[list[Claim], list[ArrivedControl], float | None]:
+            def claim(db: Connection) -> list[Claim]:
                 nonlocal looked_at
                 now, before = self._clock.now().timestamp(), looked_at
                 looked_at = now
                 if now < before:  # the clock was set back, or may have been before the first look
                     ledger.bring_forward(db, now + self._longest_wait)
-                room = 0 if self._draining else self._turns - len(running)
-                claims = worker.claim(db, running.keys(), now, room)
-                return claims, ledger.controls_for(db, worker.id), worker.next_due(db)
+                return worker.claim(db, running.keys(), now, self._room(running))
+
+            def look(db: Connection) -> tuple[list[ArrivedControl], float | None]:
+                return ledger.controls_for(db, worker.id), worker.next_due(db)
 
             async def run(turn: LedgerTurn) -> None:
                 await self._run(turn, handler)
@@ -156,11 +157,15 @@ class LedgerQueue:
                 async with asyncio.TaskGroup() as turns:
                     while True:
                         bell.clear()
-                        claims, controls, due = await self._database.persist(look)
-                        worker.began(claims)
-                        for claim in claims:
-                            self._idle.clear()
-                            turn = running[claim.message.session_key] = LedgerTurn(claim)
+                        claims = list[Claim]()
+                        if worker.may_claim(running.keys(), self._room(running)):
+                            claims = await self._database.persist(claim)
+                            worker.began(claims)
+                            if claims:
+                                self._idle.clear()
+                        controls, due = await self._database.find(look)  # those that a turn begins with, too
+                        for begun in claims:
+                            turn = running[begun.message.session_key] = LedgerTurn(begun)
                             turns.create_task(run(turn))
                         for each in controls:
                             if turn := running.get(each.session_key):
@@ -171,6 +176,10 @@ class LedgerQueue:
                 heard = [each for turn in running.values() for each in turn.heard]
                 await run_to_completion(self._give_back(worker, heard))
                 self._idle.set()
+
+    def _room(self, running: Mapping[str, LedgerTurn]) -> int:
+        """How many turns may begin."""
+        return 0 if self._draining else self._turns - len(running)
 
     async def _give_back(self, worker: Worker, heard: Sequence[ArrivedControl]) -> None:
         try:

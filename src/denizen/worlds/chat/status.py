@@ -35,7 +35,7 @@ class Status(msgspec.Struct, frozen=True):
 async def status_of(gateway: Gateway) -> Status:
     """The status of a gateway as it is now."""
     agent = gateway.agent
-    counts = await gateway.database.run(ledger.counts)
+    counts = await gateway.database.read(ledger.counts)
     last = read_last_chat(gateway.home)
     return Status(
         model=agent.record.model.name,

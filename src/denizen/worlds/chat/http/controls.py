@@ -40,7 +40,7 @@ async def post_control(request: web.Request) -> web.Response:
     except SessionError as error:
         raise Refused(404, str(error)) from error
     asked = await read_body(request, ControlRequest)
-    last = await gateway.database.run(partial(ledger.latest, session_key=key))
+    last = await gateway.database.read(partial(ledger.latest, session_key=key))
     if last is None:
         raise Refused(404, f"There is no session {key}.")
     if said := _SAID.get(asked.type):

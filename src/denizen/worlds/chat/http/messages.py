@@ -46,7 +46,7 @@ async def post_message(request: web.Request) -> web.Response:
     gateway = request.app[GATEWAY]
     accepted = await gateway.accept(message)
     if not accepted:
-        key = await gateway.database.run(partial(ledger.accepted_key, channel=new.channel, message_id=message.id))
+        key = await gateway.database.read(partial(ledger.accepted_key, channel=new.channel, message_id=message.id))
     return web.json_response({"accepted": accepted, "id": message.id, "session_key": key}, status=202)
 
 

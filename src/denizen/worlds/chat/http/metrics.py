@@ -73,7 +73,7 @@ METRICS = web.AppKey("metrics", Metrics)
 async def get_metrics(request: web.Request) -> web.Response:
     """Numbers of the gateway, for Prometheus."""
     values, gateway = dict(request.app[METRICS].counts), request.app[GATEWAY]
-    waiting = await gateway.database.run(ledger.open_counts)
+    waiting = await gateway.database.read(ledger.open_counts)
     for name, states in (
         ("denizen_inbox_messages", waiting["inbox"]),
         ("denizen_outbox_messages", waiting["outbox"]),

@@ -111,7 +111,7 @@ async def _in_session(gateway: Gateway, conversation: Conversation) -> AsyncGene
     images = [part for part in parts if isinstance(part, Image)]
     message = with_images(InboundMessage("http", key.peer, "api", text, str(key)), images)
     message = RunOptions(send_response=False).put_in(caller.offer(message, conversation.tools))
-    parked = await gateway.database.run(partial(ledger.parked, session_key=str(key)))
+    parked = await gateway.database.read(partial(ledger.parked, session_key=str(key)))
     if parked:
         calls = caller.open_calls(await gateway.agent.record.store.read(str(key)), caller.offered(parked))
         if calls and images:
