@@ -12,6 +12,7 @@ from typing import NoReturn
 import pytest
 from hypothesis import settings
 from tests import postgres
+from tests.worlds.moo import djangomoo
 
 from denizen.config.settings import SandboxSettings
 from denizen.models.profiles import HEALTH, LEARNT
@@ -22,6 +23,7 @@ settings.load_profile("patient")
 
 _LONGEST = 600
 """Seconds of one test, on a slow machine that does other things meanwhile."""
+_IS_ONE_OF_MANY = "PYTEST_XDIST_WORKER" in os.environ
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -49,17 +51,17 @@ def forgotten_servers() -> Iterator[None]:
 def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The URL of a PostgreSQL server where databases may be made; without one the tests are skipped, and fail on CI."""
     base = tmp_path_factory.getbasetemp()
-    is_one_of_many = "PYTEST_XDIST_WORKER" in os.environ
-    url = postgres.running_server(base.parent if is_one_of_many else base)
+    url = postgres.running_server(base.parent if _IS_ONE_OF_MANY else base)
     if not url:
-        _give_up("PostgreSQL")
+        give_up("PostgreSQL")
     return url
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """The server that the tests have begun ends with them: with many processes, with the first one."""
+    """The servers that the tests have begun end with them: with many processes, with the first one."""
     factory: pytest.TempPathFactory | None = getattr(session.config, "_tmp_path_factory", None)
     if factory and "PYTEST_XDIST_WORKER" not in os.environ:
+        djangomoo.remove_started(factory.getbasetemp())
         postgres.remove_begun(factory.getbasetemp())
 
 
@@ -79,11 +81,22 @@ def postgres_url(postgres_database: str) -> str:
 
 
 @pytest.fixture
+def moo_server(postgres_server: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[djangomoo.DjangoMoo]:
+    """A DjangoMOO server, for this test alone while it runs; its world is as earlier tests left it."""
+    base = tmp_path_factory.getbasetemp()
+    try:
+        with djangomoo.running_server(base.parent if _IS_ONE_OF_MANY else base, postgres_server) as server:
+            yield server
+    except djangomoo.NotInstallable as error:
+        give_up(f"the DjangoMOO server ({error})")
+
+
+@pytest.fixture
 def own_postgres() -> Iterator[postgres.OwnServer]:
     """A server of the test's own, which it may stop and start."""
     programs = postgres.binaries()
     if programs is None:
-        _give_up("PostgreSQL")
+        give_up("PostgreSQL")
     server = postgres.OwnServer.create(programs)
     yield server
     server.remove()
@@ -93,12 +106,13 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """`@pytest.mark.needs("bwrap")` skips where that program doesn't work; with CI=true it fails instead."""
     for program in [name for mark in item.iter_markers("needs") for name in mark.args]:
         if not _works(program):
-            _give_up(program)
+            give_up(program)
 
 
-def _give_up(program: str) -> NoReturn:
-    give_up = pytest.fail if os.environ.get("CI") == "true" else pytest.skip
-    give_up(f"{program} is missing or doesn't work here")
+def give_up(program: str) -> NoReturn:
+    """Skip the test, or on CI fail it."""
+    skip_or_fail = pytest.fail if os.environ.get("CI") == "true" else pytest.skip
+    skip_or_fail(f"{program} is missing or doesn't work here")
 
 
 @pytest.hookimpl(wrapper=True)

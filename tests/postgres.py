@@ -108,14 +108,34 @@ def remove_begun(shared: Path) -> None:
         OwnServer((shared / "postgres").resolve(), programs, 0).remove()
 
 
-def new_database(server: str) -> str:
-    """The URL of a new, empty database there."""
+def new_database(server: str, template: str = "template1") -> str:
+    """The URL of a new database there, a copy of `template`: empty by default."""
     import psycopg
 
     name = f"denizen_test_{uuid4().hex[:12]}"
     with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}".encode())
+        connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}".encode())
     return f"{server}/{name}"
+
+
+def has_database(server: str, name: str) -> bool:
+    """Whether there is a database of that name."""
+    import psycopg
+
+    with psycopg.connect(f"{server}/postgres") as connection:
+        return connection.execute("SELECT FROM pg_database WHERE datname = %s", [name]).fetchone() is not None
+
+
+def rename_database(url: str, name: str) -> None:
+    """Give it another name, and if that is taken, drop it."""
+    import psycopg
+
+    server, _, old = url.rpartition("/")
+    try:
+        with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
+            connection.execute(f"ALTER DATABASE {old} RENAME TO {name}".encode())
+    except psycopg.errors.DuplicateDatabase:
+        drop_database(url)
 
 
 def empty_database(url: str) -> None:
