@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 import venv
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -114,7 +114,7 @@ class DjangoMoo(msgspec.Struct, frozen=True):
 
 
 @contextmanager
-def running_server(shared: Path, postgres_server: str) -> Iterator[DjangoMoo]:
+def running_server(shared: Path, postgres_server: str) -> Generator[DjangoMoo]:
     """The server of this run of tests, for one test at a time. Raises NotInstallable.
 
     `shared` is a folder that all processes of the run have in common.

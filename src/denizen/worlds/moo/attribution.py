@@ -6,14 +6,15 @@ prompt of a command that has nothing to do with them. All here is computed from 
 
 import re
 from collections import deque
-from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal
 
 import msgspec
 
+from denizen.worlds.moo.late import is_whole, may_tell, what_follows
 from denizen.worlds.moo.lines import Passage
-from denizen.worlds.moo.quoting import one_line, unescaped
 from denizen.worlds.moo.server_text import Output, Room, ServerLine
+from denizen.worlds.moo.speech import Message, connection_news, looks_spoken, people
 
 
 class Timing(msgspec.Struct, frozen=True):
@@ -21,11 +22,11 @@ class Timing(msgspec.Struct, frozen=True):
 
     timeout: float = 40.0
     """For the prompt after a command; DjangoMOO itself gives up after 30."""
-    late: float = 3.0
-    """For what is known to follow a prompt, such as the look after a move."""
-    settle: float = 0.2
+    late: float = 5.0
+    """For what a command is known to give, before its prompt or after it."""
+    settle: float = 0.3
     """After the last line of that, and after the prompt of a command that only told something: more may be late."""
-    empty: float = 0.5
+    empty: float = 1.0
     """After the prompt of a command that gave nothing at all."""
     proof: float = 1.0
     """For GMCP's word on a line that someone seems to have said."""
@@ -37,65 +38,7 @@ class Timing(msgspec.Struct, frozen=True):
     """For the first text of such a server's answer."""
 
 
-_SPOKEN = {
-    "page": '{talker} pages, "{text}"',
-    "say": "{talker}: {text}",
-    "whisper": "{talker} whispers to you: {text}",
-    "emote": "{talker} {text}",
-}
-_TALK = re.compile(r'(?:[^:"]{1,60}: |.{1,60} pages?, "|.{1,60} whispers to you: |You sense that )')
-_CONNECTED = re.compile(r"#\d+ \((?P<name>.{1,60})\) has (?:dis)?connected\.$")
-_PRESENCE = re.compile(rf"{_CONNECTED.pattern}|(?P<names>[^()]{{1,200}}) (?:is|are) here\.$")
-_WHOLE = re.compile(r"You: |Huh\?|You can't go ")
-"""Told lines that are all a command gives."""
 _ARRIVED = re.compile(r"You (?:arrive at #(\d+) \((.+)\)|(?:move to|are now in) (.+) \(#(\d+)\))\.$")
-
-_MOVES = r"(?:go\b|walk\b|[nsewud]$|[ns][ew]$|(?:north|south)(?:east|west)?$|east$|west$|up$|down$|out$)"
-_FOLLOWS = tuple(
-    (re.compile(verb, re.IGNORECASE), re.compile(after), expected)
-    for verb, after, expected in (
-        (_MOVES, r"You leave .*", r"You arrive at .*"),
-        (_MOVES, r"You arrive at #\d+ \((?P<room>.+)\)\.", "{room}"),
-        (r"@?tel(?:eport)?\b|home$", r"You move to (?P<room>.+) \(#\d+\)\.", "{room}"),
-        (r"@?burrow\b", r"You are now in (?P<room>.+) \(#\d+\)\.", "{room}"),
-    )
-)
-"""Commands whose output goes on after the prompt: verb, a line that was seen, and the line that will then come."""
-
-
-class Message(msgspec.Struct, frozen=True):
-    """Something said, as GMCP tells it: whole, and from its true talker."""
-
-    channel: str
-    talker: str
-    text: str
-
-    def line(self) -> ServerLine:
-        """What it is as a line."""
-        form = _SPOKEN.get(self.channel, "{talker}: {text}")
-        return ServerLine(form.format(talker=self.talker, text=self.text), self.channel, self.talker)
-
-    def is_in(self, passage: Passage) -> bool:
-        """Whether the passage shows it, wrapped or with its markup rendered."""
-        if passage.printed:
-            return False
-        shown = _squashed("".join(passage.lines))
-        if self.text and _squashed(self.text) in shown:
-            return True
-        start = _squashed(_SPOKEN.get(self.channel, "{talker}:").partition("{text}")[0].format(talker=self.talker))
-        pages = self.channel == "page" and re.search(r'pages?,"', shown)
-        return bool(self.text) and (shown.startswith(start) or bool(pages))
-
-
-def message_of(value: Any) -> Message | None:
-    """The message in a value of Comm.Channel.Text; None: there is none."""
-    if not isinstance(value, dict):
-        return None
-    fields = (value.get("channel"), value.get("talker"), value.get("text"))
-    if not all(isinstance(field, str) for field in fields):
-        return None
-    channel, talker, text = map(str, fields)
-    return Message(channel, talker, unescaped(one_line(text)))
 
 
 class _Flight:
@@ -143,12 +86,9 @@ class Attribution:
     def passage(self, passage: Passage, now: float) -> None:
         """Lines came."""
         self._note_names(passage.lines)
-        for pair in self._messages:
-            if pair[1].is_in(passage):
-                self._messages.remove(pair)
-                self._say(pair[1], passage)
-                return
         whose = "own" if passage.printed else self._whose(passage)
+        if not passage.printed and self._say_if(passage, Message.is_in):
+            return
         if self._proves and whose == "unclear":
             self._unproven.append((now + self.timing.proof, passage))
         elif self._flight and whose != "other":
@@ -171,10 +111,10 @@ class Attribution:
                 self._unproven.remove(pair)
                 self._say(message, pair[1])
                 return
-        flight = self._flight
-        for passage in flight.passages if flight else ():
-            if flight and message.is_in(passage):
-                flight.passages.remove(passage)
+        passages = self._flight.passages if self._flight else []
+        for passage in passages:
+            if not passage.printed and message.is_in(passage):
+                passages.remove(passage)
                 self._say(message, passage)
                 return
         self._messages.append((now + self.timing.text, message))
@@ -192,6 +132,8 @@ class Attribution:
         """Decide what has waited long enough."""
         while self._unproven and self._unproven[0][0] <= now:
             _, passage = self._unproven.pop(0)
+            if self._say_if(passage, Message.may_be):
+                continue
             if self._flight and not self.frames and not self._starts_with_other(passage):
                 self._flight.take(passage, now)
             else:
@@ -247,34 +189,47 @@ class Attribution:
             if self.marks_prompts:
                 return latest
             return min(latest, flight.last_at + timing.quiet if flight.passages else flight.sent_at + timing.silence)
-        due = flight.marked_at
-        if not flight.passages:
-            due += timing.empty
-        elif not any(passage.printed for passage in flight.passages) and not _WHOLE.match(flight.lines[0]):
-            due += timing.settle
-        match _follows(flight.command, flight.lines):
-            case "awaited":
-                due += timing.late
-            case "came":
-                due = max(due, flight.last_at + timing.settle)
-            case _:
-                pass
+        due = flight.marked_at + self._longer(flight)
+        if what_follows(flight.command, flight.lines) == "came":
+            due = max(due, flight.last_at + timing.settle)
         return max(due, *(until for until, _ in self._unproven)) if self._unproven and not self.frames else due
+
+    def _longer(self, flight: _Flight) -> float:
+        """Seconds that the output may go on after the prompt."""
+        lines, timing = flight.lines, self.timing
+        if what_follows(flight.command, lines) == "awaited":
+            return timing.late
+        if any(passage.printed for passage in flight.passages):
+            return 0.0
+        if not lines:
+            return timing.late if may_tell(flight.command) else timing.empty
+        return 0.0 if is_whole(lines[0]) else timing.settle
 
     def _whose(self, passage: Passage) -> Literal["own", "other", "unclear"]:
         """Whose a passage without proof is, judging by its form, if a command is in flight."""
         first = passage.lines[0] if passage.lines else ""
-        if first.startswith("You: ") or (self.name and first.startswith(f"{self.name} ")):
+        if first.startswith("You") and not first.startswith("You sense that "):
+            return "own"
+        if self.name and first.startswith(f"{self.name} "):
             return "own"
         if self._starts_with_other(passage):
-            return "unclear" if self._proves and not _CONNECTED.match(first) else "other"
-        return "unclear" if _TALK.match(first) else "own"
+            return "unclear" if self._proves and not connection_news(first) else "other"
+        return "unclear" if looks_spoken(first) else "own"
 
     def _starts_with_other(self, passage: Passage) -> bool:
         first = passage.lines[0] if passage.lines else ""
-        if _PRESENCE.match(first):
-            return bool(_CONNECTED.match(first))
+        if people(first):
+            return connection_news(first)
         return any(first.startswith((f"{name} ", f"{name}: ")) for name in self._others)
+
+    def _say_if(self, passage: Passage, fits: Callable[[Message, Passage], bool]) -> bool:
+        """Say the first message that fits the passage; False: none does."""
+        for pair in self._messages:
+            if fits(pair[1], passage):
+                self._messages.remove(pair)
+                self._say(pair[1], passage)
+                return True
+        return False
 
     def _say(self, message: Message, passage: Passage) -> None:
         """A line that is proven; what the talker had put before it in a page proves nothing."""
@@ -288,10 +243,7 @@ class Attribution:
 
     def _note_names(self, lines: Sequence[str]) -> None:
         for line in lines:
-            found = _PRESENCE.match(line)
-            if found:
-                names = [found["name"]] if found["name"] else re.split(r", (?:and )?| and ", found["names"])
-                self._others.update(name for name in names if name not in {self.name, "You"})
+            self._others.update(people(line) - {self.name, "You"})
 
     def _note_arrival(self, lines: Sequence[str]) -> None:
         for line in lines:
@@ -299,28 +251,6 @@ class Attribution:
                 number, name = found[1] or found[4], found[2] or found[3]
                 if not self.room or self.room.num != number:
                     self.room = Room(number, name)
-
-
-def _follows(command: str, lines: Sequence[str]) -> str:
-    """Whether what is known to follow such output is still `awaited`, or `came`; empty: nothing follows."""
-    state = ""
-    for verb, after, expected in _FOLLOWS:
-        if not verb.match(command):
-            continue
-        for at, line in enumerate(lines):
-            if found := after.fullmatch(line):
-                wanted = re.compile(
-                    expected.format(**{key: re.escape(text) for key, text in found.groupdict().items()})
-                )
-                if not any(wanted.fullmatch(later) for later in lines[at + 1 :]):
-                    return "awaited"
-                state = "came"
-    return state
-
-
-def _squashed(text: str) -> str:
-    """The text without what wrapping and rendering change."""
-    return re.sub(r"\s|\\(?=\[)|\[/?[a-zA-Z#@][^\[\]]*\]", "", text)
 
 
 def _no_prompt(seconds: float) -> str:

@@ -9,11 +9,12 @@ from typing import Any, Self
 
 import msgspec
 
-from denizen.worlds.moo.attribution import Attribution, Timing, message_of
+from denizen.worlds.moo.attribution import Attribution, Timing
 from denizen.worlds.moo.lines import LineReader, Markers, Passage
 from denizen.worlds.moo.negotiation import Negotiator, gmcp_said, server_status
 from denizen.worlds.moo.quoting import one_line
 from denizen.worlds.moo.server_text import Output, Room, ServerLine
+from denizen.worlds.moo.speech import message_of
 from denizen.worlds.moo.telnet import Event, Option, PromptMark, Subnegotiation, TelnetParser, Text
 from denizen.worlds.moo.transport import Server, ServerUnreachable, Stream, open_stream
 
@@ -210,10 +211,10 @@ class Connection:
         Raises ServerUnreachable when the server doesn't come that far.
         """
         server = self._server
-        self._attribution.marks_prompts = server.protocol == "ssh"
+        self._attribution.marks_prompts = server.transport == "ssh"
         self._attribution.sent("", self._now)
         outputs = [await self._output()]
-        for line in server.login if server.protocol != "ssh" else ():
+        for line in server.login if server.transport != "ssh" else ():
             outputs += [await self.request(line.format(user=server.user, password=server.password))]
         if self._is_djangomoo:
             outputs += await self._set_up()
@@ -224,7 +225,7 @@ class Connection:
 
     @property
     def _is_djangomoo(self) -> bool:
-        return self.status.get("CODEBASE") == "DjangoMOO" or self._server.protocol == "ssh"
+        return self.status.get("CODEBASE") == "DjangoMOO" or self._server.transport == "ssh"
 
     async def _set_up(self) -> list[Output]:
         """Have output framed. The settings take effect some time after their prompt: so until markers arrive."""

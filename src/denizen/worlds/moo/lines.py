@@ -150,7 +150,7 @@ def unwrapped(lines: Sequence[str], columns: int) -> list[str]:
     for last, line in zip(["", *lines], lines, strict=False):
         if whole and continues(last, line, columns):
             cut = cell_len(last) == columns and " " not in last
-            whole[-1] += line if cut else f" {line}"
+            whole[-1] = f"{whole[-1].rstrip()}{'' if cut else ' '}{line}"
         else:
             whole.append(line)
     return whole
@@ -160,5 +160,5 @@ def continues(last: str, line: str, columns: int) -> bool:
     """Whether `line` is where `last` was wrapped."""
     if not columns or not last or not line or line[0].isspace():
         return False
-    used = cell_len(last)
+    used = cell_len(last.rstrip())
     return used <= columns < used + 1 + cell_len(line.split(maxsplit=1)[0])

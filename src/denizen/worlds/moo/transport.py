@@ -27,7 +27,7 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
 
     host: str = "127.0.0.1"
     port: int = 8022
-    protocol: Literal["ssh", "telnet", "telnets"] = "ssh"
+    transport: Literal["ssh", "telnet", "telnets"] = "ssh"
     user: str = ""
     password: str = ""
     key_file: str = ""
@@ -67,11 +67,11 @@ async def open_stream(server: Server, home: Path) -> AsyncGenerator[Stream]:
 
     Raises ServerUnreachable, and ConfigError where the user must act: a wrong password, another host key.
     """
-    if server.protocol == "ssh":
+    if server.transport == "ssh":
         async with _ssh(server, home) as stream:
             yield stream
         return
-    tls = ssl.create_default_context() if server.protocol == "telnets" else None
+    tls = ssl.create_default_context() if server.transport == "telnets" else None
     try:
         async with asyncio.timeout(_CONNECT_TIMEOUT):
             reader, writer = await asyncio.open_connection(server.host, server.port, ssl=tls)
@@ -129,5 +129,5 @@ def _place(server: Server) -> str:
 
 def _unreachable(server: Server, error: Exception) -> ServerUnreachable:
     return ServerUnreachable(
-        f"{_place(server)} can't be reached over {server.protocol}: {error or 'it took too long'}."
+        f"{_place(server)} can't be reached over {server.transport}: {error or 'it took too long'}."
     )

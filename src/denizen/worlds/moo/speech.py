@@ -1,0 +1,79 @@
+"""Who said what: GMCP's word for it, and the forms of the lines that show it."""
+
+import re
+from typing import Any
+
+import msgspec
+
+from denizen.worlds.moo.lines import Passage
+from denizen.worlds.moo.quoting import one_line, unescaped
+from denizen.worlds.moo.server_text import ServerLine
+
+_SPOKEN = {
+    "page": '{talker} pages, "{text}"',
+    "say": "{talker}: {text}",
+    "whisper": "{talker} whispers to you: {text}",
+    "emote": "{talker} {text}",
+}
+_TALK = re.compile(r'(?:[^:"]{1,60}: |.{1,60} pages?, "|.{1,60} whispers to you: |You sense that )')
+_CONNECTED = re.compile(r"#\d+ \((?P<name>.{1,60})\) has (?:dis)?connected\.$")
+_PRESENCE = re.compile(rf"{_CONNECTED.pattern}|(?P<names>[^()]{{1,200}}) (?:is|are) here\.$")
+
+
+class Message(msgspec.Struct, frozen=True):
+    """Something said, as GMCP tells it: whole, and from its true talker."""
+
+    channel: str
+    talker: str
+    text: str
+
+    def line(self) -> ServerLine:
+        """What it is as a line."""
+        form = _SPOKEN.get(self.channel, "{talker}: {text}")
+        return ServerLine(form.format(talker=self.talker, text=self.text), self.channel, self.talker)
+
+    def is_in(self, passage: Passage) -> bool:
+        """Whether the passage shows it, however wrapped and with its markup rendered."""
+        shown, line = _letters(" ".join(passage.lines)), _letters(self.line().text)
+        if self.channel != "page":
+            return shown == line
+        return shown.endswith((_letters(f"pages {self.text}"), _letters(f"page {self.text}")))
+
+    def may_be(self, passage: Passage) -> bool:
+        """Whether the passage has its form, if perhaps another text: `:smile:` is rendered, too."""
+        start = f"{self.talker} " if self.channel == "emote" else self.line().text.partition(self.text)[0]
+        return any(line.startswith((start, "They page, ")) for line in passage.lines)
+
+
+def message_of(value: Any) -> Message | None:
+    """The message in a value of Comm.Channel.Text; None: there is none."""
+    if not isinstance(value, dict):
+        return None
+    fields = (value.get("channel"), value.get("talker"), value.get("text"))
+    if not all(isinstance(field, str) for field in fields):
+        return None
+    channel, talker, text = map(str, fields)
+    return Message(channel, talker, unescaped(one_line(text)))
+
+
+def looks_spoken(line: str) -> bool:
+    """Whether the line has the form of something said by someone."""
+    return bool(_TALK.match(line))
+
+
+def connection_news(line: str) -> bool:
+    """Whether the line tells that someone came or went."""
+    return bool(_CONNECTED.match(line))
+
+
+def people(line: str) -> set[str]:
+    """The names in a line that tells who came, went, or is here."""
+    found = _PRESENCE.match(line)
+    if not found:
+        return set()
+    return {found["name"]} if found["name"] else {*re.split(r", (?:and )?| and ", found["names"])}
+
+
+def _letters(text: str) -> str:
+    """The text without what wrapping and rendering change: spaces, signs, and markup."""
+    return re.sub(r"\[/?[a-zA-Z#@][^\[\]]*\]|[\W_]", "", text)
