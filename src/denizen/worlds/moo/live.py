@@ -52,7 +52,7 @@ def server_of(folder: AgentFolder) -> Server:
     return Server(
         host=settings.host,
         port=settings.port,
-        protocol=settings.transport,
+        transport=settings.transport,
         user=settings.user,
         password=folder.password,
         key_file=settings.key_file,
