@@ -139,18 +139,23 @@ async def playing(
     answers: Mapping[str, Sequence[str]] | None = None,
     **settings: Any,
 ) -> AsyncGenerator[Play]:
-    """An agent that plays in a world of data, with a scripted model (None: offline), on a clock that runs by itself."""
+    """An agent that plays in a world of data, with a scripted model (None: offline), on a clock that runs by itself.
+
+    Left by an exception, its process has crashed.
+    """
     clock, model, watcher = FakeClock(), ScriptedModel(script or ()), Watcher()
     thinks = "offline" if script is None else model
     async with Agent(profile="denizen", model=thinks, clock=clock, environ={"HOME": str(tmp_path)}) as agent:
         session = await agent.open("agent:mason:channel:moo:account:mason@localhost:peer:direct:world")
         brain = Brain(agent.record, session, MooSettings(user="mason", **settings), tools, watcher)
         world = FakeWorld(clock, answers)
+        await brain.begin()
         play = Play(brain, world, clock, model, watcher)
         try:
             yield play
             if play.running.done():
                 await play.running
+            await brain.end()
         finally:
             play.running.cancel()
             await asyncio.wait([play.running])

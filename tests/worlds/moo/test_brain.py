@@ -1,5 +1,6 @@
 """How an agent's brain goes from what it sees to what it does, on a clock that a test moves."""
 
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -307,3 +308,33 @@ async def test_what_it_knows_is_told(tmp_path: Path) -> None:
         facts = play.watcher.known[-1]
         assert (facts.room, [*facts.exits], facts.goal) == ("The Library (#61)", ["north"], "build")
         assert facts.plan == ["The Hall", "The Attic"]
+
+
+# After a restart
+
+
+class Killed(Exception):
+    """The process dies."""
+
+
+async def test_after_a_crash_it_goes_on_with_its_goal(tmp_path: Path) -> None:
+    with suppress(Killed):
+        async with playing(tmp_path, [text("GOAL: build"), calls("look")], idle_wakeup_seconds=0) as play:
+            play.world.page("Build!")
+            await play.until(lambda: play.world.sent)
+            raise Killed
+    async with playing(tmp_path, [text("On I go."), *[text("...")] * 9], idle_wakeup_seconds=0) as play:
+        await play.until(lambda: play.asked)
+        assert "[Goal]\nbuild" in shown(play.model.requests[0])
+        assert play.world.sent == []
+
+
+async def test_stopped_properly_it_begins_anew(tmp_path: Path) -> None:
+    script = [text("GOAL: build\nPLAN: The Hall"), *[text("...")] * 9]
+    async with playing(tmp_path, script, idle_wakeup_seconds=0) as play:
+        play.world.page("Build!")
+        await play.until(lambda: play.brain.goal)
+    async with playing(tmp_path, [text("What?"), *[text("...")] * 9], idle_wakeup_seconds=0) as play:
+        play.world.page("Hello!")
+        await play.until(lambda: play.asked)
+        assert shown(play.model.requests[0]) == '[World]\nForeman pages, "Hello!"'

@@ -9,24 +9,16 @@ from opentelemetry.trace import Span
 from denizen.events import LlmEnd, LlmStart, Notice, Retry, RunEvent, ToolEnd
 from denizen.messages import Usage
 from denizen.ports import Answer, Ask, Control, Stop
+from denizen.worlds.moo.acting import Acting
 
 
 class CycleHost:
-    """The turn's host: nobody is there to be asked. `stop` ends the turn before its next step."""
+    """The turn's host: nobody is there to be asked."""
 
-    def __init__(
-        self,
-        *,
-        asks: Callable[[], None],
-        replied: Callable[[], None],
-        ran: Callable[[ToolEnd], None],
-        tell: Callable[[str], None],
-    ) -> None:
+    def __init__(self, acting: Acting, asks: Callable[[], None], tell: Callable[[str], None]) -> None:
+        self._acting = acting
         self._asks = asks
-        self._replied = replied
-        self._ran = ran
         self._tell = tell
-        self.stop = False
 
     def emit(self, event: RunEvent) -> None:
         """Pass on what matters here."""
@@ -34,9 +26,9 @@ class CycleHost:
             case LlmStart():
                 self._asks()
             case LlmEnd():
-                self._replied()
+                self._acting.replied()
             case ToolEnd():
-                self._ran(event)
+                self._acting.ran(event)
             case Notice(text=text, level="warning" | "error"):
                 self._tell(text)
             case Retry():
@@ -45,8 +37,8 @@ class CycleHost:
                 pass
 
     def controls(self) -> Sequence[Control]:
-        """A stop, once it is wanted."""
-        return [Stop()] if self.stop else []
+        """A stop, once the cycle is to end."""
+        return [Stop()] if self._acting.is_over else []
 
     async def ask(self, request: Ask) -> Answer:
         """No: in a world nobody sits next to the agent, and a quotation isn't run (design, rule 5)."""

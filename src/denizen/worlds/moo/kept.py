@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from typing import Any, TypeVar
 
 from denizen.engine.session_state import SessionState
-from denizen.entries import StateEntry
+from denizen.entries import CompactionEntry, StateEntry
 from denizen.ports import Session
 
 T = TypeVar("T")
 
-GOAL, PLAN, TODO, SUMMARY, CHAIN, RUN = "goal", "plan", "todo", "memory_summary", "chain", "run"
+GOAL, PLAN, SUMMARY, CHAIN, RUN, CLEAR = "goal", "plan", "memory_summary", "chain", "run", "clear_window"
+"""Names of state entries; the window of the model shows the first three, and is emptied by the last."""
 
 
 class Kept:
@@ -49,7 +50,9 @@ class Kept:
         """Take in what was written to the session."""
         entries = self._session.entries
         for entry in entries[self._read :]:
-            if isinstance(entry, StateEntry):
+            if isinstance(entry, CompactionEntry) and entry.summary:
+                self._values[SUMMARY] = StateEntry(name=SUMMARY, value=entry.summary)
+            elif isinstance(entry, StateEntry):
                 self._values[entry.name] = entry
                 if entry.id in self._ours:
                     self._ours.remove(entry.id)

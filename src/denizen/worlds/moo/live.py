@@ -28,6 +28,7 @@ async def live(brain: Brain, folder: AgentFolder, listener: Listener, clock: Clo
     home, _ = places(folder.loaded.config)
     timing = Timing(timeout=folder.settings.command_timeout)
     failures = None
+    await brain.begin()
     while not stop.is_set():
         try:
             async with connected(server_of(folder), home, timing) as connection:
@@ -44,6 +45,7 @@ async def live(brain: Brain, folder: AgentFolder, listener: Listener, clock: Clo
             failures += 1
             listener.line("system", f"{why} Attempt {failures} of {ATTEMPTS} to sign in again, in {wait:g} s.")
             await _unless(stop, clock.sleep(wait))
+    await brain.end()
 
 
 def server_of(folder: AgentFolder) -> Server:

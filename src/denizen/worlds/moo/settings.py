@@ -52,6 +52,10 @@ class MooSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """Seconds after which whoever holds the token is paged again; 0: nobody is."""
     token_chain: list[str] = []
     """The workers that pass the token on, in order; `MOO_TOKEN_CHAIN` (names between commas) overrides it."""
+    foreman: str = "Foreman"
+    """The player who begins the chain and is told when a part is done."""
+    chain_secret: str = ""
+    """What the pages of a chain are signed with, for servers that don't prove who sent one."""
     use_baseline: bool = True
     """`baseline.md` next to the agent's directory comes before its own context."""
     max_tokens: _Count = 2048

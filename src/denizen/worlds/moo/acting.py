@@ -1,0 +1,131 @@
+"""How an agent acts: its calls are sent and awaited, or queued until the world is quiet."""
+
+from collections import deque
+from collections.abc import Sequence
+
+from denizen.actions.directives import BARE
+from denizen.errors import ToolRefused
+from denizen.events import ToolEnd
+from denizen.messages import Text, ToolResult
+from denizen.worlds.moo.chain import NOTHING, process_command
+from denizen.worlds.moo.mind import Mind
+from denizen.worlds.moo.sending import Sender, is_error, is_failure
+from denizen.worlds.moo.server_text import Output, ServerLine
+from denizen.worlds.moo.settings import MooSettings
+
+EMPTY = "Your reply was empty. Act with a call, or say in a line why not."
+REPEATED = "You have sent `{}` three times. Do something else, or call done."
+
+
+class Acting:
+    """The actor of an agent's tools. `acted` counts the calls of a cycle, `is_over` says that it is to end."""
+
+    def __init__(self, mind: Mind, sender: Sender, settings: MooSettings) -> None:
+        self.awaits = settings.acting != "queued"
+        self.script: deque[str] = deque()
+        self._mind = mind
+        self._sender = sender
+        self._settings = settings
+        self.begin_cycle()
+
+    def begin_cycle(self) -> None:
+        """Begin to count; what is still queued is dropped, as the model thinks anew."""
+        if self.script:
+            self._mind.note(f"Not sent any more: {' | '.join(self.script)}")
+            self.script.clear()
+        self.acted = 0
+        self.is_over = False
+        self._asked_again = 0
+        self._begin_reply(())
+
+    def _begin_reply(self, calls: Sequence[object]) -> None:
+        half = len(calls) // 2
+        self._is_doubled = half > 0 and [*calls[:half]] * 2 == [*calls]
+        self._called: list[Sequence[str]] = []
+        self._refused = 0
+
+    # The model's replies
+
+    def replied(self) -> None:
+        """The model has replied."""
+        intent = self._mind.session_state.intent
+        if words := intent.reply.strip():
+            self._mind.tell("thought", words)
+        self._begin_reply([(call.name, call.args) for call in intent.calls])
+        if not self._mind.goal and any(call.id.startswith(BARE) for call in intent.calls):
+            self.is_over = True  # mere words, and nothing to do
+
+    def ran(self, event: ToolEnd) -> None:
+        """A call has its result; a reply whose calls were all refused unseen can't be carried out."""
+        self._refused += event.is_error and not self._called
+        if self._refused == len(self._mind.session_state.intent.calls):
+            self._asked_again += 1
+            self.is_over |= self._asked_again > self._settings.structured_output_retries
+
+    async def complaint(self, text: str) -> str:
+        """What is wrong with a reply that would end the cycle; empty: nothing is."""
+        intent = self._mind.session_state.intent
+        may_ask = self._asked_again < self._settings.structured_output_retries
+        if text.strip() or intent.calls or intent.directives or not may_ask:
+            return ""
+        self._asked_again += 1
+        return EMPTY
+
+    # Its calls
+
+    async def act(self, commands: Sequence[str]) -> ToolResult:
+        """Carry out a call: send its commands, or queue them."""
+        again = commands in self._called if self._is_doubled else [commands] == self._called[-1:]
+        self._called.append(commands)
+        if again:
+            return self._result("the same call again in one reply: it is carried out once")
+        self.acted += 1
+        most = self._settings.tool_calls_per_cycle
+        self.is_over |= self.acted >= most
+        if self.acted > most:
+            return self._result(f"not run: a cycle has {most} calls")
+        if self.awaits:
+            return await self._carry_out(commands)
+        self.script.extend(commands)
+        return self._result("queued")
+
+    def _result(self, text: str, *, is_error: bool = False) -> ToolResult:
+        return ToolResult("", "", [Text(text)], is_error=is_error, ends_turn=not self.awaits)
+
+    async def _carry_out(self, commands: Sequence[str]) -> ToolResult:
+        """Send the commands of a call, until one fails."""
+        lines: list[str] = []
+        for number, command in enumerate(commands, 1):
+            output = await self.perform(command, in_result=True)
+            lines += [*output.lines, *([f"({output.problem})"] if output.problem else [])]
+            if is_failure(output):
+                left = len(commands) - number
+                lines += [f"({left} more commands were not sent)"] if left else []
+                return self._result("\n".join(lines), is_error=True)
+        return self._result("\n".join(lines) or "(done; the world said nothing)")
+
+    async def perform(self, command: str, *, in_result: bool = False) -> Output:
+        """Send a command of the model's, unless it would pass the token."""
+        try:
+            chain, command = process_command(self._mind.chain, command)
+        except ToolRefused as why:
+            return Output(command, problem=f"not sent: {why}")
+        await self._mind.step((chain, NOTHING))
+        return await self.send(command, in_result=in_result)
+
+    async def send(self, command: str, *, in_result: bool = False) -> Output:
+        """Send a command; its output, as far as the model may see it."""
+        mind = self._mind
+        mind.tell("action", command)
+        mind.see(command, "self", in_result=in_result)
+        if self._sender.repeats(command):
+            mind.operator(REPEATED.format(command))
+        output = await self._sender.send(command)
+        lines = [line for line in output.lines if await mind.hear(ServerLine(line), command)]
+        for line in lines:
+            mind.tell("server_error" if is_error(line) else "server", line)
+            mind.see(line, "world", in_result=in_result)
+        if output.problem:
+            mind.note(f"{command}: {output.problem}")
+            self.is_over |= not self._sender.is_connected
+        return Output(command, lines, output.problem)
