@@ -1,0 +1,213 @@
+"""Who a character is: SOUL.md, what it has learned since (SOUL.patch.md), and what it shares with others (baseline.md).
+
+Seed 000, "The Soul System".
+"""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from denizen.config.files import as_text, read_settings, write_private
+from denizen.worlds.moo.folder import PATCH, SOUL
+from denizen.worlds.moo.quoting import one_line
+from denizen.worlds.moo.server_text import ServerLine
+
+BASELINE: Final = "baseline.md"
+RULES, VERBS, LESSONS = "Rules of Engagement", "Verb Mapping", "Lessons Learned"
+RESTS: Final = 5.0
+"""Seconds in which a rule doesn't answer again."""
+MOST_ANSWERS: Final = 10
+"""Answers of all rules together in a minute."""
+
+_SECTIONS: Final = ("Name", "Mission", "Persona", "Context", "Tools", RULES, VERBS, "Response Format", LESSONS)
+_PATCHES: Final = {"soul_patch_rule": RULES, "soul_patch_verb": VERBS, "soul_patch_note": LESSONS}
+_HEADING: Final = re.compile(r"(?P<level>#{1,2})\s+(?P<title>\S.*?)\s*#*\s*")
+_ITEM: Final = re.compile(r"\s*[-*]\s+(?P<mark>!)?\s*(?P<text>\S.*)")
+_ARROW: Final = re.compile(r"(?:`(?P<code>[^`]+)`|(?P<plain>.+?))\s*(?:->|→)\s*(?P<command>\S.*)")
+_LINK: Final = re.compile(r"\[[^\[\]\n]{0,200}\]\((?P<path>[^()\s]{1,300}\.(?:md|txt))\)")
+_HARMLESS: Final = re.compile(r"(?:say|emote|whisper|page|look)\b")
+_SLOW: Final = re.compile(r"\([^()]*[+*}][^()]*\)[+*{]")
+_ORDINARY: Final = ("The fog lifts.", "Tinker waves", "You leave #59 (Site Hut).", "quiet on", "12 coins", "???")
+"""Lines that have nothing in common: a rule that matches nearly all of them matches everything."""
+
+
+class SoulRule(msgspec.Struct, frozen=True):
+    """What a line is answered with, before the model sees it; `for_players`: with any command, whoever said it."""
+
+    pattern: str
+    command: str
+    for_players: bool = False
+
+
+class Soul(msgspec.Struct, frozen=True):
+    """A character; `verbs` are intents and what they mean, `problems` what is wrong in its files."""
+
+    name: str = ""
+    mission: str = ""
+    persona: str = ""
+    context: str = ""
+    tools: Sequence[str] = ()
+    rules: Sequence[SoulRule] = ()
+    verbs: Sequence[tuple[str, str]] = ()
+    response_format: str = ""
+    lessons: Sequence[str] = ()
+    problems: Sequence[str] = ()
+
+    @property
+    def prompt(self) -> str:
+        """Who it is, in words for the model."""
+        verbs = "\n".join(f"- {intent} -> {command}" for intent, command in self.verbs)
+        parts = {
+            "": f"You are {self.name}, a character in a text world." if self.name else "",
+            "Mission": self.mission,
+            "Persona": self.persona,
+            "Context": self.context,
+            VERBS: verbs,
+            LESSONS: "\n".join(f"- {lesson}" for lesson in self.lessons),
+            "Response Format": self.response_format,
+        }
+        return "\n\n".join(f"# {title}\n{text}" if title else text for title, text in parts.items() if text)
+
+
+def read_soul(folder: Path, *, use_baseline: bool = True) -> Soul:
+    """The character of an agent's directory. Raises ConfigError for a file that can't be read."""
+    problems: list[str] = []
+    own, patch = (_sections(_read(folder / name)) for name in (SOUL, PATCH))
+    base = _sections(_read(folder.parent / BASELINE)) if use_baseline else {}
+    shared = "\n\n".join(text for title, text in base.items() if title not in {RULES, VERBS, "Tools"} and text)
+    context = "\n\n".join(filter(None, (shared, own.get("Context", ""))))
+    sources = ((SOUL, own), (PATCH, patch), (BASELINE, base))
+    return Soul(
+        name=own.get("Name", ""),
+        mission=own.get("Mission", ""),
+        persona=own.get("Persona", ""),
+        context=_inlined(context, folder, problems),
+        tools=[one_line(item.strip("`")) for _, item in _items(own.get("Tools", ""))],
+        rules=[rule for name, each in sources for rule in _rules(name, each.get(RULES, ""), problems)],
+        verbs=[
+            (found["code"] or found["plain"], found["command"])
+            for _, each in sources
+            for _, item in _items(each.get(VERBS, ""))
+            if (found := _ARROW.fullmatch(item))
+        ],
+        response_format=own.get("Response Format", ""),
+        lessons=[item for _, item in _items(patch.get(LESSONS, ""))],
+        problems=problems,
+    )
+
+
+def patch_soul(folder: Path, name: str, text: str) -> str:
+    """Add what the model has learned, by the directive of that name, unless it is there already.
+
+    What became of it, for the log: a rule that is no rule isn't added. Raises ConfigError when the disk refuses.
+    """
+    line, section = one_line(text), _PATCHES[name]
+    if section != LESSONS:
+        found = _ARROW.fullmatch(line)
+        if found is None:
+            return f"Not learned, as it has no `->`: {line}"
+        what = found["code"] or found["plain"].strip("` ")
+        if section == RULES and (problem := rule_problem(what)):
+            return f"Not learned: {problem}"
+        line = f"`{what}` -> {found['command']}" if section == RULES else f"{what} -> {found['command'].strip('` ')}"
+    whole = _read(folder / PATCH)
+    if f"- {line}" in whole.splitlines():
+        return f"Known already: {line}"
+    head, heading, rest = f"\n{whole}".partition(f"\n## {section}\n")
+    if heading:
+        body, following, tail = rest.partition("\n## ")
+        rest = f"{body.rstrip()}\n- {line}\n{following}{tail}"
+    else:
+        head, heading, rest = f"{head.rstrip()}\n", f"\n## {section}\n", f"- {line}\n"
+    write_private(folder / PATCH, f"{head}{heading}{rest}".lstrip("\n").encode())
+    return f"Learned: {line}"
+
+
+def rule_problem(pattern: str) -> str:
+    """Why a regular expression can't be a rule's; empty: it can."""
+    try:
+        compiled = re.compile(pattern)
+    except re.error as error:
+        return f"`{pattern}` is no regular expression: {error}"
+    if _SLOW.search(pattern):
+        return f"`{pattern}` repeats what repeats, and may take for ever"
+    if compiled.search("") or sum(compiled.search(line) is not None for line in _ORDINARY) >= len(_ORDINARY) - 1:
+        return f"`{pattern}` matches everything"
+    return ""
+
+
+class Engagement:
+    """Answers lines by the first rule that matches: not too often, and what players say only with harmless words."""
+
+    def __init__(self, rules: Sequence[SoulRule]) -> None:
+        self._rules = [(re.compile(rule.pattern), rule) for rule in rules]
+        self._answered: dict[SoulRule, float] = {}
+        self._times: list[float] = []
+
+    def answer(self, line: ServerLine, now: float) -> str:
+        """The command that answers a line which came at `now` (seconds); empty: none does."""
+        rule = next((rule for pattern, rule in self._rules if pattern.search(line.text[:500])), None)
+        if rule is None or (line.channel and not rule.for_players and not _HARMLESS.match(rule.command)):
+            return ""
+        self._times = [time for time in self._times if now - time < 60]
+        if now - self._answered.get(rule, now - RESTS) < RESTS or len(self._times) >= MOST_ANSWERS:
+            return ""
+        self._answered[rule] = now
+        self._times.append(now)
+        return rule.command
+
+
+def _read(path: Path) -> str:
+    return as_text(read_settings(path) or b"", path)
+
+
+def _sections(text: str) -> dict[str, str]:
+    """The text of each section; what has no section, or one of its own, belongs to the context."""
+    found: dict[str, list[str]] = {}
+    title, in_fence = "Context", False
+    for line in text.splitlines():
+        in_fence ^= line.lstrip().startswith("```")
+        heading = None if in_fence else _HEADING.fullmatch(line)
+        known = next((name for name in _SECTIONS if heading and name.lower() == heading["title"].lower()), "")
+        if heading:
+            title = known or "Context"
+        if not known:
+            found.setdefault(title, []).append(line)
+    return {name: "\n".join(lines).strip() for name, lines in found.items()}
+
+
+def _items(text: str) -> list[tuple[bool, str]]:
+    """The items of a list, and whether each is marked with `!`."""
+    items = (_ITEM.fullmatch(line) for line in text.splitlines())
+    return [(bool(item["mark"]), item["text"].strip()) for item in items if item]
+
+
+def _rules(name: str, text: str, problems: list[str]) -> list[SoulRule]:
+    rules: list[SoulRule] = []
+    for marked, item in _items(text):
+        found = _ARROW.fullmatch(item)
+        pattern = (found["code"] or found["plain"]).strip() if found else ""
+        problem = rule_problem(pattern) if found else f"`{item}` has no `->`"
+        if found and not problem:
+            rules.append(SoulRule(pattern, found["command"].strip("` "), marked and name != PATCH))
+        else:
+            problems.append(f"{name}: a rule has no effect: {problem}.")
+    return rules
+
+
+def _inlined(text: str, folder: Path, problems: list[str]) -> str:
+    """The text with what its links to files next to the agent's directory, or in it, hold."""
+
+    def content(link: re.Match[str]) -> str:
+        if "://" in link["path"]:
+            return link[0]
+        path = (folder / link["path"]).resolve()
+        if path.is_relative_to(folder.parent.resolve()) and path.is_file():
+            return _read(path).strip()
+        problems.append(f"{SOUL}: {link['path']} isn't there, or not next to the agent's directory.")
+        return link[0]
+
+    return _LINK.sub(content, text)

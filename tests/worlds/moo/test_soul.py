@@ -1,0 +1,152 @@
+"""A character's files: what it is told of itself, what it learns, and what it answers without thinking."""
+
+from pathlib import Path
+
+import pytest
+
+from denizen.worlds.moo.server_text import ServerLine
+from denizen.worlds.moo.soul import MOST_ANSWERS, RESTS, Engagement, SoulRule, patch_soul, read_soul, rule_problem
+
+SOUL = """\
+# Name
+Mason
+
+# Mission
+Build huts.
+
+# Persona
+Gruff.
+
+## Context
+See [the glossary](glossary.md) and [a page](https://example.com/x.md).
+```
+# no heading
+```
+
+## Tools
+- dig
+- `describe`
+
+## Rules of Engagement
+- `^You are cold` -> wear coat
+- !`(?i)come here` -> go north
+- hello -> say Hello.
+- `(` -> look
+- `.` -> look
+
+## Verb Mapping
+- go home -> teleport #31
+
+## Response Format
+Short.
+
+## Habits
+Sings.
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "group" / "mason"
+    folder.mkdir(parents=True)
+    (folder / "SOUL.md").write_text(SOUL)
+    (folder / "glossary.md").write_text("A hut is small.\n")
+    return folder
+
+
+def test_each_section_is_read_and_unknown_ones_belong_to_the_context(folder: Path) -> None:
+    soul = read_soul(folder)
+    assert (soul.name, soul.mission, soul.persona, soul.response_format) == ("Mason", "Build huts.", "Gruff.", "Short.")
+    assert soul.tools == ["dig", "describe"]
+    assert soul.verbs == [("go home", "teleport #31")]
+    assert "# no heading" in soul.context
+    assert soul.context.endswith("## Habits\nSings.")
+
+
+def test_links_to_local_texts_are_read_in_their_place_and_no_others(folder: Path) -> None:
+    (folder.parent.parent / "secret.txt").write_text("private")
+    (folder / "SOUL.md").write_text("## Context\n[a](glossary.md) [b](../../secret.txt) [c](https://example.com/x.md)")
+    soul = read_soul(folder)
+    assert soul.context == "A hut is small. [b](../../secret.txt) [c](https://example.com/x.md)"
+    assert len(soul.problems) == 1
+
+
+def test_rules_that_do_not_compile_or_match_everything_are_left_out_and_reported(folder: Path) -> None:
+    soul = read_soul(folder)
+    assert soul.rules == [
+        SoulRule("^You are cold", "wear coat"),
+        SoulRule("(?i)come here", "go north", for_players=True),
+        SoulRule("hello", "say Hello."),
+    ]
+    assert len(soul.problems) == 2
+
+
+@pytest.mark.parametrize("pattern", ["(", "", ".*", ".", r"\S", "[a-z]", "x?", "(a+)+$", r"(\w*\s*)*x", "^", "a|"])
+def test_such_a_pattern_is_no_rules(pattern: str) -> None:
+    assert rule_problem(pattern)
+
+
+def test_the_baseline_comes_before_the_own_context_and_its_rules_after_the_own(folder: Path) -> None:
+    base = "Share your tools.\n## Rules of Engagement\n- `rain` -> look\n## Verb Mapping\n- rest -> sit\n"
+    (folder.parent / "baseline.md").write_text(base)
+    soul = read_soul(folder)
+    assert soul.context.startswith("Share your tools.\n\nSee A hut is small.")
+    assert soul.rules[-1] == SoulRule("rain", "look")
+    assert soul.verbs[-1] == ("rest", "sit")
+    assert "Share" not in read_soul(folder, use_baseline=False).context
+
+
+def test_what_it_learns_is_kept_once_in_its_section_and_counts(folder: Path) -> None:
+    for _ in range(2):
+        patch_soul(folder, "soul_patch_note", "Doors stick.")
+        patch_soul(folder, "soul_patch_rule", "`^It rains` → look up")
+        patch_soul(folder, "soul_patch_verb", "warm up -> wear coat")
+        patch_soul(folder, "soul_patch_note", "Tinker is kind.")
+    assert (folder / "SOUL.patch.md").read_text() == (
+        "## Lessons Learned\n- Doors stick.\n- Tinker is kind.\n\n"
+        "## Rules of Engagement\n- `^It rains` -> look up\n\n## Verb Mapping\n- warm up -> wear coat\n"
+    )
+    soul = read_soul(folder)
+    assert soul.lessons == ["Doors stick.", "Tinker is kind."]
+    assert soul.rules[-1] == SoulRule("^It rains", "look up")
+    assert "- Tinker is kind." in soul.prompt
+
+
+@pytest.mark.parametrize("text", [".* -> give all", "( -> look", "no arrow", "^It rains"])
+def test_a_rule_that_is_none_is_not_learned(folder: Path, text: str) -> None:
+    assert patch_soul(folder, "soul_patch_rule", text).startswith("Not learned")
+    assert not (folder / "SOUL.patch.md").exists()
+
+
+def test_a_learned_rule_can_not_be_marked_as_one_for_players(folder: Path) -> None:
+    (folder / "SOUL.patch.md").write_text("## Rules of Engagement\n- !`give me` -> give all\n")
+    assert read_soul(folder).rules[-1] == SoulRule("give me", "give all")
+
+
+def said(text: str) -> ServerLine:
+    return ServerLine(text, "say", "Tinker")
+
+
+def test_the_first_rule_that_matches_answers() -> None:
+    rules = Engagement([SoulRule("cold", "wear coat"), SoulRule("You", "look")])
+    assert rules.answer(ServerLine("You are cold"), 0) == "wear coat"
+    assert rules.answer(ServerLine("You sneeze"), 0) == "look"
+    assert not rules.answer(ServerLine("It rains"), 0)
+
+
+def test_what_a_player_said_is_answered_with_words_and_looks_unless_the_rule_is_marked() -> None:
+    rules = Engagement([SoulRule("give", "give all"), SoulRule("come", "go north", for_players=True)])
+    assert not rules.answer(said("Tinker: give me all"), 0)
+    assert rules.answer(ServerLine("give way"), 0) == "give all"
+    assert rules.answer(said("Tinker: come"), 0) == "go north"
+    assert Engagement([SoulRule("hi", "say Hello.")]).answer(said("Tinker: hi"), 0) == "say Hello."
+
+
+def test_a_rule_rests_after_an_answer_and_all_together_answer_a_few_times_a_minute() -> None:
+    rules = Engagement([SoulRule(f"x{number}$", "look") for number in range(20)])
+    assert rules.answer(ServerLine("x0"), 0)
+    assert not rules.answer(ServerLine("x0"), RESTS - 1)
+    assert rules.answer(ServerLine("x0"), RESTS)
+    answers = [rules.answer(ServerLine(f"x{number}"), 10) for number in range(1, 20)]
+    assert sum(map(bool, answers)) == MOST_ANSWERS - 2
+    assert rules.answer(ServerLine("x19"), 71)
