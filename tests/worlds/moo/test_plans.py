@@ -1,0 +1,87 @@
+"""Plans: written once, kept over a restart, drawn from what the world answers, and advanced by what is built."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from denizen.worlds.moo.plans import (
+    built_room,
+    load_build_plan,
+    load_traversal_plan,
+    plan_after,
+    room_names,
+    save_build_plan,
+    save_traversal_plan,
+)
+from denizen.worlds.moo.server_text import Output
+
+AT = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
+PLAN = 'rooms:\n  - name: "Site Hut"\n    exits:\n      - name: north\n  - name: The Library\n'
+
+
+def test_the_rooms_of_a_plan_are_its_outer_items() -> None:
+    assert room_names(PLAN) == ["Site Hut", "The Library"]
+    assert room_names("- name: Hut\n  - name: peg\n- name: Annex") == ["Hut", "Annex"]
+    assert room_names("a hut and an annex") == []
+
+
+def test_a_build_plan_is_written_and_found_after_a_restart(tmp_path: Path) -> None:
+    assert save_build_plan(tmp_path, PLAN, AT, []) == ["Site Hut", "The Library"]
+    assert (tmp_path / "builds" / "2026-11-21-09-30.yaml").read_text() == PLAN
+    save_build_plan(tmp_path, "- name: Tower", AT.replace(hour=10), [])
+    assert load_build_plan(tmp_path) == ["Tower"]
+    assert load_build_plan(tmp_path / "elsewhere") == []
+
+
+def test_only_the_first_build_plan_counts_but_it_replaces_a_list_of_rooms_to_visit(tmp_path: Path) -> None:
+    assert save_build_plan(tmp_path, PLAN, AT, ["Tower"]) is None
+    assert not (tmp_path / "builds").exists()
+    assert save_build_plan(tmp_path, PLAN, AT, ["#128", "#9"]) == ["Site Hut", "The Library"]
+    assert save_build_plan(tmp_path, "no rooms", AT, []) is None
+
+
+def test_a_traversal_plan_is_kept_as_lines(tmp_path: Path) -> None:
+    save_traversal_plan(tmp_path, ["#9", "The\nLibrary"])
+    assert load_traversal_plan(tmp_path) == ["#9", "The Library"]
+    save_traversal_plan(tmp_path, [])
+    assert load_traversal_plan(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "room"),
+    [
+        ('Dug an exit north to "The Library" (#61).', "The Library"),
+        ("Dug east to The Annex (#65).", "The Annex"),
+        ("Tunnelled west back to The Library (#61).", ""),
+        ("You are now in The Annex (#65).", ""),
+        ("Created #67 (Site Hut) in #65 (The Annex).", "Site Hut"),
+        ('Tinker: Dug an exit north to "The Library" (#61).', ""),
+    ],
+)
+def test_what_was_built_is_read_in_each_form(line: str, room: str) -> None:
+    assert built_room(line) == room
+
+
+def test_what_is_built_leaves_the_plan() -> None:
+    burrowed = Output("", ["Dug east to The Annex (#65).", "You are now in The Annex (#65)."])
+    assert plan_after(["Site Hut", "the annex"], burrowed) == ["Site Hut"]
+
+
+DIVINED = Output(
+    "@divine location",
+    [
+        "Impressions surface from the noise of the world (2):",
+        "  The Library (#61)",
+        "  Site Hut (#59)",
+        "You feel tired.",
+        "  Lamp (#1)",
+    ],
+)
+
+
+def test_divined_rooms_are_the_plan_where_there_is_none_or_one_from_disk() -> None:
+    assert plan_after([], DIVINED) == ["#61", "#59"]
+    assert plan_after(["#1"], DIVINED, is_loaded=True) == ["#61", "#59"]
+    assert plan_after(["#1"], DIVINED) == ["#1"]
+    assert plan_after(["#1"], Output("look", ["  Lamp (#67)"]), is_loaded=True) == ["#1"]
