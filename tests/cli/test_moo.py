@@ -1,8 +1,10 @@
 """`denizen moo` as a program."""
 
+import asyncio
+from asyncio.subprocess import PIPE
 from pathlib import Path
 
-from tests.cli.conftest import Run
+from tests.cli.conftest import PROGRAM, Run
 
 from denizen.worlds.moo.folder import open_folder
 
@@ -28,3 +30,57 @@ def test_init_writes_over_nothing_unless_it_is_told_to(denizen: Run, tmp_path: P
     assert "has SOUL.md already" in ran.err
     assert denizen("moo", "init", str(tmp_path), "--force").status == 0
     assert (tmp_path / "SOUL.md").read_text() != "# Name\nAnn\n"
+
+
+def test_check_says_what_a_directory_comes_to_and_what_is_wrong(denizen: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "Mason"
+    denizen("moo", "init", str(folder), "--model", "offline")
+    ran = denizen("moo", "check", str(folder))
+    assert (ran.status, "There is no password: set MOO_PASSWORD" in ran.err) == (2, True)
+    ran = denizen("moo", "check", str(folder), MOO_PASSWORD="mason-pass-123")
+    assert (ran.status, ran.err) == (0, "")
+    assert "plays    mason at localhost:8022 (ssh)" in ran.out
+    with (folder / "denizen.toml").open("a") as file:
+        file.write('tools = ["dig", "fly"]\n')
+    ran = denizen("moo", "check", str(folder), MOO_PASSWORD="mason-pass-123")
+    assert (ran.status, "moo.tools names fly, which isn't there" in ran.err) == (2, True)
+
+
+def test_run_plays_until_it_is_stopped_and_says_what_a_rule_only_model_cannot(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"Welcome.\r\n> \xff\xf9")
+        while line := (await reader.readline()).strip():
+            got.append(line.decode())
+            if got[-1] == "@quit":
+                break
+            writer.write(b"Done.\r\n> \xff\xf9")
+        writer.close()
+
+    async def play() -> tuple[str, int]:
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        folder = tmp_path / "Ann"
+        folder.mkdir()
+        (folder / "SOUL.md").write_text("# Name\nAnn\n")
+        where = f'transport = "telnet"\nhost = "127.0.0.1"\nport = {server.sockets[0].getsockname()[1]}\nuser = "ann"\n'
+        (folder / "denizen.toml").write_text(f'model = "offline"\n[moo]\n{where}')
+        program = await asyncio.create_subprocess_exec(
+            *PROGRAM, "moo", "run", folder, stdout=PIPE, env=environ | {"MOO_PASSWORD": "ann-pass-1"}
+        )
+        assert program.stdout
+        out = ""
+        while "Signed in as ann" not in out:
+            line = await program.stdout.readline()
+            assert line, out
+            out += line.decode()
+        program.terminate()
+        status = await program.wait()
+        server.close()
+        return out, status
+
+    got: list[str] = []
+    out, status = asyncio.run(play())
+    assert status == 0
+    assert got == ["connect ann ann-pass-1", "@quit"]
+    assert "rules, no language model" in out

@@ -2,7 +2,9 @@
 
 import click
 
+from denizen.cli.moo.check import check
 from denizen.cli.moo.init import init
+from denizen.cli.moo.run import run
 
 
 @click.group()
@@ -10,4 +12,5 @@ def moo() -> None:
     """Characters of a text world: make one, check it, let it play."""
 
 
-moo.add_command(init)
+for _command in (run, init, check):
+    moo.add_command(_command)

@@ -7,7 +7,7 @@ from denizen.actions.directives import BARE
 from denizen.errors import ToolRefused
 from denizen.events import ToolEnd
 from denizen.messages import Text, ToolResult
-from denizen.worlds.moo.chain import NOTHING, process_command
+from denizen.worlds.moo.chain import NOTHING, done_refusal, process_command
 from denizen.worlds.moo.mind import Mind
 from denizen.worlds.moo.sending import Sender, is_error, is_failure
 from denizen.worlds.moo.server_text import Output, ServerLine
@@ -78,19 +78,31 @@ class Acting:
         again = commands in self._called if self._is_doubled else [commands] == self._called[-1:]
         self._called.append(commands)
         if again:
-            return self._result("the same call again in one reply: it is carried out once")
+            return self.result("the same call again in one reply: it is carried out once")
         self.acted += 1
         most = self._settings.tool_calls_per_cycle
         self.is_over |= self.acted >= most
         if self.acted > most:
-            return self._result(f"not run: a cycle has {most} calls")
+            return self.result(f"not run: a cycle has {most} calls")
         if self.awaits:
             return await self._carry_out(commands)
         self.script.extend(commands)
-        return self._result("queued")
+        return self.result("queued")
 
-    def _result(self, text: str, *, is_error: bool = False) -> ToolResult:
+    def result(self, text: str, *, is_error: bool = False) -> ToolResult:
+        """What a call gives, which ends the cycle where commands are queued."""
         return ToolResult("", "", [Text(text)], is_error=is_error, ends_turn=not self.awaits)
+
+    async def finish(self, summary: str) -> ToolResult:
+        """End the work, until something wakes the agent. Raises ToolRefused while a worker holds the token."""
+        self._called.append([summary])
+        if refusal := done_refusal(self._mind.chain):
+            await self._mind.set_goal(refusal)
+            raise ToolRefused(refusal)
+        self._mind.is_done = self.is_over = True
+        self._mind.tell("goal", f"[Done] {summary}")
+        await self._mind.set_goal("")
+        return ToolResult("", "", [Text("done")], ends_turn=True)
 
     async def _carry_out(self, commands: Sequence[str]) -> ToolResult:
         """Send the commands of a call, until one fails."""
@@ -101,8 +113,8 @@ class Acting:
             if is_failure(output):
                 left = len(commands) - number
                 lines += [f"({left} more commands were not sent)"] if left else []
-                return self._result("\n".join(lines), is_error=True)
-        return self._result("\n".join(lines) or "(done; the world said nothing)")
+                return self.result("\n".join(lines), is_error=True)
+        return self.result("\n".join(lines) or "(done; the world said nothing)")
 
     async def perform(self, command: str, *, in_result: bool = False) -> Output:
         """Send a command of the model's, unless it would pass the token."""

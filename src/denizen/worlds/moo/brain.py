@@ -22,7 +22,7 @@ from denizen.ports import Session, Tool, Toolset
 from denizen.worlds.moo.acting import Acting
 from denizen.worlds.moo.chain import pass_on, process_sign_in
 from denizen.worlds.moo.cycle import CycleHost, cycle_span, record_cycle
-from denizen.worlds.moo.kept import PLAN, RUN, SUMMARY
+from denizen.worlds.moo.kept import PLAN, RUN, SUMMARY, TODO
 from denizen.worlds.moo.listener import Facts, Listener, Status
 from denizen.worlds.moo.mind import Mind
 from denizen.worlds.moo.sending import Sender, World, is_failure
@@ -56,8 +56,15 @@ class Brain:
         tools: Callable[["Brain"], Sequence[Tool]],
         listener: Listener,
     ) -> None:
-        window = partial(RollingWindow, lines=settings.memory_window_lines)
-        self._agent = replace(agent, tools=Toolset(tools(self)), new_context=window)
+        self._agent = replace(
+            agent,
+            tools=Toolset(tools(self)),
+            new_context=partial(RollingWindow, lines=settings.memory_window_lines),
+            limits=replace(
+                agent.limits, iterations=settings.tool_calls_per_cycle + 1, answer_tokens=settings.max_tokens
+            ),
+            options={**agent.options, **settings.sampling},
+        )
         self._session = session
         self._settings = settings
         self._listener = listener
@@ -85,6 +92,15 @@ class Brain:
         """Carry out a call of the model's."""
         await self._apply_news()
         return await self._acting.act(commands)
+
+    async def finish(self, summary: str) -> ToolResult:
+        """The model says that its work is done; a worker who holds the token must have passed it on."""
+        return await self._acting.finish(summary)
+
+    async def keep_todo(self, items: Sequence[str]) -> ToolResult:
+        """Keep the list of what is to be done, which outlives the window."""
+        await self._mind.kept.keep(TODO, [*items])
+        return self._acting.result("kept")
 
     def instruct(self, text: str) -> None:
         """Say something to the agent as its operator."""

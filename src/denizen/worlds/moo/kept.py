@@ -9,8 +9,10 @@ from denizen.ports import Session
 
 T = TypeVar("T")
 
-GOAL, PLAN, SUMMARY, CHAIN, RUN, CLEAR = "goal", "plan", "memory_summary", "chain", "run", "clear_window"
-"""Names of state entries; the window of the model shows the first three, and is emptied by the last."""
+GOAL, PLAN, TODO, SUMMARY = "goal", "plan", "todo", "memory_summary"
+"""The state entries that the model sees above its window."""
+CHAIN, RUN, CLEAR = "chain", "run", "clear_window"
+"""Others: what is known of the token, whether the process ended properly, and what empties the window."""
 
 
 class Kept:

@@ -19,6 +19,7 @@ _MOVES = re.compile(
 _ERROR = re.compile(
     r"[A-Za-z]*Error:|Traceback|There is no |I don't understand|You can't|That doesn't|Huh\?|There is already an exit"
     r"|An error occurred|<\||Go where\?|Usage:|When you say,|More than one object defines|That alias"
+    r"|The verb \"|Unmatched quote|Specify a direction|The name '"
 )
 _TELEPORT = re.compile(r'(?i)@?teleport\s+"?(?P<to>[^"]+?)"?\s*$')
 

@@ -1,6 +1,6 @@
 """The settings of an agent in a text world: `[moo]`, in its own directory or the home."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -72,3 +72,11 @@ class MooSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """The least probability of a token, relative to the likeliest (local servers)."""
     repeat_penalty: float | None = None
     """Penalty for tokens that were used (local servers)."""
+
+    @property
+    def sampling(self) -> dict[str, Any]:
+        """What of it goes to the provider with each request."""
+        given = {name: getattr(self, name) for name in ("temperature", "top_p", "top_k", "min_p", "repeat_penalty")}
+        found = {name: value for name, value in given.items() if value is not None}
+        local = {name: found.pop(name) for name in ("min_p", "repeat_penalty") if name in found}
+        return found | ({"extra_body": local} if local else {})

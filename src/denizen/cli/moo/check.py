@@ -1,0 +1,44 @@
+"""`denizen moo check`: what is wrong in an agent's directory."""
+
+from pathlib import Path
+
+import click
+
+from denizen.cli.output import write
+from denizen.cli.text import one_line, printable
+from denizen.errors import ConfigError
+from denizen.worlds.assemble import Agent
+from denizen.worlds.moo.folder import SETTINGS, open_folder
+from denizen.worlds.moo.tools import NAMES
+
+
+@click.command(short_help="Read an agent's directory, and say what is wrong.")
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR")
+def check(folder: Path) -> None:
+    """Read an agent's directory as `run` would, and say what it comes to, or what is wrong.
+
+    The server isn't asked. The exit status is 2 if something is wrong.
+    """
+    opened = open_folder(folder)
+    settings, loaded = opened.settings, opened.loaded
+    agent = Agent(loaded.config, environ=loaded.environ, profile="denizen")
+    unknown = [name for name in settings.tools if name not in NAMES]
+    found = {
+        "agent": opened.name,
+        "plays": f"{settings.user} at {settings.host}:{settings.port} ({settings.transport})",
+        "model": agent.model.name,
+        "wakes": f"after {settings.idle_wakeup_seconds:g} s" if settings.idle_wakeup_seconds else "when it is paged",
+        "acts": settings.acting or "awaited",
+        "chain": ", ".join(settings.token_chain) or "none",
+        "session": opened.session_key,
+    }
+    write("".join(f"{name:9}{printable(text)}\n" for name, text in found.items()))
+    for notice in opened.notices:
+        click.secho(one_line(notice), fg="yellow", err=True)
+    wrong = (
+        [f"moo.tools names {', '.join(unknown)}, which isn't there; there is {', '.join(NAMES)}."] if unknown else []
+    )
+    if not (opened.password or settings.key_file):
+        wrong.append(f"There is no password: set {settings.password_env}, or moo.key_file.")
+    if wrong:
+        raise ConfigError("\n".join(f"{opened.path / SETTINGS}: {each}" for each in wrong))
