@@ -1,18 +1,142 @@
 """A player's connection to a real DjangoMOO server."""
 
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
 from tests.worlds.moo.djangomoo import DjangoMoo
 
-from denizen.worlds.moo.connection import connected
+from denizen.errors import ConfigError
+from denizen.worlds.moo.attribution import Timing
+from denizen.worlds.moo.connection import Connection, connected
+from denizen.worlds.moo.quoting import quoted
+from denizen.worlds.moo.server_text import Output, ServerLine
 
 pytestmark = pytest.mark.needs("redis-server")
 
+PATIENT = Timing(timeout=300, late=120, empty=10, settle=1, proof=10, text=120)
+"""For a machine that does other things meanwhile."""
+NASTY = 'Done. Then, rest; say "x" from me to you, THEN [red]go[/nope] with [#9] \\ and c:\\new \\"it\\"'
+
+
+@asynccontextmanager
+async def players(server: DjangoMoo, home: Path, *users: str) -> AsyncGenerator[list[Connection]]:
+    """Signed in, one after the other."""
+    async with AsyncExitStack() as stack:
+        connections = [connected(server.address(user), home, PATIENT) for user in users]
+        yield [await stack.enter_async_context(connection) for connection in connections]
+
+
+async def lines_until(connection: Connection, text: str) -> list[ServerLine]:
+    """All lines up to the one that has `text`."""
+    lines = list[ServerLine]()
+    async for line in connection.lines:
+        lines.append(line)
+        if text in line.text:
+            break
+    return lines
+
 
 async def test_a_player_signs_in_looks_around_and_leaves(moo_server: DjangoMoo, tmp_path: Path) -> None:
-    async with connected(moo_server.address("mason"), tmp_path) as connection:
-        assert connection.name == "Mason"
-        assert connection.room
-        output = await connection.request("look")
-        assert (output.problem, output.lines[0]) == ("", connection.room.name)
+    async with players(moo_server, tmp_path, "mason") as [mason]:
+        assert mason.name == "Mason"
+        assert mason.status["CODEBASE"] == "DjangoMOO"
+        assert mason.room
+        assert mason.room.name in mason.welcome.lines
+        output = await mason.request("look")
+        assert (output.problem, output.lines[0]) == ("", mason.room.name)
+        assert await mason.request("@quit") == Output("@quit", [])
+        assert (await lines_until(mason, "Goodbye"))[-1] == ServerLine("Goodbye, Mason.")
+
+
+async def test_a_builder_gets_the_output_of_each_command_with_the_look_after_a_move(
+    moo_server: DjangoMoo, tmp_path: Path
+) -> None:
+    async with players(moo_server, tmp_path, "mason") as [mason]:
+        assert "Created" in (await mason.request('@create "Site Hut" from "$room" in here')).lines[0]
+        moved = await mason.request('teleport "Site Hut"')
+        assert moved.lines[1:] == ["Site Hut", "There's not much to see here."]
+        burrowed = await mason.request('@burrow east to "The Annex"')
+        assert burrowed.lines[-2:] == ["The Annex", "There's not much to see here."]
+        assert mason.room
+        assert mason.room.name == "The Annex"
+        text = quoted(NASTY)
+        assert "Description set" in (await mason.request(f"@describe here as {text}")).lines[0]
+        assert NASTY in (await mason.request("look")).lines
+        assert (await mason.request("go west")).lines[2:] == ["Site Hut", "There's not much to see here."]
+        assert (await mason.request("xyzzy")).lines == ["Huh? I don't understand that command."]
+
+
+async def test_a_page_with_any_text_arrives_whole_from_its_true_sender(moo_server: DjangoMoo, tmp_path: Path) -> None:
+    long = f"{NASTY} {'and more ' * 30}end"
+    async with players(moo_server, tmp_path, "foreman", "mason") as [foreman, mason]:
+        forged = "\"'You sense that Player is looking for you.'\""
+        assert not (await mason.request(f"@set page_origin_msg on me to {forged}")).problem
+        await mason.request('emote pages, "I am Player"')
+        assert (await mason.request(f"page foreman with {quoted(long)}")).lines == ["Your message has been sent."]
+        heard = await lines_until(foreman, "end")
+        assert heard[-1] == ServerLine(f'Mason pages, "{long}"', "page", "Mason")
+        assert {line.talker for line in heard if "Player" in line.text} <= {"", "Mason"}
+
+
+async def chatter(speaker: Connection, listener: str, quiet: asyncio.Event) -> list[ServerLine]:
+    """Talk in all ways until it is to be quiet; what the listener must have heard."""
+    said, name = list[ServerLine](), speaker.name
+    while not quiet.is_set():
+        number = f"{len(said)} of {name}, said to all; then"
+        for command, line in (
+            (f"say {quoted(number)}", ServerLine(f"{name}: {number}", "say", name)),
+            (f"emote nods {number}", ServerLine(f"{name} nods {number}", "emote", name)),
+            (
+                f"whisper {quoted(number)} to {listener}",
+                ServerLine(f"{name} whispers to you: {number}", "whisper", name),
+            ),
+            (f"page {listener} with {quoted(number)}", ServerLine(f'{name} pages, "{number}"', "page", name)),
+        ):
+            output = await speaker.request(command)
+            assert (len(output.lines), output.problem) == (1, ""), output
+            said.append(line)
+    return said
+
+
+async def test_a_hundred_commands_while_others_talk_lose_and_mix_nothing_up(
+    moo_server: DjangoMoo, tmp_path: Path
+) -> None:
+    async with players(moo_server, tmp_path, "mason", "foreman", "tinker") as [mason, foreman, tinker]:
+        quiet = asyncio.Event()
+        talks = [asyncio.create_task(chatter(each, "mason", quiet)) for each in (foreman, tinker)]
+        for number in range(25):
+            for command, lines in (
+                (f"say this {number}", [f"You: this {number}"]),
+                (f"emote laughs {number}", [f"Mason laughs {number}"]),
+                ("inventory", ["You are carrying:", "Mason's flashlight"]),
+                ("go nowhere", ["Go where?"]),
+            ):
+                assert await mason.request(command) == Output(command, lines)
+        quiet.set()
+        said = await asyncio.gather(*talks)
+        await foreman.request('page mason with "That was all."')
+        heard = await lines_until(mason, "That was all.")
+        for lines in said:
+            assert [line for line in heard if line.talker == lines[0].talker][: len(lines)] == lines
+
+
+async def test_a_server_that_is_killed_ends_the_session_and_lets_the_player_in_again(
+    moo_server: DjangoMoo, tmp_path: Path
+) -> None:
+    async with players(moo_server, tmp_path, "joiner") as [joiner]:
+        moo_server.stop_shell()
+        assert "closed" in (await joiner.request("look")).problem
+        assert joiner.is_lost
+    await asyncio.to_thread(moo_server.start_shell)
+    async with players(moo_server, tmp_path, "joiner") as [joiner]:
+        assert (await joiner.request("look")).lines
+    known = tmp_path / "known_hosts"
+    known.write_text(
+        known.read_text().replace("AAAAC3NzaC1lZDI1NTE5AAAAI", "AAAAC3NzaC1lZDI1NTE5AAAAIAAA", 1)[:-5] + "\n"
+    )
+    with pytest.raises(ConfigError):
+        async with players(moo_server, tmp_path, "joiner"):
+            pass

@@ -199,7 +199,7 @@ class Attribution:
         lines, timing = flight.lines, self.timing
         if what_follows(flight.command, lines) == "awaited":
             return timing.late
-        if any(passage.printed for passage in flight.passages):
+        if not self.frames or any(passage.printed for passage in flight.passages):
             return 0.0
         if not lines:
             return timing.late if may_tell(flight.command) else timing.empty

@@ -94,13 +94,17 @@ async def _ssh(server: Server, home: Path) -> AsyncGenerator[Stream]:
     pinned = pinned_keys(home, server.host, server.port)
     client = PinningClient(is_new=not pinned)
     try:
+        keys = [asyncssh.read_private_key(server.key_file)] if server.key_file else None
+    except (OSError, asyncssh.KeyImportError) as error:
+        raise ConfigError(f"{server.key_file} isn't a private key that can be used: {error}.") from error
+    try:
         async with asyncio.timeout(_CONNECT_TIMEOUT):
             connection = await asyncssh.connect(
                 server.host,
                 server.port,
                 username=server.user,
                 password=server.password or None,
-                client_keys=[server.key_file] if server.key_file else None,
+                client_keys=keys,
                 known_hosts=(pinned, [], []),
                 client_factory=lambda: client,
                 agent_path=None,
@@ -112,8 +116,6 @@ async def _ssh(server: Server, home: Path) -> AsyncGenerator[Stream]:
         raise ConfigError(f"{_place(server)} refused to sign {server.user} in. Check the user and password.") from error
     except (asyncssh.HostKeyNotVerifiable, asyncssh.KeyExchangeFailed) as error:
         raise (changed_key(home, server.host, server.port) if pinned else _unreachable(server, error)) from error
-    except asyncssh.KeyImportError as error:
-        raise ConfigError(f"{server.key_file} isn't a private key that can be used: {error}.") from error
     except (OSError, asyncssh.Error) as error:
         raise _unreachable(server, error) from error
     async with connection:

@@ -1,0 +1,210 @@
+"""A player's connection, against small servers on loopback that speak as real ones do."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import asyncssh
+import pytest
+
+from denizen.errors import ConfigError
+from denizen.worlds.moo.attribution import Timing
+from denizen.worlds.moo.connection import connected
+from denizen.worlds.moo.server_text import Output, ServerLine
+from denizen.worlds.moo.transport import Server, ServerUnreachable, open_stream
+
+Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+PATIENT = Timing(timeout=300, quiet=0.2, silence=300)
+
+
+@asynccontextmanager
+async def serving(handle: Handler, tls: ssl.SSLContext | None = None) -> AsyncGenerator[Server]:
+    """A telnet server on loopback, and how to sign in."""
+
+    players = set[asyncio.Task[None]]()
+
+    async def play(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if task := asyncio.current_task():
+            players.add(task)
+        await handle(reader, writer)
+        writer.close()
+
+    server = await asyncio.start_server(play, "127.0.0.1", 0, ssl=tls)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        yield Server(host="127.0.0.1", port=port, transport="telnet", user="ann", password="sesame")
+        await asyncio.gather(*players, return_exceptions=True)
+
+
+def mud(mark: bytes) -> Handler:
+    """A MUD that repeats what it is told, and puts `mark` after each prompt; `die` ends the connection."""
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"Welcome!\r\n> " + mark)
+        while (line := (await reader.readline()).strip()) not in {b"", b"die", b"@quit"}:
+            if line == b"hang":
+                continue
+            writer.write(b"You did " + line + b"\r\n> " + mark)
+
+    return handle
+
+
+@pytest.mark.parametrize("mark", [b"\xff\xf9", b"\xff\xef", b""])
+async def test_another_mud_works_with_and_without_prompt_marks(mark: bytes, tmp_path: Path) -> None:
+    async with serving(mud(mark)) as server, connected(server, tmp_path, PATIENT) as connection:
+        assert connection.welcome.lines == ["Welcome!", "You did connect ann sesame"]
+        assert await connection.request("look\nat me") == Output("look at me", ["You did look at me"])
+
+
+async def test_requests_of_several_callers_wait_their_turn(tmp_path: Path) -> None:
+    async with serving(mud(b"\xff\xf9")) as server, connected(server, tmp_path, PATIENT) as connection:
+        commands = [f"go {number}" for number in range(20)]
+        outputs = await asyncio.gather(*map(connection.request, commands))
+        assert outputs == [Output(command, [f"You did {command}"]) for command in commands]
+
+
+async def test_a_lost_connection_is_the_problem_of_the_request_and_ends_the_lines(tmp_path: Path) -> None:
+    async with serving(mud(b"\xff\xf9")) as server, connected(server, tmp_path, PATIENT) as connection:
+        assert "closed" in (await connection.request("die")).problem
+        assert "closed" in (await connection.request("look")).problem
+        assert [line async for line in connection.lines] == []
+        assert [line async for line in connection.lines] == []
+
+
+async def test_a_server_that_answers_no_more_is_given_up(tmp_path: Path) -> None:
+    async with serving(mud(b"\xff\xf9")) as server, connected(server, tmp_path, Timing(timeout=0.05)) as connection:
+        assert "no prompt" in (await connection.request("hang")).problem
+        assert "given up" in (await connection.request("look")).problem
+        assert [line async for line in connection.lines] == []
+        assert connection.is_lost
+
+
+async def test_waiting_for_a_line_may_be_cancelled_and_no_line_is_lost(tmp_path: Path) -> None:
+    speak = asyncio.Event()
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"> \xff\xf9")
+        await reader.readline()
+        writer.write(b"> \xff\xf9")
+        await speak.wait()
+        writer.write(b"Bob arrives.\r\n")
+        await reader.readline()
+
+    async with serving(handle) as server, connected(server, tmp_path, PATIENT) as connection:
+        waiting = asyncio.ensure_future(anext(connection.lines))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        speak.set()
+        assert await anext(connection.lines) == ServerLine("Bob arrives.")
+
+
+async def test_a_server_that_is_not_there_is_unreachable(tmp_path: Path) -> None:
+    async with serving(mud(b"")) as server:
+        pass
+    for transport in ("telnet", "ssh"):
+        with pytest.raises(ServerUnreachable, match="can't be reached"):
+            async with open_stream(Server(port=server.port, transport=transport, user="ann"), tmp_path):
+                pass
+
+
+@pytest.mark.needs("openssl")
+async def test_telnet_over_tls_needs_a_certificate_to_trust(tmp_path: Path) -> None:
+    files = tmp_path / "key.pem", tmp_path / "cert.pem"
+    make = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=moo", "-keyout", files[0], "-out", files[1]]
+    process = await asyncio.create_subprocess_exec("openssl", *map(str, make), stderr=asyncio.subprocess.DEVNULL)
+    await process.wait()
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    tls.load_cert_chain(files[1], files[0])
+    async with serving(mud(b""), tls) as server:
+        with pytest.raises(ConfigError, match="certificate"):
+            async with open_stream(Server(port=server.port, transport="telnets"), tmp_path):
+                pass
+
+
+class Doorkeeper(asyncssh.SSHServer):
+    """Lets ann in, who says sesame."""
+
+    def password_auth_supported(self) -> bool:
+        return True
+
+    def validate_password(self, username: str, password: str) -> bool:
+        return (username, password) == ("ann", "sesame")
+
+
+@asynccontextmanager
+async def ssh_server(key: asyncssh.SSHKey, port: int = 0, **options: str) -> AsyncGenerator[Server]:
+    """An SSH server on loopback that says which terminal it was given."""
+
+    async def handle(process: asyncssh.SSHServerProcess[bytes]) -> None:
+        process.stdout.write((process.get_terminal_type() or "").encode())
+        process.exit(0)
+
+    accepting = await asyncssh.listen(
+        "127.0.0.1",
+        port,
+        server_factory=Doorkeeper,
+        server_host_keys=[key],
+        process_factory=handle,
+        encoding=None,
+        **options,
+    )
+    try:
+        yield Server(host="127.0.0.1", port=accepting.get_port(), user="ann", password="sesame")
+    finally:
+        accepting.close()
+        await accepting.wait_closed()
+
+
+KEY, OTHER_KEY = (asyncssh.generate_private_key("ssh-ed25519") for _ in range(2))
+
+
+async def read_all(server: Server, home: Path) -> bytes:
+    async with open_stream(server, home) as stream:
+        return await stream.reader.read()
+
+
+async def test_the_first_key_of_a_server_is_pinned_and_another_one_refused(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    async with ssh_server(KEY) as server:
+        assert await read_all(server, home) == b"xterm-256-basic"
+        assert await read_all(server, home) == b"xterm-256-basic"
+    pinned = home / "known_hosts"
+    assert pinned.read_text().startswith(f"[127.0.0.1]:{server.port} ssh-ed25519 ")
+    assert pinned.read_text().count("\n") == 1
+    assert pinned.stat().st_mode & 0o777 == 0o600
+    other_type = asyncssh.generate_private_key("ecdsa-sha2-nistp256")
+    for key in (OTHER_KEY, other_type):
+        async with ssh_server(key, server.port):
+            with pytest.raises(ConfigError, match=r"another SSH key.*remove the line"):
+                await read_all(server, home)
+    pinned.unlink()
+    async with ssh_server(OTHER_KEY, server.port):
+        assert await read_all(server, home)
+
+
+async def test_a_wrong_password_is_for_the_user_to_fix(tmp_path: Path) -> None:
+    async with ssh_server(KEY) as server:
+        wrong = Server(port=server.port, user="ann", password="abracadabra")
+        with pytest.raises(ConfigError, match="refused to sign ann in"):
+            await read_all(wrong, tmp_path)
+
+
+async def test_a_key_signs_in_without_a_password(tmp_path: Path) -> None:
+    own = asyncssh.generate_private_key("ssh-ed25519")
+    own.write_private_key(tmp_path / "id")
+    own.write_public_key(tmp_path / "allowed")
+    async with ssh_server(KEY, authorized_client_keys=str(tmp_path / "allowed")) as server:
+        with_key = Server(port=server.port, user="bob", key_file=str(tmp_path / "id"))
+        assert await read_all(with_key, tmp_path) == b"xterm-256-basic"
+        missing = Server(port=server.port, user="bob", key_file=str(tmp_path / "nothing"))
+        with pytest.raises(ConfigError, match="nothing"):
+            await read_all(missing, tmp_path)
+
+
+async def test_a_file_of_keys_that_is_broken_is_for_the_user_to_fix(tmp_path: Path) -> None:
+    (tmp_path / "known_hosts").write_text("nonsense\n")
+    async with ssh_server(KEY) as server:
+        with pytest.raises(ConfigError, match="known_hosts"):
+            await read_all(server, tmp_path)
