@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from tests.worlds.moo.djangomoo import DjangoMoo
 
-from denizen.errors import ConfigError
 from denizen.worlds.moo.attribution import Timing
 from denizen.worlds.moo.connection import Connection, connected
 from denizen.worlds.moo.quoting import quoted
@@ -16,9 +15,9 @@ from denizen.worlds.moo.server_text import Output, ServerLine
 
 pytestmark = pytest.mark.needs("redis-server")
 
-PATIENT = Timing(timeout=300, late=120, empty=10, settle=1, proof=10, text=120)
+PATIENT = Timing(timeout=300, late=120, settle=1, proof=10, text=120)
 """For a machine that does other things meanwhile."""
-NASTY = 'Done. Then, rest; say "x" from me to you, THEN [red]go[/nope] with [#9] \\ and c:\\new \\"it\\"'
+NASTY = 'Done. Then, rest; say "x" from me to you, THEN [red]go[/nope] with [#9] \\ and c:\\dir \\"it\\"'
 
 
 @asynccontextmanager
@@ -47,8 +46,7 @@ async def test_a_player_signs_in_looks_around_and_leaves(moo_server: DjangoMoo, 
         assert mason.room.name in mason.welcome.lines
         output = await mason.request("look")
         assert (output.problem, output.lines[0]) == ("", mason.room.name)
-        assert await mason.request("@quit") == Output("@quit", [])
-        assert (await lines_until(mason, "Goodbye"))[-1] == ServerLine("Goodbye, Mason.")
+        assert await mason.request("@quit") == Output("@quit", ["Goodbye, Mason."])
 
 
 async def test_a_builder_gets_the_output_of_each_command_with_the_look_after_a_move(
@@ -85,7 +83,7 @@ async def chatter(speaker: Connection, listener: str, quiet: asyncio.Event) -> l
     """Talk in all ways until it is to be quiet; what the listener must have heard."""
     said, name = list[ServerLine](), speaker.name
     while not quiet.is_set():
-        number = f"{len(said)} of {name}, said to all; then"
+        number = f"{len(said)} of {name}, said to all"
         for command, line in (
             (f"say {quoted(number)}", ServerLine(f"{name}: {number}", "say", name)),
             (f"emote nods {number}", ServerLine(f"{name} nods {number}", "emote", name)),
@@ -107,14 +105,17 @@ async def test_a_hundred_commands_while_others_talk_lose_and_mix_nothing_up(
     async with players(moo_server, tmp_path, "mason", "foreman", "tinker") as [mason, foreman, tinker]:
         quiet = asyncio.Event()
         talks = [asyncio.create_task(chatter(each, "mason", quiet)) for each in (foreman, tinker)]
-        for number in range(25):
-            for command, lines in (
+        for number in range(100):
+            for_each = [
                 (f"say this {number}", [f"You: this {number}"]),
                 (f"emote laughs {number}", [f"Mason laughs {number}"]),
-                ("inventory", ["You are carrying:", "Mason's flashlight"]),
                 ("go nowhere", ["Go where?"]),
-            ):
-                assert await mason.request(command) == Output(command, lines)
+                ("xyzzy", ["Huh? I don't understand that command."]),
+                (f"page mason with {number}", ["Your message has been sent."]),
+                ("inventory", ["You are carrying:", "Mason's flashlight"]),
+            ]
+            command, lines = for_each[5 if number % 10 == 5 else number % 5]
+            assert await mason.request(command) == Output(command, lines)
         quiet.set()
         said = await asyncio.gather(*talks)
         await foreman.request('page mason with "That was all."')
@@ -133,10 +134,3 @@ async def test_a_server_that_is_killed_ends_the_session_and_lets_the_player_in_a
     await asyncio.to_thread(moo_server.start_shell)
     async with players(moo_server, tmp_path, "joiner") as [joiner]:
         assert (await joiner.request("look")).lines
-    known = tmp_path / "known_hosts"
-    known.write_text(
-        known.read_text().replace("AAAAC3NzaC1lZDI1NTE5AAAAI", "AAAAC3NzaC1lZDI1NTE5AAAAIAAA", 1)[:-5] + "\n"
-    )
-    with pytest.raises(ConfigError):
-        async with players(moo_server, tmp_path, "joiner"):
-            pass

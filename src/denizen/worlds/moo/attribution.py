@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from denizen.worlds.moo.late import is_whole, may_tell, what_follows
+from denizen.worlds.moo.late import is_whole, what_follows
 from denizen.worlds.moo.lines import Passage
 from denizen.worlds.moo.server_text import Output, Room, ServerLine
 from denizen.worlds.moo.speech import Message, connection_news, looks_spoken, people
@@ -23,11 +23,9 @@ class Timing(msgspec.Struct, frozen=True):
     timeout: float = 40.0
     """For the prompt after a command; DjangoMOO itself gives up after 30."""
     late: float = 5.0
-    """For what a command is known to give, before its prompt or after it."""
+    """For what is known to come after a prompt, and for the first line of a command that has given none."""
     settle: float = 0.3
     """After the last line of that, and after the prompt of a command that only told something: more may be late."""
-    empty: float = 1.0
-    """After the prompt of a command that gave nothing at all."""
     proof: float = 1.0
     """For GMCP's word on a line that someone seems to have said."""
     text: float = 5.0
@@ -197,13 +195,11 @@ class Attribution:
     def _longer(self, flight: _Flight) -> float:
         """Seconds that the output may go on after the prompt."""
         lines, timing = flight.lines, self.timing
-        if what_follows(flight.command, lines) == "awaited":
+        if what_follows(flight.command, lines) == "awaited" or (self.frames and not lines):
             return timing.late
         if not self.frames or any(passage.printed for passage in flight.passages):
             return 0.0
-        if not lines:
-            return timing.late if may_tell(flight.command) else timing.empty
-        return 0.0 if is_whole(lines[0]) else timing.settle
+        return 0.0 if is_whole(flight.command, lines[0]) else timing.settle
 
     def _whose(self, passage: Passage) -> Literal["own", "other", "unclear"]:
         """Whose a passage without proof is, judging by its form, if a command is in flight."""

@@ -25,7 +25,7 @@ _FOLLOWS = tuple(
         (r"@?burrow\b", r"You are now in (?P<room>.+) \(#\d+\)\.", _LOOK),
     )
 )
-_TELLS = re.compile(r"""say\b|"|emote\b|:|wh(?:isper)?\b|inv|i$""", re.IGNORECASE)
+_TELLS = re.compile(r"""say\b|"|emote\b|:|wh(?:isper)?\b""", re.IGNORECASE)
 _WHOLE = re.compile(r"You: |Huh\?|You can't go ")
 
 
@@ -48,11 +48,6 @@ def _come(lines: Sequence[str], expected: Sequence[str]) -> bool:
     return all(any(re.fullmatch(pattern, line) for line in rest) for pattern in expected)
 
 
-def may_tell(command: str) -> bool:
-    """Whether the command prints nothing, and tells the player something."""
-    return bool(_TELLS.match(command))
-
-
-def is_whole(line: str) -> bool:
-    """Whether a line that was told is all that its command gives."""
-    return bool(_WHOLE.match(line))
+def is_whole(command: str, line: str) -> bool:
+    """Whether a line that was told is all that the command gives."""
+    return bool(_TELLS.match(command) or _WHOLE.match(line))
