@@ -14,6 +14,7 @@ import pytest
 from denizen import Agent, load_config, tool
 from denizen.clock import Clock, SystemClock
 from denizen.config.zone import user_zone
+from denizen.events import StreamEvent, TextDelta
 from denizen.ports import Channel, InboundMessage, Model, ModelRequest, SessionStore, Traits
 from denizen.testing import ScriptedModel
 from denizen.testing.scripted import Line, Scripted
@@ -32,6 +33,8 @@ from denizen.worlds.chat.sqlite_file import SqliteFile
 PATIENCE = 60.0
 QUICK = Timing(heartbeat=0.5, stalled=1.5, poll=0.2)
 """Of workers, so that a dead one is found soon."""
+
+PLUMS = "There are plums, pears, and apples"
 
 Serve = Callable[..., AbstractAsyncContextManager["Scene"]]
 
@@ -62,6 +65,20 @@ class Held:
             return self._text
 
         return reply()
+
+
+class Halting(ScriptedModel):
+    """Begins each reply, such as `PLUMS`, and goes on after "and" when it is let."""
+
+    def __init__(self, script: Sequence[Line]) -> None:
+        super().__init__(script)
+        self.go = asyncio.Event()
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent]:
+        async for event in super().stream(request):
+            yield event
+            if isinstance(event, TextDelta) and event.delta == "and ":
+                await self.go.wait()
 
 
 class Scene:

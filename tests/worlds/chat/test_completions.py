@@ -13,7 +13,7 @@ import openai
 import pytest
 from openai import AsyncOpenAI
 from tests.engine.scene import call
-from tests.worlds.chat.conftest import Scene, Serve, SimulatedClock, key_of, said
+from tests.worlds.chat.conftest import PLUMS, Halting, Scene, Serve, SimulatedClock, key_of, said
 from tests.worlds.chat.test_gateway import Held
 
 from denizen.errors import ModelError
@@ -56,6 +56,14 @@ async def chat(client: AsyncOpenAI, *messages: Any, **more: Any) -> Any:
     return await client.chat.completions.create(model="denizen", messages=[*messages], **more)
 
 
+async def streamed(client: AsyncOpenAI, content: str = "?") -> AsyncGenerator[str]:
+    """The pieces of the answer, as they come."""
+    async for chunk in await chat(client, user(content), stream=True):
+        for choice in chunk.choices:
+            if choice.delta.content:
+                yield choice.delta.content
+
+
 def heard(scene: Scene) -> list[str]:
     """What was said, as the model got it in its last call."""
     return [message.text.partition("<time>")[0] for message in scene.model.requests[-1].messages]
@@ -91,6 +99,14 @@ async def test_answer_streams(serve: Serve, home: Path, session: str) -> None:
         assert len(chunks) > 3, "in pieces"
         assert chunks[-2].choices[0].finish_reason == "stop"
         assert chunks[-1].usage.total_tokens >= 0
+
+
+async def test_answer_that_is_stopped_says_nothing_twice(serve: Serve, home: Path) -> None:
+    async with serve(asked=Halting([PLUMS])) as scene, sdk(scene, home, "ann") as client:
+        pieces = streamed(client)
+        first = await anext(pieces)
+        await scene.say("/stop")
+        assert PLUMS.startswith(first + "".join([piece async for piece in pieces]))
 
 
 CHAT = ("chat/completions", {"messages": [user("a fruit?")]})

@@ -89,8 +89,7 @@ async def test_worker_that_has_lost_its_turn_says_nothing_to_another_session(dat
         running = await worker.next()
         await database.run(lambda db: db.execute("UPDATE inbox SET worker = 'another'"))
         running.end(message("for ben", "ben"))
-        while not queue.over:
-            await database.run(lambda _: None)
+        await queue.drain()
         assert not await database.run(partial(ledger.accepted_key, channel="irc", message_id="for ben"))
 
 

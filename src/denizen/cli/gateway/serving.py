@@ -59,7 +59,7 @@ async def opened(
         async with options.agent(
             loaded, profile=profile_with(*lent), store=shared.sessions, memory=shared.memory, budget=shared.budget
         ) as agent:
-            yield Gateway(agent, outbox, cron)
+            yield Gateway(agent, outbox, cron, shared.side)
 
 
 async def run_until_stopped(

@@ -6,7 +6,7 @@ A job of procrastinate is the bell of a session, and the inbox the truth: a bell
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing import LiteralString
 
 NEWS = "denizen_news"
-"""The channel on which processes tell each other what is new."""
+"""The channel on which the tables tell all processes what is new; other subjects have channels of their own."""
 QUEUE, TASK = "denizen", "denizen.turn"
 _NO_QUEUE = "denizen.none"
 _RETRY_WAIT = 1.0
@@ -37,6 +37,11 @@ _POLL = 5.0
 """Seconds after which what a process wasn't told is looked for, where nothing was new meanwhile."""
 _SELDOM = 86_400.0
 _log = logging.getLogger(__name__)
+
+
+def channel_of(subject: str) -> str:
+    """The channel of a subject that is no table's."""
+    return f"denizen_{subject}"
 
 
 class Doorbell:
@@ -103,7 +108,7 @@ async def working(
     server: PostgresDatabase, database: Database, bell: asyncio.Event, turns: int, timing: Timing
 ) -> AsyncGenerator[Doorbell]:
     """Have sessions rung for, the dead's too, and hear what other processes tell, for as long as the block runs."""
-    connector, door = _Connector(server, database.hear), Doorbell(database, bell)
+    connector, door = _Connector(server, database), Doorbell(database, bell)
     app = App(connector=connector)
     app.task(name=TASK, pass_context=True)(door.ring)
 
@@ -196,13 +201,13 @@ def _take_over(db: ledger.Connection, worker: str, jobs: Sequence[int], stalled:
 class _Connector(BaseAsyncConnector):
     """Procrastinate's way to the server: one connection, which is made again where it breaks.
 
-    While it is `patient` it waits for a server that is away; `hear` gets the news of other processes.
+    While it is `patient` it waits for a server that is away; `database` gets the news of other processes.
     """
 
-    def __init__(self, server: PostgresDatabase, hear: Callable[[str], None]) -> None:
+    def __init__(self, server: PostgresDatabase, database: Database) -> None:
         self.patient = True
         self._server = server
-        self._hear = hear
+        self._database = database
         self._db: psycopg.AsyncConnection[Any] | None = None
         self._lock = asyncio.Lock()
 
@@ -247,16 +252,17 @@ class _Connector(BaseAsyncConnector):
 
     async def listen_notify(self, on_notification: Notify, channels: Iterable[str]) -> None:
         """Listen to `channels`, and to the news."""
+        own = {NEWS, *map(channel_of, self._database.news)}
         while True:
             try:
                 async with await self._server.connect_async() as db:
-                    for channel in (*channels, NEWS):
+                    for channel in (*channels, *own):
                         await db.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
                     while True:
-                        self._hear("")  # whatever was missed
+                        self._database.hear("")  # whatever was missed
                         async for news in db.notifies(timeout=_POLL):
-                            if news.channel == NEWS:
-                                self._hear(news.payload)
+                            if news.channel in own:
+                                self._database.hear(news.payload)
                             else:
                                 await on_notification(channel=news.channel, payload=news.payload)
                         await db.execute("SELECT 1")

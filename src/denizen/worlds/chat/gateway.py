@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -39,8 +39,10 @@ from denizen.worlds.chat.cron import Cron
 from denizen.worlds.chat.database import LedgerError
 from denizen.worlds.chat.heartbeat import BEAT, Heartbeat, reply_of, start_of
 from denizen.worlds.chat.message import has_answered
+from denizen.worlds.chat.metrics import Metrics
 from denizen.worlds.chat.outbox import Outbox
 from denizen.worlds.chat.queue import LedgerQueue
+from denizen.worlds.chat.relay import Audience, Reporter, SideChannel, TurnEvent
 from denizen.worlds.chat.settings import GatewaySettings
 from denizen.worlds.chat.summaries import Summaries
 from denizen.worlds.server_prompts import prompt_said, says_prompt
@@ -104,17 +106,23 @@ class Gateway:
     """One agent that serves many sessions: in each in order, and in all of them concurrently.
 
     The channels of the outbox bring messages and take replies, besides those that are polled over HTTP. `listeners`
-    hear all events, `watchers` those of the turn of one message, by its id.
+    hear all events, `watchers` those of the turn of one message, by its id. By the `side` channel it hears those of
+    workers' turns, too, if there may be workers.
     """
 
-    def __init__(self, agent: AgentHandle, outbox: Outbox, cron: Cron) -> None:
+    def __init__(self, agent: AgentHandle, outbox: Outbox, cron: Cron, side: SideChannel | None = None) -> None:
         self.agent = agent
         self.settings = agent.config.section("gateway", GatewaySettings)
         self.outbox = outbox
         self.cron = cron
         self.database = database = outbox.database
         self.listeners: list[OnEvent] = []
-        self.watchers: dict[str, Callable[[RunEvent], None]] = {}
+        self.watchers: dict[str, Callable[[TurnEvent], None]] = {}
+        clock = agent.record.clock
+        self.metrics = Metrics(clock)
+        self._side = side
+        self._audience: Audience | None = None
+        self._reporter: Reporter | None = None
         self.home, _ = places(agent.config)
         self._last = read_last_chat(self.home)
         self._open: dict[str, Session] = {}
@@ -123,12 +131,13 @@ class Gateway:
         self.summaries = Summaries(self._keep_summary)
         self.queue = LedgerQueue(
             database,
-            clock=agent.record.clock,
+            clock=clock,
             attempts=self.settings.attempts,
             turns=self.settings.turns,
             when_busy=self.settings.when_busy,
             explain=self._explain,
             on_reply=self.outbox.added,
+            on_over=lambda state: self.metrics.count("denizen_messages_total", state=state),
         )
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -144,11 +153,18 @@ class Gateway:
             zone=self.agent.record.zone,
         )
         receiving = (partial(self._receive, channel) for channel in self.outbox.channels.values())
-        await self._serve(stop, self.outbox.run, self.cron.run, heartbeat.run, *receiving)
+        hearing: list[Callable[[], Coroutine[Any, Any, None]]] = []
+        if self._side:
+            clock = self.agent.record.clock
+            self._audience = Audience(self._side, self.database, self._tell_here, self.metrics, clock)
+            hearing.append(self._audience.run)
+        await self._serve(stop, self.outbox.run, self.cron.run, heartbeat.run, *hearing, *receiving)
 
     async def work(self, stop: asyncio.Event) -> None:
         """As `run`, as a worker: take turns, and leave what else there is to do to the gateway."""
-        await self._serve(stop)
+        if self._side:
+            self._reporter = Reporter(self._side, self.database, self.metrics, self.agent.record.clock)
+        await self._serve(stop, *([self._reporter.run] if self._reporter else []))
 
     async def _serve(self, stop: asyncio.Event, *more: Callable[[], Coroutine[Any, Any, None]]) -> None:
         await self._prune()
@@ -233,6 +249,13 @@ class Gateway:
 
     async def handle(self, turn: QueuedTurn) -> OutboundMessage | InboundMessage | Parked | None:
         """Run the turn of a message: its reply, a subagent's report, or the question that it waits with."""
+        try:
+            return await self._answer(turn)
+        finally:
+            if self._reporter:  # whoever hears that the turn is over has heard all of it
+                await self._reporter.flush()
+
+    async def _answer(self, turn: QueuedTurn) -> OutboundMessage | InboundMessage | Parked | None:
         await self._prune()
         message, run = turn.message, RunOptions.of(turn.message)
         async with self._opened(message.session_key) as session:
@@ -244,7 +267,8 @@ class Gateway:
             if spawned := spawn.spawned_by(message):
                 return await self._work(turn, session, spawned)
             tools = caller.offered(message)
-            host = _TurnHost(turn, self._emit)
+            stream = self.is_heard(message)
+            host = _TurnHost(turn, self._emit, stream=stream)
             if tools and turn.attempt > 1:
                 host.waiting = await caller.keep_results(session, turn.controls(), tools)
             is_beat = BEAT in message.metadata
@@ -259,7 +283,7 @@ class Gateway:
                     start,
                     host,
                     TurnOptions(
-                        stream=bool(self.listeners) or message.id in self.watchers,
+                        stream=stream,
                         read_only=self.agent.read_only,
                         channel=message.channel,
                         chat=message.chat,
@@ -292,7 +316,7 @@ class Gateway:
 
     async def _work(self, turn: QueuedTurn, session: Session, spawned: spawn.Spawned) -> InboundMessage | Parked:
         """Run a subagent's turn: its report to the session that it works for."""
-        message, host = turn.message, _TurnHost(turn, self._emit)
+        message, host = turn.message, _TurnHost(turn, self._emit, stream=False)
         record, read_only = self.agent.record, self.agent.read_only
         result = await spawn.work(record, session, message, spawned, host, stop=host.stop, read_only=read_only)
         if result.details.get("stop_reason") == "parked" and (question := question_of(session.entries)):
@@ -325,8 +349,7 @@ class Gateway:
             async with self._opened(key) as session:
                 await session.append(entry)
         if isinstance(entry, CompactionEntry):
-            for listener in self.listeners:
-                listener(key, Compacted(entry.old_count, entry.new_count))
+            self._tell(TurnEvent(key, "", 0, 0, 0, Compacted(entry.old_count, entry.new_count)))
 
     async def answer(self, session_key: str, answer: Answer) -> bool:
         """Answer the question that a session waits with; False: it waits with none of that call."""
@@ -371,21 +394,41 @@ class Gateway:
             except ConfigError as error:  # no reason to refuse the message
                 _log.warning("The last chat isn't kept: %s", error)
 
-    def _emit(self, message: InboundMessage, event: RunEvent) -> None:
+    def listening(self) -> AbstractAsyncContextManager[None]:
+        """Hear the events of workers' turns, too, for as long as the block runs."""
+        return self._audience.listening() if self._audience else nullcontext()
+
+    def is_heard(self, message: InboundMessage) -> bool:
+        """Whether somebody listens to a message's turn, here or where this worker reports to."""
+        here = bool(self.listeners) or message.id in self.watchers
+        return here or (self._reporter is not None and self._reporter.is_heard)
+
+    def _tell(self, event: TurnEvent) -> None:
+        """Tell whoever listens, here or where this worker reports to."""
+        self._tell_here(event)
+        if self._reporter:
+            self._reporter.add(event)
+
+    def _tell_here(self, event: TurnEvent) -> None:
         for listener in self.listeners:
-            listener(message.session_key, event)
-        if watcher := self.watchers.get(message.id):
+            listener(event.session_key, event.event)
+        if watcher := self.watchers.get(event.message_id):
             watcher(event)
+
+    def _emit(self, message: InboundMessage, told: TurnEvent) -> None:
+        event = told.event
+        self.metrics.add(message.session_key, event)
+        self._tell(told)
         if isinstance(event, Notice):
             level = logging.getLevelNamesMapping()[event.level.upper()]
             _log.log(level, "%s: %s", message.session_key, self.agent.record.redact(event.text))
         waits_for_reply = ledger.ORIGIN not in message.metadata and RunOptions.of(message).send_response
         if isinstance(event, Retry) and event.delay >= LONG_WAIT and waits_for_reply:
-            telling = asyncio.create_task(self._tell(message, event))
+            telling = asyncio.create_task(self._tell_chat(message, event))
             self._telling.add(telling)
             telling.add_done_callback(self._telling.discard)
 
-    async def _tell(self, message: InboundMessage, retry: Retry) -> None:
+    async def _tell_chat(self, message: InboundMessage, retry: Retry) -> None:
         """Send word that the reply takes longer, once for a message."""
         text = f"I can't answer yet, and keep trying. {retry.words}"
         told = OutboundMessage(message.channel, message.chat, text, message.session_key, id=f"{message.id}:retry")
@@ -403,13 +446,16 @@ class Gateway:
 class _TurnHost:
     """What a turn has of the gateway: nobody sits there, so a question parks it."""
 
-    def __init__(self, turn: QueuedTurn, emit: Callable[[InboundMessage, RunEvent], None]) -> None:
+    def __init__(self, turn: QueuedTurn, emit: Callable[[InboundMessage, TurnEvent], None], *, stream: bool) -> None:
         self._turn = turn
-        self._emit = partial(emit, turn.message)
+        self._emit = emit
+        self._events = 0 if stream else 1  # to whoever begins to listen meanwhile, the first ones are missing
         self.waiting: Sequence[Control] = ()
 
     def emit(self, event: RunEvent) -> None:
-        self._emit(event)
+        message, self._events = self._turn.message, self._events + 1
+        number = self._events
+        self._emit(message, TurnEvent(message.session_key, message.id, self._turn.attempt, number, number, event))
 
     def controls(self) -> Sequence[Control]:
         waiting, self.waiting = self.waiting, ()

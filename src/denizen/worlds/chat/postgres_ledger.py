@@ -15,8 +15,9 @@ from procrastinate.schema import SchemaManager
 
 from denizen.errors import ConfigError
 from denizen.postgres import PostgresDatabase
+from denizen.sessions.tables import SharedTables
 from denizen.worlds.chat import ledger
-from denizen.worlds.chat.bells import NEWS, QUEUE, TASK, working
+from denizen.worlds.chat.bells import NEWS, QUEUE, TASK, channel_of, working
 from denizen.worlds.chat.database import USUAL, Database, LedgerError, T, Timing, Worker
 
 if TYPE_CHECKING:
@@ -60,6 +61,16 @@ END $$;
 CREATE TRIGGER outbox_news AFTER INSERT ON outbox FOR EACH ROW EXECUTE FUNCTION denizen_outbox_news();
 """
 """Whatever makes a message ready rings for its turn; controls, replies and cron jobs are news to every process."""
+
+
+async def notify(tables: SharedTables, subject: str, words: Sequence[str]) -> None:
+    """Tell the processes that have to do with a subject, in one transaction. Raises SessionError."""
+    await tables.fetch(
+        "SELECT pg_notify(%(channel)s, %(subject)s || ' ' || said) FROM unnest(%(words)s::text[]) AS said",
+        channel=channel_of(subject),
+        subject=subject,
+        words=[*words],
+    )
 
 
 class PostgresLedger:

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
@@ -66,7 +65,7 @@ class LedgerQueue:
     A message is given up after `attempts` failures, with an apology to its chat; the time before each doubles from
     `retry_after` seconds. One whose session is open elsewhere waits for it, which is no failure. At most `turns` run at
     once. `when_busy` says by channel what a message does whose session is busy. `explain` words a failure; `on_reply`
-    is told of each row that came into the outbox. `over` counts the messages whose turns ended here, by state.
+    is told of each row that came into the outbox, `on_over` of the state of each message whose turn ended here.
     """
 
     def __init__(
@@ -80,6 +79,7 @@ class LedgerQueue:
         when_busy: Mapping[str, WhenBusy] | None = None,
         explain: Callable[[Exception], str] = str,
         on_reply: Callable[[OutboundMessage], None] = lambda _: None,
+        on_over: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._database = database
         self._clock = clock
@@ -90,8 +90,8 @@ class LedgerQueue:
         self._when_busy = when_busy or {}
         self._explain = explain
         self._on_reply = on_reply
+        self._on_over = on_over
         self._worker: Worker | None = None
-        self.over = Counter[str]()
         self._draining = False
         self._idle = asyncio.Event()
         self._idle.set()
@@ -209,8 +209,8 @@ class LedgerQueue:
             _log.error("Message %s of %s is given up: %s", message.id, message.session_key, why)
             sent = outbound.reply_to(message, f"I could not answer this message. {why}")
             state: OutboxState = "failed" if message.channel in outbound.POLLED else "pending"
-            await self._settle(lambda db: ledger.finish(db, claim, heard, "failed", why), _also(sent, heard), state)
-            self.over["failed"] += 1
+            if await self._settle(lambda db: ledger.finish(db, claim, heard, "failed", why), _also(sent, heard), state):
+                self._on_over("failed")
             return
         if isinstance(outcome, Parked):
             parked = outcome if isinstance(outcome, ParkedTurn) else ParkedTurn()
@@ -218,28 +218,30 @@ class LedgerQueue:
             await self._settle(lambda db: ledger.park(db, claim, heard, until), parked.question)
             return
         answer = _also(outcome, heard) if isinstance(outcome, OutboundMessage) else outcome
-        await self._settle(lambda db: ledger.finish(db, claim, heard, "done"), answer)
-        self.over["done"] += 1
+        if await self._settle(lambda db: ledger.finish(db, claim, heard, "done"), answer):
+            self._on_over("done")
 
     async def _settle(
         self,
         leave: Callable[[Connection], bool],
         sent: OutboundMessage | InboundMessage | None = None,
         state: OutboxState | None = None,
-    ) -> None:
-        """Write what the turn came to, and what it sends, in one transaction: nothing where the worker has lost it."""
+    ) -> bool:
+        """Write what the turn came to, and what it sends, in one transaction; False: the worker has lost it."""
 
-        def settle(db: Connection) -> None:
+        def settle(db: Connection) -> bool:
             if not leave(db):
-                return
+                return False
             if isinstance(sent, InboundMessage):
                 ledger.put(db, sent)
             elif sent:
                 outbound.add_outbound(db, sent, state or outbound.first_state(sent))
+            return True
 
-        await self._database.persist(settle)
-        if isinstance(sent, OutboundMessage):
+        settled = await self._database.persist(settle)
+        if settled and isinstance(sent, OutboundMessage):
             self._on_reply(sent)
+        return settled
 
 
 def _also(reply: OutboundMessage, heard: Sequence[ArrivedControl]) -> OutboundMessage:

@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator
 from contextlib import ExitStack, asynccontextmanager
+from functools import partial
 from typing import NamedTuple
 
 from denizen.clock import Clock
@@ -19,17 +20,19 @@ from denizen.sessions import JsonlStore
 from denizen.sessions.jsonl import ACKNOWLEDGED_ELSEWHERE
 from denizen.sessions.spend import Spend
 from denizen.worlds.chat.database import Database, Timing
+from denizen.worlds.chat.relay import SideChannel
 from denizen.worlds.chat.settings import GatewaySettings
 from denizen.worlds.chat.sqlite_file import SqliteFile, lock
 
 
 class Shared(NamedTuple):
-    """The ledger and the sessions, and what else isn't the home's own: None, where it is."""
+    """The ledger and the sessions, and what else isn't the home's own, or this process's: None, where it is."""
 
     ledger: Database
     sessions: SessionStore
     memory: LongTermMemory | None = None
     budget: Budget | None = None
+    side: SideChannel | None = None
 
 
 @asynccontextmanager
@@ -49,7 +52,7 @@ async def open_shared(
             from denizen.sessions.postgres import PostgresStore
             from denizen.sessions.spend_table import SpendTable
             from denizen.sessions.tables import SharedTables
-            from denizen.worlds.chat.postgres_ledger import PostgresLedger
+            from denizen.worlds.chat.postgres_ledger import PostgresLedger, notify
         except ModuleNotFoundError as missing:
             raise ConfigError(
                 f"PostgreSQL needs packages that are not installed: {how_to_install('postgres')}"
@@ -67,4 +70,5 @@ async def open_shared(
         sessions = PostgresStore(
             tables, clock=clock, redactor=redactor, lease=timing.stalled, synced=ACKNOWLEDGED_ELSEWHERE
         )
-        yield Shared(database, sessions, memory, Spend(config, SpendTable(tables), clock))
+        side = SideChannel(partial(notify, tables), timing)
+        yield Shared(database, sessions, memory, Spend(config, SpendTable(tables), clock), side)

@@ -23,7 +23,6 @@ from denizen.worlds.chat.http import (
 )
 from denizen.worlds.chat.http.access import ACCESS, Access, Handler
 from denizen.worlds.chat.http.events import EVENTS, EventLog
-from denizen.worlds.chat.http.metrics import METRICS, Metrics
 from denizen.worlds.chat.http.requests import GATEWAY, refusal
 
 NOT_AGAIN = {"x-should-retry": "false"}
@@ -42,8 +41,6 @@ def make_app(gateway: Gateway, home: Path, host: str) -> web.Application:
     )
     app[EVENTS] = EventLog(int(clock.now().timestamp() * 1_000_000))
     gateway.listeners.append(app[EVENTS].add)
-    app[METRICS] = Metrics(clock)
-    gateway.listeners.append(app[METRICS].add)
     app.router.add_get("/healthz", _healthz)
     for group in (access, completions, controls, events, messages, metrics, openapi, responses, sessions, status):
         app.add_routes(group.ROUTES)
@@ -68,7 +65,7 @@ def _guard(clock: Clock) -> Any:
             return refusal(503, str(why))
         finally:
             if route := request.match_info.route.resource:
-                request.app[METRICS].observe(
+                request.app[GATEWAY].metrics.observe(
                     "denizen_request_seconds", began, method=request.method, route=route.canonical
                 )
 

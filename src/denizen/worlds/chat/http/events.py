@@ -10,7 +10,7 @@ import msgspec
 from aiohttp import web
 
 from denizen.events import RunEvent
-from denizen.worlds.chat.http.requests import Refused, read_number
+from denizen.worlds.chat.http.requests import GATEWAY, Refused, read_number
 
 ROOM = 4_000_000
 """Bytes of events that are kept for those who come back."""
@@ -84,19 +84,20 @@ async def get_events(request: web.Request) -> web.WebSocketResponse:
     socket = web.WebSocketResponse(heartbeat=30.0, max_msg_size=1000)
     if not socket.can_prepare(request):
         raise Refused(426, "This route is a WebSocket.")
-    await socket.prepare(request)
-    begin = after if log.before <= after <= log.last else log.before
-    if after and begin != after:
-        await socket.send_json({"gap": {"after": after, "next": begin + 1}})
-    reader = Reader(begin, lambda: request.transport.abort() if request.transport else None)
-    log.readers.add(reader)
-    sending = asyncio.create_task(_send(socket, log, reader))
-    try:
-        async for _ in socket:  # what a client says isn't heard; this ends with the connection
-            pass
-    finally:
-        log.readers.discard(reader)
-        sending.cancel()
+    async with request.app[GATEWAY].listening():
+        await socket.prepare(request)
+        begin = after if log.before <= after <= log.last else log.before
+        if after and begin != after:
+            await socket.send_json({"gap": {"after": after, "next": begin + 1}})
+        reader = Reader(begin, lambda: request.transport.abort() if request.transport else None)
+        log.readers.add(reader)
+        sending = asyncio.create_task(_send(socket, log, reader))
+        try:
+            async for _ in socket:  # what a client says isn't heard; this ends with the connection
+                pass
+        finally:
+            log.readers.discard(reader)
+            sending.cancel()
     return socket
 
 

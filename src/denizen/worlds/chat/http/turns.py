@@ -2,7 +2,7 @@
 
 import asyncio
 import dataclasses
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing, suppress
 from functools import partial
 from uuid import uuid4
@@ -12,16 +12,16 @@ from msgspec.structs import replace
 
 from denizen.cache import SharedCache
 from denizen.engine import Resume, TurnOptions, run_turn
-from denizen.engine.resume import question_of
 from denizen.engine.turn import Start
 from denizen.entries import AssistantEntry, EndEntry, SystemEntry, ToolEntry, UserEntry
 from denizen.errors import DenizenError, SessionError
-from denizen.events import Done, LlmEnd, LlmStream, RunEvent, RunResult, TextDelta, TurnParked, Withdrawn
+from denizen.events import Done, LlmEnd, LlmStream, RunEvent, RunResult, TextDelta, Withdrawn
 from denizen.messages import AssistantMessage, Image, Text, ToolCall, ToolResult, Usage, UserMessage, UserPart
 from denizen.ports import Answer, Ask, Control, InboundMessage, Parked, Schema, Session, Steer
 from denizen.sessions import MemoryStore, SessionKey
 from denizen.worlds.chat import caller, ledger
 from denizen.worlds.chat.gateway import COMMANDS, Gateway, RunOptions, reply_text, split_command, with_images
+from denizen.worlds.chat.http.follow import Retold, follow
 from denizen.worlds.chat.http.requests import Refused
 
 NOBODY_ASKED = "nobody can be asked here: the request names no session"
@@ -51,6 +51,46 @@ Pieces = AsyncGenerator[str | Withdrawn | Reply]
 """The text as it comes, what of it doesn't count after all, and at last the reply."""
 
 
+class _Text:
+    """The text of a turn, for a reader who can't be made to forget: what is said again must be what was said before."""
+
+    def __init__(self) -> None:
+        self.gap = ""  # before what is said next
+        self._said = [""]
+        self._ahead = ""  # what the reader has beyond that
+
+    def __str__(self) -> str:
+        return "".join(self._said)
+
+    def __bool__(self) -> bool:
+        return any(self._said)
+
+    def add(self, words: str) -> str | Withdrawn:
+        """What the reader doesn't have yet of more words, which say all anew where they aren't what the reader has."""
+        words, self.gap = self.gap + words, ""
+        self._said.append(words)
+        if not self._ahead:
+            return words
+        if self._ahead.startswith(words):
+            self._ahead = self._ahead.removeprefix(words)
+            return ""
+        if words.startswith(self._ahead):
+            words, self._ahead = words.removeprefix(self._ahead), ""
+            return words
+        return Withdrawn(self.unsaid())
+
+    def unsaid(self) -> str:
+        """What the reader has that wasn't said."""
+        ahead, self._ahead = self._ahead, ""
+        return ahead
+
+    def withdraw(self, words: str | None = None) -> None:
+        """Take back the words that were said last; None: all."""
+        said = str(self)
+        kept = "" if words is None else said.removesuffix(words)
+        self._said, self._ahead, self.gap = [kept], said[len(kept) :] + self._ahead, ""
+
+
 async def answer(gateway: Gateway, conversation: Conversation) -> Pieces:
     """Answer the end of a conversation. Raises HTTPException for one that can't be answered, or wasn't."""
     own = {tool.name for tool in gateway.agent.record.tools}
@@ -60,34 +100,39 @@ async def answer(gateway: Gateway, conversation: Conversation) -> Pieces:
         raise Refused(400, "The last message must be the user's, or the result of a tool.")
     events = _in_session(gateway, conversation) if conversation.session else _alone(gateway, conversation)
     names = {tool.name for tool in conversation.tools}
-    text, gap, question, last = [""], "", "", None
+    text, cut = _Text(), False
     async with aclosing(events):
         async for event in events:
             match event:
                 case LlmStream(TextDelta(delta)):
-                    text.append(gap + delta)
-                    gap = ""
-                    yield text[-1]
+                    if piece := text.add(delta):
+                        yield piece
                 case LlmEnd(message):
-                    last = message
-                    gap = "\n\n" if any(text) and message.stop_reason != "length" else ""
+                    cut = message.stop_reason == "length"
+                    text.gap = "\n\n" if text and not cut else ""
                 case Withdrawn(words):
-                    text = ["".join(text).removesuffix(words)]
-                    yield event
-                case TurnParked(question=question):
-                    pass
+                    text.withdraw(words)
+                case Retold():
+                    text.withdraw()
                 case Done(result):
                     calls = _waiting(result, names) if result.stop_reason == "parked" else []
-                    if result.stop_reason == "parked" and not calls:
-                        yield (words := f"{gap}{question or result.error}\n\nAnswer /approve, or /deny and why.")
-                        text.append(words)
-                    elif not calls and (result.stop_reason != "answered" or not any(text)):
-                        yield (words := gap + reply_text(result))
-                        text.append(words)
-                    cut = last is not None and last.stop_reason == "length"
-                    yield Reply(text="".join(text), calls=calls, usage=result.usage, cut=cut)
+                    words = "" if calls else _last_words(result, str(text))
+                    if words and (piece := text.add(words)):
+                        yield piece
+                    if unsaid := text.unsaid():
+                        yield Withdrawn(unsaid)
+                    yield Reply(text=str(text), calls=calls, usage=result.usage, cut=cut)
                 case _:
                     pass
+
+
+def _last_words(result: RunResult, said: str) -> str:
+    """What is left to say of how a turn ended."""
+    if result.stop_reason == "parked":
+        return f"{result.error}\n\nAnswer /approve, or /deny and why."
+    words = reply_text(result)
+    is_said = bool(said) if result.stop_reason == "answered" else said.endswith(words)
+    return "" if is_said else words
 
 
 def _waiting(result: RunResult, names: set[str]) -> list[ToolCall]:
@@ -101,7 +146,7 @@ def _waiting(result: RunResult, names: set[str]) -> list[ToolCall]:
 # In a session
 
 
-async def _in_session(gateway: Gateway, conversation: Conversation) -> AsyncGenerator[RunEvent]:
+async def _in_session(gateway: Gateway, conversation: Conversation) -> AsyncGenerator[RunEvent | Retold]:
     """Append what was said after the agent's last message, and run the turn in the order of the session."""
     key, said = _key(conversation.session), conversation.said
     start = next((at for at in range(len(said), 0, -1) if isinstance(said[at - 1], AssistantMessage)), 0)
@@ -111,9 +156,10 @@ async def _in_session(gateway: Gateway, conversation: Conversation) -> AsyncGene
     images = [part for part in parts if isinstance(part, Image)]
     message = with_images(InboundMessage("http", key.peer, "api", text, str(key)), images)
     message = RunOptions(send_response=False).put_in(caller.offer(message, conversation.tools))
-    parked = await gateway.database.read(partial(ledger.parked, session_key=str(key)))
+    parked, after = await gateway.database.read(partial(ledger.parked, session_key=str(key))), 0
     if parked:
-        calls = caller.open_calls(await gateway.agent.record.store.read(str(key)), caller.offered(parked))
+        entries = await gateway.agent.record.store.read(str(key))
+        after, calls = len(entries), caller.open_calls(entries, caller.offered(parked))
         if calls and images:
             raise Refused(400, "Pictures can't come with the results of tools in a session: send them afterwards.")
         if calls:
@@ -128,7 +174,7 @@ async def _in_session(gateway: Gateway, conversation: Conversation) -> AsyncGene
     else:
         instructions = "\n\n".join(each.text for each in new if isinstance(each, SystemEntry))
         begin = partial(_put, gateway, message, instructions)
-    async with aclosing(_follow(gateway, parked or message, begin)) as events:
+    async with aclosing(follow(gateway, parked or message, begin, after=after)) as events:
         async for event in events:
             yield event
 
@@ -170,46 +216,6 @@ async def _put(gateway: Gateway, message: InboundMessage, instructions: str) -> 
     gateway.remember(message)
     await gateway.database.run(partial(ledger.put, message=message))
     gateway.database.ring()
-
-
-async def _follow(
-    gateway: Gateway, message: InboundMessage, begin: Callable[[], Awaitable[object]]
-) -> AsyncGenerator[RunEvent]:
-    """The events of a message's turn, once it is begun; one that fails and is tried again goes on."""
-    if message.id in gateway.watchers:
-        raise Refused(409, "Another request is being answered by this turn.")
-    events, over = asyncio.Queue[RunEvent | None](), None
-    gateway.watchers[message.id] = events.put_nowait
-    try:
-        await begin()
-        over = asyncio.create_task(gateway.outbox.outcome(message, ledger.OVER | {"parked"}))
-        over.add_done_callback(lambda _: events.put_nowait(None))
-        while event := await events.get():
-            if not isinstance(event, Done):
-                yield event
-            elif event.result.stop_reason != "error":
-                state, _ = await over  # the next request finds the turn parked, or over
-                if event.result.stop_reason == "parked" and state != "parked":
-                    continue  # it was answered meanwhile, and went on
-                yield event
-                return
-        state, reply = over.result()
-        if state == "failed":
-            raise Refused(502, reply)
-        yield Done(await _parked(gateway, message) if state == "parked" else RunResult(reply))
-    finally:
-        if over:
-            over.cancel()
-        del gateway.watchers[message.id]
-
-
-async def _parked(gateway: Gateway, message: InboundMessage) -> RunResult:
-    """What a turn came to that another process has parked."""
-    entries = await gateway.agent.record.store.read(message.session_key)
-    calls, question = caller.open_calls(entries, caller.offered(message)), question_of(entries)
-    return RunResult(
-        "", stop_reason="parked", messages=[AssistantMessage([*calls])], error=question.question if question else ""
-    )
 
 
 # In none

@@ -1,0 +1,106 @@
+"""The events of a message's turn, for the request that waits for it."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+
+from denizen.engine.resume import question_of
+from denizen.entries import AssistantEntry, EndEntry, UserEntry
+from denizen.events import Done, LlmEnd, LlmStream, RunEvent, RunResult, TextDelta, Withdrawn
+from denizen.messages import AssistantMessage
+from denizen.ports import InboundMessage
+from denizen.worlds.chat import caller, ledger
+from denizen.worlds.chat.gateway import Gateway
+from denizen.worlds.chat.http.requests import Refused
+from denizen.worlds.chat.relay import TurnEvent
+
+
+class Retold:
+    """What was told of a turn has gaps: from here on all of it is told again."""
+
+
+class _Heard:
+    """What is heard of a turn, each event once: none any more after one that is missing.
+
+    Nor after another process has begun a text anew of which this one had told a part.
+    """
+
+    def __init__(self) -> None:
+        self.events = asyncio.Queue[RunEvent | None]()
+        self._attempt = self._last = 0
+        self._in_text = False
+
+    def hear(self, told: TurnEvent) -> None:
+        if told.attempt > self._attempt and not self._in_text:
+            self._attempt, self._last = told.attempt, 0
+        if (told.attempt, told.first) == (self._attempt, self._last + 1):
+            self._last = told.last
+            match told.event:
+                case LlmStream(TextDelta()):
+                    self._in_text = True
+                case LlmEnd() | Withdrawn():
+                    self._in_text = False
+                case _:
+                    pass
+            self.events.put_nowait(told.event)
+
+
+async def follow(
+    gateway: Gateway, message: InboundMessage, begin: Callable[[], Awaitable[object]], *, after: int = 0
+) -> AsyncGenerator[RunEvent | Retold]:
+    """The events of a message's turn, once it is begun; one that fails and is tried again goes on.
+
+    Where some are missing, the transcript says how it went, in its entries `after` that number.
+    """
+    if message.id in gateway.watchers:
+        raise Refused(409, "Another request is being answered by this turn.")
+    heard, over = _Heard(), None
+    gateway.watchers[message.id] = heard.hear
+    try:
+        async with gateway.listening():
+            await begin()
+            over = asyncio.create_task(gateway.outbox.outcome(message, ledger.OVER | {"parked"}))
+            over.add_done_callback(lambda _: heard.events.put_nowait(None))
+            while event := await heard.events.get():
+                if not isinstance(event, Done):
+                    yield event
+                elif event.result.stop_reason != "error":
+                    state, _ = await over  # the next request finds the turn parked, or over
+                    if event.result.stop_reason == "parked" and state != "parked":
+                        continue  # it was answered meanwhile, and went on
+                    yield event
+                    return
+        state, reply = over.result()
+        if state == "failed":
+            raise Refused(502, reply)
+        yield Retold()
+        for event in await _retold(gateway, message, after, reply, is_parked=state == "parked"):
+            yield event
+    finally:
+        if over:
+            over.cancel()
+        del gateway.watchers[message.id]
+
+
+async def _retold(
+    gateway: Gateway, message: InboundMessage, after: int, reply: str, *, is_parked: bool
+) -> list[RunEvent]:
+    """A turn as its transcript tells it, in the entries `after` that number."""
+    record = gateway.agent.record
+    entries = await record.store.read(message.session_key)
+    begins = (at for at, entry in enumerate(entries) if isinstance(entry, UserEntry) and entry.message.id == message.id)
+    events, end = list[RunEvent](), EndEntry(stop_reason="answered")
+    for entry in entries[max(after, next(begins, len(entries))) :]:
+        if isinstance(entry, EndEntry):
+            end = entry
+            break
+        if isinstance(entry, AssistantEntry) and entry.message.stop_reason != "aborted":
+            words = record.actions.read(entry.message, record.tools).reply
+            events += [*([LlmStream(TextDelta(words))] if words else []), LlmEnd(entry.message)]
+    if not is_parked:
+        result = RunResult(reply, stop_reason=end.stop_reason, usage=end.usage, error=end.error)
+        return [*events, Done(result)]
+    calls, question = caller.open_calls(entries, caller.offered(message)), question_of(entries)
+    result = RunResult(
+        "", stop_reason="parked", messages=[AssistantMessage([*calls])], error=question.question if question else ""
+    )
+    return [*events, Done(result)]
