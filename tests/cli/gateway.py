@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -66,7 +67,8 @@ class WorkerProgram:
 
     def kill(self) -> None:
         """End it at once, from any thread."""
-        os.kill(self.process.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # it has ended just now
+            os.kill(self.process.pid, signal.SIGKILL)
 
 
 class GatewayProgram(WorkerProgram):
