@@ -15,6 +15,7 @@ from denizen.cli.text import one_line, printable, visible
 from denizen.clock import SystemClock
 from denizen.config.home import ensure_home, places
 from denizen.config.load import Loaded, load
+from denizen.config.pins import Pins
 from denizen.config.redact import Redactor
 from denizen.config.settings import McpServer
 from denizen.config.write import add_server
@@ -22,7 +23,7 @@ from denizen.errors import ConfigError, DenizenError
 from denizen.plural import counted
 from denizen.tools.mcp import McpServers
 from denizen.tools.mcp.connection import Connection
-from denizen.tools.mcp.pins import KnownTool, Listing, Pins
+from denizen.tools.mcp.listing import KnownTool, Listing, Pin, pin_name
 from denizen.tools.mcp.remote import Remote, Tokens
 
 T = TypeVar("T")
@@ -55,7 +56,7 @@ def list_servers() -> None:
 
 
 def _state(name: str, server: McpServer) -> str:
-    pin = Pins(home()).read(name, server)
+    pin = Pins(home() / "mcp", Pin).read(pin_name(name, server))
     if not server.enabled:
         return "off"
     if pin is None:
@@ -98,14 +99,13 @@ def test(name: str) -> None:
 
     async def show(servers: McpServers) -> None:
         listing, pin = await servers.look(name)
-        changes = pin.changes()
         has = [counted(len(listing.tools), "tool"), *(["resources"] if listing.resources else [])]
         write(f"{name}: {', '.join([*has, *([counted(len(listing.prompts), 'prompt')] if listing.prompts else [])])}\n")
         if listing.instructions:
             held = " (held back)" if listing.instructions != pin.accepted.instructions else ""
             write(f"  instructions{held}: {one_line(listing.instructions)}\n")
-        for tool in listing.tools:
-            held = " (held back)" if tool.name in changes else ""
+        for tool in listing.tools.values():
+            held = " (held back)" if tool.name in pin.changed else ""
             does = "reads" if tool.only_reads else "any"
             write(f"  {one_line(tool.name)}{held}  [{does}]  {one_line(tool.description)[:100]}\n")
 
@@ -145,8 +145,8 @@ def _difference(accepted: Listing, found: Listing) -> Iterator[str]:
         return f"{tool.description}\n{rest}"
 
     texts = {"instructions": (accepted.instructions, found.instructions)}
-    for name in dict.fromkeys(tool.name for tool in (*accepted.tools, *found.tools)):
-        texts[f"tool {name}"] = (words(accepted.tool(name)), words(found.tool(name)))
+    for name in {**accepted.tools, **found.tools}:
+        texts[f"tool {name}"] = (words(accepted.tools.get(name)), words(found.tools.get(name)))
     for name, (old, new) in texts.items():
         if old != new:
             yield f"{visible(name)} ({'new' if not old else 'gone' if not new else 'changed'})\n"
@@ -176,8 +176,7 @@ def login(name: str) -> None:
     async def sign_in() -> None:
         tokens.forget()
         patient = msgspec.structs.replace(server, start_timeout=_SIGN_IN_SECONDS)
-        wire = Remote(name, server, home(), clock, browse)
-        connection = Connection(name, patient, wire, clock=clock, workspace=workspace)
+        connection = Connection(name, patient, Remote(name, server, tokens, browse), clock, workspace)
         try:
             await connection.listing()
         finally:

@@ -9,9 +9,8 @@ from typing import Annotated, Any
 import msgspec
 
 from denizen.config.trust import AGENT_FOLDERS
-from denizen.prompt.skills import read_fields
+from denizen.prompt.definitions import find_definitions, read_fields
 
-_MOST = 50
 _MOST_DESCRIBED = 500  # characters of a description, which every request holds
 
 _Name = Annotated[str, msgspec.Meta(pattern="^[a-z0-9]+(-[a-z0-9]+)*$", max_length=64)]
@@ -35,31 +34,15 @@ def find_agents(home: Path, workspace: Path, *, trusted: bool) -> tuple[dict[str
 
     Of two with one name the user's counts, else the first.
     """
-    paths, notices = sorted((home / "agents").glob("*.md")), list[str]()
-    for folder in [workspace / name for name in AGENT_FOLDERS]:
-        found = sorted(folder.glob("*.md"))
-        if found and not trusted:
-            notices.append(
-                f"The subagents in {folder} are left out. If you trust this folder: denizen trust {workspace}"
-            )
-            continue
-        for path in found:
-            if path.resolve().is_relative_to(workspace.resolve()):
-                paths.append(path)
-            else:
-                notices.append(f"The subagent {path} is left out: it is a link out of the project.")
-    agents: dict[str, AgentFile] = {}
-    for path in paths:
-        try:
-            made = read_agent(path)
-        except (OSError, ValueError) as error:
-            notices.append(f"The subagent {path} is left out: {error}.")
-            continue
-        if len(agents) < _MOST:
-            agents.setdefault(made.name, made)
-        else:
-            notices.append(f"The subagent {path} is left out: there are more than {_MOST}.")
-    return agents, notices
+    return find_definitions(
+        "subagent",
+        "*.md",
+        lambda path, _: read_agent(path),
+        home / "agents",
+        project=workspace,
+        folders=AGENT_FOLDERS,
+        trusted=trusted,
+    )
 
 
 def read_agent(path: Path) -> AgentFile:

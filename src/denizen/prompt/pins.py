@@ -9,8 +9,9 @@ from typing import Literal
 
 import msgspec
 
-from denizen.config.files import read_file, write_private
-from denizen.config.home import private_folder
+from denizen.config.files import read_file
+from denizen.config.pins import Pins
+from denizen.errors import ConfigError
 from denizen.prompt.skills import Skill
 
 _MOST_FILES = 1000
@@ -20,8 +21,6 @@ _MOST_TEXT = 100_000
 """Bytes of a file whose text is kept to show what changed; of the others only the hash is."""
 _KEPT_TEXT = 500_000
 """Bytes of text that are kept of one skill."""
-_MOST_PIN = 8_000_000
-"""Bytes of a pin: more than all that can be kept."""
 _IGNORED = {"__pycache__", ".git"}
 """Folders that change by running scripts, or by updating."""
 
@@ -44,7 +43,7 @@ class SkillPins:
     """The pins of skills, a file each in the home's `skills/`; the skills that come with Denizen have none."""
 
     def __init__(self, home: Path) -> None:
-        self._pins = home / "skills"
+        self._pins = Pins(home / "skills", _Pin)
 
     def admit(self, skills: Sequence[Skill]) -> tuple[list[Skill], list[str]]:
         """The skills that are new or as they were when they were first used, with notices of those that aren't."""
@@ -80,34 +79,32 @@ class SkillPins:
         """
         if skill.origin == "built-in":
             return "same"
-        pin, now = self._pin_of(skill), _files(skill.path.parent)
-        if pin is None:
-            return "changed" if self._place(skill).exists() else "new"
-        return "same" if _hashes(pin.files) == _hashes(now) else "changed"
+        now = _files(skill.path.parent)
+        try:
+            pin = self._pins.read(_pin_name(skill))
+        except ConfigError:
+            return "changed"
+        return "new" if pin is None else "same" if _hashes(pin.files) == _hashes(now) else "changed"
 
     def pin(self, skill: Skill) -> None:
         """Take the skill as it is now for the one to use. Raises OSError, ValueError, or ConfigError."""
-        pin = _Pin(str(skill.path.parent.resolve()), _files(skill.path.parent))
-        private_folder(self._pins)
-        write_private(self._place(skill), msgspec.json.format(msgspec.json.encode(pin)))
+        self._pins.write(_pin_name(skill), _Pin(str(skill.path.parent.resolve()), _files(skill.path.parent)))
 
     def difference(self, skill: Skill) -> str:
         """How the skill differs from what it was, as a diff; of files that aren't short texts, that they do."""
-        pin, now = self._pin_of(skill), _files(skill.path.parent)
-        if pin is None:
-            return f"What it was isn't known: {self._place(skill)} can't be read.\n"
-        names = sorted({*pin.files, *now})
-        return "".join(_changed(name, pin.files.get(name), now.get(name)) for name in names)
-
-    def _pin_of(self, skill: Skill) -> _Pin | None:
+        now = _files(skill.path.parent)
         try:
-            return msgspec.json.decode(read_file(self._place(skill), _MOST_PIN) or b"", type=_Pin)
-        except (OSError, msgspec.DecodeError):
-            return None
+            pin = self._pins.read(_pin_name(skill))
+        except ConfigError as damaged:
+            return f"What it was isn't known: {damaged}\n"
+        before = pin.files if pin else {}
+        return "".join(_changed(name, before.get(name), now.get(name)) for name in sorted({*before, *now}))
 
-    def _place(self, skill: Skill) -> Path:
-        folder = os.fsencode(skill.path.parent.resolve())
-        return self._pins / f"{skill.name}-{hashlib.sha256(folder).hexdigest()[:12]}.json"
+
+def _pin_name(skill: Skill) -> str:
+    """Skills of one name in two places are two."""
+    folder = os.fsencode(skill.path.parent.resolve())
+    return f"{skill.name}-{hashlib.sha256(folder).hexdigest()[:12]}"
 
 
 def _hashes(files: Mapping[str, _PinnedFile]) -> dict[str, str]:

@@ -17,7 +17,7 @@ from denizen.clock import SystemClock
 from denizen.config.settings import McpServer
 from denizen.errors import ToolRefused
 from denizen.tools.mcp.connection import Connection
-from denizen.tools.mcp.remote import Remote
+from denizen.tools.mcp.remote import Remote, Tokens
 
 OVER_HTTP = Path(__file__).parents[2] / "data" / "mcp" / "over_http.py"
 
@@ -69,11 +69,10 @@ async def sign_in(scene: Scene, server: McpServer) -> None:
             assert "go back to Denizen" in await page.text()
 
     clock = SystemClock()
-    connection = Connection(
-        "web", server, Remote("web", server, scene.home, clock, browse), clock=clock, workspace=scene.workspace
-    )
+    remote = Remote("web", server, Tokens(scene.home, server.url, clock), browse)
+    connection = Connection("web", server, remote, clock, scene.workspace)
     try:
-        assert (await connection.listing()).tool("add")
+        assert "add" in (await connection.listing()).tools
     finally:
         await connection.close()
 

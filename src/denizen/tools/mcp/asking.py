@@ -1,43 +1,102 @@
-"""Questions of a server to the person (elicitation), asked field by field through the turn's host."""
+"""Questions of a server to the person (elicitation), asked field by field through the host of the turn they are for."""
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from denizen.errors import ToolRefused
 from denizen.ports import Answer, ToolContext
 
 if TYPE_CHECKING:
+    from mcp.client import ClientRequestContext
     from mcp_types import ElicitRequestParams, ElicitResult
 
 _TRIES = 3
 """How often one question is asked, at most."""
-_MOST_FIELDS = 20
 _LONGEST = 2000
 """Characters of a server's words in a question."""
 _KINDS = {"integer": "an integer", "number": "a number", "boolean": "yes or no", "array": "some, with commas between"}
 
 
-async def elicit(server: str, params: "ElicitRequestParams", turn: ToolContext) -> "ElicitResult":
-    """What the person answers a server. Nobody being there cancels the question, an empty answer declines it."""
+@dataclass(eq=False)
+class _Request:
+    """A request that runs for a turn, and the question that is asked for it."""
+
+    turn: ToolContext | None
+    limit: asyncio.Timeout
+    asking: "asyncio.Task[ElicitResult] | None" = None
+
+
+_CURRENT: ContextVar[_Request | None] = ContextVar("mcp_request", default=None)
+
+
+@dataclass(eq=False)
+class Questions:
+    """A server's questions; its requests may take so many `seconds`. While the person is asked, the time of a request
+    stands still; when it is over nobody is asked for it any more.
+    """
+
+    server: str
+    seconds: float
+    requests: list[_Request] = field(default_factory=list)
+
+    @contextmanager
+    def during(self, turn: ToolContext | None, limit: asyncio.Timeout) -> Generator[None]:
+        """While a request of that turn runs, of whose time that is the limit, the person may be asked for it."""
+        request = _Request(turn, limit)
+        self.requests.append(request)
+        mark = _CURRENT.set(request)
+        try:
+            yield
+        finally:
+            _CURRENT.reset(mark)
+            self.requests.remove(request)
+            if request.asking:
+                request.asking.cancel()
+
+    async def ask(self, context: "ClientRequestContext", params: "ElicitRequestParams") -> "ElicitResult":
+        """Ask the person of the request that it is for; where that isn't clear, nobody: it may be another's."""
+        from mcp_types import ElicitResult
+
+        current = _CURRENT.get()
+        sessions = {request.turn.session_key for request in self.requests if request.turn}
+        request = current if current in self.requests else self.requests[-1] if len(sessions) == 1 else None
+        if request is None or request.turn is None or (request.asking and not request.asking.done()):
+            return ElicitResult(action="cancel")
+        request.limit.reschedule(None)
+        asking = request.asking = asyncio.create_task(_elicit(self.server, params, request.turn))
+        try:
+            await asyncio.wait([asking])
+        finally:
+            asking.cancel()
+        if asking.cancelled() or request not in self.requests:
+            return ElicitResult(action="cancel")
+        request.limit.reschedule(asyncio.get_running_loop().time() + self.seconds)
+        return asking.result()
+
+
+async def _elicit(server: str, params: "ElicitRequestParams", turn: ToolContext) -> "ElicitResult":
+    """What the person answers. Nobody being there cancels the question, an empty answer declines it."""
     from mcp_types import ElicitRequestURLParams, ElicitResult
 
     message = f"The MCP server {server} asks: {params.message[:_LONGEST]}"
+    content: dict[str, Any] = {}
     try:
         if isinstance(params, ElicitRequestURLParams):
             given = await turn.ask(f"{message}\nIt wants you to open {params.url} and to say when you are done.")
             return ElicitResult(action=_action(given))
         fields: Mapping[str, Any] = params.requested_schema.get("properties", {})
-        required = params.requested_schema.get("required", ())
-        if len(fields) > _MOST_FIELDS:
-            return ElicitResult(action="decline")
         if not fields:
             return ElicitResult(action=_action(await turn.ask(message)), content={})
-        content: dict[str, Any] = {}
         for name, field in fields.items():
-            given, value = await _field(turn, message, name, field, required=name in required)
+            required = name in params.requested_schema.get("required", ())
+            given, value = await _ask_for(turn, message, name, field, required=required)
             if value is not None:
                 content[name] = value
-            elif name in required or given.unasked:
+            elif required or given.unasked:
                 return ElicitResult(action="cancel" if given.unasked else "decline")
         return ElicitResult(action="accept", content=content)
     except ToolRefused:  # nobody is there
@@ -48,41 +107,32 @@ def _action(given: Answer) -> Any:
     return "accept" if given.allow else "cancel" if given.unasked else "decline"
 
 
-async def _field(
+async def _ask_for(
     turn: ToolContext, message: str, name: str, field: Mapping[str, Any], *, required: bool
 ) -> tuple[Answer, Any]:
     """The answer for a field and its value; None: there is none."""
-    about = str(field.get("description") or "")[:_LONGEST]
-    choices = _choices(field)
-    wanted = [f"one of {', '.join(choices)}"] if choices and field.get("type") != "array" else []
-    wanted += [f"of {', '.join(choices)}"] if choices and not wanted else []
-    wanted += [_KINDS[kind] for kind in [field.get("type")] if kind in _KINDS]
-    wanted += [] if required else ["may be left empty"]
-    question = f"{message}\n{field.get('title') or name}{f': {about}' if about else ''} ({'; '.join(wanted) or 'text'})"
-    given, wrong = await turn.ask(question), 0
-    while (text := given.text.strip()) and not given.unasked:
+    items = field["items"] if isinstance(field.get("items"), dict) else field
+    options = items.get("oneOf") or items.get("anyOf") or ()  # servers write choices in several ways
+    choices = [str(each) for each in items.get("enum") or [option.get("const") for option in options]]
+    wanted = _KINDS.get(str(field.get("type")), "text") + (f": {', '.join(choices)}" if choices else "")
+    about = f": {field['description'][:_LONGEST]}" if field.get("description") else ""
+    asked = f"{message}\n{field.get('title') or name}{about} ({wanted}{'' if required else '; may be left empty'})"
+    question = asked
+    for _ in range(_TRIES):
+        given = await turn.ask(question)
+        text = given.text.strip()
+        if not text or given.unasked:
+            break
         try:
-            return given, _value(text, field, choices)
+            return given, _value(text, field.get("type"), choices)
         except (ValueError, KeyError):
-            wrong += 1
-            if wrong == _TRIES:
-                break
-        given = await turn.ask(f"{text[:100]!r} doesn't fit.\n{question}")
+            question = f"{text[:100]!r} doesn't fit.\n{asked}"
     return given, None
 
 
-def _choices(field: Mapping[str, Any]) -> list[str]:
-    """The values to choose from; servers write them in several ways."""
-    items = field.get("items", field)
-    if not isinstance(items, dict):
-        return []
-    options = items.get("oneOf") or items.get("anyOf") or ()
-    return [str(each) for each in items.get("enum") or [option.get("const") for option in options]]
-
-
-def _value(text: str, field: Mapping[str, Any], choices: list[str]) -> Any:
-    """The text as the field's type. Raises ValueError or KeyError where it isn't that."""
-    match field.get("type"):
+def _value(text: str, kind: object, choices: list[str]) -> Any:
+    """The text as a value of that kind. Raises ValueError or KeyError where it is none."""
+    match kind:
         case "boolean":
             return {"y": True, "yes": True, "true": True, "n": False, "no": False, "false": False}[text.lower()]
         case "integer":
@@ -90,12 +140,8 @@ def _value(text: str, field: Mapping[str, Any], choices: list[str]) -> Any:
         case "number":
             return float(text)
         case "array":
-            return [_chosen(each.strip(), choices) for each in text.split(",")]
+            return [_value(each.strip(), "string", choices) for each in text.split(",")]
         case _:
-            return _chosen(text, choices)
-
-
-def _chosen(text: str, choices: list[str]) -> str:
-    if choices and text not in choices:
-        raise ValueError(text)
-    return text
+            if choices and text not in choices:
+                raise ValueError(text)
+            return text

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from denizen.cancellation import run_to_completion
 from denizen.config.settings import McpServer
 from denizen.errors import ToolRefused
-from denizen.tools.mcp.pins import MOST_BYTES
+from denizen.tools.mcp.listing import MOST_BYTES
 from denizen.tools.programs.process import end_program
 from denizen.tools.sandbox.sandboxes import supervised
 
@@ -41,6 +41,9 @@ class Program:
         self._folder = workspace / settings.cwd
         passed = {name: value for name, value in environ.items() if any(fnmatch.fnmatchcase(name, p) for p in _PASSED)}
         self._environ = {"PATH": "/usr/local/bin:/usr/bin:/bin"} | passed | settings.env
+        self._forget()
+
+    def _forget(self) -> None:
         self._status: int | None = None
         self._noise, self._broken, self._errors = "", "", b""
 
@@ -58,37 +61,35 @@ class Program:
         import anyio
         from mcp.shared.message import SessionMessage
 
-        self._status = None
-        self._noise, self._broken, self._errors = "", "", b""
+        self._forget()
         process = await self._start()
         to_us, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         sent, to_it = anyio.create_memory_object_stream[SessionMessage](0)
-        tasks = [
-            asyncio.create_task(self._read(process, to_us, over)),
-            asyncio.create_task(self._write(process, to_it, over)),
-            asyncio.create_task(self._listen(process)),
-        ]
+        assert process.stdin and process.stdout and process.stderr  # noqa: S101, PT018 (they are pipes)
+        work = self._read(process.stdout, to_us, over), _write(process.stdin, to_it, over), self._listen(process.stderr)
+        tasks = [asyncio.create_task(each) for each in work]
         try:
             yield received, sent
         finally:
             by_itself = over.is_set() and not self._broken
+            received.close()
+            sent.close()
             await run_to_completion(_end(process, tasks))
             self._status = process.returncode if by_itself else None
-            for stream in (to_us, received, sent, to_it):
-                stream.close()
 
     async def _start(self) -> asyncio.subprocess.Process:
         command = self._settings.command
         if not shutil.which(command, path=self._environ["PATH"]) and not (self._folder / command).is_file():
             raise ToolRefused(f"there is no program {command}; install it, or correct the command")
+        pipe = asyncio.subprocess.PIPE
         try:
             return await asyncio.create_subprocess_exec(
                 *supervised([command, *self._settings.args]),
                 cwd=self._folder,
                 env=self._environ,
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
+                stdin=pipe,
+                stdout=pipe,
+                stderr=pipe,
                 start_new_session=True,
                 limit=MOST_BYTES,
             )
@@ -97,74 +98,64 @@ class Program:
 
     async def _read(
         self,
-        process: asyncio.subprocess.Process,
+        output: asyncio.StreamReader,
         to_us: "MemoryObjectSendStream[SessionMessage | Exception]",
         over: asyncio.Event,
     ) -> None:
+        """Pass its messages on while somebody listens; what it writes then is read, too, or it couldn't end."""
         import anyio
         from mcp.shared.message import SessionMessage
         from mcp_types import jsonrpc_message_adapter
 
         noise = 0
-        assert process.stdout  # noqa: S101 (it is a pipe)
-        try:
-            while (line := await process.stdout.readline()) and noise < _MOST_NOISE:
-                try:
-                    message = jsonrpc_message_adapter.validate_json(line, by_name=False)
-                except ValueError:  # servers log there, too
-                    self._noise = line[:200].decode(errors="replace").strip() or self._noise
-                    noise += 1
-                    continue
-                self._noise, noise = "", 0
-                await to_us.send(SessionMessage(message))
-        except ValueError:
-            self._broken = f"it sent a message of more than {MOST_BYTES:,} bytes"
-        except (anyio.ClosedResourceError, anyio.BrokenResourceError):
-            pass  # nobody listens any more
-        finally:
-            to_us.close()
-            over.set()
+        with to_us:
+            try:
+                while (line := await output.readline()) and noise < _MOST_NOISE:
+                    try:
+                        message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+                    except ValueError:  # servers log there, too
+                        self._noise = line[:200].decode(errors="replace").strip() or self._noise
+                        noise += 1
+                        continue
+                    self._noise, noise = "", 0
+                    await to_us.send(SessionMessage(message))
+            except ValueError:
+                self._broken = f"it sent a message of more than {MOST_BYTES:,} bytes"
+            except anyio.BrokenResourceError:
+                pass  # nobody listens any more
+        over.set()
+        while await output.read(65536):
+            pass
 
-    async def _write(
-        self,
-        process: asyncio.subprocess.Process,
-        to_it: "MemoryObjectReceiveStream[SessionMessage]",
-        over: asyncio.Event,
-    ) -> None:
-        assert process.stdin  # noqa: S101 (it is a pipe)
-        try:
-            async for message in to_it:
-                text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
-                process.stdin.write(f"{text}\n".encode())
-                await process.stdin.drain()
-        except ConnectionError:
-            over.set()
-
-    async def _listen(self, process: asyncio.subprocess.Process) -> None:
-        assert process.stderr  # noqa: S101 (it is a pipe)
-        while data := await process.stderr.read(65536):
+    async def _listen(self, errors: asyncio.StreamReader) -> None:
+        while data := await errors.read(65536):
             self._errors = (self._errors + data)[-_TAIL:]
 
 
+async def _write(
+    to: asyncio.StreamWriter, messages: "MemoryObjectReceiveStream[SessionMessage]", over: asyncio.Event
+) -> None:
+    """Give it the messages, and close its input after the last."""
+    try:
+        with messages:
+            async for message in messages:
+                to.write(message.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+                await to.drain()
+    except ConnectionError:
+        over.set()
+    finally:
+        to.close()
+
+
 async def _end(process: asyncio.subprocess.Process, tasks: list[asyncio.Task[None]]) -> None:
-    """Close its input, then end it with all that it started; what it still writes is dropped, or it couldn't end."""
-    for task in tasks:
-        task.cancel()
-    await asyncio.wait(tasks)
-    assert process.stdin and process.stdout and process.stderr  # noqa: S101, PT018 (they are pipes)
-    process.stdin.close()
-    drains = [asyncio.create_task(_drain(stream)) for stream in (process.stdout, process.stderr)]
+    """End it with all that it started, once its input is closed and it didn't end by itself."""
     with suppress(TimeoutError):
         async with asyncio.timeout(_GRACE):
             await process.wait()
     with suppress(TimeoutError):  # one that escaped may hold the pipes open
         async with asyncio.timeout(_END):
             await end_program(process)
-    for drain in drains:
-        drain.cancel()
-    await asyncio.wait(drains)
-
-
-async def _drain(stream: asyncio.StreamReader) -> None:
-    while await stream.read(65536):
-        pass
+    await asyncio.wait(tasks, timeout=_GRACE)  # its last words
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)

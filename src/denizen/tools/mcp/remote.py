@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +14,10 @@ from denizen.config.files import read_settings, write_private
 from denizen.config.home import sole_writer
 from denizen.config.settings import McpServer
 from denizen.errors import ConfigError
-from denizen.tools.mcp.pins import MOST_BYTES
+from denizen.tools.mcp.listing import MOST_BYTES
 
 if TYPE_CHECKING:
     import httpx2
-    from aiohttp import web
     from mcp.client._transport import TransportStreams
     from mcp.client.auth import OAuthClientProvider
     from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthToken
@@ -27,29 +27,22 @@ _CONNECT, _SILENCE = 30.0, 300.0
 _PATH = "/callback"
 
 
+@dataclass(eq=False)
 class Remote:
     """Speaks with a server over streamable HTTP. `browse`, if given, lets the person sign in where the server wants it:
     it gets the address to open.
     """
 
-    def __init__(
-        self,
-        name: str,
-        settings: McpServer,
-        home: Path,
-        clock: Clock,
-        browse: Callable[[str], Awaitable[None]] | None = None,
-    ) -> None:
-        self._name = name
-        self._settings = settings
-        self._tokens = Tokens(home, settings.url, clock)
-        self._browse = browse
-        self._status = 0
+    name: str
+    settings: McpServer
+    tokens: "Tokens"
+    browse: Callable[[str], Awaitable[None]] | None = None
+    _status: int = 0
 
     def trouble(self) -> str:
         """The status of the last answer, where that was an error."""
         if self._status in {401, 403}:
-            return f"HTTP status {self._status}; if it wants a sign-in: denizen mcp login {self._name}"
+            return f"HTTP status {self._status}; if it wants a sign-in: denizen mcp login {self.name}"
         return f"HTTP status {self._status}" if self._status >= 400 else ""
 
     @asynccontextmanager
@@ -59,14 +52,14 @@ class Remote:
         from mcp.client.streamable_http import streamable_http_client
 
         async with (
-            _sign_in(self._settings.url, self._tokens, self._browse) as auth,
+            _sign_in(self.settings.url, self.tokens, self.browse) as auth,
             httpx2.AsyncClient(
-                headers=self._settings.headers,
+                headers=self.settings.headers,
                 auth=auth,
                 timeout=httpx2.Timeout(_CONNECT, read=_SILENCE),
                 event_hooks={"response": [self._watch]},
             ) as http,
-            streamable_http_client(self._settings.url, http_client=http, max_sse_event_size=MOST_BYTES) as streams,
+            streamable_http_client(self.settings.url, http_client=http, max_sse_event_size=MOST_BYTES) as streams,
         ):
             yield streams
 
@@ -104,18 +97,18 @@ class _Kept(msgspec.Struct, frozen=True):
     metadata: dict[str, Any] | None = None
 
 
+@dataclass(frozen=True)
 class Tokens:
     """The sign-in at the server of an address, kept in the home for the user alone."""
 
-    def __init__(self, home: Path, url: str, clock: Clock) -> None:
-        self._home = home
-        self._url = url
-        self._clock = clock
+    home: Path
+    url: str
+    clock: Clock
 
     @property
     def kept(self) -> _Kept:
         """What is kept; of a server that nobody signed in at, nothing. Raises ConfigError."""
-        return self._read().get(self._url, _Kept())
+        return self._read().get(self.url, _Kept())
 
     def forget(self) -> None:
         """Begin anew: a client is registered for one address to come back to."""
@@ -123,9 +116,9 @@ class Tokens:
 
     def keep(self, **fields: Any) -> None:
         """Change what is kept. Raises ConfigError."""
-        with sole_writer(self._home):
+        with sole_writer(self.home):
             every = self._read()
-            every[self._url] = msgspec.structs.replace(every.get(self._url, _Kept()), **fields)
+            every[self.url] = msgspec.structs.replace(every.get(self.url, _Kept()), **fields)
             write_private(self._path, msgspec.json.encode(every))
 
     async def get_tokens(self) -> "OAuthToken | None":
@@ -136,7 +129,7 @@ class Tokens:
 
     async def set_tokens(self, tokens: "OAuthToken") -> None:
         """Keep what signs requests."""
-        until = None if tokens.expires_in is None else self._clock.now().timestamp() + tokens.expires_in
+        until = None if tokens.expires_in is None else self.clock.now().timestamp() + tokens.expires_in
         self.keep(tokens=tokens.model_dump(mode="json", exclude_none=True), until=until)
 
     async def get_client_info(self) -> "OAuthClientInformationFull | None":
@@ -151,7 +144,7 @@ class Tokens:
 
     @property
     def _path(self) -> Path:
-        return self._home / "mcp-tokens.json"
+        return self.home / "mcp-tokens.json"
 
     def _read(self) -> dict[str, _Kept]:
         try:
@@ -172,14 +165,11 @@ async def _sign_in(
     from mcp.client.auth import OAuthClientProvider
     from mcp.shared.auth import OAuthClientMetadata, OAuthMetadata
 
-    async with _Callback() as callback:
+    async with _callback() as (address, came):
         metadata = OAuthClientMetadata.model_validate(
-            {"client_name": "Denizen", "redirect_uris": [callback.address], "token_endpoint_auth_method": "none"}
+            {"client_name": "Denizen", "redirect_uris": [address], "token_endpoint_auth_method": "none"}
         )
-        if browse is None:
-            provider = OAuthClientProvider(url, metadata, tokens)
-        else:
-            provider = OAuthClientProvider(url, metadata, tokens, browse, callback.wait)
+        provider = OAuthClientProvider(url, metadata, tokens, browse, came if browse else None)
         provider.context.token_expiry_time = kept.until  # or tokens that are over would not be renewed
         provider.context.oauth_metadata = OAuthMetadata.model_validate(kept.metadata) if kept.metadata else None
         yield provider
@@ -187,39 +177,31 @@ async def _sign_in(
             tokens.keep(metadata=provider.context.oauth_metadata.model_dump(mode="json", exclude_none=True))
 
 
-class _Callback:
-    """The address on this machine that the browser comes back to."""
+@asynccontextmanager
+async def _callback() -> "AsyncGenerator[tuple[str, Callable[[], Awaitable[AuthorizationCodeResult]]]]":
+    """The address on this machine that the browser comes back to, and what it brings."""
+    from aiohttp import web
+    from mcp.shared.auth import AuthorizationCodeResult
 
-    address = f"http://127.0.0.1{_PATH}"
+    brought: asyncio.Future[AuthorizationCodeResult] = asyncio.get_running_loop().create_future()
 
-    async def __aenter__(self) -> "_Callback":
-        from aiohttp import web
-
-        self._came: asyncio.Future[AuthorizationCodeResult] = asyncio.get_running_loop().create_future()
-        app = web.Application()
-        app.router.add_get(_PATH, self._take)
-        self._runner = web.AppRunner(app, access_log=None)
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", 0)
-        await site.start()
-        _, port = self._runner.addresses[0][:2]
-        self.address = f"http://127.0.0.1:{port}{_PATH}"
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        self._came.cancel()
-        await self._runner.cleanup()
-
-    async def wait(self) -> "AuthorizationCodeResult":
-        """What the browser brings."""
-        return await self._came
-
-    async def _take(self, request: "web.Request") -> "web.Response":
-        from aiohttp import web
-        from mcp.shared.auth import AuthorizationCodeResult
-
+    async def take(request: web.Request) -> web.Response:
         query = request.query
-        if not self._came.done():
-            result = AuthorizationCodeResult(code=query.get("code", ""), state=query.get("state"), iss=query.get("iss"))
-            self._came.set_result(result)
+        if not brought.done():
+            code = AuthorizationCodeResult(code=query.get("code", ""), state=query.get("state"), iss=query.get("iss"))
+            brought.set_result(code)
         return web.Response(text="You can close this page and go back to Denizen.")
+
+    async def came() -> AuthorizationCodeResult:
+        return await brought
+
+    app = web.Application()
+    app.router.add_get(_PATH, take)
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}{_PATH}", came
+    finally:
+        brought.cancel()
+        await runner.cleanup()

@@ -1,19 +1,21 @@
 """All the MCP servers of an agent."""
 
 import asyncio
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from denizen.clock import Clock
+from denizen.config.pins import Pins
 from denizen.config.settings import McpServer
 from denizen.errors import ConfigError, ToolRefused
 from denizen.ports import Tool, ToolGuide
-from denizen.tools.mcp.connection import Connection, Wire
-from denizen.tools.mcp.pins import KnownPrompt, Listing, Pin, Pins, visible
+from denizen.tools.mcp.connection import Connection
+from denizen.tools.mcp.listing import KnownPrompt, Listing, Pin, pin_name, visible
 from denizen.tools.mcp.program import Program
-from denizen.tools.mcp.remote import Remote
-from denizen.tools.mcp.shared import prompt_of, prompt_tool, resource_tool, search_tools
-from denizen.tools.mcp.tool import PROMPT, RESOURCE, SEARCH, McpTool, names_for, tools_of
+from denizen.tools.mcp.remote import Remote, Tokens
+from denizen.tools.mcp.shared import prompt_tool, resource_tool, search_tools
+from denizen.tools.mcp.tool import PROMPT, RESOURCE, SEARCH, McpTool, text_of, tools_of
 
 _ALL_INSTRUCTIONS = 8000
 """Characters of the instructions of all servers."""
@@ -36,28 +38,21 @@ class McpServers:
         clock: Clock,
         most_tools: int,
     ) -> None:
-        self._servers = {name: each for name, each in servers.items() if each.enabled}
         self._most = most_tools
-        self._pins = Pins(home)
-        self._known: dict[str, Pin] = {}
+        self._pins = Pins(home / "mcp", Pin)
+        self._pin_names = {name: pin_name(name, each) for name, each in servers.items() if each.enabled}
+        read = {name: self._pins.read(pinned) for name, pinned in self._pin_names.items()}
+        self._known = {name: pin for name, pin in read.items() if pin}
         self.connections: dict[str, Connection] = {}
-        for name, each in self._servers.items():
-            wire: Wire = Remote(name, each, home, clock) if each.url else Program(each, workspace, environ)
-            self.connections[name] = Connection(
-                name,
-                each,
-                wire,
-                clock=clock,
-                workspace=workspace,
-                listed=lambda found, name=name: self._listed(name, found),
-            )
-            if pin := self._pins.read(name, each):
-                self._known[name] = pin
+        for name in self._pin_names:
+            each = servers[name]
+            wire = Remote(name, each, Tokens(home, each.url, clock)) if each.url else Program(each, workspace, environ)
+            self.connections[name] = Connection(name, each, wire, clock=clock, workspace=workspace, listed=self._listed)
 
     @property
     def unmet(self) -> Sequence[str]:
         """The servers that nothing is known of."""
-        return [name for name in self._servers if name not in self._known]
+        return [name for name in self.connections if name not in self._known]
 
     async def meet(self) -> list[str]:
         """Ask those servers what they have, all at once; a sentence for each that fails."""
@@ -77,66 +72,75 @@ class McpServers:
 
     async def accept(self, name: str) -> None:
         """Accept what a server has now. Raises ToolRefused."""
-        listing = await self.connections[name].listing()
-        self._known[name] = self._pins.accept(name, self._servers[name], listing)
+        self._known[name] = pin = Pin(await self.connections[name].listing())
+        self._pins.write(self._pin_names[name], pin)
 
     def notices(self) -> list[str]:
         """A sentence for each server that isn't what was accepted."""
-        changed = {name: ", ".join(pin.changed[:5]) for name, pin in self._known.items() if pin.found}
         return [
-            f"The MCP server {name} describes differently from what you accepted: {what or 'none of its tools'}. "
+            f"The MCP server {name} describes differently from what you accepted: {', '.join(pin.changed[:5])}. "
             f"What changed is held back. Look at it and accept it: denizen mcp trust {name}"
-            for name, what in changed.items()
+            for name, pin in self._known.items()
+            if pin.found
         ]
 
     def tools(self) -> list[Tool]:
         """The tools of all servers that were met, and those to search them, and to read resources and prompts."""
-        accepted, names = self._accepted(), self._names()
-        found: list[McpTool] = []
-        for name, listing in accepted.items():
-            found += tools_of(self.connections[name], listing.tools, names)
-        deferred = len(found) > self._most
-        for tool in found:
-            tool.deferred = deferred
-        resources = {name: self.connections[name] for name, listing in accepted.items() if listing.resources}
-        prompts = {name: self.connections[name] for name, listing in accepted.items() if listing.prompts}
+        tools, accepted = self._tools(), self._accepted().items()
+        resources = {name: self.connections[name] for name, listing in accepted if listing.resources}
+        prompts = {name: self.connections[name] for name, listing in accepted if listing.prompts}
         return [
-            *found,
-            *(search_tools(found) if deferred else []),
+            *tools,
+            *(search_tools(tools) if any(tool.deferred for tool in tools) else []),
             *([resource_tool(resources)] if resources else []),
             *([prompt_tool(prompts)] if prompts else []),
         ]
 
     def guides(self) -> list[ToolGuide]:
         """What the servers that were met say of how they are used, as it was accepted."""
-        names = self._names()
-        saying = {name: listing for name, listing in self._accepted().items() if listing.instructions}
-        return [
-            ToolGuide(
-                name,
-                visible(listing.instructions, _ALL_INSTRUCTIONS // len(saying)),
-                {SEARCH, RESOURCE, PROMPT, *(names[name, tool.name] for tool in listing.tools)},
-            )
-            for name, listing in saying.items()
-        ]
+        said = {name: words for name, listing in self._accepted().items() if (words := listing.instructions)}
+        named = {name: {SEARCH, RESOURCE, PROMPT} for name in said}
+        for tool in self._tools():
+            named.get(tool.connection.name, set()).add(tool.name)
+        most = _ALL_INSTRUCTIONS // max(len(said), 1)
+        return [ToolGuide(name, visible(words, most), named[name]) for name, words in said.items()]
 
     def prompts(self) -> dict[str, KnownPrompt]:
         """The prompts of the servers that were met, by how they are called: `SERVER:PROMPT`."""
-        return {f"{name}:{each.name}": each for name, listing in self._accepted().items() for each in listing.prompts}
+        accepted = self._accepted().items()
+        return {f"{name}:{prompt}": known for name, listing in accepted for prompt, known in listing.prompts.items()}
 
     async def prompt(self, server: str, name: str, words: str) -> str:
-        """The text of a server's prompt, filled in with the words. Raises ToolRefused."""
-        return await prompt_of(self.connections[server], name, words)
+        """The text of a server's prompt; the words fill in its arguments, in order. Raises ToolRefused."""
+        connection = self.connections[server]
+        prompts = (await connection.listing()).prompts
+        if (prompt := prompts.get(name)) is None:
+            raise ToolRefused(f"the MCP server {server} has no prompt {name!r}; there is: {', '.join(prompts)}")
+        try:
+            given = shlex.split(words)
+        except ValueError as wrong:
+            raise ToolRefused(f"{words!r} can't be split into words: {wrong}") from wrong
+        if len(given) > len(prompt.arguments) or any([*prompt.arguments.values()][len(given) :]):
+            raise ToolRefused(f"this prompt is called so: /{server}:{name} {prompt.usage}".rstrip())
+        arguments = dict(zip(prompt.arguments, given, strict=False))
+        got = await connection.request(lambda client: client.get_prompt(name, arguments))
+        return "\n\n".join(text_of(each.content) for each in got.messages)
 
     async def close(self) -> None:
         """Hang up at all servers; the programs among them have ended then."""
         await asyncio.gather(*(connection.close() for connection in self.connections.values()))
 
     def _accepted(self) -> dict[str, Listing]:
-        return {name: self._known[name].accepted for name in self._servers if name in self._known}
+        return {name: self._known[name].accepted for name in self.connections if name in self._known}
 
-    def _names(self) -> dict[tuple[str, str], str]:
-        return names_for((name, tool.name) for name, listing in self._accepted().items() for tool in listing.tools)
+    def _tools(self) -> list[McpTool]:
+        accepted = self._accepted().items()
+        known = [(self.connections[name], tool) for name, listing in accepted for tool in listing.tools.values()]
+        return tools_of(known, deferred=len(known) > self._most)
 
-    def _listed(self, name: str, listing: Listing) -> None:
-        self._known[name] = self._pins.compare(name, self._servers[name], listing)
+    def _listed(self, name: str, now: Listing) -> None:
+        """Compare what a server has now with its pin, which another process may have written meanwhile."""
+        pin = self._pins.read(self._pin_names[name])
+        self._known[name] = compared = pin.compared(now) if pin else Pin(now)
+        if compared != pin:
+            self._pins.write(self._pin_names[name], compared)

@@ -2,10 +2,8 @@
 
 import difflib
 import re
-import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import msgspec
 
@@ -13,18 +11,31 @@ from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
 from denizen.ports import Schema, Tool, ToolContext, Traits
 from denizen.tools.function import result, tool
-from denizen.tools.mcp.connection import Connection, pages
+from denizen.tools.mcp.connection import Connection
+from denizen.tools.mcp.listing import pages
 from denizen.tools.mcp.tool import CALL, PROMPT, READS, RESOURCE, SEARCH, UNKNOWN, McpTool, text_of
 
 if TYPE_CHECKING:
     from mcp.client import Client
 
 _MOST_FOUND, _MOST_LISTED = 20, 200
+_CALL_SCHEMA: Final = Schema(
+    CALL,
+    f"Call a tool that {SEARCH} has found.",
+    {
+        "type": "object",
+        "properties": {
+            "tool": {"type": "string", "description": "The tool's name."},
+            "arguments": {"type": "object", "description": "Its arguments, as its schema wants them."},
+        },
+        "required": ["tool", "arguments"],
+    },
+)
 
 
 def search_tools(tools: Sequence[McpTool]) -> list[Tool]:
     """`mcp_search` and `mcp_call`: to find one of many tools, and to call it."""
-    return [_search(tools), _Call({each.name: each for each in tools})]
+    return [_search(tools), _Call([each.name for each in tools])]
 
 
 def _search(tools: Sequence[McpTool]) -> Tool:
@@ -41,78 +52,62 @@ def _search(tools: Sequence[McpTool]) -> Tool:
         if not query.strip():
             return result("\n".join(each.name for each in tools[:_MOST_LISTED]))
         words = set(re.findall(r"\w+", query.lower()))
-        scores = {each.name: _score(each, words, query) for each in tools}
-        best = sorted((each for each in tools if scores[each.name]), key=lambda each: -scores[each.name])
+        scored = [(_score(each, words, query), each) for each in tools]
+        best = [each for score, each in sorted(scored, key=lambda pair: -pair[0]) if score]
         if not best:
             return result(f"No tool matches. The servers are {servers}; an empty query lists the names of all tools.")
         shown = best[: max(1, min(limit, _MOST_FOUND))]
-        schemas = [msgspec.json.encode(each.schema.parameters).decode() for each in shown]
         about = [
-            f"{each.name}: {each.schema.description}\nits arguments: {schema}"
-            for each, schema in zip(shown, schemas, strict=True)
+            f"{each.name}: {each.schema.description}\n"
+            f"its arguments: {msgspec.json.encode(each.schema.parameters).decode()}"
+            for each in shown
         ]
         return result("\n\n".join([*about, f"[{len(shown)} of {len(best)}; call one with {CALL}]"]))
 
-    described = (
-        f"Find more tools ({len(tools)}, of the MCP servers {servers}), with their arguments; {CALL} calls them."
-    )
-    mcp_search.schema = msgspec.structs.replace(mcp_search.schema, description=described[:1024])
+    words = f"Find more tools ({len(tools)}, of the MCP servers {servers}), with their arguments; {CALL} calls them."
+    mcp_search.schema = msgspec.structs.replace(mcp_search.schema, description=words[:1024])
     return mcp_search
 
 
-def _score(each: McpTool, words: set[str], query: str) -> float:
+def _score(each: McpTool, words: set[str], query: str) -> int:
     """How well a tool fits: words of its name count more than those of its description."""
     if query.strip() == each.name:
-        return 1000.0
+        return 1000
     name, text = each.name.lower(), each.schema.description.lower()
-    return sum(3.0 * (word in name) + 1.0 * (word in text) for word in words)
+    return sum(3 * (word in name) + (word in text) for word in words)
 
 
-@dataclass(slots=True, eq=False)
 class _Call:
     """Calls a tool that was found. What runs is the call of that tool: policy, traits and results are its own."""
 
-    tools: Mapping[str, McpTool]
-    name: str = CALL
+    name = CALL
     shell_names: Sequence[str] = ()
-    traits: Traits = UNKNOWN
-    schema: Schema = Schema(  # noqa: RUF009 (it never changes)
-        CALL,
-        f"Call a tool that {SEARCH} has found.",
-        {
-            "type": "object",
-            "properties": {
-                "tool": {"type": "string", "description": "The tool's name."},
-                "arguments": {"type": "object", "description": "Its arguments, as its schema wants them."},
-            },
-            "required": ["tool", "arguments"],
-        },
-    )
+    traits = UNKNOWN
+    schema = _CALL_SCHEMA
+
+    def __init__(self, tools: Sequence[str]) -> None:
+        self._tools = tools
 
     def called(self, args: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
         """The tool that is meant, and its arguments."""
         name, arguments = args.get("tool"), args.get("arguments") or {}
-        if isinstance(arguments, str):  # as JSON text
+        if isinstance(arguments, str):
             try:
                 arguments = msgspec.json.decode(arguments)
             except msgspec.DecodeError:
                 return None
-        return (
-            (name, arguments) if isinstance(name, str) and name in self.tools and isinstance(arguments, dict) else None
-        )
+        return (str(name), arguments) if name in self._tools and isinstance(arguments, dict) else None
 
-    def check(self, args: dict[str, Any]) -> None:
+    def check(self, args: dict[str, Any]) -> NoReturn:
         """Raises ToolRefused: a call that can be understood is another tool's."""
-        name = args.get("tool")
-        if not isinstance(name, str) or name not in self.tools:
-            near = difflib.get_close_matches(str(name), self.tools, 1, 0.5)
-            raise ToolRefused(f"there is no tool {name!r}{f'; did you mean {near[0]}?' if near else ''} Use {SEARCH}")
-        raise ToolRefused(f"the arguments of {name} must be a JSON object")
+        if (name := args.get("tool")) in self._tools:
+            raise ToolRefused(f"the arguments of {name} must be a JSON object")
+        near = difflib.get_close_matches(str(name), self._tools, 1, 0.5)
+        raise ToolRefused(f"there is no tool {name!r}{f'; did you mean {near[0]}?' if near else ''} Use {SEARCH}")
 
     async def run(self, args: dict[str, Any], turn: ToolContext) -> ToolResult:
         """Raises ToolRefused."""
         self.check(args)
-        raise AssertionError("check always raises")
 
 
 def resource_tool(connections: Mapping[str, Connection]) -> Tool:
@@ -126,46 +121,23 @@ def resource_tool(connections: Mapping[str, Connection]) -> Tool:
             server: The server's name.
             uri: What to read; empty: list what there is.
         """
-        from mcp_types import TextResourceContents
-
-        connection = _named(connections, server)
-        if uri:
-            read = await connection.request(lambda client: client.read_resource(uri), turn)
-            texts = [
-                each.text if isinstance(each, TextResourceContents) else f"[{each.mime_type or 'data'}: not text]"
-                for each in read.contents
-            ]
-            return result("\n".join(texts))
+        from mcp_types import EmbeddedResource, Resource, ResourceTemplate
 
         async def listed(client: "Client") -> list[str]:
-            there = [each async for page in pages(client.list_resources) for each in page.resources]
-            patterns = [
-                each async for page in pages(client.list_resource_templates) for each in page.resource_templates
-            ]
-            lines = [f"{each.uri}  {each.title or each.name}" for each in there]
-            return lines + [f"{each.uri_template}  {each.title or each.name}" for each in patterns]
+            there: list[tuple[str, Resource | ResourceTemplate]] = []
+            async for page in pages(client.list_resources):
+                there += [(each.uri, each) for each in page.resources]
+            async for page in pages(client.list_resource_templates):
+                there += [(each.uri_template, each) for each in page.resource_templates]
+            return [f"{uri}  {each.title or each.name}" for uri, each in there]
 
-        return result(_lines(await connection.request(listed, turn)))
+        connection = _named(connections, server)
+        if not uri:
+            return result(_lines(await connection.request(listed, turn)))
+        read = await connection.request(lambda client: client.read_resource(uri), turn)
+        return result("\n".join(text_of(EmbeddedResource(type="resource", resource=each)) for each in read.contents))
 
     return mcp_resource
-
-
-async def prompt_of(connection: Connection, name: str, words: str) -> str:
-    """A prompt's text; the words fill in its arguments, in order. Raises ToolRefused, with what there is."""
-    listing = await connection.listing()
-    prompt = listing.prompt(name)
-    if prompt is None:
-        there = ", ".join(each.name for each in listing.prompts)
-        raise ToolRefused(f"the MCP server {connection.name} has no prompt {name!r}; there is: {there}")
-    try:
-        given = shlex.split(words)
-    except ValueError as wrong:
-        raise ToolRefused(f"{words!r} can't be split into words: {wrong}") from wrong
-    if len(given) > len(prompt.arguments) or any([*prompt.arguments.values()][len(given) :]):
-        raise ToolRefused(f"this prompt is called so: /{connection.name}:{name} {prompt.usage}".rstrip())
-    arguments = dict(zip(prompt.arguments, given, strict=False))
-    got = await connection.request(lambda client: client.get_prompt(name, arguments))
-    return "\n\n".join(text_of(each.content) for each in got.messages)
 
 
 def prompt_tool(connections: Mapping[str, Connection]) -> Tool:
@@ -186,8 +158,8 @@ def prompt_tool(connections: Mapping[str, Connection]) -> Tool:
         if name:
             got = await connection.request(lambda client: client.get_prompt(name, arguments), turn)
             return result("\n\n".join(f"{each.role}: {text_of(each.content)}" for each in got.messages))
-        there = (await connection.listing()).prompts
-        return result(_lines(f"{each.name}({', '.join(each.arguments)})  {each.description}" for each in there))
+        there = (await connection.listing()).prompts.values()
+        return result(_lines([f"{each.name}({', '.join(each.arguments)})  {each.description}" for each in there]))
 
     return mcp_prompt
 
@@ -198,7 +170,6 @@ def _named(connections: Mapping[str, Connection], server: str) -> Connection:
     return connections[server]
 
 
-def _lines(lines: Any) -> str:
-    every = [*lines]
-    more = f"\n[{len(every) - _MOST_LISTED} more]" if len(every) > _MOST_LISTED else ""
-    return "\n".join(every[:_MOST_LISTED]) + more or "(none)"
+def _lines(lines: Sequence[str]) -> str:
+    more = f"\n[{len(lines) - _MOST_LISTED} more]" if len(lines) > _MOST_LISTED else ""
+    return "\n".join(lines[:_MOST_LISTED]) + more or "(none)"

@@ -4,7 +4,7 @@ import base64
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from denizen.errors import ToolRefused
 from denizen.messages import Image, Text, ToolResult, UserPart
 from denizen.ports import Schema, ToolContext, Traits
 from denizen.tools.mcp.connection import Connection
-from denizen.tools.mcp.pins import KnownTool, visible
+from denizen.tools.mcp.listing import KnownTool, visible
 
 if TYPE_CHECKING:
     from mcp.shared.dispatcher import ProgressFnT
@@ -52,7 +52,7 @@ class McpTool:
     async def run(self, args: dict[str, Any], turn: ToolContext) -> ToolResult:
         """Let the server do it. Raises ToolRefused, also when it describes the tool differently by now."""
         server = self.connection.name
-        now = (await self.connection.listing()).tool(self.known.name)
+        now = (await self.connection.listing()).tools.get(self.known.name)
         if now is None:
             raise ToolRefused(f"the MCP server {server} has no tool {self.known.name} any more")
         if now != self.known:
@@ -67,16 +67,16 @@ class McpTool:
         return ToolResult(turn.call_id, self.name, [*_parts(result)], is_error=result.is_error)
 
 
-def tools_of(connection: Connection, known: Iterable[KnownTool], names: Mapping[tuple[str, str], str]) -> list[McpTool]:
-    """A server's tools, under the names that `names_for` gives them."""
+def tools_of(known: Sequence[tuple[Connection, KnownTool]], *, deferred: bool) -> list[McpTool]:
+    """The tools of servers as ours."""
+    names = names_for((connection.name, tool.name) for connection, tool in known)
     made: list[McpTool] = []
-    for each in known:
-        name = names[connection.name, each.name]
-        words = visible(each.description, _LONGEST_DESCRIPTION) or each.name
+    for connection, tool in known:
+        name = names[connection.name, tool.name]
         schema: dict[str, Any] = {"type": "object", "properties": dict[str, Any]()}
-        schema |= {key: value for key, value in each.schema.items() if key not in _AT_THE_TOP}
-        traits = READS if each.only_reads else UNKNOWN
-        made.append(McpTool(connection, each, name, Schema(name, words, schema), traits))
+        schema |= {key: value for key, value in tool.schema.items() if key not in _AT_THE_TOP}
+        described = Schema(name, visible(tool.description, _LONGEST_DESCRIPTION) or tool.name, schema)
+        made.append(McpTool(connection, tool, name, described, READS if tool.only_reads else UNKNOWN, deferred))
     return made
 
 

@@ -1,0 +1,53 @@
+"""What the user accepted of others' work when it was first used, kept in the home: a change is found by comparing."""
+
+import hashlib
+from pathlib import Path
+from typing import Final, Generic, TypeVar
+
+import msgspec
+
+from denizen.config.files import read_file, write_private
+from denizen.config.home import private_folder
+from denizen.errors import ConfigError
+
+P = TypeVar("P")
+
+MOST_BYTES: Final = 16_000_000
+"""Bytes of a pin."""
+
+
+class _PinFile(msgspec.Struct, frozen=True):
+    sha256: str
+    pin: msgspec.Raw
+
+
+class Pins(Generic[P]):
+    """Pins of one kind, a private file each in a folder."""
+
+    def __init__(self, folder: Path, kind: type[P]) -> None:
+        self._folder = folder
+        self._kind = kind
+
+    def read(self, name: str) -> P | None:
+        """The pin of that name; None: there is none. Raises ConfigError where it is damaged, or was changed by hand."""
+        path = self._path(name)
+        try:
+            if (data := read_file(path, MOST_BYTES)) is None:
+                return None
+            file = msgspec.json.decode(data, type=_PinFile)
+            if hashlib.sha256(file.pin).hexdigest() == file.sha256:
+                return msgspec.json.decode(file.pin, type=self._kind)
+            error: Exception | str = "it was changed"
+        except (OSError, msgspec.DecodeError) as damage:
+            error = damage
+        raise ConfigError(f"{path} can't be read: {error}. Remove it to accept anew what it is for.")
+
+    def write(self, name: str, pin: P) -> None:
+        """Keep a pin. Raises ConfigError when it can't be written."""
+        data = msgspec.json.encode(pin)
+        private_folder(self._folder)
+        file = _PinFile(hashlib.sha256(data).hexdigest(), msgspec.Raw(data))
+        write_private(self._path(name), msgspec.json.encode(file))
+
+    def _path(self, name: str) -> Path:
+        return self._folder / f"{name}.json"
