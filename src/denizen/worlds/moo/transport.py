@@ -9,6 +9,7 @@ from typing import Literal, Protocol
 
 import msgspec
 
+from denizen.config.extras import how_to_install
 from denizen.errors import ConfigError, DenizenError
 
 KEEP_ALIVE, KEEP_ALIVE_MOST = 15, 3
@@ -87,10 +88,12 @@ async def open_stream(server: Server, home: Path) -> AsyncGenerator[Stream]:
 
 @asynccontextmanager
 async def _ssh(server: Server, home: Path) -> AsyncGenerator[Stream]:
-    import asyncssh
+    try:
+        import asyncssh
 
-    from denizen.worlds.moo.known_hosts import PinningClient, changed_key, pin, pinned_keys
-
+        from denizen.worlds.moo.known_hosts import PinningClient, changed_key, pin, pinned_keys
+    except ImportError as error:
+        raise ConfigError(f"SSH needs the package asyncssh: {how_to_install('moo')}") from error
     pinned = pinned_keys(home, server.host, server.port)
     client = PinningClient(is_new=not pinned)
     try:
