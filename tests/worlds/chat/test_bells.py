@@ -103,3 +103,16 @@ async def test_a_job_that_ends_just_now_holds_up_no_takeover(postgres_url: str) 
         async with working(postgres_url, QUICK) as rung:
             await rung.heard()
             assert [claim.deaths for claim in await rung.claim()] == [1]
+
+
+async def test_jobs_of_other_queues_are_left_alone(postgres_url: str) -> None:
+    database = Database(PostgresLedger(postgres_url), SystemClock())
+    await database.run(lambda db: ledger.put(db, message("hi")))
+    await database.run(lambda db: ledger.claim(db, "a dead worker", 0.0, 1))
+    database.close()
+    with psycopg.connect(postgres_url, autocommit=True) as other:
+        other.execute("UPDATE procrastinate_jobs SET status = 'doing', queue_name = 'another'")
+        async with working(postgres_url, QUICK) as rung:
+            await rung.heard()  # the turn is taken over
+        left = other.execute("SELECT status::text FROM procrastinate_jobs WHERE queue_name = 'another'")
+        assert left.fetchall() == [("doing",)]

@@ -191,9 +191,9 @@ def _take_over(db: ledger.Connection, worker: str, jobs: Sequence[int], stalled:
     ).fetchall()
     db.execute(  # a job whose row is locked ends just now
         "SELECT procrastinate_retry_job_v2(id, now(), NULL, NULL, NULL) FROM (SELECT id FROM procrastinate_jobs "
-        "WHERE status = 'doing' AND (worker_id IS NULL OR NOT worker_id = ANY(?) OR worker_id::text = ? "
-        "AND NOT id = ANY(?)) FOR UPDATE SKIP LOCKED) AS lost",
-        [live, worker, jobs],
+        "WHERE queue_name = ? AND status = 'doing' AND (worker_id IS NULL OR NOT worker_id = ANY(?) "
+        "OR worker_id::text = ? AND NOT id = ANY(?)) FOR UPDATE SKIP LOCKED) AS lost",
+        [QUEUE, live, worker, jobs],
     )
     return len(taken)
 
