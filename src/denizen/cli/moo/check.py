@@ -13,7 +13,7 @@ from denizen.worlds.moo.tools import NAMES
 
 
 @click.command(short_help="Read an agent's directory, and say what is wrong.")
-@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR")
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path), metavar="DIR")
 def check(folder: Path) -> None:
     """Read an agent's directory as `run` would, and say what it comes to, or what is wrong.
 

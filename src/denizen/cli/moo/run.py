@@ -56,7 +56,7 @@ class PlainLines:
 
 
 @click.command(short_help="Let an agent play until it is stopped.")
-@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR")
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path), metavar="DIR")
 @click.option("--delay", default=0.0, type=click.FloatRange(0), metavar="SECONDS", help="Wait before signing in.")
 @click.option("--model", default="", metavar="PROVIDER:MODEL", help="Which model, in place of the directory's.")
 @click.option("--config", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="As in `denizen ask`.")
