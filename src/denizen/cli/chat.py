@@ -26,6 +26,7 @@ from denizen.events import Notice, TurnStop
 from denizen.sessions import short_name
 
 if TYPE_CHECKING:
+    from denizen.cli.chat_screen import ChatScreen
     from denizen.cli.editor import Editor
     from denizen.cli.live import LivePrompt
 
@@ -45,8 +46,9 @@ GOOD_ENDS = {"answered", "iteration_limit", None}
     metavar="[CHAT]",
     help="Talk in a chat of the running gateway (home).",
 )
+@click.option("--tui", is_flag=True, help="Use the whole screen: calls that open, a list of sessions, a status line.")
 @command_options()
-def chat(chat_name: str | None, options: CommandOptions) -> int:
+def chat(chat_name: str | None, *, tui: bool, options: CommandOptions) -> int:
     """Talk with the agent, message after message.
 
     /help lists the commands. What you enter while the agent works is passed on to it. Ctrl-C stops the agent, not the
@@ -57,6 +59,8 @@ def chat(chat_name: str | None, options: CommandOptions) -> int:
         from denizen.cli.gateway.talk import talk
 
         return talk(chat_name)
+    if tui:
+        _check_full_screen(options)
     loaded = decide_folder(options)
     at_terminal = sys.stdin.isatty()
     with asyncio.Runner() as runner:
@@ -65,6 +69,9 @@ def chat(chat_name: str | None, options: CommandOptions) -> int:
         try:
             if resumes:
                 run(runner, conversation.session())
+            if tui:
+                run(runner, _talk_on_screen(conversation, loaded.notices))
+                return 0
             _greet(conversation, loaded.notices)
             if at_terminal:
                 _talk(runner, conversation)
@@ -105,19 +112,41 @@ async def _read(conversation: Conversation, editor: "Editor") -> str | None:
 async def _talk_live(conversation: Conversation, editor: "Editor") -> None:
     from denizen.cli.live import LivePrompt
 
-    live = conversation.live = LivePrompt(editor, SystemClock(), quiet=conversation.options.quiet)
+    conversation.live = LivePrompt(editor, SystemClock(), quiet=conversation.options.quiet)
+    await _talk_at(conversation, conversation.live)
+
+
+async def _talk_on_screen(conversation: Conversation, notices: tuple[str, ...]) -> None:
+    from denizen.cli.chat_screen import ChatScreen
+
+    ensure_home(conversation.agent.home)
+    screen = conversation.screen = ChatScreen(conversation, [f"/{name}" for name in COMMANDS])
+    async with screen.shown():
+        _greet(conversation, notices)
+        await _talk_at(conversation, screen)
+
+
+def _check_full_screen(options: CommandOptions) -> None:
+    """Raises UsageError where there is no screen to fill, DenizenError where textual is missing."""
+    from denizen.tui import require_textual
+
+    if options.json or not (sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()):
+        raise click.UsageError("--tui needs a terminal to itself: no pipes, and no --json.")
+    require_textual()
+
+
+async def _talk_at(conversation: Conversation, live: "LivePrompt | ChatScreen") -> None:
     if conversation.entries:
         await _worked(conversation, live, conversation.reopen())
     while not conversation.over:
-        waiting = conversation.commands or live.queued
-        text = waiting.pop(0) if waiting else await editor.read()
+        text = conversation.commands.pop(0) if conversation.commands else await live.read()
         if text is None:
             break
         if text.strip():
             await _worked(conversation, live, respond(conversation, text), text)
 
 
-async def _worked(conversation: Conversation, live: "LivePrompt", work: Work, text: str = "") -> None:
+async def _worked(conversation: Conversation, live: "LivePrompt | ChatScreen", work: Work, text: str = "") -> None:
     """Do that at the prompt. Without a good end, what was said in vain is the person's again, also the `text`."""
     before = len(conversation.entries)
     if await live.run(_done(work), "cancelled") not in GOOD_ENDS:

@@ -8,18 +8,17 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from denizen.cli.attachments import compose, unattached
-from denizen.cli.host import JsonLines, terminal_lines
+from denizen.cli.host import ConversationScreen, TurnHost, terminal_lines
 from denizen.cli.options import CommandOptions
 from denizen.cli.output import error_width, say
-from denizen.cli.terminal import Terminal
 from denizen.cli.text import cut, one_line
 from denizen.cli.turns import opened, turn_of
 from denizen.config.load import Loaded
 from denizen.engine.resume import nothing_left, question_of, unfinished
-from denizen.entries import AnyEntry, AssistantEntry, UserEntry
+from denizen.entries import AnyEntry, AssistantEntry, EndEntry, UserEntry
 from denizen.errors import DenizenError
 from denizen.events import Notice, TurnStop
-from denizen.messages import Text, UserMessage
+from denizen.messages import Text, Usage, UserMessage
 from denizen.ports import Session
 from denizen.sessions import new_name
 from denizen.worlds.server_prompts import prompt_said
@@ -36,7 +35,7 @@ class Conversation:
 
     A session is made with its first message. `typed`: a person types, also while the agent works, which hears that with
     its next model call; slash commands are kept in `commands`. They type at the `live` prompt on terminals that can
-    show it, or else in `lines`. `outputs` are those of tools that were shown in part.
+    show it, on a `screen` of their own, or else in `lines`. `outputs` are those of tools that were shown in part.
     """
 
     def __init__(self, options: CommandOptions, loaded: Loaded, *, typed: bool) -> None:
@@ -46,6 +45,7 @@ class Conversation:
         self.over = False
         self.outputs: list[str] = []
         self.live: LivePrompt | None = None
+        self.screen: ConversationScreen | None = None
         self.lines = terminal_lines() if typed else None
         self.commands = self.lines.commands if self.lines else []
         self._loaded = loaded
@@ -58,8 +58,15 @@ class Conversation:
         """The session's; none before it is open."""
         return self._session.entries if self._session else ()
 
-    def host(self) -> Terminal | JsonLines:
+    @property
+    def prompt(self) -> "LivePrompt | ConversationScreen | None":
+        """Where the person types while the agent works, and sees what it does."""
+        return self.screen or self.live
+
+    def host(self) -> TurnHost:
         """The host of the next turn."""
+        if self.screen:
+            return self.screen.host()
         return self.options.host(self.commands if self._typed else None, self.live, self.lines, self.outputs)
 
     async def say(self, text: str) -> TurnStop:
@@ -111,13 +118,15 @@ class Conversation:
             for text in notices:
                 host.emit(Notice(text, "warning"))
             turn = self.options.turn(self.agent)
-            if (typing := self.live or self.lines) and not self.options.json:
+            if (typing := self.prompt or self.lines) and not self.options.json:
                 turn = dataclasses.replace(turn, queued=typing.waiting)
             return await turn_of(self.agent, session, message, host, turn)
 
     async def reopen(self) -> TurnStop | None:
         """Show what was said last; ask the question that the session waits for. How the turn ended, if one ran."""
-        if not (self.options.quiet or self.options.json):
+        if self.screen:
+            self.screen.show_earlier(self.entries)
+        elif not (self.options.quiet or self.options.json):
             for line in _last_said(self.entries):
                 say(cut(f"  {line}", min(error_width() - 1, LONGEST)), dim=True)
         if question_of(self.entries):
@@ -126,6 +135,14 @@ class Conversation:
             with self.host() as host:
                 host.emit(Notice("The last turn was left unfinished: /continue goes on with it.", "warning"))
         return None
+
+    def used(self) -> tuple[int, Usage, int]:
+        """The turns of the session, what they used, and the tokens of its context in the last call."""
+        turns = [entry for entry in self.entries if isinstance(entry, EndEntry)]
+        total = Usage()
+        for entry in turns:
+            total = total.plus(entry.usage)
+        return len(turns), total, turns[-1].last_call_usage.context if turns else 0
 
     async def _leave(self) -> None:
         self._session = None

@@ -33,7 +33,7 @@ class _Interrupted(Exception):
     """Ctrl-C with nothing typed."""
 
 
-class _History(FileHistory):
+class History(FileHistory):
     """What was said, in a file that only the user can read; `trouble` is why it can't be kept there."""
 
     trouble = ""
@@ -63,7 +63,7 @@ class Editor:
         self.draft = ""
         self._clock = clock
         self._given = ("", 0.0)  # what the prompt began with, and when
-        self._history = _History(history)
+        self._history = History(history)
         self._completer = WordCompleter([*words], sentence=True)
         self._prompt = self.prompt(keys(self._clear_or_leave))
 

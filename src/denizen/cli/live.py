@@ -97,6 +97,10 @@ class LivePrompt:
         self._prompt.app.after_render += self._note_drawn
         self._prompt.layout.container = HSplit([shown, self._prompt.layout.container])
 
+    async def read(self) -> str | None:
+        """The next message, queued or typed at the editor; None when the person leaves."""
+        return self.queued.pop(0) if self.queued else await self._editor.read()
+
     async def run(self, work: Coroutine[Any, Any, _Result], stopped: _Result) -> _Result:
         """Do the work while the person types; `stopped` where Ctrl-C stopped it."""
         task = self._work = asyncio.create_task(work)  # it begins before a key can stop it
@@ -135,7 +139,7 @@ class LivePrompt:
 
     def bring_back(self, unsaid: Sequence[str]) -> None:
         """Make that, and what is queued, the beginning of the next prompt."""
-        self._editor.draft = _joined(*unsaid, *self.queued, self._editor.draft)
+        self._editor.draft = joined(*unsaid, *self.queued, self._editor.draft)
         self.queued.clear()
 
     def show(self, text: str, since: float) -> None:
@@ -198,7 +202,7 @@ class LivePrompt:
             return await answer
         finally:
             if self._answer:
-                self._go_back_to(_joined(self._draft, self._buffer.text))
+                self._go_back_to(joined(self._draft, self._buffer.text))
 
     def _send(self, buffer: Buffer) -> None:
         """Take in what was typed; an answer doesn't go into the history."""
@@ -286,5 +290,6 @@ class LivePrompt:
         return shown
 
 
-def _joined(*texts: str) -> str:
+def joined(*texts: str) -> str:
+    """What there is of the texts, each in lines of its own."""
     return "\n".join(filter(None, texts))

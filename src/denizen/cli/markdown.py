@@ -15,8 +15,8 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.theme import Theme
 
-_PARSER = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"]).disable("image")
-"""HTML tags and images are shown as text: nothing of `List<str>` may vanish."""
+PARSER = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"]).disable("image")
+"""HTML tags and images are shown as text: nothing of `List<str>` may vanish. Line breaks are kept."""
 
 _PADDING = re.compile(r"(?: |\x1b\[[\d;]*m)+$")
 
@@ -24,7 +24,7 @@ _PADDING = re.compile(r"(?: |\x1b\[[\d;]*m)+$")
 def split_blocks(text: str) -> tuple[str, str]:
     """The blocks of a growing Markdown text that no further text can change, and the rest."""
     whole, _, _ = text.rpartition("\n")  # an unfinished line may still turn out to continue the block above it
-    begins = [token.map[0] for token in _PARSER.parse(whole) if token.level == 0 and token.map]
+    begins = [token.map[0] for token in PARSER.parse(whole) if token.level == 0 and token.map]
     finished = "".join(f"{line}\n" for line in whole.split("\n")[: max(begins, default=0)])
     return finished, text[len(finished) :]
 
@@ -87,8 +87,7 @@ class _Rendered(Markdown):
 
     def __init__(self, text: str) -> None:
         super().__init__("", hyperlinks=False)  # where a link leads is shown
-        self.parsed = _PARSER.parse(text)
-        _keep_line_breaks(self.parsed)
+        self.parsed = PARSER.parse(text)
 
 
 def _keep_line_breaks(tokens: Iterable[Token]) -> None:
@@ -96,6 +95,9 @@ def _keep_line_breaks(tokens: Iterable[Token]) -> None:
         if token.type == "softbreak":
             token.type = "hardbreak"
         _keep_line_breaks(token.children or ())
+
+
+PARSER.core.ruler.push("line_breaks", lambda state: _keep_line_breaks(state.tokens))
 
 
 @functools.cache

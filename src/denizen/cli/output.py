@@ -95,7 +95,12 @@ def output_width() -> int:
 
 def error_width() -> int:
     """The cells of a line on standard error."""
-    return os.get_terminal_size(sys.stderr.fileno()).columns or 80 if sys.stderr.isatty() else UNLIMITED
+    if not sys.stderr.isatty():
+        return UNLIMITED
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns or 80
+    except OSError:  # a screen of our own, which wraps lines itself
+        return UNLIMITED
 
 
 def write_file(path: Path, data: bytes) -> None:

@@ -12,9 +12,7 @@ from denizen.cli.output import say
 from denizen.cli.text import one_line, printable, usage_parts
 from denizen.engine.compact import compact
 from denizen.engine.undo import redo, undo
-from denizen.entries import EndEntry
 from denizen.events import TurnStop
-from denizen.messages import Usage
 from denizen.plural import counted
 from denizen.sessions import short_name
 from denizen.worlds.server_prompts import SERVER_PROMPT
@@ -78,13 +76,9 @@ async def _sessions(chat: Conversation, name: str) -> TurnStop | None:
 
 async def _usage(chat: Conversation, _: str) -> None:
     session = await chat.session()
-    turns = [entry for entry in session.entries if isinstance(entry, EndEntry)]
-    total = Usage()
-    for entry in turns:
-        total = total.plus(entry.usage)
-    context = turns[-1].last_call_usage.context if turns else 0
+    turns, total, context = chat.used()
     window = chat.agent.model.limits(session.key).window
-    parts = [counted(len(turns), "turn"), *usage_parts(total), f"context {context:,} of {window:,} tokens"]
+    parts = [counted(turns, "turn"), *usage_parts(total), f"context {context:,} of {window:,} tokens"]
     _print(" · ".join(parts))
 
 
@@ -97,8 +91,8 @@ async def _output(chat: Conversation, number: str) -> None:
 
 
 async def _compact(chat: Conversation, _: str) -> None:
-    if chat.live:
-        chat.live.show("making the context smaller …", chat.agent.clock.monotonic())
+    if chat.prompt:
+        chat.prompt.show("making the context smaller …", chat.agent.clock.monotonic())
     with chat.host() as host:
         if not await compact(chat.agent.record, await chat.session(), host):
             _print("There is nothing to compact.")

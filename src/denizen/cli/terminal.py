@@ -3,29 +3,27 @@
 import asyncio
 import os
 import re
-import shlex
 import sys
 import textwrap
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from typing import Self
 
 import click
 import msgspec
 
 from denizen.actions.shell.format import names_written
 from denizen.actions.shell.reply import read_reply
+from denizen.cli.event_words import duration, in_short, outcome, remarks, summary
 from denizen.cli.host import Asker, Host, coloured_diff
 from denizen.cli.output import error_width, say, write, write_markdown
 from denizen.cli.progress import ProgressDisplay, ProgressLines
-from denizen.cli.text import UNLIMITED, cut, cut_before, one_line, printable, usage_parts
+from denizen.cli.text import UNLIMITED, cut, cut_before, printable
 from denizen.clock import Clock
 from denizen.events import (
-    Compacted,
     Done,
     LlmEnd,
     LlmStart,
     LlmStream,
-    Notice,
     Retry,
     RunEvent,
     RunResult,
@@ -33,13 +31,11 @@ from denizen.events import (
     ToolEnd,
     ToolStart,
     ToolUpdate,
-    TurnParked,
     Withdrawn,
 )
 from denizen.messages import ToolResult
 from denizen.plural import counted
 from denizen.ports import Answer, Ask, Parked
-from denizen.sessions import short_name
 
 MOST_SHOWN, MOST_FAILED, MOST_CHANGED = 3, 10, 20
 """Lines that are shown: the first of a tool's output, the last of a failure's, those of a diff."""
@@ -50,14 +46,7 @@ INDENT = 4
 BETWEEN_DRAWINGS = 0.1
 """Seconds: what streams in smaller pieces is rendered together."""
 
-_EXIT_CODE = re.compile(r"^\[(exit code [^\]]*)\]$", re.MULTILINE)
 _OWN_WORD = re.compile(r"\[.+\]")
-_PATCHED = re.compile(r"^(?:\+\+\+ (?:b/)?|\*\*\* (?:Add|Update|Delete) File: )(?!/dev/null)([^\t\n]+)", re.MULTILINE)
-_SUBJECTS = (
-    *("command", "pattern", "url", "query", "target", "name", "path", "args", "text"),
-    *("question", "label", "outputs"),
-)
-"""Arguments that say best what a call is about."""
 
 
 class Terminal(Host):
@@ -114,7 +103,7 @@ class Terminal(Host):
             return
         now = self._clock.monotonic()
         for what, since in self._running.values():
-            self._line(cut_before(f"  ✗ {what}", f" · stopped after {_duration(now - since)}", error_width()), "yellow")
+            self._line(cut_before(f"  ✗ {what}", f" · stopped after {duration(now - since)}", error_width()), "yellow")
         if result.stop_reason == "answered" and not self._streamed:
             if result.output is not None:
                 write(printable(msgspec.json.encode(result.output).decode()) + "\n")
@@ -122,11 +111,7 @@ class Terminal(Host):
                 self._print(printable(result.reply if self.render is None else self.render(result)))
         if result.error and result.stop_reason in {"iteration_limit", "loop", "budget"}:
             self._line(f"  {printable(result.error)}", "yellow", always=True)
-        used = [result.stop_reason.replace("_", " "), counted(result.iterations, "iteration")]
-        used += usage_parts(result.usage)
-        if result.retries:
-            used.append(counted(result.retries, "retry"))
-        self._line(f"  {' · '.join([*used, _duration(now - self._began)])}", "bright_black")
+        self._line(f"  {summary(result, now - self._began)}", "bright_black")
 
     async def ask(self, request: Ask) -> Answer | Parked:
         """Ask at the terminal."""
@@ -174,22 +159,11 @@ class Terminal(Host):
                 if self._streamed:
                     self._line("  what was shown of this answer doesn't count", "yellow")
                 self._streamed = False
-            case Retry():
-                self._line(f"  {_retry_words(event, self._model)}", "yellow")
-                self._model = event.model
-            case Compacted():
-                self._line(f"  context made smaller: {event.old_count} → {event.new_count} messages", "cyan")
-            case Notice(text=text, level=level):
-                colour = {"info": "cyan", "warning": "yellow", "error": "red"}[level]
-                self._line(f"  {printable(text)}", colour, always=level == "error")
-            case TurnParked():
-                name = shlex.quote(short_name(event.session_key))
-                self._line(f"  parked: {one_line(event.question)}", "yellow", always=True)
-                if self._commands is not None:
-                    self._line("  /continue asks again; after this chat", "yellow", always=True)
-                self._line(f"  answer with: denizen answer {name} yes|no|TEXT", "yellow", always=True)
             case _:
-                pass
+                for line, colour, always in remarks(event, asked=self._model, in_chat=self._commands is not None):
+                    self._line(f"  {line}", colour, always=always)
+                if isinstance(event, Retry):
+                    self._model = event.model
 
     def _draw(self) -> None:
         """Print the blocks that are finished, and preview the last one."""
@@ -232,15 +206,8 @@ class Terminal(Host):
 
     def _tool_end(self, event: ToolEnd) -> None:
         what, _ = self._running.pop(event.tool_call_id, (event.tool_name, 0.0))
-        output, reason = event.text, ""
-        *_, code = [None, *_EXIT_CODE.finditer(output)]
-        if code:
-            output = output[: code.start()] + output[code.end() :]
-        if event.is_error:
-            reason = f": {code[1] if code else one_line(event.summary)}"
-            output = output if code else output.partition("\n")[2]
+        ending, output = outcome(event)
         sign, colour = ("✗", "red") if event.is_error else ("✓", "green")
-        ending = f" · {_duration(event.duration_ms / 1000)}{reason}"
         self._line(cut_before(f"  {sign} {what}", ending, error_width()), colour)
         if event.for_user:
             self._line(textwrap.indent(printable(event.for_user), "    "), "white")
@@ -279,32 +246,3 @@ class Terminal(Host):
             self._progress.clear()
             say(text, colour)
             self._printed = True
-
-
-def in_short(name: str, args: dict[str, Any]) -> str:
-    """A call in one short line, the tool and what it is about: `grep TODO in src`."""
-    about = next((str(args[key]) for key in _SUBJECTS if args.get(key)), "")
-    if "patch" in args:
-        about = ", ".join(dict.fromkeys(_PATCHED.findall(str(args["patch"]))))
-    if "pattern" in args and args.get("path") not in {None, "", "."}:
-        about += f" in {args['path']}"
-    if args.get("start") not in {None, 0, 1}:
-        about += f" from {args['start']}"
-    return cut(one_line(f"{name} {args.get('action', args.get('what', ''))} {about}"), 120)
-
-
-def _retry_words(event: Retry, asked: str) -> str:
-    """Why a call is made again, and with what; `asked` is the model that failed."""
-    profile, words = "" if event.profile_id == "default" else event.profile_id, event.words
-    parts = (words, event.model, profile)
-    if asked and event.model and event.model != asked:
-        words = words.removeprefix(f"{asked}: ").replace("trying again", f"going on with {event.model}")
-        parts = (f"{asked}: {words}", profile)
-    return one_line(" · ".join(filter(None, parts)))
-
-
-def _duration(seconds: float) -> str:
-    """A time in words: `12 ms`, `3.4 s`, `2 min 5 s`."""
-    if seconds < 1:
-        return f"{seconds * 1000:.0f} ms"
-    return f"{seconds:.1f} s" if seconds < 60 else f"{int(seconds) // 60} min {int(seconds) % 60} s"

@@ -10,10 +10,8 @@ from typing import Any, TypeVar
 
 import click
 
-from denizen.cli.host import JsonLines
 from denizen.cli.options import CommandOptions
 from denizen.cli.output import confirm
-from denizen.cli.terminal import Terminal
 from denizen.cli.text import printable
 from denizen.config.home import places
 from denizen.config.load import Loaded
@@ -23,7 +21,7 @@ from denizen.engine.session_state import PROMPT, Prompt
 from denizen.entries import AnyEntry, AssistantEntry, SessionEntry, StateEntry
 from denizen.events import Notice, TurnStop
 from denizen.messages import UserMessage
-from denizen.ports import Session
+from denizen.ports import Session, TurnIO
 from denizen.worlds.assemble import Agent
 from denizen.worlds.world import take_turn
 
@@ -34,7 +32,7 @@ _Result = TypeVar("_Result")
 
 
 async def turn_of(
-    agent: Agent, session: Session, message: UserMessage | None, host: Terminal | JsonLines, options: TurnOptions
+    agent: Agent, session: Session, message: UserMessage | None, host: TurnIO, options: TurnOptions
 ) -> TurnStop:
     """Run a turn, or go on with the unfinished one (`message` None); how it ended."""
     return (await take_turn(agent, session, message, host, options)).stop_reason
@@ -70,7 +68,7 @@ def _decide_trust(options: CommandOptions) -> Loaded:
 
 
 @asynccontextmanager
-async def opened(agent: Agent, name: str, host: Terminal | JsonLines) -> AsyncGenerator[Session]:
+async def opened(agent: Agent, name: str, host: TurnIO) -> AsyncGenerator[Session]:
     """The session of that name, for as long as it is needed. Raises SessionError."""
     session = await agent.open(name)
     try:

@@ -1,27 +1,16 @@
 """The program on the screen for agents of a text world: one, or several to switch between."""
 
-import asyncio
 from collections.abc import Sequence
 from typing import ClassVar
 
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import Static
 
 from denizen.tui.agent_view import AgentView
+from denizen.tui.full_screen import FullScreen
 from denizen.tui.prompt import STATUSES
-
-
-class FullScreen(App[None]):
-    """What our full-screen programs have in common: no animations, no palette, and asyncio's own tasks."""
-
-    ENABLE_COMMAND_PALETTE = False
-
-    def on_mount(self) -> None:
-        """Begin."""
-        self.animation_level = "none"
-        asyncio.get_running_loop().set_task_factory(None)  # textual's begin tasks at once; the engine knows asyncio's
 
 
 class AgentsApp(FullScreen):
@@ -64,10 +53,7 @@ class AgentsApp(FullScreen):
 
     def action_copy_or_quit(self) -> None:
         """Copy what is selected; else end."""
-        if selected := self.screen.get_selected_text():
-            self.copy_to_clipboard(selected)
-            self.screen.clear_selection()
-        else:
+        if not self.copy_selected():
             self.exit()
 
     def _name_agents(self) -> None:

@@ -1,6 +1,9 @@
 """The input at the bottom of the screen."""
 
+from collections.abc import Callable, Sequence
+
 from textual import events
+from textual.binding import Binding
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static, TextArea
@@ -9,8 +12,19 @@ STATUSES = {"ready": "green", "waiting": "cyan", "sleeping": "red", "thinking": 
 """What an agent may be doing, each with the colour of its prompt."""
 
 
+_ACTIONS = {
+    key: binding.action
+    for binding in TextArea.BINDINGS
+    if isinstance(binding, Binding)
+    for key in binding.key.split(",")
+}
+
+
 class Prompt(TextArea):
-    """Where a person types: Enter sends, Alt-Enter and Ctrl-J begin another line, ↑ and ↓ go through what was sent."""
+    """Where a person types: Enter sends, Alt-Enter and Ctrl-J begin another line, ↑ and ↓ go through what was sent.
+
+    Tab completes `words` at the beginning. ↑ in an empty prompt first has what `take_back` gives.
+    """
 
     DEFAULT_CSS = """
     Prompt { height: auto; max-height: 8; padding: 0; background: $background; scrollbar-size-vertical: 1; }
@@ -18,59 +32,83 @@ class Prompt(TextArea):
     """
 
     class Entered(Message):
-        """Something was sent."""
+        """Something was sent, as an answer to a question or not."""
 
-        def __init__(self, text: str) -> None:
+        def __init__(self, text: str, *, is_answer: bool) -> None:
             super().__init__()
             self.text = text
+            self.is_answer = is_answer
 
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(compact=True, highlight_cursor_line=False, id=id)
+    def __init__(self, words: Sequence[str] = (), take_back: Callable[[], str] = str) -> None:
+        super().__init__(compact=True, highlight_cursor_line=False)
         self.cursor_blink = False
-        self.sent: list[str] = []
-        self._place = 0  # in `sent`
+        self.is_answering = False
+        self._words = words
+        self._take_back = take_back
+        self._sent: list[str] = []
+        self._place = 0  # in what was sent
         self._draft = ""
+        self._set_aside = ""
 
     def put(self, text: str) -> None:
         """Replace what is typed."""
         self.text = text
         self.move_cursor(self.document.end)
 
-    def on_key(self, event: events.Key) -> None:
+    def remember(self, text: str) -> None:
+        """Let ↑ bring that back."""
+        if text.strip() and self._sent[-1:] != [text]:
+            self._sent.append(text)
+        self._place = len(self._sent)
+
+    def begin_answer(self) -> None:
+        """Take an answer next; what is typed is set aside."""
+        self.is_answering, self._set_aside = True, self.text
+        self.put("")
+
+    def end_answer(self) -> None:
+        """Bring back what was set aside."""
+        self.is_answering = False
+        self.put(self._set_aside)
+
+    async def on_key(self, event: events.Key) -> None:
         """What these keys mean here."""
         match event.key:
+            case "enter" if self.text.endswith("\\"):
+                self.put(self.text[:-1] + "\n")
             case "enter":
-                self._send()
+                self.post_message(self.Entered(self.text, is_answer=self.is_answering))
+                self.put("")
             case "alt+enter" | "ctrl+j" | "shift+enter":
                 self.insert("\n")
+            case "tab" if self.text.startswith("/"):
+                self._complete()
+            case "up" if not self.text and not self.is_answering and (text := self._take_back()):
+                self.put(text)
             case "up" if self.cursor_at_first_line and self._place > 0:
                 self._go(self._place - 1)
-            case "down" if self.cursor_at_last_line and self._place < len(self.sent):
+            case "down" if self.cursor_at_last_line and self._place < len(self._sent):
                 self._go(self._place + 1)
+            case key if key in _ACTIONS:  # at once: textual's way round lets letters overtake what edits them
+                await self.run_action(_ACTIONS[key])
             case _:
                 return
         event.stop()
         event.prevent_default()
 
-    def _send(self) -> None:
-        text = self.text
-        if text.endswith("\\"):
-            self.put(text[:-1] + "\n")
-            return
-        self.put("")
-        self.post_message(self.Entered(text))
-
-    def remember(self, text: str) -> None:
-        """Let ↑ bring that back."""
-        if text.strip() and self.sent[-1:] != [text]:
-            self.sent.append(text)
-        self._place = len(self.sent)
+    def _complete(self) -> None:
+        fitting = [word for word in self._words if word.startswith(self.text)]
+        if fitting:
+            begin = fitting[0]
+            while not all(word.startswith(begin) for word in fitting):
+                begin = begin[:-1]
+            self.put(begin)
 
     def _go(self, place: int) -> None:
-        if self._place == len(self.sent):
+        if self._place == len(self._sent):
             self._draft = self.text
         self._place = place
-        self.put([*self.sent, self._draft][place])
+        self.put([*self._sent, self._draft][place])
 
 
 class StatusPrompt(Static):

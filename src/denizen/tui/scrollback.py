@@ -58,9 +58,9 @@ class Scrollback(ScrollView, can_focus=True):
     Scrollback > .scrollback--server { color: $foreground; }
     Scrollback > .scrollback--server_error { color: ansi_bright_red; }
     Scrollback > .scrollback--thought { color: $foreground 55%; text-style: italic; }
-    Scrollback > .scrollback--goal { color: ansi_bright_green; text-style: bold; }
-    Scrollback > .scrollback--action { color: ansi_bright_cyan; }
-    Scrollback > .scrollback--system { color: ansi_bright_yellow; }
+    Scrollback > .scrollback--goal { color: ansi_bright_yellow; text-style: bold; }
+    Scrollback > .scrollback--action { color: ansi_bright_green; }
+    Scrollback > .scrollback--system { color: ansi_bright_cyan; }
     Scrollback > .scrollback--operator { color: ansi_bright_magenta; text-style: bold; }
     Scrollback > .scrollback--patch { color: ansi_bright_blue; }
     """

@@ -1,0 +1,89 @@
+"""What happens in a turn, in words for a person: the same on every kind of screen."""
+
+import re
+import shlex
+from typing import Any
+
+from denizen.cli.text import cut, one_line, printable, usage_parts
+from denizen.events import Compacted, Notice, Retry, RunEvent, RunResult, ToolEnd, TurnParked
+from denizen.plural import counted
+from denizen.sessions import short_name
+
+_EXIT_CODE = re.compile(r"^\[(exit code [^\]]*)\]$", re.MULTILINE)
+_PATCHED = re.compile(r"^(?:\+\+\+ (?:b/)?|\*\*\* (?:Add|Update|Delete) File: )(?!/dev/null)([^\t\n]+)", re.MULTILINE)
+_SUBJECTS = (
+    *("command", "pattern", "url", "query", "target", "name", "path", "args", "text"),
+    *("question", "label", "outputs"),
+)
+"""Arguments that say best what a call is about."""
+
+
+def in_short(name: str, args: dict[str, Any]) -> str:
+    """A call in one short line, the tool and what it is about: `grep TODO in src`."""
+    about = next((str(args[key]) for key in _SUBJECTS if args.get(key)), "")
+    if "patch" in args:
+        about = ", ".join(dict.fromkeys(_PATCHED.findall(str(args["patch"]))))
+    if "pattern" in args and args.get("path") not in {None, "", "."}:
+        about += f" in {args['path']}"
+    if args.get("start") not in {None, 0, 1}:
+        about += f" from {args['start']}"
+    return cut(one_line(f"{name} {args.get('action', args.get('what', ''))} {about}"), 120)
+
+
+def outcome(event: ToolEnd) -> tuple[str, str]:
+    """How long a tool took and why it failed, ` · 12 ms: exit code 1`, and its output without what this says."""
+    output, reason = event.text, ""
+    *_, code = [None, *_EXIT_CODE.finditer(output)]
+    if code:
+        output = output[: code.start()] + output[code.end() :]
+    if event.is_error:
+        reason = f": {code[1] if code else one_line(event.summary)}"
+        output = output if code else output.partition("\n")[2]
+    return f" · {duration(event.duration_ms / 1000)}{reason}", output
+
+
+def remarks(event: RunEvent, *, asked: str, in_chat: bool) -> list[tuple[str, str, bool]]:
+    """What to say of an event beside the conversation: lines, each with its colour, and whether quiet screens say it.
+
+    `asked` is the model that was asked last.
+    """
+    match event:
+        case Retry():
+            return [(_retry_words(event, asked), "yellow", False)]
+        case Compacted():
+            return [(f"context made smaller: {event.old_count} → {event.new_count} messages", "cyan", False)]
+        case Notice(text=text, level=level):
+            colour = {"info": "cyan", "warning": "yellow", "error": "red"}[level]
+            return [(printable(text), colour, level == "error")]
+        case TurnParked():
+            name = shlex.quote(short_name(event.session_key))
+            later = ["/continue asks again; after this chat"] if in_chat else []
+            lines = [f"parked: {one_line(event.question)}", *later, f"answer with: denizen answer {name} yes|no|TEXT"]
+            return [(line, "yellow", True) for line in lines]
+        case _:
+            return []
+
+
+def summary(result: RunResult, seconds: float) -> str:
+    """How a turn ended, after how many iterations, and what it took."""
+    used = [result.stop_reason.replace("_", " "), counted(result.iterations, "iteration"), *usage_parts(result.usage)]
+    if result.retries:
+        used.append(counted(result.retries, "retry"))
+    return " · ".join([*used, duration(seconds)])
+
+
+def duration(seconds: float) -> str:
+    """A time in words: `12 ms`, `3.4 s`, `2 min 5 s`."""
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    return f"{seconds:.1f} s" if seconds < 60 else f"{int(seconds) // 60} min {int(seconds) % 60} s"
+
+
+def _retry_words(event: Retry, asked: str) -> str:
+    """Why a call is made again, and with what."""
+    profile, words = "" if event.profile_id == "default" else event.profile_id, event.words
+    parts = (words, event.model, profile)
+    if asked and event.model and event.model != asked:
+        words = words.removeprefix(f"{asked}: ").replace("trying again", f"going on with {event.model}")
+        parts = (f"{asked}: {words}", profile)
+    return one_line(" · ".join(filter(None, parts)))
