@@ -32,7 +32,7 @@ _COLOURS: dict[Kind, str] = {
     "patch": "blue",
 }
 _OFFLINE = (
-    "The model is `offline`: rules, no language model. The agent follows its Rules of Engagement and the token chain, "
+    "The model is `offline`: rules, no language model. The agent watches and follows the token chain, "
     'and thinks of nothing. To let it think, set a model: `model = "provider:model"` in {}.'
 )
 
