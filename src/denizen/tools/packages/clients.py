@@ -251,6 +251,7 @@ class Clients:
         """
 
         def prepare(folder: Path) -> None:
+            (folder / "errors").touch()  # it may be ended before it has begun
             for name, content in (files or {}).items():
                 (folder / name).write_text(content, "utf-8")
 
