@@ -34,6 +34,8 @@ _HEADS_BY_NAME: Final = (
     *("TOOL:{}", *(f'{bracket}"{key}":"{{}}"' for key in NAME_KEYS for bracket in ("{{", "[{{"))),
 )
 _LONGEST_HEAD: Final = 200
+_MOST_WHITE: Final = 400
+"""Characters of white space that may wait for what comes after them."""
 
 _FENCE: Final = re.compile(rf"{FENCE}(?P<info>[^`\n]*\n)")
 _FENCE_BEGUN: Final = re.compile(rf"{INDENT}(?:{LABEL}\s{{0,9}})?(?:`{{1,2}}|~{{1,2}}|(?:`{{3,}}|~{{3,}})[^`\n]*)?\Z")
@@ -133,7 +135,8 @@ class HoldCalls:
         """How far the text from `at` on can be shown."""
         if self._thought:
             return at
-        if not self._last and any(mark.startswith(text.strip()) for mark in (*THOUGHTS, *_STRIPPED)):
+        waits = not self._last and len(text) < _MOST_WHITE
+        if waits and any(mark.startswith(text.strip()) for mark in (*THOUGHTS, *_STRIPPED)):
             return at
         opening = None
         while at < len(text):

@@ -10,8 +10,8 @@ _INDENT: Final = r"^[ \t]{0,40}(?:(?:[-*+]|\d{1,3}[.)])[ \t]{1,9})?"
 _BEFORE: Final = r"(?<![A-Za-z0-9_\"'`=\\$@])"
 _MOST_HELD: Final = 2_000
 """Characters of an answer that may wait for a quote to be closed; with more, the rest waits for the end."""
-_DONE: Final = re.compile(r"\s*\$\(\s*done(?=[\s)])\s*")
-_MAYBE_DONE: Final = re.compile(r"\s*(?:\$(?:\(\s*(?:d(?:o(?:ne?)?)?)?)?)?\Z")
+_DONE: Final = re.compile(r"\s*\$\(\s*done(?=[\s)])\s{0,400}")
+_MAYBE_DONE: Final = re.compile(r"\s{0,400}(?:\$(?:\(\s{0,400}(?:d(?:o(?:ne?)?)?)?)?)?\Z")
 _PIECE: Final = re.compile(
     r"""
       "(?:[^"\\\n$]|\$(?!\())*+"(?=.)
@@ -30,8 +30,9 @@ def _openings_of(tools: tuple[str, ...]) -> Openings:
     """What opens a command, besides what opens a native call."""
     return Openings(
         tools,
-        opening=rf"{_BEFORE}\$\(\s*[a-z]|^[ \t]*\[\d{{1,3}}\][ \t]*\$[ \t]|{_INDENT}`{{1,2}}\s*\$\(",
-        begun=rf"{_BEFORE}\$(?:\(\s*)?|^[ \t]*\[(?:\d{{1,3}}(?:\][ \t]*\$?)?)?|{_INDENT}`{{1,2}}\s*\$?|^[ \t]+",
+        opening=rf"{_BEFORE}\$\((?:\s*[a-z]|\s{{400}})|^[ \t]*\[\d{{1,3}}\][ \t]*\$[ \t]|{_INDENT}`{{1,2}}\s*\$\(",
+        begun=rf"{_BEFORE}\$(?:\(\s{{0,400}})?|^[ \t]*\[(?:\d{{1,3}}(?:\][ \t]*\$?)?)?|"
+        rf"{_INDENT}`{{1,2}}\s{{0,400}}\$?|^[ \t]{{1,400}}",
         letters="$",
         fenced=r"^\s*\$\(",
     )
