@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from tests.cli.in_editor import Connect, Editor
 from tests.cli.model import Model
-from tests.cli.screen import PATIENCE, Screen
+from tests.cli.screen import AT_TERMINAL, PATIENCE, Screen
 
 from denizen.testing import LoopbackOpenAI
 
@@ -59,14 +59,23 @@ def environ(home: Path, tmp_path: Path) -> dict[str, str]:
     return kept | {"DENIZEN_HOME": str(home), "HOME": str(user), "TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1"}
 
 
-@pytest.fixture
-def denizen(repo: Path, environ: dict[str, str]) -> Run:
-    """`denizen("ask", "hi", piped="…", cwd=…, NAME="value")`: run it in pipes, in the repository, with variables."""
+@pytest.fixture(scope="session")
+def warm_program(warm_python: list[str]) -> list[str]:
+    """In place of `PROGRAM`, starts it much faster: another process than that of the command."""
+    return [*warm_python, "-m", "denizen"]
 
-    def run(*arguments: str, piped: str | bytes = "", cwd: Path = repo, **variables: str) -> Ran:
+
+@pytest.fixture
+def denizen(repo: Path, environ: dict[str, str], warm_program: list[str]) -> Run:
+    """`denizen("ask", "hi", piped="…", cwd=…, NAME="value")`: run it in pipes, in the repository, with variables.
+
+    Variables that Python itself reads need `warm=False`.
+    """
+
+    def run(*arguments: str, piped: str | bytes = "", cwd: Path = repo, warm: bool = True, **variables: str) -> Ran:
         data = piped.encode() if isinstance(piped, str) else piped
         done = subprocess.run(
-            [*PROGRAM, *arguments],
+            [*(warm_program if warm else PROGRAM), *arguments],
             input=data,
             capture_output=True,
             cwd=cwd,
@@ -89,7 +98,7 @@ def model(home: Path, loopback_openai: LoopbackOpenAI) -> Model:
 
 
 @pytest.fixture
-def connect(repo: Path, environ: dict[str, str]) -> Connect:
+def connect(repo: Path, environ: dict[str, str], warm_program: list[str]) -> Connect:
     """`async with connect(editor, forms=True) as agent`: `denizen acp`, with an editor that can show forms."""
 
     @asynccontextmanager
@@ -100,7 +109,7 @@ def connect(repo: Path, environ: dict[str, str]) -> Connect:
         elicitation = ElicitationCapabilities(form=ElicitationFormCapabilities()) if forms else None
         started = acp.spawn_agent_process(
             editor,  # pyrefly: ignore[bad-argument-type]
-            *PROGRAM,
+            *warm_program,
             "acp",
             *options,
             env=environ,
@@ -133,12 +142,16 @@ def asks_about_writes(home: Path, model: Model) -> None:
 
 
 @pytest.fixture
-def on_terminal(repo: Path, environ: dict[str, str]) -> Iterator[OnTerminal]:
-    """`on_terminal("chat", NO_COLOR="1")`: start it on a terminal, in the repository, with these variables."""
+def on_terminal(repo: Path, environ: dict[str, str], warm_program: list[str]) -> Iterator[OnTerminal]:
+    """`on_terminal("chat", NO_COLOR="1")`: start it on a terminal, in the repository, with these variables.
+
+    Tests that need its own process number, or kill it, start it with `warm=False`.
+    """
     screens: list[Screen] = []
 
-    def start(*arguments: str, stdin: int | None = None, **variables: str) -> Screen:
-        screens.append(Screen([*PROGRAM, *arguments], repo, environ | variables, stdin=stdin))
+    def start(*arguments: str, stdin: int | None = None, warm: bool = True, **variables: str) -> Screen:
+        program, first = (warm_program, ()) if warm else (PROGRAM, AT_TERMINAL)
+        screens.append(Screen([*program, *arguments], repo, environ | variables, stdin=stdin, start=first))
         return screens[-1]
 
     yield start

@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -25,35 +25,43 @@ def key_of(chat: str) -> str:
 class WorkerProgram:
     """Starts a worker and kills it; `process` is the one that was started last.
 
-    One that is `quick` has heartbeats so frequent that the dead are found within seconds.
+    One that is `quick` has heartbeats so frequent that the dead are found within seconds. `python` starts it.
     """
 
     process: asyncio.subprocess.Process
-    role = "worker"
+    arguments: tuple[str, ...] = ("worker",)
 
-    def __init__(self, home: Path, environ: Mapping[str, str], *, quick: bool = False) -> None:
+    def __init__(
+        self,
+        home: Path,
+        environ: Mapping[str, str],
+        *,
+        quick: bool = False,
+        python: Sequence[str] = (sys.executable,),
+    ) -> None:
         self._home = home
         self._environ = environ
         self._log = home.with_suffix(".log")
-        own = (str(Path(__file__).with_name("quick.py")), self.role) if quick else ("-m", "denizen", self.role)
-        self._command = (sys.executable, *own)
+        program = (str(Path(__file__).with_name("quick.py")),) if quick else ("-m", "denizen")
+        self._command = (*python, *program, *self.arguments)
 
     @property
     def log(self) -> str:
         """What all programs of the home wrote to standard error."""
         return self._log.read_text()
 
-    async def start(self) -> None:
-        """Start it, and wait until it is ready."""
-        assert await self._start() == "working", self.log
-
-    async def _start(self, *options: str) -> str:
+    async def begin(self) -> str:
+        """Start it: the line that says that it is ready, or nothing where it ended before."""
         with self._log.open("ab") as log:
             self.process = await asyncio.create_subprocess_exec(
-                *self._command, *options, env=self._environ, stdout=asyncio.subprocess.PIPE, stderr=log
+                *self._command, env=self._environ, stdout=asyncio.subprocess.PIPE, stderr=log
             )
         assert self.process.stdout
         return (await asyncio.wait_for(self.process.stdout.readline(), PATIENCE)).decode().strip()
+
+    async def start(self) -> None:
+        """Start it, and wait until it is ready."""
+        assert await self.begin() == "working", self.log
 
     @property
     def is_running(self) -> bool:
@@ -67,28 +75,36 @@ class WorkerProgram:
 
     def kill(self) -> None:
         """End it at once, from any thread."""
-        with suppress(ProcessLookupError):  # it has ended just now
+        with suppress(ProcessLookupError):  # it has ended, and the event loop doesn't know yet
             os.kill(self.process.pid, signal.SIGKILL)
 
 
 class GatewayProgram(WorkerProgram):
     """Starts the gateway of a home, kills it, and talks to it."""
 
-    role = "gateway"
+    arguments = ("gateway", "--port", "0")
 
     @property
     def token(self) -> str:
         return (self._home / "token").read_text().strip()
 
     @property
+    def pid(self) -> int:
+        """The process that the one that was started last says it is."""
+        return self._told["pid"]
+
+    @property
     def url(self) -> str:
         """The address of the one that was started last."""
-        port = msgspec.json.decode((self._home / "gateway.json").read_bytes())["port"]
-        return f"http://127.0.0.1:{port}"
+        return f"http://127.0.0.1:{self._told['port']}"
+
+    @property
+    def _told(self) -> Any:
+        return msgspec.json.decode((self._home / "gateway.json").read_bytes())
 
     async def start(self) -> None:
         """Start it, and wait until it listens."""
-        assert await self._start("--port", "0") == f"listening on {self.url}", self.log
+        assert await self.begin() == f"listening on {self.url}", self.log
 
     async def request(self, method: str, path: str, headers: Mapping[str, str] | None = None, **body: Any) -> Any:
         """The status and the JSON that a route answers."""

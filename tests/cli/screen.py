@@ -26,6 +26,10 @@ os.execv(sys.argv[1], sys.argv[1:])
 """
 
 
+AT_TERMINAL = (sys.executable, "-ISc", _AT_TERMINAL)
+"""Begins the command of a program that is to have the terminal; who was started by `warm.py` has it anyway."""
+
+
 class Screen:
     """Runs `argv` with a terminal of 24 rows as its standard streams, or with another `stdin`."""
 
@@ -37,12 +41,13 @@ class Screen:
         *,
         stdin: int | None = None,
         columns: int = 80,
+        start: Sequence[str] = AT_TERMINAL,
     ) -> None:
         self._fd, terminal = pty.openpty()
         fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         self.modes_before = self.modes
         self.process = subprocess.Popen(
-            [sys.executable, "-c", _AT_TERMINAL, *argv],
+            [*start, *argv],
             cwd=cwd,
             env=environ,
             stdin=terminal if stdin is None else stdin,

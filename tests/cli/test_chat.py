@@ -323,7 +323,7 @@ def test_where_nobody_can_be_asked_it_says_how_to_answer(denizen: Run, model: Mo
 
 def test_a_turn_that_was_left_unfinished_goes_on(on_terminal: OnTerminal, denizen: Run, model: Model) -> None:
     model.plays(stalls("A long answ"), "The whole answer.")
-    screen = on_terminal("ask", "--session", "s", "tell me everything")
+    screen = on_terminal("ask", "--session", "s", "tell me everything", warm=False)
     screen.expect("A long answ")
     screen.process.kill()
     screen.process.wait()

@@ -7,7 +7,7 @@ import signal
 import stat
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import pytest
 from tests.cli.conftest import OnTerminal, Run
 from tests.cli.gateway import PATIENCE, GatewayProgram
 from tests.cli.model import Model, stalls
+from tests.cli.test_cancel import wait_until
 
 from denizen.cli.gateway.client import Client
 from denizen.cli.gateway.exchange import Exchange
@@ -26,14 +27,11 @@ from denizen.worlds.chat.database import Database
 from denizen.worlds.chat.sqlite_file import SqliteFile
 
 
-def wait_for(happened: Callable[[], bool]) -> None:
-    while not happened():
-        pass
-
-
 @pytest.fixture
-async def gateway(home: Path, environ: dict[str, str], model: Model) -> AsyncIterator[GatewayProgram]:
-    program = GatewayProgram(home, environ)
+async def gateway(
+    home: Path, environ: dict[str, str], model: Model, warm_python: list[str]
+) -> AsyncIterator[GatewayProgram]:
+    program = GatewayProgram(home, environ, python=warm_python)
     await program.start()
     yield program
     await program.end(signal.SIGKILL)
@@ -46,7 +44,7 @@ async def test_send_prints_the_reply_and_status_says_where(gateway: GatewayProgr
         assert (ran.out, ran.status) == (f"{reply}\n", 0), ran.err
     ran = await asyncio.to_thread(denizen, "status")
     lines = ran.out.splitlines()
-    assert lines[0] == f"running: process {gateway.process.pid}, {gateway.url}"
+    assert lines[0] == f"running: process {gateway.pid}, {gateway.url}"
     assert {"1 session", "inbox: 2 done", "outbox: 2 sent", "last chat: none"} < {*lines}
     assert "started; model: " in gateway.log
 
@@ -120,7 +118,7 @@ async def test_stop_is_heard_while_a_reply_is_awaited(
     model.plays(stalls("Well"), "Ann.")
     screen = on_terminal("chat", "--gateway")
     screen.enter("tell me everything")
-    await asyncio.to_thread(wait_for, lambda: len(model.requests) == 1)
+    await asyncio.to_thread(wait_until, lambda: len(model.requests) == 1)
     screen.enter("/stop")
     await asyncio.to_thread(screen.shows, "Well")
     screen.enter("who am I?")
@@ -184,7 +182,7 @@ async def test_token_is_rotated_while_the_gateway_runs_and_while_it_does_not(
 async def test_second_gateway_of_a_home_is_refused(gateway: GatewayProgram, denizen: Run) -> None:
     ran = await asyncio.to_thread(denizen, "gateway", "--port", "0")
     assert ran.status == 2
-    assert f"process {gateway.process.pid}" in ran.err
+    assert f"process {gateway.pid}" in ran.err
 
 
 async def test_port_that_is_taken_is_refused(
@@ -203,11 +201,12 @@ async def test_port_that_is_taken_is_refused(
     ("grace", "signals"), [(0.0, [signal.SIGTERM]), (PATIENCE * 2, [signal.SIGTERM, signal.SIGINT])]
 )
 async def test_turn_that_outlasts_the_grace_time_or_a_second_signal_goes_on_at_the_next_start(
-    home: Path, environ: dict[str, str], model: Model, grace: float, signals: list[signal.Signals]
+    gateway: GatewayProgram, home: Path, model: Model, grace: float, signals: list[signal.Signals]
 ) -> None:
+    await gateway.end()
     with (home / "denizen.toml").open("a") as file:
         file.write(f"[gateway]\ngrace = {grace}\n")
-    gateway, begun, calls = GatewayProgram(home, environ), threading.Event(), 0
+    begun, calls = threading.Event(), 0
 
     def answer(_: Request) -> str:
         nonlocal calls
@@ -228,7 +227,6 @@ async def test_turn_that_outlasts_the_grace_time_or_a_second_signal_goes_on_at_t
     ended.set()
     await gateway.start()
     assert [reply["content"] for reply in await gateway.replies("ann", 1)] == ["answer 2"]
-    await gateway.end()
 
 
 async def test_sighup_reads_the_configuration_again_or_says_what_is_wrong_with_it(
@@ -241,7 +239,7 @@ async def test_sighup_reads_the_configuration_again_or_says_what_is_wrong_with_i
     ):
         settings.write_text(good + bad)
         gateway.process.send_signal(signal.SIGHUP)
-        await asyncio.to_thread(wait_for, lambda at=refused: gateway.log.count("the old one stays") > at)
+        await asyncio.to_thread(wait_until, lambda at=refused: gateway.log.count("the old one stays") > at)
         assert why in gateway.log
     assert (await gateway.request("GET", "/api/status"))[0] == 200
     settings.write_text(good + "[gateway]\nturns = 3\n")
@@ -257,16 +255,18 @@ async def test_sighup_reads_the_configuration_again_or_says_what_is_wrong_with_i
 
 async def test_sighup_while_it_begins_again_does_not_end_it(gateway: GatewayProgram) -> None:
     gateway.process.send_signal(signal.SIGHUP)
-    await asyncio.to_thread(wait_for, lambda: "beginning again" in gateway.log)
+    await asyncio.to_thread(wait_until, lambda: "beginning again" in gateway.log)
     while gateway.log.count("started; model") < 2:
         gateway.process.send_signal(signal.SIGHUP)
         await asyncio.sleep(0.01)
     assert await gateway.end() == 0, gateway.log
 
 
-async def test_log_is_kept_as_json_lines_without_secrets(home: Path, environ: dict[str, str], model: Model) -> None:
+async def test_log_is_kept_as_json_lines_without_secrets(
+    home: Path, environ: dict[str, str], model: Model, warm_python: list[str]
+) -> None:
     secret = "x8fQ2-not-to-be-seen-9Lk"
-    gateway = GatewayProgram(home, environ | {"SOME_API_KEY": secret})
+    gateway = GatewayProgram(home, environ | {"SOME_API_KEY": secret}, python=warm_python)
     await gateway.start()
     body = {"channel": "http", "chat": "ann", "sender": "ann", "content": "hi", "media": []}
     model.server.otherwise = lambda _: f"I know {secret}"

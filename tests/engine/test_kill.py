@@ -1,11 +1,10 @@
 """The kill matrix: a real process dies at each durable step, and the next run goes on (design, "Resuming")."""
 
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
+from tests.conftest import Drive
 
 from denizen.clock import SystemClock
 from denizen.entries import AnyEntry, AssistantEntry, EndEntry, ToolEntry, UserEntry
@@ -15,35 +14,29 @@ DRIVER = Path(__file__).with_name("kill_driver.py")
 INTERRUPTED = "[Tool result missing — session was interrupted]"
 
 
-def drive(folder: Path, step: int) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, DRIVER, folder, str(step)], capture_output=True, text=True, check=False, timeout=120
-    )
-
-
 async def transcript(folder: Path) -> list[AnyEntry]:
     return [*await JsonlStore(folder / "sessions", clock=SystemClock()).read("kill")]
 
 
-async def test_every_step_can_be_the_last_and_the_next_run_goes_on(tmp_path: Path) -> None:
+async def test_every_step_can_be_the_last_and_the_next_run_goes_on(drive: Drive, tmp_path: Path) -> None:
     whole = tmp_path / "whole"
     whole.mkdir()
-    finished = drive(whole, 0)
+    finished = drive(DRIVER, whole, 0)
     assert finished.returncode == 0, finished.stderr
     steps = int(finished.stdout.splitlines()[0].removeprefix("steps="))
     assert steps > 20
     for step in range(1, steps + 1):
         folder = tmp_path / str(step)
         folder.mkdir()
-        assert drive(folder, step).returncode == -9, f"step {step}"
-        again = drive(folder, 0)
+        assert drive(DRIVER, folder, step).returncode == -9, f"step {step}"
+        again = drive(DRIVER, folder, 0)
         assert again.returncode == 0, f"step {step}: {again.stderr}"
         await _nothing_lost_nothing_repeated(folder, again.stdout.splitlines()[-1], f"killed at step {step}")
 
 
-async def test_a_process_killed_again_and_again_gets_there(tmp_path: Path) -> None:
+async def test_a_process_killed_again_and_again_gets_there(drive: Drive, tmp_path: Path) -> None:
     for _ in range(200):
-        run = drive(tmp_path, 4)
+        run = drive(DRIVER, tmp_path, 4)
         if run.returncode == 0:
             break
     else:

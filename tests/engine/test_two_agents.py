@@ -5,7 +5,6 @@ One is this process, whose agent keeps in memory what it knows of closed session
 
 import os
 import subprocess
-import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
@@ -22,13 +21,14 @@ Step = Callable[["Pair"], None]
 class Pair:
     """This process's agent, and the program `denizen` with the same home and workspace."""
 
-    def __init__(self, both: Twins, user: Path) -> None:
+    def __init__(self, both: Twins, user: Path, python: Sequence[str]) -> None:
         self.twins = both
+        self._python = python
         self._environ = os.environ | {"DENIZEN_HOME": str(both.home), "HOME": str(user)}
 
     def denizen(self, *arguments: str, piped: str = "", status: int = 0) -> str:
         """What it prints. The status is the one expected."""
-        command = [sys.executable, "-m", "denizen", *arguments]
+        command = [*self._python, "-m", "denizen", *arguments]
         ran = subprocess.run(
             command,
             input=piped,
@@ -44,10 +44,10 @@ class Pair:
 
 
 @pytest.fixture
-async def pair(tmp_path: Path, loopback_openai: LoopbackOpenAI) -> AsyncIterator[Pair]:
+async def pair(tmp_path: Path, loopback_openai: LoopbackOpenAI, warm_python: list[str]) -> AsyncIterator[Pair]:
     (tmp_path / "user").mkdir()
     async with twins(tmp_path, loopback_openai) as both:
-        yield Pair(both, tmp_path / "user")
+        yield Pair(both, tmp_path / "user", warm_python)
 
 
 def asks(pair: Pair) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import psycopg
+from tests.conftest import Drive
 
 from denizen.clock import SystemClock
 from denizen.sessions.postgres import PostgresStore
@@ -25,13 +26,12 @@ def end_leases(url: str) -> None:
 
 
 async def test_every_statement_can_be_the_last_and_the_session_is_whole(
-    shared_tables: Callable[[], SharedTables], postgres_url: str
+    drive: Drive, shared_tables: Callable[[], SharedTables], postgres_url: str
 ) -> None:
     store = PostgresStore(shared_tables(), clock=SystemClock())
     await store.list()  # makes the tables
     for step in itertools.count(1):
-        driver = [sys.executable, str(HERE / "kill_driver.py"), postgres_url, str(step)]
-        ran = await asyncio.to_thread(subprocess.run, driver, capture_output=True, text=True, check=False)
+        ran = await asyncio.to_thread(drive, HERE / "kill_driver.py", postgres_url, step)
         end_leases(postgres_url)
         async with opened(store) as session:
             kept = content(session.entries)

@@ -1,11 +1,11 @@
 """What steers a turn is the same after a crash: it follows from the iterations, and nothing is said twice."""
 
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from tests.conftest import Drive
 
 from denizen.clock import SystemClock
 from denizen.entries import AnyEntry, CheckpointEntry, NoteEntry, SystemEntry
@@ -14,13 +14,12 @@ from denizen.sessions import JsonlStore
 PROGRAM = Path(__file__).with_name("mortal.py")
 
 
-def run(folder: Path, step: int) -> subprocess.CompletedProcess[str]:
+def run(drive: Drive, folder: Path, step: int) -> subprocess.CompletedProcess[str]:
     if not (folder / "poems").exists():
         (folder / "poems").mkdir(parents=True)
         subprocess.run(["git", "init", "--quiet"], cwd=folder / "poems", check=True)
         (folder / "poems" / "poem.txt").write_text("Roses are red\n")
-    command = [sys.executable, PROGRAM, folder, str(step)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    return drive(PROGRAM, folder, step)
 
 
 async def steered(folder: Path) -> Sequence[str]:
@@ -40,8 +39,8 @@ def _steers(entry: AnyEntry) -> str:
 
 
 @pytest.mark.needs("git")
-async def test_a_turn_is_steered_the_same_wherever_its_process_dies(tmp_path: Path) -> None:
-    whole = run(tmp_path / "whole", 0)
+async def test_a_turn_is_steered_the_same_wherever_its_process_dies(drive: Drive, tmp_path: Path) -> None:
+    whole = run(drive, tmp_path / "whole", 0)
     assert whole.stdout.splitlines()[1:] == ["I can't."], whole.stderr
     expected = await steered(tmp_path / "whole")
     assert [line.partition(" ")[0] for line in expected] == [
@@ -56,8 +55,8 @@ async def test_a_turn_is_steered_the_same_wherever_its_process_dies(tmp_path: Pa
     steps = int(whole.stdout.splitlines()[0].removeprefix("steps="))
     for step in range(1, steps + 1):
         folder = tmp_path / str(step)
-        assert run(folder, step).returncode == -9, f"step {step}"
-        again = run(folder, 0)
+        assert run(drive, folder, step).returncode == -9, f"step {step}"
+        again = run(drive, folder, 0)
         assert again.stdout.splitlines()[1:] == ["I can't."], f"step {step}: {again.stderr}"
         assert await steered(folder) == expected, f"killed at step {step}"
         assert (folder / "poems" / "poem.txt").read_text() == (tmp_path / "whole" / "poems" / "poem.txt").read_text()

@@ -1,9 +1,9 @@
 """A program that works through a few messages and kills itself at a given step: what the kill matrix runs.
 
-    kill_driver.py PLACE STEP
+    kill_driver.py PLACE CHAT STEP
 
-PLACE is a folder, or the URL of a database. Steps are the moments before and after each transaction of the ledger.
-STEP 0 runs to the end.
+PLACE is a folder, or the URL of a database; the messages are in CHAT, and in that with an s. Steps are the moments
+before and after each transaction of the ledger. STEP 0 runs to the end.
 """
 
 import asyncio
@@ -22,11 +22,11 @@ from denizen.worlds.chat.postgres_ledger import PostgresLedger
 from denizen.worlds.chat.queue import LedgerQueue
 from denizen.worlds.chat.sqlite_file import SqliteFile
 
-PLACE, STEP = sys.argv[1], int(sys.argv[2])
+PLACE, CHATS, STEP = sys.argv[1], (sys.argv[2], f"{sys.argv[2]}s"), int(sys.argv[3])
 QUICK = Timing(heartbeat=0.2, stalled=0.6, poll=0.1)
 MESSAGES = [
     InboundMessage("irc", chat, chat, content, f"key-{chat}", id=f"{chat}-{content}")
-    for chat, content in (("ann", "1"), ("ben", "1"), ("ann", "2"))
+    for chat, content in ((CHATS[0], "1"), (CHATS[1], "1"), (CHATS[0], "2"))
 ]
 
 
@@ -67,7 +67,7 @@ async def main() -> None:
     for task in serving:
         task.cancel()
     await asyncio.wait(serving)
-    for chat in ("ann", "ben"):
+    for chat in CHATS:
         for reply in await database.run(lambda db, each=chat: outbound.replies(db, "irc", each, 0, 100)):
             print(reply.seq, reply.message.in_reply_to, reply.message.content, reply.state)
     database.close()

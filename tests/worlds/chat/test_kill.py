@@ -1,50 +1,36 @@
 """The kill matrix of the ledger: a real process dies before and after each transaction, and the next one goes on."""
 
 import itertools
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-from tests import postgres
+from tests.conftest import Drive
 
 DRIVER = Path(__file__).with_name("kill_driver.py")
-ALL = ["1 ann-1 re 1 pending", "2 ann-2 re 2 pending", "1 ben-1 re 1 pending"]
 
 
-def drive(place: str, step: int) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, DRIVER, place, str(step)], capture_output=True, text=True, check=False, timeout=120
-    )
-
-
-def kill_at_every_step(new_place: Callable[[], str]) -> None:
+def kill_at_every_step(drive: Drive, place_of: Callable[[int], object]) -> None:
     for step in itertools.count(1):
-        place = new_place()
-        first = drive(place, step)
+        place, name = place_of(step), f"ann{step}"
+        first = drive(DRIVER, place, name, step)
         if first.returncode == 0:
             break
         assert first.returncode == -9, first.stderr
-        again = drive(place, 0)
-        assert again.stdout.splitlines() == ALL, f"killed at step {step}: {again.stderr}"
+        again = drive(DRIVER, place, name, 0)
+        replies = [f"1 {name}-1 re 1 pending", f"2 {name}-2 re 2 pending", f"1 {name}s-1 re 1 pending"]
+        assert again.stdout.splitlines() == replies, f"killed at step {step}: {again.stderr}"
     assert step > 15
 
 
-def test_every_transaction_can_be_the_last_and_each_message_is_answered_once_in_order(tmp_path: Path) -> None:
-    numbers = itertools.count()
+def test_every_transaction_can_be_the_last_and_each_message_is_answered_once_in_order(
+    drive: Drive, tmp_path: Path
+) -> None:
+    def new_folder(step: int) -> Path:
+        (folder := tmp_path / str(step)).mkdir()
+        return folder
 
-    def new_folder() -> str:
-        (folder := tmp_path / str(next(numbers))).mkdir()
-        return str(folder)
-
-    kill_at_every_step(new_folder)
+    kill_at_every_step(drive, new_folder)
 
 
-def test_every_transaction_on_a_server_can_be_the_last(postgres_server: str, request: pytest.FixtureRequest) -> None:
-    def new_database() -> str:
-        url = postgres.new_database(postgres_server)
-        request.addfinalizer(lambda: postgres.drop_database(url))
-        return url
-
-    kill_at_every_step(new_database)
+def test_every_transaction_on_a_server_can_be_the_last(drive: Drive, postgres_url: str) -> None:
+    kill_at_every_step(drive, lambda _: postgres_url)
