@@ -21,5 +21,6 @@ DATABASES = {
     }
 }
 CELERY_BROKER_URL = os.environ["CELERY_BROKER_URL"]
-CACHES = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": CELERY_BROKER_URL}}
+_cache = {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": CELERY_BROKER_URL}
+CACHES = {"default": _cache | {"TIMEOUT": None}}  # it says who is connected: one who is forgotten is told nothing
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # quick; the passwords are no secret
