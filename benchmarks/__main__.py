@@ -11,7 +11,19 @@ from benchmarks.environments import HERE, Absent, version_of
 from benchmarks.hall import FULL, QUICK, Plan
 from benchmarks.report import Table, goals_table, machine, placeless
 from benchmarks.roster import DENIZEN, FLOOR, NANOBOT, PEERS
-from benchmarks.tables import checkpoints, chunks, crowd, gateway, history, investigation, screen, start, turn
+from benchmarks.tables import (
+    checkpoints,
+    chunks,
+    crowd,
+    gateway,
+    history,
+    investigation,
+    screen,
+    start,
+    telnet,
+    turn,
+    world,
+)
 
 TABLES: Mapping[str, Callable[[Plan, Sequence[Entry]], Table]] = {
     "turn": turn.table,
@@ -27,6 +39,8 @@ TABLES: Mapping[str, Callable[[Plan, Sequence[Entry]], Table]] = {
     "checkpoints": checkpoints.table,
     "investigation": investigation.table,
     "screen": screen.table,
+    "telnet": telnet.table,
+    "world": world.table,
 }
 FEW: Mapping[str, Sequence[Entry]] = {
     "gateway": (DENIZEN, NANOBOT),
@@ -35,6 +49,8 @@ FEW: Mapping[str, Sequence[Entry]] = {
     "checkpoints": (DENIZEN,),
     "investigation": (DENIZEN,),
     "screen": (DENIZEN,),
+    "telnet": (DENIZEN,),
+    "world": (DENIZEN,),
 }
 """Who takes part where not all do."""
 

@@ -28,10 +28,11 @@ class Plan:
     chats: int  # of a gateway, whose messages arrive in random order
     touched: int  # chats of a gateway in all
     worker_chats: int  # for each process that takes turns
+    commands: int  # in a text world
 
 
-FULL = Plan(5, 300, 200, (10, 200, 2000), 10, 5, 200, 10_000, (5_000, 50_000), 1_000, 10_000, 40)
-QUICK = Plan(2, 20, 20, (10, 100), 3, 1, 10, 1_000, (500, 5_000), 50, 250, 16)
+FULL = Plan(5, 300, 200, (10, 200, 2000), 10, 5, 200, 10_000, (5_000, 50_000), 1_000, 10_000, 40, 1_000)
+QUICK = Plan(2, 20, 20, (10, 100), 3, 1, 10, 1_000, (500, 5_000), 50, 250, 16, 40)
 
 
 @dataclass(slots=True)

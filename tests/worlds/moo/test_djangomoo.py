@@ -6,17 +6,15 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
+from tests.worlds.moo.chatter import PATIENT, work_while_others_talk
 from tests.worlds.moo.djangomoo import DjangoMoo
 
-from denizen.worlds.moo.attribution import Timing
 from denizen.worlds.moo.connection import Connection, connected
 from denizen.worlds.moo.quoting import quoted
 from denizen.worlds.moo.server_text import Output, ServerLine
 
 pytestmark = pytest.mark.needs("redis-server")
 
-PATIENT = Timing(timeout=300, late=120, settle=1, proof=10, text=120)
-"""For a machine that does other things meanwhile."""
 NASTY = 'Done. Then, rest; say "x" from me to you, THEN [red]go[/nope] with [#9] \\ and c:\\dir \\"it\\"'
 
 
@@ -79,49 +77,12 @@ async def test_a_page_with_any_text_arrives_whole_from_its_true_sender(moo_serve
         assert {line.talker for line in heard if "Player" in line.text} <= {"", "Mason"}
 
 
-async def chatter(speaker: Connection, listener: str, quiet: asyncio.Event) -> list[ServerLine]:
-    """Talk in all ways until it is to be quiet; what the listener must have heard."""
-    said, name = list[ServerLine](), speaker.name
-    while not quiet.is_set():
-        number = f"{len(said)} of {name}, said to all"
-        for command, line in (
-            (f"say {quoted(number)}", ServerLine(f"{name}: {number}", "say", name)),
-            (f"emote nods {number}", ServerLine(f"{name} nods {number}", "emote", name)),
-            (
-                f"whisper {quoted(number)} to {listener}",
-                ServerLine(f"{name} whispers to you: {number}", "whisper", name),
-            ),
-            (f"page {listener} with {quoted(number)}", ServerLine(f'{name} pages, "{number}"', "page", name)),
-        ):
-            output = await speaker.request(command)
-            assert (len(output.lines), output.problem) == (1, ""), output
-            said.append(line)
-    return said
-
-
 async def test_a_hundred_commands_while_others_talk_lose_and_mix_nothing_up(
     moo_server: DjangoMoo, tmp_path: Path
 ) -> None:
-    async with players(moo_server, tmp_path, "mason", "foreman", "tinker") as [mason, foreman, tinker]:
-        quiet = asyncio.Event()
-        talks = [asyncio.create_task(chatter(each, "mason", quiet)) for each in (foreman, tinker)]
-        for number in range(100):
-            for_each = [
-                (f"say this {number}", [f"You: this {number}"]),
-                (f"emote laughs {number}", [f"Mason laughs {number}"]),
-                ("go nowhere", ["Go where?"]),
-                ("xyzzy", ["Huh? I don't understand that command."]),
-                (f"page mason with {number}", ["Your message has been sent."]),
-                ("inventory", ["You are carrying:", "Mason's flashlight"]),
-            ]
-            command, lines = for_each[5 if number % 10 == 5 else number % 5]
-            assert await mason.request(command) == Output(command, lines)
-        quiet.set()
-        said = await asyncio.gather(*talks)
-        await foreman.request('page mason with "That was all."')
-        heard = await lines_until(mason, "That was all.")
-        for lines in said:
-            assert [line for line in heard if line.talker == lines[0].talker][: len(lines)] == lines
+    tally = await work_while_others_talk(moo_server, tmp_path, commands=100)
+    assert (tally.wrong, tally.lost) == ([], [])
+    assert tally.said > 8
 
 
 async def test_a_server_that_is_killed_ends_the_session_and_lets_the_player_in_again(

@@ -1,0 +1,96 @@
+"""One player works while two others talk to it all the time: whatever is lost or mixed up is counted."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.worlds.moo.djangomoo import DjangoMoo
+
+from denizen.worlds.moo.attribution import Timing
+from denizen.worlds.moo.connection import Connection, connected
+from denizen.worlds.moo.quoting import quoted
+from denizen.worlds.moo.server_text import Output, ServerLine
+
+PATIENT = Timing(timeout=300, late=120, settle=1, proof=10, text=120)
+"""For a machine that does other things meanwhile."""
+
+
+@dataclass
+class Tally:
+    """What became of the commands, and of what the others said."""
+
+    wrong: list[Output] = field(default_factory=list)
+    """Outputs that aren't what their commands give."""
+    said: int = 0
+    lost: list[ServerLine] = field(default_factory=list)
+    """Lines that didn't arrive as they were said, in order and with their talker."""
+    seconds: list[float] = field(default_factory=list)
+    """Of each command."""
+
+
+async def work_while_others_talk(server: DjangoMoo, home: Path, commands: int, timing: Timing = PATIENT) -> Tally:
+    """Mason gives so many commands, while foreman and tinker talk."""
+    async with AsyncExitStack() as stack:
+        users = ("mason", "foreman", "tinker")
+        players = [await stack.enter_async_context(connected(server.address(user), home, timing)) for user in users]
+        mason, *others = players
+        tally, quiet = Tally(), asyncio.Event()
+        talks = [asyncio.create_task(_talk(each, "mason", quiet, tally)) for each in others]
+        for command, lines in _exercise(commands):
+            begun = time.monotonic()
+            output = await mason.request(command)
+            tally.seconds.append(time.monotonic() - begun)
+            if output != Output(command, lines):
+                tally.wrong.append(output)
+        quiet.set()
+        said = await asyncio.gather(*talks)
+        await others[0].request('page mason with "That was all."')
+        heard = [line async for line in _until(mason, "That was all.")]
+        for lines in said:
+            own = [line for line in heard if line.talker == lines[0].talker]
+            tally.said += len(lines)
+            tally.lost += [line for at, line in enumerate(lines) if own[at : at + 1] != [line]]
+        return tally
+
+
+def _exercise(commands: int) -> Iterator[tuple[str, Sequence[str]]]:
+    """Commands that print or tell, and what they give."""
+    for number in range(commands):
+        each = [
+            (f"say this {number}", [f"You: this {number}"]),
+            (f"emote laughs {number}", [f"Mason laughs {number}"]),
+            ("go nowhere", ["Go where?"]),
+            ("xyzzy", ["Huh? I don't understand that command."]),
+            (f"page mason with {number}", ["Your message has been sent."]),
+            ("inventory", ["You are carrying:", "Mason's flashlight"]),
+        ]
+        yield each[5 if number % 10 == 5 else number % 5]
+
+
+async def _talk(speaker: Connection, listener: str, quiet: asyncio.Event, tally: Tally) -> list[ServerLine]:
+    """Talk in all ways until it is to be quiet; what the listener must have heard."""
+    said, name = list[ServerLine](), speaker.name
+    while not quiet.is_set():
+        text = f"{len(said)} of {name}, said to all"
+        for command, line in (
+            (f"say {quoted(text)}", ServerLine(f"{name}: {text}", "say", name)),
+            (f"emote nods {text}", ServerLine(f"{name} nods {text}", "emote", name)),
+            (f"whisper {quoted(text)} to {listener}", ServerLine(f"{name} whispers to you: {text}", "whisper", name)),
+            (f"page {listener} with {quoted(text)}", ServerLine(f'{name} pages, "{text}"', "page", name)),
+        ):
+            output = await speaker.request(command)
+            if len(output.lines) != 1 or output.problem:
+                tally.wrong.append(output)
+            said.append(line)
+    return said
+
+
+async def _until(connection: Connection, text: str) -> AsyncIterator[ServerLine]:
+    """The lines up to the one that has `text`."""
+    async for line in connection.lines:
+        yield line
+        if text in line.text:
+            return
