@@ -1,10 +1,12 @@
 """`denizen moo` as a program."""
 
 import asyncio
+import socketserver
+import threading
 from asyncio.subprocess import PIPE
 from pathlib import Path
 
-from tests.cli.conftest import PROGRAM, Run
+from tests.cli.conftest import PROGRAM, OnTerminal, Run
 
 from denizen.worlds.moo.folder import open_folder
 
@@ -84,3 +86,34 @@ def test_run_plays_until_it_is_stopped_and_says_what_a_rule_only_model_cannot(
     assert status == 0
     assert got == ["connect ann ann-pass-1", "@quit"]
     assert "rules, no language model" in out
+
+
+def test_run_has_the_whole_screen_on_a_terminal(on_terminal: OnTerminal, tmp_path: Path) -> None:
+    last: list[bytes] = []
+
+    class Player(socketserver.StreamRequestHandler):
+        """Answers every line until @quit."""
+
+        def handle(self) -> None:
+            self.wfile.write(b"Welcome.\r\n> \xff\xf9")
+            while (line := self.rfile.readline().strip()) and not line.endswith(b"@quit"):
+                self.wfile.write(b"You see a lamp.\r\n> \xff\xf9")
+            last.append(line)
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Player) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        (tmp_path / "SOUL.md").write_text("# Name\nAnn\n")
+        where = f'transport = "telnet"\nhost = "127.0.0.1"\nport = {server.server_address[1]}\nuser = "ann"\n'
+        (tmp_path / "denizen.toml").write_text(f'model = "offline"\n[moo]\n{where}')
+        screen = on_terminal("moo", "run", str(tmp_path), MOO_PASSWORD="ann-pass-1")
+        screen.shows("The model is `offline`")
+        screen.shows("Signed in as ann")
+        screen.shows("(ann) ")
+        screen.type("light the lamp\r")
+        screen.shows("      light the lamp")
+        screen.type("\x03")
+        assert screen.end() == 0
+        server.shutdown()
+    assert last[0].endswith(b"@quit")
+    assert screen.modes == screen.modes_before

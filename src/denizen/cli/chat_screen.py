@@ -73,21 +73,16 @@ class ChatScreen:
     async def shown(self) -> AsyncGenerator[None]:
         """The screen is there; what is printed goes to it."""
         streams = sys.stdout, sys.stderr
-        running = asyncio.create_task(self.app.run_async())
-        ready = asyncio.create_task(self.app.ready.wait())
         try:
-            await asyncio.wait([running, ready], return_when=asyncio.FIRST_COMPLETED)
-            running.add_done_callback(lambda _: self.leave())
-            sys.stdout = sys.stderr = _Printed(self.app, streams[1])
-            self.show_status()
-            yield
+            async with self.app.shown(self.leave):
+                sys.stdout = sys.stderr = _Printed(self.app, streams[1])
+                self.show_status()
+                try:
+                    yield
+                finally:
+                    self.clear()
         finally:
-            ready.cancel()
-            self.clear()
-            self.app.exit()
-            await asyncio.wait([running])
             sys.stdout, sys.stderr = streams
-        running.result()
 
     # What the person does.
 

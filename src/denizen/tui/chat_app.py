@@ -123,7 +123,6 @@ class ChatApp(FullScreen):
         self.prompt = Prompt(words, person.take_back)
         for text in history:
             self.prompt.remember(text)
-        self.ready = asyncio.Event()
         self._person = person
         self._parser = parser
         self._blocks = VerticalScroll(id="blocks")
@@ -147,7 +146,6 @@ class ChatApp(FullScreen):
         super().on_mount()
         self._blocks.anchor()
         self.prompt.focus()
-        self.ready.set()
 
     def print(self, text: str) -> None:
         """Show lines, in the colours that their escape sequences say."""

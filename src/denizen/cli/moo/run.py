@@ -4,7 +4,9 @@ import asyncio
 import dataclasses
 import importlib
 import signal
+import sys
 from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -14,10 +16,11 @@ import msgspec
 from denizen.cli.output import write
 from denizen.cli.text import one_line
 from denizen.clock import Clock, SystemClock
+from denizen.tui import require_textual
 from denizen.worlds.assemble import Agent
 from denizen.worlds.moo.brain import Brain
 from denizen.worlds.moo.folder import AgentFolder, open_folder
-from denizen.worlds.moo.listener import Facts, Kind, Status
+from denizen.worlds.moo.listener import Facts, Kind, Listener, Status
 from denizen.worlds.moo.live import live
 from denizen.worlds.moo.prompt import CharacterPrompt
 from denizen.worlds.moo.tools import builder_tools
@@ -59,27 +62,38 @@ class PlainLines:
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path), metavar="DIR")
 @click.option("--delay", default=0.0, type=click.FloatRange(0), metavar="SECONDS", help="Wait before signing in.")
 @click.option("--model", default="", metavar="PROVIDER:MODEL", help="Which model, in place of the directory's.")
+@click.option("--plain", is_flag=True, help="Print lines, also where there is a terminal for the whole screen.")
 @click.option("--config", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="As in `denizen ask`.")
-def run(folder: Path, *, delay: float, model: str, config: Path | None) -> int:
+def run(folder: Path, *, delay: float, model: str, plain: bool, config: Path | None) -> int:
     """Sign in to a text world as the agent of DIR, and let it play until it is stopped.
 
     Ctrl-C and SIGTERM let it leave with @quit; a second one ends it at once. A connection that is lost is made again,
-    five times at most.
+    five times at most. On a terminal it has the whole screen, and takes instructions there; elsewhere it prints lines.
     """
     opened = open_folder(folder, config=config, overrides={"model": model} if model else None)
-    asyncio.run(_run(opened, delay))
+    on_terminal = all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
+    if on_terminal and not plain:
+        require_textual()
+    asyncio.run(_run(opened, delay, plain=plain or not on_terminal))
     return 0
 
 
-async def _run(folder: AgentFolder, delay: float) -> None:
+async def _run(folder: AgentFolder, delay: float, *, plain: bool) -> None:
     clock = SystemClock()
-    listener = PlainLines(clock)
     for notice in folder.notices:
         click.secho(one_line(notice), fg="yellow", err=True)
     if missing := _trace(folder.loaded.environ):
         click.secho(missing, fg="yellow", err=True)
     stop = asyncio.Event()
     _stop_at_signals(stop)
+    listener: Listener = PlainLines(clock)
+    screen: AbstractAsyncContextManager[None] = nullcontext()
+    if not plain:
+        from denizen.tui.agent_view import AgentView
+        from denizen.tui.agents_app import AgentsApp
+
+        listener = AgentView(folder.settings.user, lambda text: brain.instruct(text), clock)  # noqa: PLW0108 - made below
+        screen = AgentsApp([listener]).shown(stop.set)
     config = msgspec.structs.replace(folder.loaded.config, mcp={})
     async with Agent(config, environ=folder.loaded.environ, profile="denizen") as agent:
         if agent.model.name == "offline":
@@ -91,7 +105,8 @@ async def _run(folder: AgentFolder, delay: float) -> None:
             prompt = CharacterPrompt(folder.path, folder.settings.use_baseline)
             record = dataclasses.replace(agent.record, prompt=prompt)
             brain = Brain(record, session, folder.settings, partial(builder_tools, names=names), listener)
-            await live(brain, folder, listener, clock, stop)
+            async with screen:
+                await live(brain, folder, listener, clock, stop)
         finally:
             await agent.leave(session)
 
