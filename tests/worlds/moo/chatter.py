@@ -2,8 +2,9 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import AsyncExitStack
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -26,7 +27,7 @@ class Tally:
     """Outputs that aren't what their commands give."""
     said: int = 0
     lost: list[ServerLine] = field(default_factory=list)
-    """Lines that didn't arrive as they were said, in order and with their talker."""
+    """Lines that didn't arrive as they were said, once and with their talker; those of one talker may change places."""
     seconds: list[float] = field(default_factory=list)
     """Of each command."""
 
@@ -47,12 +48,12 @@ async def work_while_others_talk(server: DjangoMoo, home: Path, commands: int, t
                 tally.wrong.append(output)
         quiet.set()
         said = await asyncio.gather(*talks)
-        await others[0].request('page mason with "That was all."')
-        heard = [line async for line in _until(mason, "That was all.")]
-        for lines in said:
-            own = [line for line in heard if line.talker == lines[0].talker]
-            tally.said += len(lines)
-            tally.lost += [line for at, line in enumerate(lines) if own[at : at + 1] != [line]]
+        heard = await _said_to(mason, [line for lines in said for line in lines])
+        for lines in map(Counter, said):
+            [talker] = {line.talker for line in lines}
+            own = Counter(line for line in heard if line.talker == talker)
+            tally.said += lines.total()
+            tally.lost += [*(lines - own).elements(), *(own - lines).elements()]
         return tally
 
 
@@ -88,9 +89,13 @@ async def _talk(speaker: Connection, listener: str, quiet: asyncio.Event, tally:
     return said
 
 
-async def _until(connection: Connection, text: str) -> AsyncIterator[ServerLine]:
-    """The lines up to the one that has `text`."""
-    async for line in connection.lines:
-        yield line
-        if text in line.text:
-            return
+async def _said_to(connection: Connection, said: Sequence[ServerLine]) -> list[ServerLine]:
+    """As many lines of these talkers as they said, or those that come in time."""
+    talkers, heard = {line.talker for line in said}, list[ServerLine]()
+    with suppress(TimeoutError):
+        async with asyncio.timeout(60):
+            async for line in connection.lines:
+                heard += [line] if line.talker in talkers else []
+                if len(heard) == len(said):
+                    break
+    return heard
