@@ -51,18 +51,27 @@ class Completion(msgspec.Struct):
 
 class Delta(msgspec.Struct):
     content: str = ""  # OpenAI
-    text: str = ""  # Anthropic
+    text: str = ""  # Anthropic, Gemini
 
 
 class DeltaChoice(msgspec.Struct):
     delta: Delta
 
 
-class Event(msgspec.Struct):
-    """One event of a stream, in either format."""
+class Content(msgspec.Struct):
+    parts: list[Delta]
 
-    choices: list[DeltaChoice] = []
-    delta: Delta | None = None
+
+class Candidate(msgspec.Struct):
+    content: Content
+
+
+class Event(msgspec.Struct):
+    """One event of a stream, in any format."""
+
+    choices: list[DeltaChoice] = []  # OpenAI
+    delta: Delta | str | None = None  # Anthropic; OpenAI Responses: the text itself
+    candidates: list[Candidate] = []  # Gemini
 
 
 _encode = msgspec.json.Encoder().encode
@@ -175,7 +184,11 @@ class Floor:
 
 def text_of(event: Event) -> Sequence[str]:
     """The text that an event brings: one piece, or none."""
+    if event.candidates:
+        return [part.text for part in event.candidates[0].content.parts if part.text]
     delta = event.choices[0].delta if event.choices else event.delta
+    if isinstance(delta, str):
+        return (delta,)
     text = (delta.content or delta.text) if delta else ""
     return (text,) if text else ()
 

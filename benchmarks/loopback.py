@@ -1,9 +1,10 @@
 """A model server on loopback, in a process of its own, that answers at once with prebuilt bytes.
 
-It speaks OpenAI Chat Completions and Anthropic Messages, buffered and streamed. The path's first part says how:
-`/scene` plays the scene (a tool call, then the answer), `/words` streams one long reply, `/echo` repeats the ticket of
-the last message, `/slow` does so after 200 ms, `/hold` never answers. `GET /stats` gives and resets the requests and
-bytes received, `GET /arrivals` when each ticket came first, `GET /body` the last request body that came.
+It speaks Anthropic Messages and OpenAI Chat Completions, buffered and streamed, and the streams of OpenAI Responses and
+Gemini. The path's first part says how: `/scene` plays the scene (a tool call, then the answer), `/words` streams one
+long reply, `/echo` repeats the ticket of the last message, `/slow` does so after 200 ms, `/hold` never answers.
+`GET /stats` gives and resets the requests and bytes received, `GET /arrivals` when each ticket came first, `GET /body`
+the last request body that came.
 """
 
 import asyncio
@@ -82,6 +83,10 @@ def format_of(request: Request) -> wire.Replies:
     streamed = b'"stream":true' in request.body or b'"stream": true' in request.body
     if request.target.endswith("/messages"):
         return wire.ANTHROPIC_STREAMED if streamed else wire.ANTHROPIC
+    if ":streamGenerateContent" in request.target:
+        return wire.GEMINI_STREAMED
+    if request.target.endswith("/responses"):
+        return wire.RESPONSES_STREAMED
     return wire.OPENAI_STREAMED if streamed else wire.OPENAI
 
 

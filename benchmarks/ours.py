@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from benchmarks.driver import Command, Figures, Stage, Turn, main
-from benchmarks.scene import ANSWER, CHUNKS, CITY, KEY, MODEL, PER_TURN, QUESTION, TOOL_NAME
+from benchmarks.scene import ANSWER, CHUNKS, CITY, GEMINI_PATH, KEY, MODEL, PER_TURN, QUESTION, TOOL_NAME
 from denizen import Agent, Config, run_agent, tool
 from denizen.config.settings import AuthProfile, ProviderSettings
 from denizen.engine import TurnOptions, run_turn, state_of
@@ -28,7 +28,7 @@ from denizen.sessions import JsonlStore
 if TYPE_CHECKING:
     from _typeshed import FileDescriptorLike
 
-WIRES = {"/chat/completions": "openai", "/messages": "anthropic"}
+WIRES = {"/chat/completions": "openai", "/messages": "anthropic", "/responses": "responses", GEMINI_PATH: "google"}
 
 
 class Scripted:
@@ -74,28 +74,30 @@ class Denizen:
 
     def _made(self, name: str) -> Agent:
         if name in WIRES:
-            return self._unsynced(f"words-{WIRES[name]}", provider=WIRES[name])
+            return self._unsynced(f"words-{WIRES[name]}", wire=WIRES[name])
         if name == "synced":
             return self._agent(name)
         return self._unsynced(name, model=Scripted() if name == "scripted" else None)
 
-    def _unsynced(self, name: str, *, provider: str = "openai", model: Model | None = None) -> Agent:
-        agent = self._agent(name, provider=provider, model=model)
+    def _unsynced(self, name: str, *, wire: str = "openai", model: Model | None = None) -> Agent:
+        agent = self._agent(name, wire=wire, model=model)
         agent.record = dataclasses.replace(agent.record, store=_unsynced_store(agent))
         return agent
 
-    def _agent(self, name: str, *, provider: str = "openai", model: Model | None = None) -> Agent:
+    def _agent(self, name: str, *, wire: str = "openai", model: Model | None = None) -> Agent:
         @tool(traits=Traits.READS | Traits.REPEATABLE)
         async def weather(city: str) -> str:
             """Look up the weather of a city."""
             return self._stage.weather.look_up(city)
 
-        return Agent(self._config(name, provider), tools=[weather], model=model)
+        return Agent(self._config(name, wire), tools=[weather], model=model)
 
-    def _config(self, name: str, provider: str) -> Config:
+    def _config(self, name: str, wire: str) -> Config:
+        provider = "openai" if wire == "responses" else wire
         home, url = self._stage.home / name, self._stage.base_url
         (home / "work").mkdir(parents=True)
         settings = ProviderSettings(
+            api="responses" if wire == "responses" else "",
             base_url=url.replace("/scene/", "/words/") if name.startswith("words") else url,
             auth_profiles=[AuthProfile(id="bench", api_key=KEY)],
         )

@@ -9,6 +9,7 @@ RESULT = "Sunny with 21 degrees and a light wind"
 ANSWER = "It is sunny in Berlin."
 MODEL = "gpt-4o-mini"  # a model with a known price, so that its cost is counted
 KEY = "sk-loopback"
+GEMINI_PATH = f"/models/{MODEL}:streamGenerateContent?alt=sse"
 PER_TURN = 4  # messages of a turn: question, call, result, answer
 TICKET = "ticket-"  # and eight digits: says which message a reply is to
 CHUNKS = 2000  # text deltas of one streamed reply

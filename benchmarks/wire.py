@@ -1,4 +1,4 @@
-"""The replies of the loopback server as bytes made once, in both wire formats, buffered and streamed."""
+"""The replies of the loopback server as bytes made once, in every wire format, buffered and streamed."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -109,6 +109,60 @@ def _anthropic_words(words: Iterable[str]) -> Reply:
     return _anthropic_stream({"type": "text", "text": ""}, deltas, "end_turn")
 
 
+def _gemini_event(part: dict[str, object], finish: dict[str, str] | None = None) -> str:
+    candidate = {"content": {"parts": [part], "role": "model"}, **(finish or {}), "index": 0}
+    details = [{"modality": "TEXT", "tokenCount": 100}]
+    usage = {"promptTokenCount": 100, "candidatesTokenCount": 10, "promptTokensDetails": details}
+    head = {"modelVersion": MODEL, "responseId": SERIAL}
+    return f"data: {json.dumps({'candidates': [candidate], 'usageMetadata': usage, **head})}\r\n\r\n"
+
+
+def _gemini_stream(parts: Iterable[dict[str, object]]) -> Reply:
+    return _streamed([*map(_gemini_event, parts), _gemini_event({"text": ""}, {"finishReason": "STOP"})])
+
+
+def _gemini_words(words: Iterable[str]) -> Reply:
+    return _gemini_stream({"text": word} for word in words)
+
+
+_RESPONSE = {"id": f"resp_{SERIAL}", "object": "response", "created_at": 1760000000, "model": MODEL}
+_RESPONSE_USAGE = {"input_tokens": 100, "output_tokens": 10, "total_tokens": 110}
+
+
+def _said(text: str) -> dict[str, object]:
+    content = [{"type": "output_text", "text": text, "annotations": []}] if text else []
+    return {"type": "message", "id": f"msg_{SERIAL}", "role": "assistant", "status": "completed", "content": content}
+
+
+def _called(name: str, arguments: str) -> dict[str, object]:
+    return {"type": "function_call", "call_id": f"call_{SERIAL}", "name": name, "arguments": arguments}
+
+
+def _response(item: dict[str, object]) -> dict[str, object]:
+    return {**_RESPONSE, "status": "completed", "output": [item], "usage": _RESPONSE_USAGE}
+
+
+def _responses_stream(start: dict[str, object], words: Iterable[str], item: dict[str, object]) -> Reply:
+    place = {"output_index": 0, "item_id": f"msg_{SERIAL}"}
+    return _streamed(
+        [
+            _event("response.created", response={**_RESPONSE, "status": "in_progress", "output": []}),
+            _event("response.output_item.added", output_index=0, item=start),
+            *(_event("response.output_text.delta", **place, content_index=0, delta=word) for word in words),
+            _event("response.output_item.done", output_index=0, item=item),
+            _event("response.completed", response=_response(item)),
+        ]
+    )
+
+
+def _responses_words(words: Sequence[str]) -> Reply:
+    return _responses_stream(_said(""), words, _said("".join(words)))
+
+
+def _responses_call(name: str, arguments: str) -> Reply:
+    return _responses_stream(_called(name, ""), (), _called(name, arguments))
+
+
 @dataclass(frozen=True, slots=True)
 class Replies:
     """What the server can say in one wire format.
@@ -152,4 +206,18 @@ ANTHROPIC_STREAMED = Replies(
     finish=_anthropic_words([ANSWER]),
     words=_anthropic_words(_WORDS),
     echo=_anthropic_words([_ECHO]),
+)
+GEMINI_STREAMED = Replies(
+    call=_gemini_stream([{"functionCall": {"name": TOOL_NAME, "args": {"city": CITY}}}]),
+    answer=_gemini_words([ANSWER]),
+    finish=_gemini_words([ANSWER]),
+    words=_gemini_words(_WORDS),
+    echo=_gemini_words([_ECHO]),
+)
+RESPONSES_STREAMED = Replies(
+    call=_responses_call(TOOL_NAME, _ARGUMENTS),
+    answer=_responses_words([ANSWER]),
+    finish=_responses_call("final_answer", _FINISH),
+    words=_responses_words(_WORDS),
+    echo=_responses_words([_ECHO]),
 )

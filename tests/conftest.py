@@ -11,6 +11,10 @@ from typing import NoReturn
 
 import pytest
 from hypothesis import settings
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from tests import postgres, warm
 from tests.worlds.moo import djangomoo
 
@@ -121,6 +125,23 @@ def own_postgres() -> Iterator[postgres.OwnServer]:
     server = postgres.OwnServer.create(programs)
     yield server
     server.remove()
+
+
+@pytest.fixture(scope="session")
+def exporter() -> InMemorySpanExporter:
+    """Where the spans of the whole process go: a process has one provider of tracers."""
+    memory, provider = InMemorySpanExporter(), TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(memory))
+    trace.set_tracer_provider(provider)
+    return memory
+
+
+@pytest.fixture
+def spans(exporter: InMemorySpanExporter) -> Iterator[InMemorySpanExporter]:
+    """The spans of this test."""
+    exporter.clear()
+    yield exporter
+    exporter.clear()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -7,7 +7,7 @@ from benchmarks.contenders import Entry
 from benchmarks.hall import Plan, hall, samples
 from benchmarks.report import Goal, Table
 from benchmarks.roster import DENIZEN, FLOOR
-from benchmarks.scene import CHUNKS
+from benchmarks.scene import CHUNKS, GEMINI_PATH
 
 NOTE = """\
 CPU microseconds per chunk of a reply of {chunks} text deltas, each an event and an HTTP chunk of its own, sent at once.
@@ -16,7 +16,12 @@ on. *Client*: Denizen's `Model.stream`, every event taken. *Turn*: the same thro
 session's second turn, its transcript kept. Ratios are over *by hand*; medians (least–most) of {repeats}, taken in
 turn."""
 COLUMNS = ("wire format", "by hand", "client", "× by hand", "turn", "× by hand")
-FORMATS = {"Anthropic Messages": "/messages", "OpenAI Chat Completions": "/chat/completions"}
+FORMATS = {
+    "Anthropic Messages": "/messages",
+    "OpenAI Chat Completions": "/chat/completions",
+    "OpenAI Responses": "/responses",
+    "Gemini": GEMINI_PATH,
+}
 
 
 def table(plan: Plan, peers: Sequence[Entry]) -> Table:

@@ -1,6 +1,7 @@
 """How many tokens a message may cost, before a provider has counted them."""
 
-from denizen.messages import Image, Message, Text, ToolCall
+from denizen.documents import PDF, text_in
+from denizen.messages import Document, Image, Message, Text, ToolCall
 
 BYTES_PER_TOKEN = 3.5
 IMAGE_TOKENS = 1600
@@ -13,6 +14,12 @@ def estimate_text(text: str) -> int:
     return int(size / BYTES_PER_TOKEN) + 1
 
 
+def estimate_document(document: Document) -> int:
+    """Tokens of a document: its text, and of a PDF each page as a picture too, which most providers look at."""
+    pictures = max(document.pages, 1) if document.media_type == PDF else 0
+    return estimate_text(text_in(document)) + pictures * IMAGE_TOKENS
+
+
 def estimate_message(message: Message) -> int:
     """Tokens of a message with its framing."""
     tokens = MESSAGE_TOKENS
@@ -22,6 +29,8 @@ def estimate_message(message: Message) -> int:
                 tokens += estimate_text(text)
             case Image():
                 tokens += IMAGE_TOKENS
+            case Document():
+                tokens += estimate_document(part)
             case ToolCall(args=args):
                 tokens += estimate_text(str(args))
             case _:  # thoughts: few providers get those of earlier turns back

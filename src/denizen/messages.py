@@ -35,6 +35,20 @@ class Image(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="image"
     data: bytes
 
 
+class Document(msgspec.Struct, frozen=True, tag_field="type", tag="document", omit_defaults=True):
+    """A file that was attached: its raw bytes, their media type (`application/pdf`, `text/plain`), and its name.
+
+    `text` is what could be read of a PDF document when it was attached, and `pages` how many it has (0: not known):
+    `denizen.documents` reads them.
+    """
+
+    media_type: str
+    data: bytes
+    name: str
+    text: str = ""
+    pages: int = 0
+
+
 class _Exact(msgspec.Struct, frozen=True, tag_field="type"):
     """Equal only to the very same, to the letter of its JSON: `true` is not `1`, nor is `1.0`."""
 
@@ -53,14 +67,18 @@ class ToolCall(_Exact, frozen=True, tag="tool_call"):
     args: dict[str, Any]
 
 
-class Opaque(_Exact, frozen=True, tag="opaque"):
-    """A block that only its provider understands: kept, and sent back to that provider unchanged."""
+class Opaque(_Exact, frozen=True, tag="opaque", omit_defaults=True):
+    """A block that only its provider understands: kept, and sent back to that provider unchanged.
+
+    `untrusted`: it shows that a tool of the provider's own gave the model what others wrote.
+    """
 
     provider: str
     data: Any
+    untrusted: bool = False
 
 
-UserPart = Text | Image
+UserPart = Text | Image | Document
 AssistantPart = Text | Thinking | ToolCall | Opaque
 StopReason = Literal["end", "tool_calls", "length", "refusal", "error", "aborted"]
 
@@ -92,6 +110,10 @@ class Usage(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
             call.cache_write,
             _add(self.cost_usd, call.cost_usd),
         )
+
+    def joined(self, rest: "Usage") -> "Usage":
+        """The usage of one message that took two calls: all of it adds up."""
+        return Usage(*(_add(getattr(self, name), getattr(rest, name)) for name in self.__struct_fields__))
 
 
 def _add(a: _Number | None, b: _Number | None) -> _Number | None:

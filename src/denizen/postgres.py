@@ -1,6 +1,7 @@
 """A PostgreSQL database: its connections, the versions of our tables there, and what it refuses, in words."""
 
 import contextlib
+import select
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any, LiteralString
 
@@ -31,6 +32,19 @@ _ADVICE = {
 _UNREACHABLE = "Check that it is running, and that its URL is right."
 _ONE_AT_A_TIME = 0x64656E697A656E
 """The advisory lock of the process that makes tables."""
+
+
+def is_open(connection: "Connection[Any]") -> bool:
+    """Whether an idle connection can be used: where the server has something to say, it may have ended it."""
+    from psycopg import OperationalError
+
+    if not connection.closed:
+        said = select.poll()
+        said.register(connection.fileno(), select.POLLIN)
+        if said.poll(0):
+            with contextlib.suppress(OperationalError):
+                connection.execute("")
+    return not connection.closed
 
 
 class PostgresDatabase:
@@ -119,7 +133,7 @@ class PostgresDatabase:
         try:
             yield
         except psycopg.Error as error:
-            what = " ".join((error.diag.message_primary or str(error)).split()).rstrip(".")
+            what = " ".join((error.diag.message_primary or str(error)).split()).rstrip(".?")
             advice = "" if error.sqlstate else _UNREACHABLE
             advice = _ADVICE.get(error.sqlstate or "", advice)
             raise kind(f"The database at {self.name}: {what}. {advice}".rstrip()) from error

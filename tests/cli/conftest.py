@@ -1,6 +1,7 @@
 """A home, a repository, a model server, and `denizen` as a program: in pipes, and on a terminal."""
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cli.gateway import GatewayProgram, WorkerProgram, share
 from tests.cli.in_editor import Connect, Editor
 from tests.cli.model import Model
 from tests.cli.screen import AT_TERMINAL, PATIENCE, Screen
@@ -157,3 +159,31 @@ def on_terminal(repo: Path, environ: dict[str, str], warm_program: list[str]) ->
     yield start
     for screen in screens:
         screen.close()
+
+
+@pytest.fixture
+async def gateway(
+    home: Path, environ: dict[str, str], model: Model, warm_python: list[str]
+) -> AsyncGenerator[GatewayProgram]:
+    """A gateway that isn't started yet, and ends with the test."""
+    program = GatewayProgram(home, environ, quick=True, python=warm_python)
+    yield program
+    await program.end(signal.SIGKILL)
+
+
+@pytest.fixture
+async def workers(
+    home: Path, environ: dict[str, str], model: Model, warm_python: list[str]
+) -> AsyncGenerator[list[WorkerProgram]]:
+    """Workers that aren't started yet, and end with the test."""
+    programs = [WorkerProgram(home, environ, quick=True, python=warm_python) for _ in range(4)]
+    yield programs
+    for program in programs:
+        await program.end(signal.SIGKILL)
+
+
+@pytest.fixture
+def shared(home: Path, model: Model, postgres_url: str) -> str:
+    """The URL of the database that the programs share."""
+    share(home, postgres_url)
+    return postgres_url

@@ -22,6 +22,12 @@ def key_of(chat: str) -> str:
     return f"agent:main:channel:http:account:default:peer:direct:{chat}"
 
 
+def share(home: Path, url: str, more: str = "") -> None:
+    """Have the programs of a home share this database."""
+    with (home / "denizen.toml").open("a") as file:
+        file.write(f'[gateway]\ndatabase = "{url}"\n{more}')
+
+
 class WorkerProgram:
     """Starts a worker and kills it; `process` is the one that was started last.
 

@@ -1,6 +1,7 @@
 """The agent in an editor: the real program, driven by the protocol's own client library."""
 
 import asyncio
+import base64
 import json
 import os
 from pathlib import Path
@@ -12,6 +13,7 @@ from tests.cli.conftest import PROGRAM, Run
 from tests.cli.in_editor import Connect, Editor, prompt
 from tests.cli.model import Model, call, refuses, stalls
 from tests.cli.test_cancel import wait_until
+from tests.documents import PAPER
 
 from denizen.messages import AssistantMessage, ToolCall
 
@@ -325,7 +327,7 @@ async def test_what_is_not_there_or_not_understood_is_an_error(connect: Connect,
 
 async def test_files_and_images_go_with_a_prompt(connect: Connect, repo: Path, model: Model) -> None:
     model.plays("I see.")
-    inside = (repo / "hello.py").as_uri()
+    inside, pdf = (repo / "hello.py").as_uri(), base64.b64encode(PAPER.data).decode()
     async with connect(Editor()) as agent:
         session = (await agent.new_session(cwd=str(repo))).session_id
         await agent.prompt(
@@ -335,12 +337,14 @@ async def test_files_and_images_go_with_a_prompt(connect: Connect, repo: Path, m
                 acp.resource_link_block("hello.py", inside),
                 acp.resource_block(acp.embedded_text_resource("file:///else/a%20b.txt", "the text")),
                 acp.image_block("AAAA", "image/png"),
+                acp.resource_block(acp.embedded_blob_resource("file:///b.pdf", pdf, mime_type="application/pdf")),
             ],
         )
     said = str(model.requests[0]["messages"][-1])
     assert "[hello.py](hello.py)" in said
     assert '<file path="/else/a b.txt">' in said
     assert "data:image/png;base64,AAAA" in said
+    assert "[the text of /b.pdf, 2 pages;" in said
 
 
 async def test_a_permission_that_waits_is_asked_for_again_and_not_taken_from_words(

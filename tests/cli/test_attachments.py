@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import Run
 from tests.cli.model import Model
+from tests.documents import LINE, PAPER
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYGBgAAAABQABpfZFQAAAAABJRU5ErkJggg=="
@@ -111,6 +112,22 @@ def test_image_shows_a_picture_whatever_its_name(denizen: Run, model: Model, rep
     assert "data:image/png;base64" in json.dumps(model.requests[0])
 
 
+@pytest.mark.parametrize("command", ["ask", "chat"])
+def test_a_document_is_attached(denizen: Run, model: Model, repo: Path, command: str) -> None:
+    (repo / "bridge.pdf").write_bytes(PAPER.data)
+    model.plays("Yes.")
+    words = "is it open? @bridge.pdf"
+    denizen(command, *([words] if command == "ask" else []), piped="" if command == "ask" else words)
+    assert "[the text of bridge.pdf, 2 pages;" in json.dumps(model.requests[0])
+    assert LINE in json.dumps(model.requests[0])
+
+
+def test_a_piped_document_is_attached(denizen: Run, model: Model) -> None:
+    model.plays("Yes.")
+    assert denizen("ask", "Is it open?", piped=PAPER.data).status == 0
+    assert "[the text of stdin.pdf, 2 pages;" in json.dumps(model.requests[0])
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -118,13 +135,15 @@ def test_image_shows_a_picture_whatever_its_name(denizen: Run, model: Model, rep
         (["--image", "nothing.png", "hi"], "nothing.png"),
         (["what is @binary?"], "binary is neither text nor a picture"),
         (["what is @huge?"], "huge is longer than 10 MB"),
+        (["what is @cut.pdf?"], "cut.pdf is no PDF document that can be read"),
     ],
-    ids=["text as an image", "no file", "binary", "huge"],
+    ids=["text as an image", "no file", "binary", "huge", "a damaged document"],
 )
 def test_files_that_cannot_be_used_are_refused(
     denizen: Run, model: Model, repo: Path, arguments: list[str], words: str
 ) -> None:
     (repo / "binary").write_bytes(b"\0\1\2")
+    (repo / "cut.pdf").write_bytes(PAPER.data[:300])
     with (repo / "huge").open("wb") as file:
         file.truncate(10_000_001)
     ran = denizen("ask", *arguments)

@@ -10,7 +10,9 @@ from tests.cli.model import Model, call, dies, stalls
 from tests.cli.screen import Screen
 from tests.cli.test_cancel import wait_until
 
+from denizen import __version__
 from denizen.errors import DenizenError
+from denizen.messages import AssistantMessage, Text, Thinking
 from denizen.tui import require_textual
 
 CHOICES = "y yes"
@@ -27,7 +29,7 @@ def policy(home: Path, model: Model) -> None:
 @pytest.fixture
 def chat(on_terminal: OnTerminal) -> Screen:
     screen = on_terminal("chat", "--tui", "--session", "s")
-    screen.shows("session s")
+    screen.shows(f"denizen {__version__} · test:scripted")  # how the greeting begins, before a path of any length
     return screen
 
 
@@ -47,6 +49,14 @@ def test_a_turn_shows_the_question_the_call_the_reply_and_what_it_took(chat: Scr
     chat.shows("• List<str>")
     chat.shows("answered · 2 iterations")
     chat.shows("test:scripted · s · context 150")
+
+
+def test_thoughts_are_shown(chat: Screen, model: Model) -> None:
+    model.plays(AssistantMessage([Thinking("First this.\nThen that."), Text("Done.")]))
+    entered(chat, "go")
+    chat.shows("Done.")
+    chat.shows("thoughts")
+    chat.shows("Then that.")
 
 
 def test_a_reply_that_broke_off_is_struck_out_and_the_next_one_is_shown(chat: Screen, model: Model) -> None:

@@ -70,6 +70,19 @@ async def test_chat_sends_each_line_and_prints_the_replies(gateway: GatewayProgr
     assert ran.status == 0
 
 
+async def test_chat_answers_commands_that_the_gateway_does_not_know_by_itself(
+    gateway: GatewayProgram, denizen: Run, model: Model
+) -> None:
+    model.plays("It is in /etc.", "A file.")
+    ran = await asyncio.to_thread(
+        denizen, "chat", "--gateway", piped="/help\n/undo\n/hlep me\nWhere?\n/etc/hosts\n/approve\n"
+    )
+    assert ran.out.splitlines() == ["It is in /etc.", "A file.", "Nothing waits here for an approval."], ran.err
+    assert "/stop [all]" in ran.err
+    assert "/undo isn't available in a chat with the gateway." in ran.err
+    assert "There is no /hlep." in ran.err
+
+
 async def test_answer_that_another_program_sends_waits_for_what_comes_next(
     gateway: GatewayProgram, denizen: Run, model: Model
 ) -> None:
@@ -77,6 +90,23 @@ async def test_answer_that_another_program_sends_waits_for_what_comes_next(
     model.plays(asks, "I told Bob.")
     ran = await asyncio.to_thread(denizen, "send", "Tell Bob.")
     assert "/approve" in ran.out, ran.err
+    ran = await asyncio.to_thread(denizen, "send", "/approve")
+    assert (ran.out, ran.status) == ("I told Bob.\n", 0), ran.err
+
+
+async def test_only_the_gateway_goes_on_with_its_parked_turn(
+    gateway: GatewayProgram, denizen: Run, model: Model
+) -> None:
+    asks = AssistantMessage([ToolCall("", "message", {"text": "It leaks.", "chat": "bob"})], stop_reason="tool_calls")
+    model.plays(asks, "I told Bob.")
+    await asyncio.to_thread(denizen, "send", "Tell Bob.")
+    await gateway.end()
+    key = "agent:main:channel:cli:account:default:peer:direct:home"
+    for command in (["ask", "--session", key, "And?"], ["answer", key, "yes"]):
+        ran = await asyncio.to_thread(denizen, *command)
+        assert (ran.status, ran.out) == (1, "")
+        assert "Only the gateway can go on with it" in ran.err
+    await gateway.start()
     ran = await asyncio.to_thread(denizen, "send", "/approve")
     assert (ran.out, ran.status) == ("I told Bob.\n", 0), ran.err
 

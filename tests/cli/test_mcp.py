@@ -1,6 +1,8 @@
 """`denizen mcp`, and a turn that calls a server's tool."""
 
 import json
+import re
+import socket
 import sys
 from pathlib import Path
 
@@ -43,6 +45,17 @@ def test_a_server_that_fails_says_why(denizen: Run) -> None:
     tested = denizen("mcp", "test", "bad")
     assert tested.status == 1
     assert "no licence found" in tested.err
+
+
+def test_a_server_that_is_not_there_is_named_without_its_secrets(denizen: Run) -> None:
+    with socket.socket() as taken:  # bound, but nobody listens
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        denizen("mcp", "add", "gone", f"http://me:pass@127.0.0.1:{port}/mcp?key=secret")
+        tested = denizen("mcp", "test", "gone")
+    assert tested.status == 1
+    assert f"nothing answered at http://127.0.0.1:{port}: is it running there" in tested.err
+    assert not {"pass", "secret"} & set(re.findall(r"\w+", tested.err))
 
 
 def test_a_change_is_shown_and_accepted(denizen: Run, tmp_path: Path) -> None:

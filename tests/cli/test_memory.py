@@ -1,6 +1,7 @@
-"""`denizen memory`: list, search, forget, export."""
+"""`denizen memory`: list, search, forget, export, import."""
 
 import json
+import re
 import stat
 from pathlib import Path
 from typing import Any
@@ -111,6 +112,29 @@ def test_export_into_a_file_is_for_the_user_alone(denizen: Run, tmp_path: Path) 
     assert (ran.status, ran.out, ran.err) == (0, "", f"3 facts written to {file}.\n")
     assert len(facts(file.read_text())) == 3
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+@pytest.mark.usefixtures("kept")
+def test_import_into_what_machines_share_keeps_every_detail_but_the_notes(
+    denizen: Run, tmp_path: Path, postgres_url: str
+) -> None:
+    note = b'{"text":"Buy milk","source":"MEMORY.md"}\n'
+    file, shared = tmp_path / "facts.jsonl", ("--database", postgres_url)
+    file.write_text(denizen("memory", "export").out)
+    file.write_bytes(file.read_bytes() + note)
+    ran = denizen("memory", "import", str(file), *shared)
+    assert (ran.status, ran.err) == (0, "3 of 4 facts are new.\n")
+    brought, had = (denizen("memory", "export", *where).out for where in (shared, ()))
+    assert re.sub('"id":"[pu][0-9]"', "", brought) == re.sub('"id":"[pu][0-9]"', "", had)
+    assert denizen("memory", "import", str(file), *shared).err == "0 of 4 facts are new.\n"
+
+
+def test_import_of_something_else_is_refused(denizen: Run, tmp_path: Path) -> None:
+    file = tmp_path / "notes.txt"
+    file.write_text("Buy milk\n")
+    ran = denizen("memory", "import", str(file))
+    assert ran.status == 2
+    assert "notes.txt has no facts as `denizen memory export` writes them" in ran.err
 
 
 def test_nothing_is_remembered_at_first(denizen: Run, home: Path) -> None:

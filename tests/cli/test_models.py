@@ -1,12 +1,16 @@
 """`denizen models`: providers, keys, local servers, windows and prices."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.cli.conftest import Run
 from tests.cli.model import Model, lists
+
+from denizen.messages import AssistantMessage, Thinking, ToolCall, Usage
+from denizen.testing import LoopbackAnthropic
 
 
 def rows(text: str) -> dict[str, str]:
@@ -101,3 +105,93 @@ def test_what_follows_the_question_mark_of_a_base_url_is_not_shown(
     ran = denizen(*command)
     assert ran.out + ran.err
     assert "planted-canary" not in ran.out + ran.err
+
+
+# What is served now
+
+
+@pytest.fixture
+def claude(home: Path) -> Iterator[LoopbackAnthropic]:
+    """A provider with a key, whose server this machine is."""
+    with LoopbackAnthropic() as server:
+        table = f'[providers.anthropic]\nbase_url = "{server.base_url}"\n'
+        key = 'auth_profiles = [{ id = "a", api_key = "key-0123456789" }]\n'
+        with (home / "denizen.toml").open("a") as file:
+            file.write(table + key)
+        yield server
+
+
+def test_a_named_provider_lists_what_it_serves_now(denizen: Run, claude: LoopbackAnthropic) -> None:
+    served = [{"id": "claude-sonnet-4-5"}, {"id": "claude-next", "max_input_tokens": 3_000_000}]
+    claude.facts["/v1/models"] = {"data": served}
+    ran = denizen("models", "anthropic")
+    table = rows(ran.out)
+    assert table["anthropic:claude-sonnet-4-5"].split()[1:] == ["200,000", "3.00", "15.00", "anthropic"]
+    assert table["anthropic:claude-next"].split()[1:] == ["3,000,000", "anthropic"]
+    assert [name for name in table if name.startswith("anthropic:")] == [
+        *reversed([f"anthropic:{each['id']}" for each in served])
+    ]
+    assert "From the catalogue" not in ran.out
+    assert json.loads(denizen("models", "anthropic", "--json").out)["source"] == "provider"
+
+
+def test_a_provider_that_lists_nothing_is_shown_from_the_catalogue_and_says_so(
+    denizen: Run, claude: LoopbackAnthropic
+) -> None:
+    out = denizen("models", "anthropic").out
+    assert "anthropic:claude-haiku-4-5 " in out
+    assert "From the catalogue, as the provider's own list can't be had: anthropic: " in out
+    assert "From the catalogue: set MISTRAL_API_KEY" in denizen("models", "mistral").out
+
+
+def test_all_providers_are_listed_without_asking_one(denizen: Run, claude: LoopbackAnthropic) -> None:
+    claude.facts["/v1/models"] = {"data": [{"id": "claude-next"}]}
+    assert "claude-next" not in denizen("models").out
+
+
+# Trying one
+
+USED = Usage(500, 20)
+CALLS = AssistantMessage(
+    [Thinking("A plum.", "c2ln"), ToolCall("t1", "echo", {"word": "plum"})], usage=USED, stop_reason="tool_calls"
+)
+
+
+def test_trying_a_model_says_what_works(denizen: Run, claude: LoopbackAnthropic) -> None:
+    claude.say(CALLS, CALLS)
+    table = rows(denizen("models", "test", "anthropic:claude-sonnet-4-5").out)
+    assert [table[name].split()[1] for name in ("streaming", "tool", "thoughts", "usage")] == [
+        "yes",
+        "call",
+        "yes",
+        "yes",
+    ]
+    assert "500 in, 20 out, $0.001800" in table["usage"]
+    tried = json.loads(denizen("models", "test", "anthropic:claude-sonnet-4-5", "--json").out)
+    assert (tried["called"], tried["thoughts"], tried["usage"]["output"]) == (True, True, 20)
+    assert [tool["name"] for tool in claude.requests[0].json["tools"]] == ["echo"]
+
+
+def test_a_model_that_calls_no_tool_fails(denizen: Run, claude: LoopbackAnthropic) -> None:
+    claude.say("A plum!")
+    ran = denizen("models", "test", "anthropic:claude-sonnet-4-5")
+    assert ran.status == 1
+    assert "it said 'A plum!'" in rows(ran.out)["tool"]
+    assert "doesn't call tools" in ran.err
+
+
+def test_a_model_that_cannot_be_asked_says_why(denizen: Run, claude: LoopbackAnthropic) -> None:
+    claude.fail(401, "invalid x-api-key")
+    ran = denizen("models", "test", "anthropic:claude-sonnet-4-5")
+    assert ran.status == 1
+    assert "invalid x-api-key" in ran.err
+    assert "providers.anthropic.auth_profiles" in ran.err
+    assert len(claude.requests) == 1
+    assert "set MISTRAL_API_KEY" in denizen("models", "test", "mistral:m").err
+    assert "denizen models test m" in denizen("models", "mistral", "m").err
+
+
+def test_trying_no_model_is_wrong_use(denizen: Run, home: Path) -> None:
+    (home / "denizen.toml").unlink()  # it has a provider of that name
+    ran = denizen("models", "test")
+    assert (ran.status, "Name the model to try: denizen models test PROVIDER:MODEL" in ran.err) == (2, True)

@@ -38,14 +38,45 @@ def test_check_says_what_a_directory_comes_to_and_what_is_wrong(denizen: Run, tm
     folder = tmp_path / "Mason"
     denizen("moo", "init", str(folder), "--model", "offline")
     ran = denizen("moo", "check", str(folder))
-    assert (ran.status, "There is no password: set MOO_PASSWORD" in ran.err) == (2, True)
+    assert (ran.status, "there is no password: set MOO_PASSWORD" in ran.err) == (2, True)
     ran = denizen("moo", "check", str(folder), MOO_PASSWORD="mason-pass-123")
     assert (ran.status, ran.err) == (0, "")
     assert "plays    mason at localhost:8022 (ssh)" in ran.out
     with (folder / "denizen.toml").open("a") as file:
         file.write('tools = ["dig", "fly"]\n')
     ran = denizen("moo", "check", str(folder), MOO_PASSWORD="mason-pass-123")
-    assert (ran.status, "moo.tools names fly, which isn't there" in ran.err) == (2, True)
+    assert (ran.status, "There is no tool fly; there is dig, burrow" in ran.err) == (2, True)
+
+
+def test_check_says_what_is_wrong_in_soul_and_plans(denizen: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "Mason"
+    denizen("moo", "init", str(folder), "--model", "offline")
+    soul = "## Context\n[lore](lore.md)\n## Tools\n- fly\n## Rules of Engagement\n- `(` -> look\n- `.*` -> look\n"
+    (folder / "SOUL.md").write_text(soul)
+    (folder / "SOUL.patch.md").write_text("## Verb Mapping\n- go home\n")
+    (folder / "builds").mkdir()
+    (folder / "builds" / "2026-11-21-09-30.yaml").write_text("rooms: none\n")
+    ran = denizen("moo", "check", str(folder), MOO_PASSWORD="mason-pass-123")
+    assert ran.status == 2
+    for words in (
+        "SOUL.md: lore.md isn't there",
+        "SOUL.md: a rule has no effect: `(` is no regular expression",
+        "SOUL.md: a rule has no effect: `.*` matches everything",
+        "SOUL.patch.md: `go home` has no `->`",
+        "There is no tool fly",
+        "builds/2026-11-21-09-30.yaml: it names no rooms",
+    ):
+        assert words in ran.err
+
+
+def test_a_trace_that_cannot_be_sent_is_said_and_no_reason_to_stop(denizen: Run, tmp_path: Path) -> None:
+    denizen("moo", "init", str(tmp_path), "--host", "127.0.0.1", "--port", "1", "--model", "offline")
+    (tmp_path / "logfire.py").write_text("raise ImportError\n")  # as where it isn't installed
+    given = {"MOO_PASSWORD": "mason-pass-123", "PYTHONPATH": str(tmp_path)}
+    ran = denizen("moo", "run", "--plain", str(tmp_path), warm=False, LOGFIRE_TOKEN="pylf_x", **given)
+    assert "LOGFIRE_TOKEN is set, but logfire isn't installed" in ran.err
+    assert "can't be reached over ssh" in ran.err
+    assert "logfire" not in denizen("moo", "run", "--plain", str(tmp_path), warm=False, **given).err
 
 
 def test_run_plays_until_it_is_stopped_and_says_what_a_rule_only_model_cannot(
@@ -86,6 +117,8 @@ def test_run_plays_until_it_is_stopped_and_says_what_a_rule_only_model_cannot(
     assert status == 0
     assert got == ["connect ann ann-pass-1", "@quit"]
     assert "rules, no language model" in out
+    [log] = (tmp_path / "Ann" / "logs").glob("*.log")
+    assert "[system] Signed in as ann.\n" in log.read_text()
 
 
 def test_run_has_the_whole_screen_on_a_terminal(on_terminal: OnTerminal, tmp_path: Path) -> None:

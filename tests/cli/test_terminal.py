@@ -8,7 +8,7 @@ import pytest
 from tests.cli.conftest import OnTerminal, Run
 from tests.cli.model import Model, call, dies, stalls
 
-from denizen.messages import AssistantMessage, ToolCall
+from denizen.messages import AssistantMessage, Text, Thinking, ToolCall
 
 QUESTION = "or say what to do instead: "
 
@@ -44,6 +44,30 @@ def test_progress_is_coloured_and_the_reply_is_not(on_terminal: OnTerminal, mode
     assert screen.end() == 0
     assert "\x1b[32m  ✓ read hello.py" in screen.raw
     assert "\nIt prints hello.\r\n" in screen.raw.replace("\r\x1b[J", "\n")
+
+
+def test_thoughts_are_shown_dimmed_before_the_answer(on_terminal: OnTerminal, model: Model) -> None:
+    model.plays(AssistantMessage([Thinking("First this.\nThen \x1b[7mthat."), Text("Done.")]))
+    screen = on_terminal("ask", "hi")
+    assert screen.end() == 0
+    assert "\x1b[90m  First this." in screen.raw
+    assert "\x1b[90m  Then " in screen.raw
+    assert "\x1b[7m" not in screen.raw
+    rows = [row.strip() for row in screen.rows]
+    assert rows.index("First this.") < rows.index("Done.")
+
+
+def test_in_a_pipe_and_where_it_is_quiet_thoughts_are_left_out(
+    on_terminal: OnTerminal, denizen: Run, model: Model
+) -> None:
+    thought = AssistantMessage([Thinking("First this."), Text("Done.")])
+    model.plays(thought, thought)
+    ran = denizen("ask", "hi")
+    assert ran.out == "Done.\n"
+    assert "First" not in ran.err
+    screen = on_terminal("ask", "--quiet", "hi")
+    assert screen.end() == 0
+    assert "First" not in screen.raw
 
 
 def test_no_color_is_honoured(on_terminal: OnTerminal, model: Model) -> None:

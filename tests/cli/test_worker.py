@@ -12,68 +12,35 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+import msgspec
 import psycopg
 import pytest
 from tests import postgres
 from tests.cli.conftest import Run
-from tests.cli.gateway import PATIENCE, GatewayProgram, WorkerProgram, key_of
+from tests.cli.gateway import PATIENCE, GatewayProgram, WorkerProgram, key_of, share
 from tests.cli.model import USAGE, Model
 from tests.postgres import OwnServer
 
 from denizen.clock import SystemClock
 from denizen.entries import AssistantEntry, UserEntry
-from denizen.messages import AssistantMessage, Text, ToolCall
+from denizen.messages import AssistantMessage, Text, ToolCall, Usage
 from denizen.ports import InboundMessage
 from denizen.sessions.postgres import PostgresStore
 from denizen.sessions.tables import SharedTables
-from denizen.testing import Request, Step
+from denizen.testing import LoopbackOpenAI, Request, Step
 from denizen.worlds.chat import ledger, outbound
+from denizen.worlds.chat.cron import Job
 from denizen.worlds.chat.database import Database
 from denizen.worlds.chat.postgres_ledger import PostgresLedger
 
 CHATS = ("ann", "ben", "cleo", "dan")
 MESSAGES = [f"message-{number}" for number in range(6)]
 
-Start = Callable[..., Awaitable[list[WorkerProgram]]]
-
-
-def share(home: Path, url: str, more: str = "") -> None:
-    with (home / "denizen.toml").open("a") as file:
-        file.write(f'[gateway]\ndatabase = "{url}"\n{more}')
-
 
 def answer_of(request: Request) -> str:
     """A reply that names the last message."""
     words = [message["content"] for message in request.json["messages"] if message["role"] == "user"]
     return f"reply to {re.findall(r'[a-z]+/message-[0-9]+', str(words[-1]))[-1]}"
-
-
-@pytest.fixture
-async def gateway(
-    home: Path, environ: dict[str, str], model: Model, warm_python: list[str]
-) -> AsyncGenerator[GatewayProgram]:
-    """A gateway that isn't started yet, and ends with the test."""
-    program = GatewayProgram(home, environ, quick=True, python=warm_python)
-    yield program
-    await program.end(signal.SIGKILL)
-
-
-@pytest.fixture
-async def workers(
-    home: Path, environ: dict[str, str], model: Model, warm_python: list[str]
-) -> AsyncGenerator[list[WorkerProgram]]:
-    """Workers that aren't started yet, and end with the test."""
-    programs = [WorkerProgram(home, environ, quick=True, python=warm_python) for _ in range(4)]
-    yield programs
-    for program in programs:
-        await program.end(signal.SIGKILL)
-
-
-@pytest.fixture
-def shared(home: Path, model: Model, postgres_url: str) -> str:
-    """The URL of the database that the programs share."""
-    share(home, postgres_url)
-    return postgres_url
 
 
 @asynccontextmanager
@@ -229,22 +196,30 @@ async def put(url: str, content: str, chat: str = "ann") -> Database:
     return database
 
 
-async def outcome(database: Database, content: str, state: str = "done") -> str:
-    """The reply to ann's message, once it is in that state."""
+async def outcome(database: Database, content: str, state: str = "done", chat: str = "ann") -> str:
+    """The reply to a message, once it is in that state."""
     found, reply = "", ""
     async with asyncio.timeout(PATIENCE):
         while found != state:
-            found, reply = await database.run(partial(outbound.outcome, message=message_of(content)))
+            found, reply = await database.run(partial(outbound.outcome, message=message_of(content, chat)))
             await asyncio.sleep(0.02)
     return reply
+
+
+FIRST = AssistantMessage([Text("first")])
 
 
 class Held:
     """A model whose first call is held until the test lets it go on; the others it answers as told."""
 
-    def __init__(self, model: Model, then: Callable[[Request], AssistantMessage | str] = lambda _: "again") -> None:
+    def __init__(
+        self,
+        model: Model,
+        then: Callable[[Request], AssistantMessage | str] = lambda _: "again",
+        first: AssistantMessage = FIRST,
+    ) -> None:
         self._server = model.server
-        self._server.send(Step.HOLD, *self._server.wire.streamed(AssistantMessage([Text("first")])))
+        self._server.send(Step.HOLD, *self._server.wire.streamed(first))
         self._server.otherwise = then
 
     async def wait(self, calls: int = 1) -> None:
@@ -273,16 +248,107 @@ async def test_worker_ends_its_turn_before_it_stops(shared: str, model: Model, w
     database.close()
 
 
-@pytest.mark.parametrize(
-    "control", [{"type": "stop"}, {"type": "interrupt", "content": "to the left"}], ids=lambda control: control["type"]
-)
-async def test_control_cuts_short_a_turn_that_runs_on_a_worker(
-    shared: str,
-    model: Model,
-    workers: list[WorkerProgram],
-    gateway: GatewayProgram,
-    control: dict[str, str],
+async def test_turn_that_does_not_end_in_the_grace_time_goes_on_with_another_worker(
+    home: Path, postgres_url: str, model: Model, workers: list[WorkerProgram]
 ) -> None:
+    share(home, postgres_url, "grace = 0.1\n")
+    await workers[0].start()
+    held, database = Held(model), await put(postgres_url, "hi")
+    await held.wait()
+    assert await workers[0].end() == 0, workers[0].log
+    await workers[1].start()
+    assert await outcome(database, "hi") == "again"
+    [sent] = await database.run(lambda db: outbound.replies(db, "http", "ann", 0, 9))
+    assert (sent.message.content, held.calls) == ("again", 2)
+    database.close()
+
+
+async def test_each_run_of_a_job_happens_once_however_processes_die(
+    shared: str, model: Model, gateway: GatewayProgram, workers: list[WorkerProgram]
+) -> None:
+    now, database = SystemClock().now(), Database(PostgresLedger(shared), SystemClock())
+    for number in range(8):
+        said = {"name": "", "text": "Water it", "when": now.isoformat()}
+        job = Job(id=f"job-{number}", kind="at", channel="http", chat="ann", home=key_of("ann"), since=now, **said)
+        text = msgspec.json.encode(job).decode()
+        await database.run(partial(ledger.add_job, job_id=job.id, job=text, due=now.timestamp()))
+    database.close()
+    programs, calls = [gateway, *workers[:2]], 0
+
+    def answer(_: Request) -> str:
+        nonlocal calls
+        calls += 1
+        if calls in {2, 4, 6}:
+            programs[calls % 3].kill()
+        return "Done."
+
+    model.server.otherwise = answer
+    async with kept_running(*programs):
+        replies: list[dict[str, str]] = []
+        while len(replies) < 8:
+            replies = (await insist(lambda: gateway.request("GET", "/api/replies?chat=ann&after=0")))["replies"]
+        answered = [re.findall("job-[0-9]", reply["in_reply_to"]) for reply in replies]
+        assert sorted(answered) == [[f"job-{number}"] for number in range(8)]
+    with psycopg.connect(shared) as connection:
+        assert connection.execute("SELECT count(*) FROM cron").fetchall() == [(0,)]
+
+
+async def test_fact_that_one_worker_keeps_is_recalled_by_another_that_runs(
+    home: Path, postgres_url: str, model: Model, workers: list[WorkerProgram]
+) -> None:
+    share(home, postgres_url, "turns = 1\n")
+    await workers[0].start()
+    recall = AssistantMessage([ToolCall("", "recall", {"query": "cat"})], stop_reason="tool_calls")
+    held = Held(model, first=recall)
+    database = await put(postgres_url, "Which cat?")
+    await held.wait()
+    await workers[1].start()
+    remember = ToolCall("", "remember", {"text": "The cat is called Miau"})
+    model.plays(AssistantMessage([remember], usage=USAGE, stop_reason="tool_calls"), "Kept.")
+    other = await put(postgres_url, "Remember the cat", chat="ben")
+    await outcome(other, "Remember the cat", chat="ben")
+    held.go_on()
+    assert await outcome(database, "Which cat?") == "again"
+    assert "The cat is called Miau" in model.told()
+    for each in (database, other):
+        each.close()
+
+
+async def test_budget_that_one_worker_spends_stops_another(
+    home: Path, postgres_url: str, loopback_openai: LoopbackOpenAI, workers: list[WorkerProgram]
+) -> None:
+    (home / "denizen.toml").write_text(
+        f"""model = "openai:scripted"
+        [providers.openai]
+        base_url = "{loopback_openai.base_url}"
+        auth_profiles = [{{ id = "one", api_key = "key" }}]
+        [models."openai:scripted"]
+        prices = {{ input = 10.0 }}
+        [budget]
+        day_usd = 0.5
+        """
+    )
+    share(home, postgres_url, "turns = 1\n")
+    model = Model(loopback_openai)
+    await workers[0].start()
+    held = Held(model, first=AssistantMessage([ToolCall("", "recall", {"query": "cat"})], stop_reason="tool_calls"))
+    database = await put(postgres_url, "Go on")
+    await held.wait()
+    await workers[1].start()
+    model.server.say(AssistantMessage([Text("That was dear.")], usage=Usage(100_000, 1)))
+    other = await put(postgres_url, "Spend it", chat="ben")
+    assert await outcome(other, "Spend it", chat="ben") == "That was dear."
+    held.go_on()
+    assert "The budget of today is spent: $1.0000 of $0.5" in await outcome(database, "Go on")
+    for each in (database, other):
+        each.close()
+
+
+@pytest.mark.parametrize("kind", ["stop", "interrupt", "steer", "follow_up"])
+async def test_control_reaches_a_turn_that_runs_on_a_worker(
+    shared: str, model: Model, workers: list[WorkerProgram], gateway: GatewayProgram, kind: str
+) -> None:
+    control = {"type": kind} if kind == "stop" else {"type": kind, "content": "to the left"}
     await workers[0].start()
     held, database = Held(model, lambda request: str(request.json["messages"][-1]["content"])), await put(shared, "hi")
     await held.wait()

@@ -156,7 +156,7 @@ def test_options_are_checked_like_the_file(machine: Machine) -> None:
         ("fallback_models = [\n  1,\n]", ":1: fallback_models[0]: expected a string, found an integer."),
         (
             '[providers.x]\napi = "antropic"',
-            ':2: providers.x.api: expected "", "anthropic" or "openai", found "antropic". Did you mean "anthropic"?',
+            'or "responses", found "antropic". Did you mean "anthropic"?',
         ),
         (
             '[providers.x]\nauth_profiles = [\n  { id = "a" },\n  { api_kee = "k", id = "b" },\n]',

@@ -8,10 +8,12 @@ import pytest
 from tests.docs.pages import Block, all_blocks
 
 from denizen import load_config
+from denizen.worlds.moo.group import open_group
 
 BLOCKS = all_blocks("toml")
 PACKAGING = [block for block in BLOCKS if "[project." in block.text]
-SETTINGS = [block for block in BLOCKS if block not in PACKAGING]
+GROUPS = [block for block in BLOCKS if block.text.startswith("agents = [")]
+SETTINGS = [block for block in BLOCKS if block not in PACKAGING + GROUPS]
 
 
 @pytest.mark.parametrize("block", SETTINGS, ids=lambda block: block.place)
@@ -20,6 +22,12 @@ def test_settings_load(block: Block, tmp_path: Path) -> None:
     file.write_text(block.text)
     keys = dict.fromkeys(re.findall(r"\$\{(\w+)\}", block.text), "a-key-of-some-length")
     load_config(file, home=tmp_path, cwd=tmp_path, environ={"HOME": str(tmp_path), **keys})
+
+
+@pytest.mark.parametrize("block", GROUPS, ids=lambda block: block.place)
+def test_groups_load(block: Block, tmp_path: Path) -> None:
+    (tmp_path / "group.toml").write_text(block.text)
+    assert open_group(tmp_path, {"HOME": str(tmp_path), "MOO_CHAIN_SECRET": "a-secret"}).settings.chain
 
 
 @pytest.mark.parametrize("block", PACKAGING, ids=lambda block: block.place)

@@ -12,8 +12,9 @@ from denizen.config.settings import AgentSettings, PolicySettings, Rule, WebSett
 from denizen.engine import Resume, run_turn
 from denizen.entries import AnswerEntry, AnyEntry, AssistantEntry, ParkedEntry, ToolEntry, UserEntry
 from denizen.events import Notice, TurnParked
-from denizen.messages import Text, ToolResult
-from denizen.ports import Answer, Ask, Traits
+from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult
+from denizen.not_run import DROPPED
+from denizen.ports import Answer, Ask, Interrupt, Traits
 from denizen.testing import FakeClock
 
 Entries = Callable[[Agent], Awaitable[list[AnyEntry]]]
@@ -97,6 +98,22 @@ async def test_a_parked_turn_goes_on_after_a_no(agent_of: MakeAgent, host: Host)
     await run_agent("go", agent=agent, io=host)
     told = await _answered(agent, host, AnswerEntry(call_id="c1", allow=False, text="use mail"))
     assert told == "not run: the user said no: use mail"
+
+
+async def test_an_interruption_goes_on_with_a_parked_turn_and_drops_the_calls_of_that_time_alone(
+    agent_of: MakeAgent, host: Host
+) -> None:
+    later = AssistantMessage([ToolCall("c2", "send", {"text": "ho"})], stop_reason="tool_calls")
+    agent = agent_of(call(("send", {"text": "hi"})), later, say("done"), tools=[send])
+    await run_agent("go", agent=agent, io=host)
+    said, told = Interrupt("no, say ho", "m1"), list[str]()
+    for heard in ([said], [said, Answer("c2", allow=True)]):  # what a message said is heard until the turn is over
+        host.waiting += heard
+        session = await agent.open("default")
+        result = await run_turn(agent.record, session, Resume(), host)
+        await session.close()
+        told.append(results(result)[-1].text)
+    assert told == [DROPPED, "sent ho"]
 
 
 async def test_a_parked_turn_stays_parked_until_it_is_answered(

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.documents import COMMAND as IN_PAPER
+from tests.documents import PAPER
 from tests.engine.conftest import MakeAgent
 from tests.engine.scene import Host, call, requests_of, results
 from tests.tools.mcp.conftest import hostile
@@ -13,7 +15,7 @@ from denizen import Agent, Config, run_agent, tool
 from denizen.cli.attachments import compose
 from denizen.config.settings import AgentSettings
 from denizen.entries import AnyEntry
-from denizen.messages import UserMessage
+from denizen.messages import Text, UserMessage
 from denizen.ports import Answer, Tool, Traits
 
 SHELL = Config(agent=AgentSettings(actions="shell"))
@@ -38,6 +40,13 @@ def mark(text: str, times: int = 1) -> str:
     """Leave a mark."""
     marked.append(text)
     return f"marked {times} times"
+
+
+@tool(traits=Traits.WRITES)
+def rm(path: str) -> str:
+    """Remove."""
+    marked.append(path)
+    return "gone"
 
 
 def page_of(text: str) -> Tool:
@@ -129,6 +138,14 @@ async def test_what_the_user_attached_or_piped_in_is_no_word_of_theirs(
     agent = agent_of(f"It says {COMMAND}", "Well.", config=SHELL, tools=[mark])
     await run_agent(said, agent=agent, io=_nobody())
     assert marked == []
+
+
+async def test_nor_is_what_an_attached_document_says(agent_of: MakeAgent) -> None:
+    said = UserMessage([Text("What is to be done?"), PAPER])
+    agent = agent_of(f"The paper says {IN_PAPER}", "Well.", config=SHELL, tools=[rm])
+    await run_agent(said, agent=agent, io=_nobody())
+    assert marked == []
+    assert "quotation" in requests_of(agent)[-1].messages[-1].text
 
 
 async def test_a_quotation_that_only_reads_runs(agent_of: MakeAgent) -> None:

@@ -2,16 +2,16 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from tests.engine.conftest import MakeAgent
 from tests.engine.scene import Host, call, results, say, user
 
 from denizen import Agent, Config, run_agent, tool
-from denizen.config.settings import PolicySettings, Rule
+from denizen.config.settings import AuthProfile, PolicySettings, ProviderSettings, Rule
 from denizen.entries import CompactionEntry
-from denizen.messages import AssistantMessage, Text, UserMessage
+from denizen.messages import AssistantMessage, Opaque, Text, UserMessage
 from denizen.ports import Tool, Traits
 
 READS = Traits.READS | Traits.REPEATABLE
@@ -89,6 +89,56 @@ async def test_the_users_own_files_in_the_prompt_are_private(scene: Any, host: H
     agent.config.agent.workspace_dir.mkdir(parents=True)
     (agent.config.agent.workspace_dir / name).write_text("Ada lives in London.")
     assert await _stops(agent, host, "go") == ["parked"]
+
+
+PROVIDERS: dict[str, tuple[str, Literal["anthropic", "responses", "gemini"]]] = {
+    "anthropic": ("claude-sonnet-4-5", "anthropic"),
+    "openai": ("gpt-5", "responses"),
+    "google": ("gemini-3-pro-preview", "gemini"),
+}
+"""A model of each, and the wire format that it speaks."""
+ASKED = {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"query": "offices"}}
+FOUND = {"type": "web_search_tool_result", "tool_use_id": "s1", "content": []}
+SEARCHED = {"type": "web_search_call", "id": "ws_1", "status": "completed"}
+REASONED = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAA"}
+CODE = {"executableCode": {"language": "PYTHON", "code": "print(1)"}}
+PRINTED = {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1"}}
+
+
+@pytest.mark.parametrize(
+    ("provider", "block", "stop"),
+    [
+        ("anthropic", FOUND, "parked"),
+        ("anthropic", {"type": "mcp_tool_result", "tool_use_id": "s1", "content": []}, "parked"),
+        ("anthropic", ASKED, "answered"),
+        ("anthropic", {"type": "redacted_thinking", "data": "x=="}, "answered"),
+        ("openai", SEARCHED, "parked"),
+        ("openai", {"type": "mcp_call", "id": "mcp_1", "output": "evil.example"}, "parked"),
+        ("openai", REASONED, "answered"),
+        ("google", PRINTED, "parked"),
+        ("google", {"groundingMetadata": {"webSearchQueries": ["offices"]}}, "parked"),
+        ("google", {"urlContextMetadata": {"urlMetadata": [{}]}}, "parked"),
+        ("google", {"citationMetadata": {"citationSources": [{}]}}, "answered"),
+        ("google", CODE, "answered"),
+        ("google", {"text": "", "thoughtSignature": "eA=="}, "answered"),
+    ],
+)
+async def test_what_a_providers_own_tools_return_is_untrusted(
+    request: pytest.FixtureRequest, agent_of: MakeAgent, host: Host, *, provider: str, block: Any, stop: str
+) -> None:
+    name, api = PROVIDERS[provider]
+    server = request.getfixturevalue(f"loopback_{api}")
+    key = AuthProfile(id="me", api_key="key-0123456789")
+    config = Config(
+        model=f"{provider}:{name}",
+        providers={provider: ProviderSettings(api=api, base_url=server.base_url, auth_profiles=[key])},
+        policy=ALLOWS_ALL.policy,
+    )
+    server.say(AssistantMessage([Opaque(provider, block), Text("I looked.")]), SEND, "Sent.")
+    agent = agent_of(tools=[send], config=config, model=None, profile="assistant")
+    agent.config.agent.workspace_dir.mkdir(parents=True)
+    (agent.config.agent.workspace_dir / "USER.md").write_text("Ada lives in London.")
+    assert await _stops(agent, host, "look", "tell them") == ["answered", stop]
 
 
 async def test_the_starter_file_and_the_projects_own_are_not(scene: Any, host: Host) -> None:

@@ -142,6 +142,23 @@ async def test_what_a_subagent_spends_is_its_parents(agent_of: MakeAgent) -> Non
     assert "this turn" in given.text
 
 
+@pytest.mark.parametrize("depth", [1, 2])
+async def test_what_subagents_spent_before_a_question_counts_after_it(
+    agent_of: MakeAgent, host: Host, depth: int
+) -> None:
+    config = Config(agent=AgentSettings(max_cost_usd=1.0))
+    done = [delegate("Spend."), say("Spent.", cost_usd=0.4)]
+    ask = call(("send", {"text": "x"}), cost_usd=0.4)
+    script = [*done, *[delegate("Send.")] * depth, ask, say("Sent.", cost_usd=0.4), say("never")]
+    agent = agent_of(*script, tools=[subagent, send], config=config)
+    assert (await run_agent("go", agent=agent, io=host)).stop_reason == "parked"
+    await answer(agent, host, allow=True)
+    result = await run_agent(None, agent=agent, io=host)
+    assert result.stop_reason == "budget"
+    assert requests_of(agent)[-1].messages[-1].text == "sent x"
+    assert [given.details["spent_usd"] for given in results(result)] == pytest.approx([0.4, 0.8])
+
+
 async def test_a_stop_ends_the_subagent_and_its_parent(agent_of: MakeAgent, host: Host) -> None:
     @tool(traits=READS)
     def stop() -> str:

@@ -1,11 +1,6 @@
 """Traces by the conventions for generative AI."""
 
-from collections.abc import Iterator
-
 import pytest
-from opentelemetry import trace
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from tests.engine.conftest import MakeAgent
 from tests.engine.scene import call, say
@@ -19,22 +14,6 @@ from denizen.ports import Traits
 def look() -> str:
     """Look."""
     return "seen"
-
-
-@pytest.fixture(scope="module")
-def exporter() -> InMemorySpanExporter:
-    provider = TracerProvider()
-    memory = InMemorySpanExporter()
-    provider.add_span_processor(SimpleSpanProcessor(memory))
-    trace.set_tracer_provider(provider)
-    return memory
-
-
-@pytest.fixture
-def spans(exporter: InMemorySpanExporter) -> Iterator[InMemorySpanExporter]:
-    exporter.clear()
-    yield exporter
-    exporter.clear()
 
 
 async def test_a_turn_its_calls_and_its_tools_are_spans(agent_of: MakeAgent, spans: InMemorySpanExporter) -> None:

@@ -11,9 +11,10 @@ from denizen.messages import AssistantMessage, Opaque, Text, Thinking, ToolCall
 from denizen.models.anthropic import AnthropicModel
 from denizen.models.openai import OpenAIModel
 from denizen.models.providers import Provider, provider_named
+from denizen.models.responses import ResponsesModel
 from denizen.models.wire import WireModel
 
-DATA = Path(__file__).parents[1] / "data" / "cassettes"
+DATA = Path(__file__).parents[1] / "data"
 HOSTS = {
     "api.anthropic.com": "anthropic",
     "api.openai.com": "openai",
@@ -23,6 +24,11 @@ HOSTS = {
     "api.mistral.ai": "mistral",
     "api.x.ai": "xai",
     "localhost:8080": "llamacpp",
+}
+CLIENTS: Mapping[str, type[WireModel]] = {
+    "anthropic-messages": AnthropicModel,
+    "openai-chat": OpenAIModel,
+    "openai-responses": ResponsesModel,
 }
 STOPS = {
     "end_turn": "end",
@@ -46,6 +52,7 @@ class Recording:
     model: str
     status: int
     golden: Mapping[str, Any] | None = None
+    folder: str = "cassettes"
 
     def __str__(self) -> str:
         return f"{self.index}-{Path(self.file).stem[:60]}"
@@ -60,7 +67,16 @@ class Recording:
     @property
     def response(self) -> Mapping[str, Any]:
         """Status, headers and body, as recorded."""
-        return next(each for each in _interactions(self.file) if each["n"] == self.n)["response"]
+        return self._interaction["response"]
+
+    @property
+    def request(self) -> Any:
+        """What had been asked, as far as it is known."""
+        return (self._interaction["request"] or {}).get("body")
+
+    @property
+    def _interaction(self) -> Mapping[str, Any]:
+        return next(each for each in _interactions(self.folder, self.file) if each["n"] == self.n)
 
     @property
     def body(self) -> bytes:
@@ -69,13 +85,12 @@ class Recording:
 
     def model_at(self, base_url: str) -> WireModel:
         """A client for it."""
-        client = AnthropicModel if self.api == "anthropic-messages" else OpenAIModel
-        return client(self.model or "model", self.provider, api_key="secret-key", base_url=base_url)
+        return CLIENTS[self.api](self.model or "model", self.provider, api_key="secret-key", base_url=base_url)
 
 
-def recordings() -> list[Recording]:
-    """All of them, with their golden messages."""
-    golden = {line["index"]: line.get("golden") for line in _lines("golden.jsonl")}
+def recordings(folder: str = "cassettes") -> list[Recording]:
+    """All of a folder, with their golden messages."""
+    golden = {line["index"]: line.get("golden") for line in _lines(folder, "golden.jsonl")}
     return [
         Recording(
             line["index"],
@@ -86,19 +101,20 @@ def recordings() -> list[Recording]:
             line["model"] or "",
             line["status"],
             golden.get(line["index"]),
+            folder,
         )
-        for line in _lines("MANIFEST.jsonl")
+        for line in _lines(folder, "MANIFEST.jsonl")
     ]
 
 
-def _lines(name: str) -> Iterator[Mapping[str, Any]]:
-    with (DATA / name).open(encoding="utf-8") as file:
+def _lines(folder: str, name: str) -> Iterator[Mapping[str, Any]]:
+    with (DATA / folder / name).open(encoding="utf-8") as file:
         yield from map(json.loads, file)
 
 
 @cache
-def _interactions(file: str) -> list[Mapping[str, Any]]:
-    return json.loads((DATA / file).read_text(encoding="utf-8"))["interactions"]
+def _interactions(folder: str, file: str) -> list[Mapping[str, Any]]:
+    return json.loads((DATA / folder / file).read_text(encoding="utf-8"))["interactions"]
 
 
 # A message as plain data, to be compared

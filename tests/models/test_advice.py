@@ -276,6 +276,7 @@ async def test_status_that_says_it_all_says_what_to_do(loopback_openai: Loopback
         ("'top_k' is not supported with this model.", "top_k"),
         ("temperature: range: 0..1", "temperature"),
         ("max_completion_tokens is too large: 99999", "max_tokens"),
+        ("max_output_tokens is too large: 99999", "max_tokens"),
         ("Unknown parameter: 'seed'", "seed"),
     ],
 )
@@ -305,6 +306,12 @@ async def test_setting_that_is_refused_is_named(loopback_openai: LoopbackOpenAI,
         (400, "Invalid prompt: your prompt was flagged as potentially violating our policy", "say it otherwise"),
         (400, "Output blocked by content filtering policy", "say it otherwise, or take another model"),
         (400, "Client sent an HTTP request to an HTTPS server.", "write https:// in providers.office.base_url"),
+        (
+            404,
+            "This model is only supported in v1/responses and not in v1/chat/completions.",
+            'set api = "responses" in providers.office',
+        ),
+        (404, "Cannot POST /v1/responses", 'set api = "chat" in providers.office'),
         (422, "Something that nobody knows", "asking the same again won't help: begin a new session, or take"),
     ],
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.models.calls import answer, call, request
+from tests.models.calls import answer, call, failure, request
 
 from denizen.events import Finished, Retrying, ThinkingDelta, ToolCallDelta, ToolCallEnd
 from denizen.messages import (
@@ -270,6 +270,41 @@ async def test_thoughts_of_others_stay_away(loopback_anthropic: LoopbackAnthropi
     assert [len(message["content"]) for message in body["messages"]] == [1, 1, 1, 1, 1]
 
 
+BOUND = (
+    "messages.1.content.0: Invalid `signature` in `thinking` block. The block is bound to a different conversation. "
+    'Remove the block, or set `thinking.block_binding.prefix_mismatch_behavior` to "drop_block".'
+)
+
+
+def thought_in(body: Any) -> list[str]:
+    """The signatures of the thoughts that a request holds."""
+    blocks = [block for message in body["messages"] for block in message["content"]]
+    return [block.get("signature") or block["data"] for block in blocks if "thinking" in block["type"]]
+
+
+async def test_thoughts_are_left_out_once_the_conversation_before_them_changed(
+    loopback_anthropic: LoopbackAnthropic,
+) -> None:
+    client = model(loopback_anthropic, "claude-sonnet-5-5")
+    hidden = Opaque("anthropic", {"type": "redacted_thinking", "data": "b2xk"})
+    old = AssistantMessage([Thinking("hm", "c2ln"), hidden, Text("Yes.")], NAME)
+    new = AssistantMessage([Thinking("so", "bmV3"), Text("No.")], NAME)
+    other = AssistantMessage([Thinking("well", "b3RoZXI="), Text("Oh.")], NAME)
+    loopback_anthropic.fail(400, BOUND)
+    loopback_anthropic.say(OK, OK, OK)
+    assert answer(await call(client, request(HI, old, HI, session_key="work"))).text == "ok"
+    answer(await call(client, request(HI, old, HI, new, HI, session_key="work")))
+    answer(await call(client, request(HI, other, HI, session_key="play")))
+    held = [thought_in(received.json) for received in loopback_anthropic.requests]
+    assert held == [["c2ln", "b2xk"], [], ["bmV3"], ["b3RoZXI="]]
+
+
+async def test_refused_thought_that_was_not_sent_fails_the_call(loopback_anthropic: LoopbackAnthropic) -> None:
+    loopback_anthropic.fail(400, BOUND)
+    assert "Invalid `signature`" in str(failure(await call(model(loopback_anthropic))))
+    assert len(loopback_anthropic.requests) == 1
+
+
 # Answers
 
 
@@ -372,13 +407,19 @@ async def test_answer_begun_anew_takes_back_what_had_streamed(loopback_anthropic
 async def test_provider_that_pauses_amid_its_tools_is_asked_to_go_on(loopback_anthropic: LoopbackAnthropic) -> None:
     searching = {"type": "server_tool_use", "id": "srv_1", "name": "web_search", "input": {"query": "x"}}
     found = {"type": "web_search_tool_result", "tool_use_id": "srv_1", "content": []}
-    loopback_anthropic.send(events((searching, []), stop="pause_turn"))
+    cached = b'"output_tokens": 2, "cache_read_input_tokens": 30, "cache_creation_input_tokens": 4'
+    begun = events((searching, []), stop="pause_turn").replace(b'"output_tokens": 2', cached)
+    loopback_anthropic.send(begun)
     said = ({"type": "text", "text": ""}, [{"type": "text_delta", "text": "Found."}])
-    loopback_anthropic.send(events((found, []), said, stop="end_turn"))
+    loopback_anthropic.send(events((found, []), said, stop="end_turn").replace(b'"output_tokens": 2', cached))
     told = await call(model(loopback_anthropic))
     message = answer(told)
-    assert message.content == [Opaque("anthropic", searching), Opaque("anthropic", found), Text("Found.")]
-    assert (message.stop_reason, message.usage) == ("end", Usage(2, 4))
+    assert message.content == [
+        Opaque("anthropic", searching),
+        Opaque("anthropic", found, untrusted=True),
+        Text("Found."),
+    ]
+    assert (message.stop_reason, message.usage) == ("end", Usage(2, 4, 60, 8))
     assert len([event for event in told if isinstance(event, Finished)]) == 1
     first, second = (received.json["messages"] for received in loopback_anthropic.requests)
     assert second == [*first, {"role": "assistant", "content": [searching]}]
@@ -395,7 +436,8 @@ async def test_unknown_kinds_of_deltas_are_kept(loopback_anthropic: LoopbackAnth
     deltas = [{"type": "x_delta", "content": "a"}, {"type": "x_delta", "content": "b", "count": 2, "new": [1]}]
     loopback_anthropic.send(events((start, deltas), stop="end_turn"))
     message = answer(await call(model(loopback_anthropic)))
-    assert message.content == [Opaque("anthropic", {"type": "of_tomorrow", "content": "ab", "count": 2, "new": [1]})]
+    block = {"type": "of_tomorrow", "content": "ab", "count": 2, "new": [1]}
+    assert message.content == [Opaque("anthropic", block, untrusted=True)]
 
 
 async def test_blocks_that_were_not_announced_are_taken(loopback_anthropic: LoopbackAnthropic) -> None:

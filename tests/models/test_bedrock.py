@@ -15,7 +15,7 @@ from denizen.config import Config
 from denizen.config.settings import ProviderSettings
 from denizen.errors import ConfigError, ModelError
 from denizen.events import TextDelta
-from denizen.messages import AssistantMessage, Text, Usage
+from denizen.messages import AssistantMessage, Text, Thinking, Usage
 from denizen.models import open_model
 from denizen.models.bedrock import BedrockModel
 from denizen.ports import KnownModel
@@ -102,6 +102,16 @@ async def test_bedrock_api_key_stands_in_for_credentials(server: LoopbackBedrock
     server.say("Hello")
     await call(model(server, AWS_BEARER_TOKEN_BEDROCK="bedrock-key"))
     assert server.requests[0].headers["authorization"] == "Bearer bedrock-key"
+
+
+async def test_thoughts_are_left_out_once_the_conversation_before_them_changed(server: LoopbackBedrock) -> None:
+    server.fail(400, {"message": "messages.1.content.0: Invalid `signature` in `thinking` block"})
+    server.say("Hello")
+    thought = AssistantMessage([Thinking("hm", "c2ln"), Text("Yes.")], f"bedrock:{MODEL}")
+    said = ASKED.messages[0]
+    assert answer(await call(model(server), request(said, thought, said))).text == "Hello"
+    blocks = [received.json["messages"][1]["content"] for received in server.requests]
+    assert [[block["type"] for block in each] for each in blocks] == [["thinking", "text"], ["text"]]
 
 
 async def test_failure_inside_a_stream_is_classified(server: LoopbackBedrock) -> None:

@@ -104,7 +104,7 @@ print("genai_prices" in sys.modules, "anthropic" in sys.modules)
     [
         ("openai", {"gpt-5-mini", "gpt-4o", "o3"}, {"text-embedding-3-small", "whisper-1", "gpt-image-1", "tts-1"}),
         ("openai", {"gpt-4o-search-preview"}, {"gpt-4o-audio-preview", "davinci-002", "ft:gpt-4o", "moderation"}),
-        ("openai", {"gpt-5"}, {"gpt-5-pro", "gpt-5.3-codex", "o3-deep-research"}),  # no Chat Completions
+        ("openai", {"gpt-5", "gpt-5-pro", "gpt-5.3-codex"}, {"o3-deep-research"}),
         ("gemini", {"gemini-2.5-pro"}, {"gemini-embedding-001", "gemini-2.5-flash-tts", "claude-3-opus"}),
         ("mistral", {"mistral-large", "codestral"}, {"mistral-embed", "mistral-ocr-latest"}),
         ("groq", {"openai/gpt-oss-120b"}, {"whisper-large-v3", "meta-llama/llama-guard-4-12b"}),

@@ -4,9 +4,18 @@ import pytest
 
 from denizen.errors import ModelError
 from denizen.models.anthropic import AnthropicModel
+from denizen.models.gemini import GeminiModel
 from denizen.models.openai import OpenAIModel
+from denizen.models.responses import ResponsesModel
 from denizen.ports import KnownModel
-from denizen.testing import LoopbackAnthropic, LoopbackOpenAI, ModelConformance, Step
+from denizen.testing import (
+    LoopbackAnthropic,
+    LoopbackGemini,
+    LoopbackOpenAI,
+    LoopbackResponses,
+    ModelConformance,
+    Step,
+)
 from denizen.testing.conformance_model import Line, Play
 from denizen.testing.loopback import LoopbackServer
 
@@ -37,5 +46,25 @@ class TestOpenAIModel(ModelConformance):
         def play(*lines: Line) -> KnownModel:
             _queue(loopback_openai, lines)
             return OpenAIModel("gpt-5-mini", api_key="key", base_url=loopback_openai.base_url)
+
+        return play
+
+
+class TestGeminiModel(ModelConformance):
+    @pytest.fixture
+    def play(self, loopback_gemini: LoopbackGemini) -> Play:
+        def play(*lines: Line) -> KnownModel:
+            _queue(loopback_gemini, lines)
+            return GeminiModel("gemini-2.5-flash", api_key="key", base_url=loopback_gemini.base_url)
+
+        return play
+
+
+class TestResponsesModel(ModelConformance):
+    @pytest.fixture
+    def play(self, loopback_responses: LoopbackResponses) -> Play:
+        def play(*lines: Line) -> KnownModel:
+            _queue(loopback_responses, lines)
+            return ResponsesModel("gpt-5-mini", api_key="key", base_url=loopback_responses.base_url)
 
         return play

@@ -365,7 +365,7 @@ async def test_session_stays_on_the_profile_that_worked(bench: Bench) -> None:
     await ask(model, "work")
     await ask(model, "other work")
     assert bench.asked == ["main", "spare", "spare", "main"]
-    await bench.clock.sleep(WARM)
+    await bench.clock.sleep(WARM["5m"])
     await ask(model, "work")
     assert bench.asked[-1] == "main"
 

@@ -12,9 +12,11 @@ from tests.models.calls import ASKED, call
 from denizen.events import Failed, Finished
 from denizen.messages import AssistantMessage, Opaque, Text, Thinking, ToolCall, Usage
 from denizen.models.anthropic import AnthropicModel
+from denizen.models.gemini import GeminiModel
 from denizen.models.openai import OpenAIModel
+from denizen.models.responses import ResponsesModel
 from denizen.models.wire import WireModel
-from denizen.testing import LoopbackAnthropic, LoopbackOpenAI
+from denizen.testing import LoopbackAnthropic, LoopbackGemini, LoopbackOpenAI, LoopbackResponses
 from denizen.testing.loopback import LoopbackServer
 
 SAID = AssistantMessage(
@@ -34,7 +36,15 @@ values = st.recursive(
 )
 
 
-@pytest.fixture(scope="module", params=[(LoopbackAnthropic, AnthropicModel), (LoopbackOpenAI, OpenAIModel)])
+CLIENTS = [
+    (LoopbackAnthropic, AnthropicModel),
+    (LoopbackOpenAI, OpenAIModel),
+    (LoopbackGemini, GeminiModel),
+    (LoopbackResponses, ResponsesModel),
+]
+
+
+@pytest.fixture(scope="module", params=CLIENTS, ids=["anthropic", "openai", "gemini", "responses"])
 def pair(request: pytest.FixtureRequest) -> Iterator[tuple[LoopbackServer, type[WireModel]]]:
     make_server, client = request.param
     with make_server() as server:

@@ -205,5 +205,22 @@ def test_every_provider_is_complete() -> None:
     for name, provider in PROVIDERS.items():
         assert provider.name == name
         assert provider.base_url.startswith("http://127.0.0.1" if provider.local else "https://")
-        assert bool(provider.key_variable) != provider.local
+        assert bool(provider.key_variable) != (provider.local or name == "vertex")  # which has Google's credentials
     assert provider_named("llama.cpp") is PROVIDERS["llamacpp"]
+
+
+async def test_what_responses_left_is_left_out(loopback_openai: LoopbackOpenAI) -> None:
+    said = AssistantMessage(
+        [
+            Thinking("hm"),
+            Opaque("openai", {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAA"}),
+            Text("I look"),
+            Opaque("openai", {"id": "msg_1", "phase": "commentary"}),
+            ToolCall("c1", "read", {}),
+            Opaque("openai", {"id": "fc_1"}),
+        ],
+        "openai:m",
+    )
+    body = await sent(loopback_openai, request(HI, said, ToolResult("c1", "read", [Text("A")])))
+    called = {"id": "c1", "type": "function", "function": {"name": "read", "arguments": "{}"}}
+    assert body["messages"][1] == {"role": "assistant", "content": "I look", "tool_calls": [called]}

@@ -11,15 +11,15 @@ import pytest
 from tests.models.calls import answer, failure
 
 from denizen.config import Config
-from denizen.config.settings import AgentSettings, AuthProfile, ProviderSettings
+from denizen.config.settings import AgentSettings, AuthProfile, ModelSettings, ProviderSettings
 from denizen.errors import ConfigError
 from denizen.events import Retrying, StreamEvent
 from denizen.messages import AssistantMessage, Text, Usage, UserMessage
 from denizen.models import open_model
-from denizen.models.providers import PROVIDERS, parse_model
-from denizen.models.resolve import USUAL_MODELS, first_there
+from denizen.models.providers import PROVIDERS, parse_model, provider_access
+from denizen.models.resolve import USUAL_MODELS, first_there, with_api
 from denizen.ports import KnownModel, ModelRequest
-from denizen.testing import FakeClock, LoopbackAnthropic, LoopbackOpenAI
+from denizen.testing import FakeClock, LoopbackAnthropic, LoopbackOpenAI, LoopbackResponses
 
 LOCAL = ("ollama", "lmstudio", "vllm", "llamacpp")
 
@@ -205,7 +205,7 @@ def test_first_key_in_the_environment_decides(environ: Mapping[str, str], name: 
 
 
 def test_keys_are_looked_for_in_the_order_in_which_providers_are_listed() -> None:
-    assert [*USUAL_MODELS] == [name for name, provider in PROVIDERS.items() if not provider.local]
+    assert [*USUAL_MODELS] == [name for name, provider in PROVIDERS.items() if provider.key_variable]
 
 
 def test_key_in_the_configuration_decides_too() -> None:
@@ -289,3 +289,61 @@ def test_known_providers_load_no_package(nowhere: dict[str, ProviderSettings]) -
     opened(Config(providers=nowhere))
     opened(Config(model="openai:m"), OPENAI_API_KEY="k")
     assert "parrots" not in sys.modules
+
+
+@pytest.mark.parametrize(
+    ("model", "settings", "path"),
+    [
+        ("openai:gpt-5-mini", {}, "/v1/chat/completions"),  # at an address of the user's own
+        ("openai:gpt-5.3-codex", {}, "/v1/responses"),
+        ("openai:gpt-5.2-pro", {}, "/v1/responses"),
+        ("openai:o3-pro-2025-06-10", {}, "/v1/responses"),
+        ("openai:gemini-2.5-pro", {}, "/v1/chat/completions"),  # another maker's
+        ("openai:deepseek-v4-pro", {}, "/v1/chat/completions"),
+        ("openai:gpt-5-mini", {"api": "responses"}, "/v1/responses"),
+        ("openai:gpt-5.3-codex", {"api": "chat"}, "/v1/chat/completions"),
+        ("office:m", {"api": "responses"}, "/v1/responses"),
+        ("office:m", {"api": "openai"}, "/v1/chat/completions"),
+    ],
+)
+async def test_wire_format_is_the_one_that_was_set_or_that_the_model_wants(
+    loopback_responses: LoopbackResponses, model: str, settings: dict[str, Any], path: str
+) -> None:
+    loopback_responses.fail(400, "no")
+    access = at(loopback_responses.base_url, "k", **settings)
+    await ask(opened(Config(model=model, providers={model.partition(":")[0]: access})))
+    assert loopback_responses.requests[-1].path == path
+
+
+async def test_model_s_own_wire_format_overrides_its_provider_s(loopback_responses: LoopbackResponses) -> None:
+    loopback_responses.say("Hello")
+    models = {"office:thinker": ModelSettings(api="responses")}
+    config = Config(model="office:thinker", models=models, providers={"office": at(loopback_responses.base_url, "k")})
+    assert answer(await ask(opened(config))).text == "Hello"
+
+
+@pytest.mark.parametrize(
+    ("model", "wanted"),
+    [
+        ("gpt-5-mini", True),
+        ("o3", True),
+        ("gpt-4o", False),
+        ("gpt-5-chat-latest", False),
+        ("gpt-5-search-api", False),
+        ("gpt-5-pro", True),
+    ],
+)
+def test_openai_s_own_models_are_asked_as_they_want_it(model: str, *, wanted: bool) -> None:
+    access = provider_access("openai", Config(), {})
+    assert (with_api(access, model, ModelSettings()).provider.api == "responses") == wanted
+
+
+@pytest.mark.parametrize("setting", ["provider", "model"])
+def test_google_by_chat_completions_has_another_address(setting: str) -> None:
+    own = ProviderSettings(api="chat" if setting == "provider" else "")
+    access = provider_access("google", Config(providers={"google": own}), {})
+    chosen = own if setting == "provider" else ModelSettings(api="chat")
+    made = with_api(access, "gemini-2.5-pro", chosen)
+    assert (made.provider.api, made.base_url) == ("openai", PROVIDERS["gemini"].base_url)
+    native = with_api(provider_access("google", Config(), {}), "gemini-2.5-pro", ModelSettings())
+    assert (native.provider.api, native.base_url) == ("gemini", PROVIDERS["google"].base_url)

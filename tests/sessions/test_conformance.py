@@ -10,16 +10,32 @@ from denizen.ports import SessionStore
 from denizen.sessions import JsonlStore, MemoryStore
 from denizen.sessions.postgres import PostgresStore
 from denizen.sessions.tables import SharedTables
-from denizen.testing.conformance_store import SessionStoreConformance
+from denizen.testing.conformance_store import SessionStoreConformance, content, opened, said, saved
 
 
-class TestJsonlStore(SessionStoreConformance):
+class KeptInMemory(SessionStoreConformance):
+    """A store that keeps closed sessions in memory, where nobody else writes them."""
+
+    async def test_session_that_nobody_touched_is_not_read_again(self, new_store: Callable[[], SessionStore]) -> None:
+        store = new_store()
+        async with opened(store) as session:
+            await session.append(said("1"))
+            entries = session.entries
+        async with opened(store) as session:
+            assert session.entries is entries
+            await session.append(said("2"))
+        await saved(new_store(), "3")
+        async with opened(store) as session:
+            assert content(session.entries) == [said("1"), said("2"), said("3")]
+
+
+class TestJsonlStore(KeptInMemory):
     @pytest.fixture
     def new_store(self, tmp_path: Path) -> Callable[[], SessionStore]:
         return lambda: JsonlStore(tmp_path / "sessions", clock=SystemClock())
 
 
-class TestUnsyncedJsonlStore(SessionStoreConformance):
+class TestUnsyncedJsonlStore(KeptInMemory):
     @pytest.fixture
     def new_store(self, tmp_path: Path) -> Callable[[], SessionStore]:
         return lambda: JsonlStore(tmp_path / "sessions", clock=SystemClock(), sync=False)
@@ -32,7 +48,7 @@ class TestMemoryStore(SessionStoreConformance):
         return lambda: store
 
 
-class TestPostgresStore(SessionStoreConformance):
+class TestPostgresStore(KeptInMemory):
     @pytest.fixture
     def new_store(self, shared_tables: Callable[[], SharedTables]) -> Callable[[], SessionStore]:
         return lambda: PostgresStore(shared_tables(), clock=SystemClock())

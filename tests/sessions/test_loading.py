@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from denizen.clock import SystemClock
 from denizen.entries import AnyEntry, UserEntry
 from denizen.errors import SessionError
+from denizen.messages import Document, Text, UserMessage
 from denizen.ports import Session
 from denizen.sessions import JsonlStore
 from denizen.testing.conformance_store import ONE_OF_EACH, WORK, content, opened, said
@@ -235,6 +236,13 @@ async def test_readers_repair_nothing_and_say_what_was_wrong(
     [record] = caplog.records
     assert "line 2: it can't be read, and is left out" in record.getMessage()
     assert "the last line is torn, and is dropped" in record.getMessage()
+
+
+async def test_an_attached_document_is_kept(store: JsonlStore) -> None:
+    message = UserMessage([Text("Read this"), Document("application/pdf", b"%PDF\xff", "a.pdf", "Words", 2)])
+    async with opened(store) as session:
+        await session.append(UserEntry(message=message))
+    assert [entry.message for entry in await store.read("work") if isinstance(entry, UserEntry)] == [message]
 
 
 # Other versions

@@ -172,19 +172,6 @@ async def test_cancelled_opening_leaves_the_session_free(
 # Opening again
 
 
-async def test_session_that_nobody_touched_is_not_read_again(new_store: Callable[[], PostgresStore]) -> None:
-    store = new_store()
-    async with opened(store) as session:
-        await session.append(said("1"))
-        entries = session.entries
-    async with opened(store) as session:
-        assert session.entries is entries
-        await session.append(said("2"))
-    await saved(new_store(), "3")
-    async with opened(store) as session:
-        assert content(session.entries) == [said("1"), said("2"), said("3")]
-
-
 async def test_an_append_asks_the_same_of_the_database_however_long_the_session_is(postgres_url: str) -> None:
     async with line_to(postgres_url) as (url, line):
         store = PostgresStore(tables := SharedTables(url), clock=SystemClock())

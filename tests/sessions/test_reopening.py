@@ -17,16 +17,6 @@ def another(store: JsonlStore) -> JsonlStore:
     return JsonlStore(store.path("work").parents[1], clock=SystemClock())
 
 
-async def test_session_that_nobody_touched_is_not_read_again(store: JsonlStore) -> None:
-    async with opened(store) as session:
-        await session.append(said("1"))
-        entries = session.entries
-    async with opened(store) as session:
-        assert session.entries is entries
-        await session.append(said("2"))
-    assert content(await store.read("work")) == [said("1"), said("2")]
-
-
 async def test_what_another_process_wrote_meanwhile_is_there(store: JsonlStore) -> None:
     async with opened(store) as session:
         first = await session.append(said("1"))

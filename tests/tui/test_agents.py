@@ -10,7 +10,7 @@ from textual.pilot import Pilot
 from denizen.testing import FakeClock
 from denizen.tui.agent_view import AgentView
 from denizen.tui.agents_app import AgentsApp
-from denizen.worlds.moo.listener import Facts, Kind, Status
+from denizen.worlds.moo.listener import Facts, Kind, Status, Tally
 
 
 class Screen:
@@ -40,7 +40,9 @@ async def test_one_agent_shows_its_lines_what_it_knows_and_its_prompt() -> None:
         view.line(kind, f"A line of the kind {kind}.")
         await clock.sleep(25)
     plan = ["dig north to the library", "describe it"]
-    values = Facts(room="The Agency (#12)", exits=["north", "up"], goal="Ten rooms", plan=plan, cost_usd=0.0123)
+    values = Facts(
+        room="The Agency (#12)", exits=["north", "up"], goal="Ten rooms", plan=plan, tally=Tally(cost_usd=0.0123)
+    )
     view.facts(values)
     async with AgentsApp([view]).run_test(size=(100, 20)) as pilot:
         await pilot.press(*"say hi")
@@ -98,6 +100,13 @@ async def test_lines_of_an_agent_out_of_sight_are_there_when_it_is_shown(screen:
     assert not any("lamp" in row for row in await screen.rows())
     await screen.pilot.press("ctrl+n")
     assert any("lamp" in row for row in await screen.rows())
+
+
+async def test_the_line_above_names_the_agents_marks_the_one_with_the_token_and_has_the_cost(screen: Screen) -> None:
+    screen.mason.facts(Facts(token="Tinker", tally=Tally(cost_usd=0.25)))
+    screen.tinker.facts(Facts(token="Tinker", tally=Tally(cost_usd=0.5)))
+    await screen.pilot.press("ctrl+n")
+    assert (await screen.rows())[0] == " Mason  ●Tinker   $0.7500"
 
 
 @pytest.mark.parametrize("key", ["ctrl+c", "ctrl+d", "ctrl+q"])

@@ -9,6 +9,8 @@ from textual.pilot import Pilot
 from denizen.cli.markdown import PARSER
 from denizen.tui.chat_app import ChatApp
 
+PATIENCE = 500
+"""How often the program is let come to rest until what is wanted should be there."""
 REPLY = "It is in **hello.py**:\n\n```python\ndef hello() -> List<str>:\n    pass\n```\nNothing *else* calls it.\n"
 
 
@@ -60,9 +62,13 @@ def app_of(pilot: Pilot[None]) -> ChatApp:
 
 
 async def shown(pilot: Pilot[None], wanted: str) -> str:
-    """The picture, once it has that."""
-    while wanted not in (rows := picture(pilot.app)):
+    """The picture, once it has that; or as it is after a while."""
+    for _ in range(PATIENCE):
+        if wanted in picture(pilot.app):
+            break
         await pilot.pause()
+    rows = picture(pilot.app)
+    assert wanted in rows
     return rows
 
 
@@ -157,7 +163,9 @@ async def test_letters_never_overtake_the_keys_that_edit_them(chat: Pilot[None])
     await chat.press(*"shrt")
     for key in ("backspace", "backspace", "o", "r", "t", "home", "x"):
         app.simulate_key(key)
-    while "x" not in app.prompt.text:
+    for _ in range(PATIENCE):
+        if "x" in app.prompt.text:
+            break
         await chat.pause()
     assert app.prompt.text == "xshort"
 

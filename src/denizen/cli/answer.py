@@ -21,6 +21,7 @@ from denizen.errors import SessionError
 from denizen.events import Notice, TurnParked
 from denizen.ports import Ask
 from denizen.sessions import session_key, short_name
+from denizen.worlds.world import check_host
 
 Scope = Literal["once", "session", "always"]
 
@@ -69,6 +70,7 @@ async def _go_on(
             raise SessionError(
                 f"Session {name} waits for another answer by now. Look again: denizen answer {shlex.quote(name)}"
             )
+        check_host(session.entries)
         await session.append(given)
         return STATUS[await turn_of(agent, session, None, host, options.turn(agent))]
 

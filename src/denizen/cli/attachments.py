@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TextIO
 
+from denizen.documents import is_pdf, read_pdf
 from denizen.errors import ConfigError
 from denizen.messages import Image, Text, UserPart
 
@@ -32,6 +33,9 @@ def compose(text: str, workspace: Path, images: Sequence[Path] = (), piped: byte
             parts.append(Image(kind, data))
             continue
         name = os.path.normpath(Path.cwd() / path).removeprefix(f"{workspace}/")
+        if is_pdf(data):
+            parts.append(read_pdf(data, name))
+            continue
         words = _text(data, str(path), "Leave out the @ to name it only.")
         parts.append(Text(f'\n\n<file path="{name}">\n{words}\n</file>'))
     for path in images:
@@ -41,6 +45,8 @@ def compose(text: str, workspace: Path, images: Sequence[Path] = (), piped: byte
         parts.append(Image(_kind(data), data))
     if piped.strip() and _kind(piped):
         parts.append(Image(_kind(piped), piped))
+    elif is_pdf(piped):
+        parts.append(read_pdf(piped, "stdin.pdf"))
     elif piped.strip():
         words = _text(piped, "The piped input", "Name a file, and let the agent look at it.")
         parts.append(Text(f"\n\n<stdin>\n{words}\n</stdin>" if parts else words))
@@ -87,7 +93,7 @@ def _file(name: str) -> Path | None:
 
 def _text(data: bytes, what: str, instead: str) -> str:
     if b"\0" in data[:8192]:
-        raise ConfigError(f"{what} is neither text nor a picture (png, jpeg, gif, webp). {instead}")
+        raise ConfigError(f"{what} is neither text nor a picture (png, jpeg, gif, webp) nor a PDF document. {instead}")
     return data.decode("utf-8", "replace")
 
 

@@ -13,10 +13,11 @@ from denizen.cli.conversation import Conversation
 from denizen.cli.editor import History
 from denizen.cli.event_words import in_short, outcome, remarks, summary
 from denizen.cli.host import Host, coloured_diff
-from denizen.cli.live import PAUSE, joined
+from denizen.cli.live import PAUSE, joined, unless_stopped
 from denizen.cli.markdown import PARSER
 from denizen.cli.output import say
 from denizen.cli.progress import with_seconds
+from denizen.cli.terminal import TAIL
 from denizen.cli.text import cut_before, one_line, printable, shorten
 from denizen.entries import AnyEntry, AssistantEntry, UserEntry
 from denizen.events import (
@@ -28,6 +29,8 @@ from denizen.events import (
     RunEvent,
     RunResult,
     TextDelta,
+    ThinkingDelta,
+    ThinkingEnd,
     ToolEnd,
     ToolStart,
     ToolUpdate,
@@ -145,13 +148,7 @@ class ChatScreen:
         task = self._work = asyncio.create_task(work)
         self._stopped = False
         try:
-            result = await task
-            return stopped if self._stopped else result
-        except asyncio.CancelledError:
-            current = asyncio.current_task()
-            if not self._stopped or (current and current.cancelling()):
-                raise
-            return stopped
+            return await unless_stopped(task, lambda: self._stopped, stopped)
         finally:
             self._work = None
             self.clear()
@@ -265,6 +262,7 @@ class ScreenHost(Host):
         self._began = self._clock.monotonic()
         self._streamed = False
         self._model = ""
+        self._thought = ""
         self._names: dict[str, str] = {}
         self._running: dict[str, str] = {}
         self._result: RunResult | None = None
@@ -286,11 +284,16 @@ class ScreenHost(Host):
         """Show it."""
         match event:
             case LlmStart(model=model):
-                self._streamed, self._model = False, model
+                self._streamed, self._model, self._thought = False, model, ""
                 self._show("thinking …")
             case LlmStream(event=TextDelta(delta=delta)):
                 self._streamed = True
                 self._screen.app.stream(printable(delta))
+            case LlmStream(event=ThinkingDelta(delta=delta)):
+                self._thought += printable(delta)
+                self._show(f"… {self._thought[-TAIL:]}")
+            case LlmStream(event=ThinkingEnd()):
+                self._end_thoughts()
             case LlmEnd(message=message):
                 self._screen.app.end_reply()
                 self._names = names_written(message)
@@ -316,6 +319,12 @@ class ScreenHost(Host):
                     self._line(line, colour, always=always)
                 if isinstance(event, Retry):
                     self._model = event.model
+
+    def _end_thoughts(self) -> None:
+        lines, self._thought = [(line, "bright_black") for line in self._thought.strip().splitlines()], ""
+        if lines and not self._quiet:
+            self._screen.app.add_tool("thoughts", lines, failed=False, opened=True)
+        self._show("thinking …")
 
     def _tool_end(self, event: ToolEnd) -> None:
         what = self._running.pop(event.tool_call_id, event.tool_name)

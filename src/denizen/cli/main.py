@@ -31,7 +31,7 @@ COMMANDS = {
     "answer": ("denizen.cli.answer:answer", "Answer the question that a parked turn waits for."),
     "sessions": ("denizen.cli.sessions:sessions", "List, show, fork, remove or export conversations."),
     "checkpoints": ("denizen.cli.checkpoints:checkpoints", "List, compare, make or restore snapshots of files."),
-    "memory": ("denizen.cli.memory:memory", "List, search, forget or export what is remembered."),
+    "memory": ("denizen.cli.memory:memory", "List, search, forget, export or import what is remembered."),
     "skills": ("denizen.cli.skills:skills", "List and show skills; check what changed in them, and trust that."),
     "replay": ("denizen.cli.code.replay:replay_session", "Run a session's tools again: do they answer the same?"),
     "context": ("denizen.cli.context:context", "Show what the next model call of a session contains."),

@@ -1,4 +1,4 @@
-"""`denizen memory`: list, search, forget or export what is remembered."""
+"""`denizen memory`: list, search, forget, export or import what is remembered."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -87,6 +87,23 @@ def export(database: str | None, only: str | None, output: Path | None) -> None:
         click.echo(f"{counted(len(facts), 'fact')} written to {printable(str(output))}.", err=True)
     else:
         write_json(*facts)
+
+
+@memory.command("import", short_help="Keep the facts of a file that `export` wrote.")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@_shared
+def import_facts(file: Path, database: str | None) -> None:
+    """Keep the facts of a file that `export` wrote, with their dates, in this workspace's memory and yours.
+
+    Lines of MEMORY.md and of the daily notes are left out: these are files to copy.
+    """
+    try:
+        facts = msgspec.json.decode(b"[" + b",".join(file.read_bytes().splitlines()) + b"]", type=list[Fact])
+    except OSError as error:
+        raise click.BadParameter(f"{file} can't be read: {error.strerror}.") from error
+    except msgspec.DecodeError as wrong:
+        raise click.BadParameter(f"{file} has no facts as `denizen memory export` writes them: {wrong}") from wrong
+    click.echo(f"{_memory(database).keep(reversed(facts))} of {counted(len(facts), 'fact')} are new.", err=True)
 
 
 def _memory(database: str | None) -> LongTermMemory:

@@ -1,32 +1,40 @@
 """`denizen models`: the providers and models that can be used here."""
 
+import asyncio
 import difflib
+from collections.abc import Sequence
 from importlib.metadata import entry_points
 from importlib.util import find_spec
+from typing import Final, Literal
 
 import click
 import msgspec
 
 from denizen.cli.output import print_table, write, write_json
+from denizen.clock import SystemClock
 from denizen.config.extras import how_to_install
 from denizen.config.load import Loaded, load
 from denizen.config.toml import SettingsFile
-from denizen.errors import ConfigError
-from denizen.models.catalogue import known_models
+from denizen.errors import ConfigError, ModelError
+from denizen.models.catalogue import PricedModel, known_model, known_models
 from denizen.models.local import served_models
-from denizen.models.providers import PROVIDERS, provider_access, provider_named
-from denizen.models.resolve import first_there
+from denizen.models.providers import PROVIDERS, ProviderAccess, provider_access, provider_named
+from denizen.models.resolve import first_there, list_models, model_settings, with_api
 
+_FORMATS: Final = {"openai": "chat", "anthropic": "anthropic", "responses": "responses", "gemini": "gemini"}
+"""What the settings call the formats."""
 _AWS = ("AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_BEARER_TOKEN_BEDROCK")
+_GOOGLE = ("GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_CLOUD_PROJECT")
 
 
 class ModelInfo(msgspec.Struct, frozen=True):
-    """A model: its window in tokens, US dollars per million tokens (None: not known)."""
+    """A model: its window in tokens, US dollars per million tokens (None: not known), and how it is asked."""
 
     name: str
     window: int | None = None
     input_usd: float | None = None
     output_usd: float | None = None
+    format: str = ""
 
 
 class ProviderInfo(msgspec.Struct, frozen=True):
@@ -36,17 +44,34 @@ class ProviderInfo(msgspec.Struct, frozen=True):
     ready: bool
     why: str
     models: list[ModelInfo] = []
+    source: Literal["", "provider", "server", "catalogue"] = ""
+    """Whose list that is; `server`: of one on this machine."""
+    note: str = ""
+    """Why it isn't the provider's own."""
 
 
 @click.command()
 @click.argument("provider", required=False)
+@click.argument("model", required=False)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line: a provider with its models.")
-def models(provider: str | None, as_json: bool) -> None:
+def models(provider: str | None, model: str | None, as_json: bool) -> None:
     """List the providers, and the models of those that can be used: a key is set, or a server here answers.
 
-    With PROVIDER, list its models, whether it can be used or not. Prices are US dollars per million tokens.
+    With PROVIDER, list what it serves now, by its own list where there is a key, else what the catalogue knows of it.
+    Prices are US dollars per million tokens.
+
+    `denizen models test PROVIDER:MODEL` makes one small call with a tool, and says what works.
     """
     loaded = load()
+    if model is not None:
+        if provider != "test":
+            raise click.UsageError(f"One provider is listed at a time; to try a model: denizen models test {model}")
+        from denizen.cli.model_test import test_model
+
+        test_model(loaded, model, as_json=as_json)
+        return
+    if provider == "test" and provider not in _names(loaded, None):
+        raise click.UsageError("Name the model to try: denizen models test PROVIDER:MODEL")
     found = [_provider(loaded, name, listed=provider is not None) for name in _names(loaded, provider)]
     if as_json:
         write_json(*found)
@@ -58,18 +83,17 @@ def models(provider: str | None, as_json: bool) -> None:
             elastic="why",
         )
         write("\n")
-    rows = [
-        (model.name, f"{model.window:,}" if model.window else "", _price(model.input_usd), _price(model.output_usd))
-        for each in found
-        for model in each.models
-    ]
+    rows = [_row(model) for each in found for model in each.models]
     if rows:
-        print_table(("model", "window", "in $", "out $"), rows, right=("window", "in $", "out $"))
+        titles = ("model", "window", "in $", "out $", "format")[: None if provider else -1]
+        print_table(titles, [row[: len(titles)] for row in rows], right=("window", "in $", "out $"))
     elif found[0].ready:
         name = found[0].provider
         write(f"Which models {name} has is not known here: use its own names, {name}:NAME.\n")
     else:
         write(f"Which models {found[0].provider} has is not known: {found[0].why}.\n")
+    if provider and found[0].note:
+        write(f"\n{found[0].note}\n")
     name = loaded.config.model or first_there(loaded.config, loaded.environ)
     write(f"\nmodel in use: {name} ({why_in_use(loaded, name)})\n")
 
@@ -123,6 +147,11 @@ def _provider(loaded: Loaded, name: str, *, listed: bool) -> ProviderInfo:
         ready = bool(find_spec("anthropic") and found)
         missing = f"set {_AWS[0]}, or another of AWS's variables" if find_spec("anthropic") else how_to_install(name)
         why = f"credentials from {found}" if ready else missing
+    elif name == "vertex":
+        found = next((variable for variable in _GOOGLE if loaded.environ.get(variable)), "")
+        installed = bool(find_spec("google") and find_spec("google.auth"))
+        ready, why = installed and bool(found), f"credentials from {found}" if found else f"set {' or '.join(_GOOGLE)}"
+        why = why if installed else how_to_install(name)
     elif missing := access.missing():
         ready, why = False, missing
     elif not access.base_url:
@@ -131,13 +160,52 @@ def _provider(loaded: Loaded, name: str, *, listed: bool) -> ProviderInfo:
         ready, why = True, f"key from {access.keys[0].source}" if access.keys else f"no key set, at {access.address}"
     if not (ready or listed):
         return ProviderInfo(name, ready, why)
+    note = f"From the catalogue: {why}." if listed and not ready else ""
+    if listed and ready and access.base_url and not access.provider.local:
+        now, note = _served_now(loaded, access)
+        if now:
+            return ProviderInfo(
+                name,
+                ready,
+                why,
+                [_info(loaded, access, model, known_model(name, model.id)) for model in now],
+                "provider",
+            )
     window = access.settings.context_window or None
-    models = [ModelInfo(f"{name}:{model}", window, 0.0, 0.0) for model in served]
-    models += [
-        ModelInfo(f"{name}:{known.id}", known.window or None, known.input_price, known.output_price)
-        for known in known_models(name)
-    ]
-    return ProviderInfo(name, ready, why, models)
+    models = [ModelInfo(f"{name}:{model}", window, 0.0, 0.0, _FORMATS[access.provider.api]) for model in served]
+    models += [_info(loaded, access, known, known) for known in known_models(name)]
+    return ProviderInfo(name, ready, why, models, "server" if served else "catalogue", note if models else "")
+
+
+def _served_now(loaded: Loaded, access: ProviderAccess) -> tuple[Sequence[PricedModel], str]:
+    """What the provider lists, or why it doesn't."""
+    name = access.provider.name
+    try:
+        return asyncio.run(list_models(name, loaded.config, environ=loaded.environ, clock=SystemClock())), ""
+    except (ModelError, ConfigError) as error:
+        return [], f"From the catalogue, as the provider's own list can't be had: {error}"
+
+
+def _info(loaded: Loaded, access: ProviderAccess, model: PricedModel, known: PricedModel) -> ModelInfo:
+    """What we know of a model: by the settings, else by its provider, else by the catalogue."""
+    settings = model_settings(loaded.config, access, model.id)
+    prices = settings.prices
+    return ModelInfo(
+        f"{access.provider.name}:{model.id}",
+        settings.context_window or model.window or known.window or None,
+        _first(prices.input, model.input_price, known.input_price),
+        _first(prices.output, model.output_price, known.output_price),
+        _FORMATS[with_api(access, model.id, settings).provider.api],
+    )
+
+
+def _first(*prices: float | None) -> float | None:
+    return next((price for price in prices if price is not None), None)
+
+
+def _row(model: ModelInfo) -> tuple[str, ...]:
+    window = f"{model.window:,}" if model.window else ""
+    return model.name, window, _price(model.input_usd), _price(model.output_usd), model.format
 
 
 def _price(usd: float | None) -> str:

@@ -31,7 +31,7 @@ from denizen.entries import (
     ToolEntry,
     UserEntry,
 )
-from denizen.messages import AssistantPart, Image, Text, Thinking, ToolCall, UserPart
+from denizen.messages import AssistantPart, Document, Text, Thinking, ToolCall, UserPart
 from denizen.ports import SessionInfo
 from denizen.sessions import new_name, short_name
 
@@ -195,9 +195,14 @@ def _parts(parts: Sequence[AssistantPart], *, whole: bool) -> Iterator[str]:
 
 
 def _text(parts: Sequence[UserPart]) -> str:
-    return "\n\n".join(
-        f"[{part.media_type}, {len(part.data):,} bytes]" if isinstance(part, Image) else part.text for part in parts
-    )
+    return "\n\n".join(map(_part_text, parts))
+
+
+def _part_text(part: UserPart) -> str:
+    if isinstance(part, Text):
+        return part.text
+    name = f"{part.name}, " if isinstance(part, Document) else ""
+    return f"[{name}{part.media_type}, {len(part.data):,} bytes]"
 
 
 def _fenced(text: str, *, whole: bool) -> str:

@@ -28,6 +28,8 @@ from denizen.events import (
     RunEvent,
     RunResult,
     TextDelta,
+    ThinkingDelta,
+    ThinkingEnd,
     ToolEnd,
     ToolStart,
     ToolUpdate,
@@ -39,6 +41,9 @@ from denizen.ports import Answer, Ask, Parked
 
 MOST_SHOWN, MOST_FAILED, MOST_CHANGED = 3, 10, 20
 """Lines that are shown: the first of a tool's output, the last of a failure's, those of a diff."""
+
+TAIL = 60
+"""Characters of a thought that goes on which are shown."""
 
 INDENT = 4
 """Cells to the left of them."""
@@ -53,12 +58,13 @@ class Terminal(Host):
     """Shows one turn as it happens.
 
     Where standard output is a terminal the reply streams, rendered as Markdown: blocks that are finished are printed,
-    the last one is a preview. Elsewhere the final reply alone is written, as it is, so that a pipe gets the reply and
-    nothing else. Whatever a model, a tool or a file said is written without control characters, to pipes too: where
-    they end is often a terminal. `quiet` leaves out all but the reply, questions and errors. Where `render` is set, the
-    reply doesn't stream, and what it makes of the result is shown in its place. `progress` shows what is going on, else
-    lines of its own do. Tool outputs are shown in part, or if `verbose` whole; where there are `outputs`, all of what
-    was shown in part is added to them. `commands`: this is a chat, where the person can type them.
+    the last one is a preview. What the model thinks streams before it, dimmed, on standard error. Elsewhere the final
+    reply alone is written, as it is, so that a pipe gets the reply and nothing else. Whatever a model, a tool or a file
+    said is written without control characters, to pipes too: where they end is often a terminal. `quiet` leaves out all
+    but the reply, questions and errors. Where `render` is set, the reply doesn't stream, and what it makes of the
+    result is shown in its place. `progress` shows what is going on, else lines of its own do. Tool outputs are shown in
+    part, or if `verbose` whole; where there are `outputs`, all of what was shown in part is added to them. `commands`:
+    this is a chat, where the person can type them.
     """
 
     render: Callable[[RunResult], str] | None = None
@@ -88,6 +94,7 @@ class Terminal(Host):
         self._text = ""  # what streamed and isn't printed yet
         self._drawing: asyncio.TimerHandle | None = None
         self._prose = ""  # what the reply says around its calls
+        self._thought = ""  # the line of its thoughts that has no end yet
         self._names: dict[str, str] = {}  # tools as the reply's commands call them, by call
         self._model = ""  # who was asked last
         self._running: dict[str, tuple[str, float]] = {}
@@ -123,12 +130,16 @@ class Terminal(Host):
         """Show it."""
         match event:
             case LlmStart(model=model):
-                self._streamed, self._prose, self._model = False, "", model
+                self._streamed, self._prose, self._model, self._thought = False, "", model, ""
                 self._progress.show("thinking …", self._clock.monotonic())
             case LlmStream(event=TextDelta(delta=delta)) if self._streams and self.render is None:
                 self._text += printable(delta)
                 if self._text and self._drawing is None:
                     self._drawing = asyncio.get_running_loop().call_later(BETWEEN_DRAWINGS, self._draw)
+            case LlmStream(event=ThinkingDelta(delta=delta)) if self._streams and not self._quiet:
+                self._think(printable(delta))
+            case LlmStream(event=ThinkingEnd()):
+                self._think("\n")
             case LlmEnd(message=message):
                 self._end_text()
                 self._names = names_written(message)
@@ -164,6 +175,14 @@ class Terminal(Host):
                     self._line(f"  {line}", colour, always=always)
                 if isinstance(event, Retry):
                     self._model = event.model
+
+    def _think(self, delta: str) -> None:
+        """Print the lines of thoughts that are complete; of the last one the end shows what is going on."""
+        *lines, self._thought = (self._thought + delta).split("\n")
+        for line in filter(str.strip, lines):
+            self._line(f"  {line}", "bright_black")
+        if self._thought:
+            self._progress.show(f"… {self._thought[-TAIL:]}", self._clock.monotonic())
 
     def _draw(self) -> None:
         """Print the blocks that are finished, and preview the last one."""

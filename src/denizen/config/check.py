@@ -27,7 +27,7 @@ _TYPES: dict[Any, str] = {
 }
 
 
-def check(file: SettingsFile, root: type[Config], environ: Mapping[str, str]) -> None:
+def check(file: SettingsFile, root: type[msgspec.Struct], environ: Mapping[str, str]) -> None:
     """Raise ConfigError with a line for each mistake in the file: its place, what it is, and what to do.
 
     `root` is the struct that the whole file is read into.
@@ -83,7 +83,7 @@ def describe(kind: Any) -> str:
     return _TYPES.get(kind, "a table")
 
 
-def _table(data: Any, table: type[msgspec.Struct], path: KeyPath, root: type[Config]) -> Iterator[_Problem]:
+def _table(data: Any, table: type[msgspec.Struct], path: KeyPath, root: type[msgspec.Struct]) -> Iterator[_Problem]:
     known = fields(table)
     if not isinstance(data, dict):
         yield path, _mismatch(path, table, data)
@@ -98,7 +98,7 @@ def _table(data: Any, table: type[msgspec.Struct], path: KeyPath, root: type[Con
             yield path, f"{dotted(path)} lacks `{name}`: {describe(field.type)}."
 
 
-def _setting(value: Any, kind: Any, path: KeyPath, root: type[Config]) -> Iterator[_Problem]:
+def _setting(value: Any, kind: Any, path: KeyPath, root: type[msgspec.Struct]) -> Iterator[_Problem]:
     origin = get_origin(kind)
     if is_table(kind):
         yield from _table(value, kind, path, root)
@@ -119,7 +119,7 @@ def _as_path(kind: Any, value: Any) -> Any:
     return kind(value)
 
 
-def _unknown(path: KeyPath, key: str, known: Mapping[str, Any], root: type[Config]) -> str:
+def _unknown(path: KeyPath, key: str, known: Mapping[str, Any], root: type[msgspec.Struct]) -> str:
     """The message for a key that is no setting: what was probably meant, and where it belongs."""
     nearest: list[str] = []
     for name, field in known.items():  # a setting of the tables in a list right here

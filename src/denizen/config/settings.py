@@ -70,7 +70,19 @@ class ModelSettings(CallOptions, frozen=True, kw_only=True):
     """The most tokens that it takes; 0: what its server or the catalogue says, else 200,000."""
     max_tokens: _CountOrNone = 0
     """Tokens of one answer; 0: `agent.max_tokens`."""
+    api: Literal["", "anthropic", "chat", "openai", "gemini", "responses"] = ""
+    """The wire format: `anthropic`, `gemini`, `responses` (OpenAI's), or `chat` (OpenAI Chat Completions, also called
+    `openai`); empty: as the provider means it, `chat` for one that isn't known."""
+    cache_life: Literal["5m", "1h"] = "5m"
+    """How long Anthropic's models keep a prompt in their cache after it was last read; what is written for an hour
+    costs more."""
+    betas: list[str] = []
+    """Beta features of Anthropic's API: `["context-1m-2025-08-07"]`."""
     prices: Prices = Prices()
+
+
+UNSET = ModelSettings()
+"""Those of a model for which the user set nothing."""
 
 
 class AuthProfile(_Table, frozen=True, kw_only=True):
@@ -87,12 +99,14 @@ class ProviderSettings(ModelSettings, frozen=True, kw_only=True):
 
     base_url: str = ""
     """Its address; empty: the provider's own."""
-    api: Literal["", "anthropic", "openai"] = ""
-    """The wire format; empty: `anthropic` for the provider of that name, `openai` for every other."""
     auth_profiles: list[AuthProfile] = []
     """The keys, tried in turn: `[{ id = "primary", api_key = "${KEY_1}" }]`; empty: the provider's usual variable."""
     headers: dict[str, str] = {}
     """Sent with every request."""
+    project: str = ""
+    """The project of Google's cloud that `vertex` belongs to; empty: `GOOGLE_CLOUD_PROJECT`, else the credentials'."""
+    location: str = ""
+    """Where `vertex` runs, such as `europe-west4`; empty: `GOOGLE_CLOUD_LOCATION`, else `global`."""
 
 
 class AgentSettings(CallOptions, frozen=True, kw_only=True):

@@ -15,6 +15,7 @@ from denizen.context.rendering import (
     stamped,
     with_text,
 )
+from denizen.documents import as_taken
 from denizen.entries import AnyEntry, AssistantEntry, CompactionEntry, SystemEntry, ToolEntry, UserEntry
 from denizen.errors import ModelError
 from denizen.estimate import BYTES_PER_TOKEN, estimate_message
@@ -244,7 +245,7 @@ def _within(limit: int, text: str) -> str:
 def _rendered(message: Message) -> str:
     match message:
         case UserMessage():
-            return f"User: {message.text}"
+            return f"User: {''.join(part.text for part in as_taken(message.content, ()) if isinstance(part, Text))}"
         case AssistantMessage():
             calls = [(call.name, json.dumps(call.args, ensure_ascii=False)) for call in message.tool_calls]
             shown = (f"Agent calls {name} {args[:RESULT_CHARS]}" for name, args in calls)

@@ -2,27 +2,29 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Coroutine, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from denizen.engine.prompting import renew_prompt
 from denizen.engine.reply_stream import ReplyStream
-from denizen.engine.session_state import UNSUMMARISED
+from denizen.engine.session_state import no_summary
 from denizen.engine.tracing import UNTRACED, call_span, record_answer
 from denizen.engine.turn import Turn, TurnOver
-from denizen.entries import AssistantEntry, CompactionEntry, StateEntry
+from denizen.entries import AssistantEntry, CompactionEntry
 from denizen.errors import ModelError
 from denizen.estimate import estimate_message, estimate_text
 from denizen.events import Compacted, Failed, Finished, LlmStart, Retrying, TextDelta
 from denizen.messages import AssistantMessage, AssistantPart, Message, Text, ToolCall, Usage
-from denizen.ports import SURELY_HELD, ModelRequest
+from denizen.ports import SURELY_HELD, CountingModel, ModelRequest, View
 
 LISTEN_EVERY = 0.1
 """Seconds between two looks, while a model answers, at whether the person stopped the turn."""
 
 TRY_AGAIN = 1.1
 """How much larger a context must be than when no summary could be made, before another is asked for."""
+
+_T = TypeVar("_T")
 
 Outcome = AssistantMessage | ModelError
 
@@ -94,7 +96,7 @@ def request_of(turn: Turn) -> ModelRequest:
         stream=turn.options.stream,
         session_key=turn.session.key,
         output_schema=turn.options.output.enforced if turn.options.output else None,
-        tokens=turn.context.tokens(turn.view()),
+        tokens=max(turn.context.tokens(turn.view()) - turn.state.overestimate, 0),
         answers_now=turn.tries > 0,
     )
     request = agent.actions.prepare(request, agent.tools)
@@ -110,15 +112,29 @@ async def _relieve_early(turn: Turn, levels: list[int]) -> None:
         tokens = turn.context.tokens(view)
         if turn.agent.model.local or tokens > SURELY_HELD:
             await turn.state.know_limits(turn.agent.model, turn.session.key)
-        if view.holds(tokens) or tokens < turn.state.unsummarised * TRY_AGAIN:
+        if tokens < turn.state.unsummarised * TRY_AGAIN or await _fits(turn, view, tokens):
             return
         entry = await summary_entry(turn, levels[0])
         if entry and entry.unsummarised:
-            await turn.append(StateEntry(name=UNSUMMARISED, value=tokens))
+            await turn.append(no_summary(tokens))
             return
         del levels[0]
         if entry:
             await _shrink(turn, entry)
+
+
+async def _fits(turn: Turn, view: View, tokens: int) -> bool:
+    """Whether the window holds a call that is estimated so large; where it seems not to, the provider is asked."""
+    state, model = turn.state, turn.agent.model
+    if view.holds(tokens - state.overestimate):
+        return True
+    if not isinstance(model, CountingModel):
+        return False
+    exact = await _until_stopped(turn, model.count_tokens(request_of(turn)))
+    if exact is None:
+        return False
+    state.overestimate = tokens - exact
+    return view.holds(exact)
 
 
 async def _relieve(turn: Turn, levels: list[int]) -> bool:
@@ -155,7 +171,7 @@ async def _call(turn: Turn, request: ModelRequest, *, keep: bool = False) -> Out
     return outcome
 
 
-async def _until_stopped(turn: Turn, answering: Coroutine[Any, Any, Outcome]) -> Outcome:
+async def _until_stopped(turn: Turn, answering: Coroutine[Any, Any, _T]) -> _T:
     """What the call gives. A stop of the person ends it at once, whether it streams, thinks or waits to try again."""
     task = asyncio.create_task(answering)
     try:

@@ -10,7 +10,7 @@ import msgspec
 
 from denizen.messages import Text, ToolCall, ToolResult
 from denizen.not_run import DROPPED, MISSING
-from denizen.ports import Action, Backtrack, Escalate, GiveUp, Iteration, Proceed, Tool, Traits
+from denizen.ports import Action, Backtrack, Escalate, GiveUp, Iteration, Proceed
 
 SAME = 3
 """Iterations with the same call and result, or the same error, that are a loop; rounds of a cycle, whatever it gave."""
@@ -27,7 +27,6 @@ _TIMES = re.compile(
     r"|\b\d{1,2}:\d\d(?::\d\d(?:[.,]\d{1,9})?)?\b"
 )
 """How long a command took, and when it ran; a number of many digits is looked at once."""
-_CHANGES = Traits.WRITES | Traits.EXECUTES | Traits.SENDS
 _ENCODER = msgspec.json.Encoder(order="deterministic", enc_hook=repr)
 _NOT_ITS_DOING = frozenset({DROPPED, MISSING})
 _WAITING = (
@@ -38,11 +37,6 @@ _MOST_LISTED = 6
 """Calls that are named as what was tried."""
 _WIDEST = 120
 """Characters of a call, or of what it gave, that the model reads."""
-
-
-def changing_tools(tools: Iterable[Tool]) -> frozenset[str]:
-    """The names of those that can change something."""
-    return frozenset(tool.name for tool in tools if tool.traits & _CHANGES)
 
 
 class _Attempt(NamedTuple):

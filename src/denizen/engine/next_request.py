@@ -4,22 +4,23 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from denizen.documents import text_in
 from denizen.engine.ask import request_of
 from denizen.engine.listener import Listener
 from denizen.engine.record import AgentRecord
 from denizen.engine.turn import Turn, TurnOptions
 from denizen.entries import AnyEntry, SessionEntry
 from denizen.errors import SessionError
-from denizen.estimate import IMAGE_TOKENS, estimate_text
-from denizen.messages import AssistantMessage, Image, Message, Opaque, Text, Thinking, ToolCall, ToolResult
+from denizen.estimate import IMAGE_TOKENS, estimate_document, estimate_text
+from denizen.messages import AssistantMessage, Document, Image, Message, Opaque, Text, Thinking, ToolCall, ToolResult
 from denizen.ports import ModelRequest
 
 
 class Part(msgspec.Struct, frozen=True):
     """A piece of a model call. `message` counts from 1; 0 is what comes before the messages.
 
-    `role` is system, tools, user, assistant or result; `kind` prompt, grammar, schema, text, thinking, call, image or
-    opaque. `tokens` is an estimate: no provider was asked.
+    `role` is system, tools, user, assistant or result; `kind` prompt, grammar, schema, text, thinking, call, image,
+    document or opaque. `tokens` is an estimate: no provider was asked.
     """
 
     message: int
@@ -87,6 +88,10 @@ def _parts(number: int, message: Message) -> Iterator[Part]:
                 yield _part(number, role, "call", f"{name} {msgspec.json.encode(args).decode()}")
             case Image(media_type, data):
                 yield Part(number, role, "image", 0, IMAGE_TOKENS, f"{media_type}, {len(data):,} bytes")
+            case Document(media_type, data, name):
+                what = f"{name}, {media_type}, {len(data):,} bytes"
+                text = text_in(part)
+                yield Part(number, role, "document", len(text), estimate_document(part), f"{what}\n{text}".rstrip())
             case Opaque(data=data):
                 yield _part(number, role, "opaque", str(data))
 

@@ -8,8 +8,9 @@ from typing import Any
 import msgspec
 
 from denizen.config.settings import Rule
+from denizen.documents import text_in
 from denizen.engine.drivers import Watched
-from denizen.engine.loops import Loops, changing_tools
+from denizen.engine.loops import Loops
 from denizen.engine.record import AgentRecord
 from denizen.engine.user_words import UserWords
 from denizen.entries import (
@@ -25,7 +26,18 @@ from denizen.entries import (
     UserEntry,
 )
 from denizen.estimate import estimate_text
-from denizen.messages import ATTACHED, AssistantMessage, Message, Text, ToolCall, ToolResult, Usage, UserMessage
+from denizen.messages import (
+    ATTACHED,
+    AssistantMessage,
+    Document,
+    Message,
+    Opaque,
+    Text,
+    ToolCall,
+    ToolResult,
+    Usage,
+    UserMessage,
+)
 from denizen.ports import (
     NOTHING_SEEN,
     ActionFormat,
@@ -120,6 +132,11 @@ USUAL = KeptOptions()
 """Those of most turns."""
 
 
+def no_summary(tokens: int) -> StateEntry:
+    """The entry which says that no summary could be made of a context of so many tokens."""
+    return StateEntry(name=UNSUMMARISED, value=tokens)
+
+
 class Account(msgspec.Struct, eq=False):
     """A turn so far, whatever processes it has run in: what was said and used."""
 
@@ -181,7 +198,8 @@ class SessionState:
     anew. `account` is that of the turn since the last `end`, `options` the last turn's; `answers` and `parked` concern
     the calls of the last reply, by their ids; `prompt` was made for `prompt_for` (None: it must be made again);
     `acted_by` names the action format of the last replies; `seen` is what the model had read before the last of them.
-    `unsummarised`: how large the context was, in tokens, when no summary could be made, and it wasn't cut since.
+    `unsummarised`: how large the context was, in tokens, when no summary could be made, and it wasn't cut since;
+    `overestimate`: how much smaller it is than estimated, in tokens, as far as the provider has counted it.
     """
 
     def __init__(self, agent: AgentRecord) -> None:
@@ -212,7 +230,7 @@ class SessionState:
         self.user_words = UserWords()
         self.acted_by = ""
         self.prompt_tokens = 0
-        self.unsummarised = 0
+        self.unsummarised = self.overestimate = 0
         self.last_usage: Usage | None = None
 
     def _begin_turn(self) -> None:
@@ -228,7 +246,7 @@ class SessionState:
     def driver(self) -> Watched:
         """The turn's, which has seen its iterations: they are shown to it when it is asked for."""
         if self._driver is None:
-            loops = Loops(changing_tools(self._agent.tools), lambda call: self.actions.show(call, self._agent.tools))
+            loops = Loops(self._agent.tools.changing, lambda call: self.actions.show(call, self._agent.tools))
             self._driver = Watched(self._agent.new_driver(), loops)
         while self._unshown:
             reply, results = self._unshown.pop(0)
@@ -293,7 +311,7 @@ class SessionState:
                 self._begin_turn()
             case CompactionEntry(usage=usage):
                 self.prompt_for = self.last_usage = None
-                self.unsummarised = 0
+                self.unsummarised = self.overestimate = 0
                 self.account.usage = self.account.usage.plus(usage)
             case ParkedEntry(call_id=call_id):
                 self.parked[call_id] = entry
@@ -308,8 +326,13 @@ class SessionState:
         if not self._is_subagent:  # there another agent speaks
             self.user_words.hear(message)
         for part in message.content:
-            if isinstance(part, Text):
-                self.seen.observe(part.text, typed=not (self._is_subagent or part.text.startswith(ATTACHED)))
+            match part:
+                case Text(text):
+                    self.seen.observe(text, typed=not (self._is_subagent or text.startswith(ATTACHED)))
+                case Document():  # its words are others'
+                    self.seen.observe(text_in(part))
+                case _:
+                    pass
         if message.id:
             self.user_ids.add(message.id)
 
@@ -321,6 +344,8 @@ class SessionState:
             self.seen.observe(text, player=True)
         self._unseen.clear()
         self._unheard.clear()
+        if any(isinstance(part, Opaque) and part.untrusted for part in reply.content):
+            self._given_traits |= Traits.UNTRUSTED  # for good: what the context drops, the reply may still hold
         self._last_reply = reply
         account.messages.append(reply)
         account.usage = account.usage.plus(reply.usage)
@@ -335,6 +360,7 @@ class SessionState:
         account = self.account
         account.messages.append(result)
         self._unseen += [part.text for part in result.content if isinstance(part, Text)]
+        self._unseen += [text_in(part) for part in result.content if isinstance(part, Document)]
         if self._unshown:
             self._unshown[-1][1][result.call_id] = result
         self.user_words.find(result)

@@ -14,8 +14,8 @@ from denizen.engine.permit import park
 from denizen.engine.record import AgentRecord
 from denizen.engine.session_state import IN_SIGHT, SUBAGENT_OF, InSight, SubagentOf, state_of
 from denizen.engine.snapshots import snapshot_before
-from denizen.engine.turn import Turn, TurnOptions
-from denizen.entries import AnyEntry, AssistantEntry, ParkedEntry, StateEntry
+from denizen.engine.turn import Turn, TurnOptions, spent_by_subagents
+from denizen.entries import AnyEntry, AssistantEntry, CompactionEntry, ParkedEntry, StateEntry, ToolEntry
 from denizen.errors import DenizenError, ToolRefused
 from denizen.events import Notice, RunEvent, RunResult, ToolEnd, ToolStart, ToolUpdate
 from denizen.messages import Text, ToolCall, ToolResult, UserMessage
@@ -126,6 +126,7 @@ async def result_in_time(
         "stop_reason": reason,
         "private": in_sight.private,
         "untrusted": in_sight.untrusted,
+        "spent_usd": _spent(agent, session.entries),
     }
     return ToolResult("", "", [Text(text)], is_error=failed, details=details)
 
@@ -135,6 +136,14 @@ def _worked(entries: Sequence[AnyEntry], now: datetime) -> float:
     times = [(entry.at or now, isinstance(entry, ParkedEntry)) for entry in entries]
     steps = pairwise([*times, (now, False)])
     return sum((after - before).total_seconds() for (before, parked), (after, _) in steps if not parked)
+
+
+def _spent(agent: AgentRecord, entries: Sequence[AnyEntry]) -> float:
+    """US dollars that a subagent's session has cost, and those of its own subagents."""
+    usages = [entry.message.usage for entry in entries if isinstance(entry, AssistantEntry)]
+    usages += [entry.usage for entry in entries if isinstance(entry, CompactionEntry)]
+    results = [entry.message for entry in entries if isinstance(entry, ToolEntry)]
+    return sum(usage.cost_usd or 0.0 for usage in usages) + spent_by_subagents(agent, results)
 
 
 def _words(result: RunResult) -> tuple[str, bool]:

@@ -13,7 +13,7 @@ from denizen.engine.session_state import OPTIONS, USUAL, Account, KeptOptions, s
 from denizen.engine.tracing import traced
 from denizen.entries import AnswerEntry, AnyEntry, EndEntry, StateEntry, UserEntry
 from denizen.events import Done, Notice, RunEvent, RunResult, TurnStop
-from denizen.messages import AssistantMessage, Text, Usage, UserMessage
+from denizen.messages import AssistantMessage, Message, Text, ToolResult, Usage, UserMessage
 from denizen.ports import (
     Answer,
     ContextPolicy,
@@ -25,6 +25,7 @@ from denizen.ports import (
     Session,
     Steer,
     Stop,
+    Traits,
     TurnIO,
     View,
 )
@@ -89,6 +90,17 @@ RunTurn = Callable[[AgentRecord, Session, Start, TurnIO, TurnOptions], Coroutine
 """Runs a turn to its end."""
 
 
+def spent_by_subagents(agent: AgentRecord, messages: Sequence[Message]) -> float:
+    """What the turns have spent whose results are among these messages (US dollars)."""
+    spent = 0.0
+    for message in messages:
+        if isinstance(message, ToolResult) and (tool := agent.tools.get(message.name)):
+            usd = message.details.get("spent_usd") if isinstance(message.details, dict) else None
+            if Traits.DELEGATES in tool.traits and isinstance(usd, int | float):
+                spent += max(usd, 0.0)
+    return spent
+
+
 class TurnOver(Exception):
     """Ends the turn from anywhere in it."""
 
@@ -123,7 +135,7 @@ class Turn:
         self.tries = 0
         self.retries = 0
         self.last_usage: Usage | None = None
-        self.lent = options.spent_usd
+        self.lent = options.spent_usd + spent_by_subagents(agent, self.account.messages)
         self.steers: list[UserMessage] = []
         self.follow_ups: list[UserMessage] = []
         self.interrupts: list[UserMessage] = []
@@ -135,6 +147,7 @@ class Turn:
         self.run = run
         self.places = asyncio.Semaphore(MOST_SUBAGENTS)
         self.asking = asyncio.Lock()
+        self.lend(self.spent_usd)  # before it was left unfinished
 
     async def begin(self) -> None:
         """Hold its own options from here on, not those of what was left open; keep what a crash mustn't loosen."""
@@ -260,12 +273,16 @@ class Turn:
         cost, model = answer.usage.cost_usd, self.agent.model
         if cost is None and model.local:
             return
-        _, *around = turns = [*self._paying()]
-        for turn in around:
-            turn.lent += cost or 0.0
-        payer = turns[-1]
+        *_, payer = self._paying()
+        self.lend(cost or 0.0)
         if problem := await payer.agent.budget.charge(payer.payer, cost, answer.model or model.name):
             self.notice(problem, warning=True)
+
+    def lend(self, usd: float) -> None:
+        """Count what this turn has spent in those around it."""
+        _, *around = self._paying()
+        for turn in around:
+            turn.lent += usd
 
     def view(self) -> View:
         """What the context policy may look at."""
@@ -303,6 +320,8 @@ class Turn:
                     self.steers.append(UserMessage([Text(text)], said))
                 case FollowUp(text, said):
                     self.follow_ups.append(UserMessage([Text(text)], said))
+                case Interrupt(_, said) if said and said in self.state.user_ids:
+                    pass  # it was taken in before the turn was parked, or taken over: later calls aren't dropped for it
                 case Interrupt(text, said):
                     self.interrupts.append(UserMessage([Text(text)], said))
                 case Stop():

@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
+from msgspec.structs import replace
+
 from denizen.clock import Clock
 from denizen.config import Config
 from denizen.config.home import places, project_folder
@@ -117,6 +119,15 @@ class LongTermMemory:
             return f"{done} {noted}".rstrip()
 
         return await asyncio.to_thread(keep)
+
+    def keep(self, facts: Iterable[Fact]) -> int:
+        """Keep facts of another memory, with their dates; how many are new. Lines of notes are left out."""
+        new = 0
+        for fact in facts:
+            store = self._project if self._project and fact.id.startswith("p") else self._user
+            text, context = plain_fact(self._redact(fact.text)), self._redact(fact.context)
+            new += bool(fact.id) and store.keep(replace(fact, text=text, context=context))
+        return new
 
     async def recall(self, query: str, limit: int = 10) -> Sequence[Fact]:
         """The facts that fit best, best first; for an empty query the latest."""

@@ -11,7 +11,7 @@ from denizen.memory.notes import LONG_TERM, MAX_READ
 from denizen.memory.store import MAX_FOUND, FactRow
 from denizen.memory.terms import index_terms, matches_prefixes, normalized
 from denizen.ports import Fact
-from denizen.postgres import PostgresDatabase
+from denizen.postgres import PostgresDatabase, is_open
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -90,15 +90,8 @@ class MemoryTables:
 
     def _working_connection(self) -> "Connection[tuple[Any, ...]]":
         """The connection, or another where the server has closed it meanwhile."""
-        from psycopg import OperationalError
-
-        if self._connection and not self._connection.closed:
-            try:
-                self._connection.execute("")
-            except OperationalError:
-                self._connection.close()
-            else:
-                return self._connection
+        if self._connection and is_open(self._connection):
+            return self._connection
         self._database.prepare("memory", *_VERSIONS)
         self._connection = self._database.connect()
         return self._connection

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import LiteralString, Protocol
 
+from msgspec.structs import replace
+
 from denizen.clock import Clock
 from denizen.memory.terms import normalized, storable
 from denizen.ports import Fact
@@ -71,9 +73,12 @@ class FactStore:
 
         The same in other cases or with other white space is the same. What was `untrusted` once stays so.
         """
-        text, context, source = storable(text), storable(context), storable(source)
-        fact = Fact(text, context=context, weight=weight, source=source, untrusted=untrusted)
-        return self._table.keep(fact, self._clock.now())
+        return self.keep(Fact(text, context=context, weight=weight, source=source, untrusted=untrusted))
+
+    def keep(self, fact: Fact) -> bool:
+        """As `add`, a fact that may have been said earlier."""
+        text, context, source = storable(fact.text), storable(fact.context), storable(fact.source)
+        return self._table.keep(replace(fact, text=text, context=context, source=source), fact.at or self._clock.now())
 
     def remove(self, text: str) -> bool:
         """Forget a fact; whether it was known."""

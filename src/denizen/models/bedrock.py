@@ -15,11 +15,13 @@ import msgspec
 
 from denizen.clock import Clock
 from denizen.config.extras import how_to_install
+from denizen.config.settings import UNSET, ModelSettings
 from denizen.errors import ConfigError, ModelError
 from denizen.events import Failed, Finished, StreamEvent
 from denizen.models.anthropic import AnthropicModel
+from denizen.models.catalogue import PricedModel
 from denizen.models.failures import retry_after
-from denizen.models.providers import Provider
+from denizen.models.providers import PROVIDERS, Provider
 from denizen.ports import Limits, ModelRequest
 
 if TYPE_CHECKING:
@@ -48,7 +50,9 @@ class BedrockModel(AnthropicModel):
     where the extra isn't installed.
     """
 
-    usual = Provider("bedrock", "https://bedrock-runtime.amazonaws.com", api="anthropic")
+    usual = Provider(
+        "bedrock", "https://bedrock-runtime.amazonaws.com", api="anthropic", documents=PROVIDERS["anthropic"].documents
+    )
 
     def __init__(
         self,
@@ -61,10 +65,19 @@ class BedrockModel(AnthropicModel):
         profile_id: str = "",
         limits: Callable[[], Limits] = Limits,
         clock: Clock | None = None,
+        settings: ModelSettings = UNSET,
     ) -> None:
         if not (find_spec("anthropic") and find_spec("boto3")):
             raise ConfigError(f"bedrock needs packages that aren't installed: {how_to_install('bedrock')}")
-        super().__init__(model, api_key=api_key, base_url=base_url, profile_id=profile_id, limits=limits, clock=clock)
+        super().__init__(
+            model,
+            api_key=api_key,
+            base_url=base_url,
+            profile_id=profile_id,
+            limits=limits,
+            clock=clock,
+            settings=settings,
+        )
         self._settings: dict[str, Any] = {"base_url": base_url or None, "default_headers": headers, "max_retries": 0}
         self._settings["aws_region"] = environ.get("AWS_REGION") or environ.get("AWS_DEFAULT_REGION")
         if key := api_key or environ.get("AWS_BEARER_TOKEN_BEDROCK"):
@@ -72,6 +85,12 @@ class BedrockModel(AnthropicModel):
         else:
             self._settings |= {setting: environ.get(name) for setting, name in _CREDENTIALS.items()}
         self._sdk: AsyncAnthropicBedrock | None = None
+
+    async def served(self) -> list[PricedModel]:
+        raise self._origin.failure("AWS lists models elsewhere: `aws bedrock list-inference-profiles`")
+
+    async def count_tokens(self, request: ModelRequest) -> int | None:
+        return None
 
     async def close(self) -> None:
         """Give back connections; a later request opens new ones."""
@@ -108,7 +127,12 @@ class BedrockModel(AnthropicModel):
             else:
                 why = f"the connection failed: {error.__cause__ or error}"
                 last = Failed(self._origin.failure(why, "timeout"))
-        yield last
+        if not (isinstance(last, Failed) and self._forgets(last.error, request)):
+            yield last
+            return
+        async with aclosing(self.stream(request)) as events:
+            async for event in events:
+                yield event
 
     async def _payloads(self, request: ModelRequest) -> AsyncGenerator[bytes]:
         """The events of the answer as JSON, or the whole answer. Raises the SDK's errors, and ModelError."""

@@ -6,7 +6,7 @@ Reading them takes about 0.2 s, so nothing here is called at import; what was lo
 import functools
 import re
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -38,21 +38,28 @@ _NO_CHAT: Final = re.compile(
 """Names of models that don't answer in a chat, and of what isn't a model's whole name."""
 
 _ELSEWHERE: Final = {
-    "openai": re.compile(r"-pro$|codex|deep-research"),  # its Responses only
+    "openai": re.compile("deep-research"),  # these want a search of their own
+    "google": re.compile(r"^(?!gemini|gemma)"),
     "gemini": re.compile(r"^(?!gemini|gemma)"),
+    "vertex": re.compile(r"^(?!gemini)"),
     "bedrock": re.compile(r"^(?!.*anthropic\.)"),
 }
-"""Names of a provider's models that aren't served in the format in which we ask it."""
+"""Names of a provider's models that don't answer in the format in which we ask it."""
+
+_RESPONSES_ONLY: Final = re.compile(r"^(o\d|gpt-).*-pro\b|codex|deep-research")
+_THINKS: Final = re.compile(r"^(o\d|gpt-[5-9](?!.*(chat|search)))")
+"""OpenAI's models whose thoughts only Responses keeps between calls."""
 
 _SHORT_ANSWERS: Final = re.compile(
     r"claude-3-(opus|sonnet|haiku)|gpt-3\.5-turbo|gpt-4-(turbo|1106|0125)|gpt-4o-2024-05"
 )
 
 
-def limits(provider: str, model: str) -> Limits:
-    """What a model can take; a window of 200,000 tokens where the catalogue doesn't know it."""
+def limits(provider: str, model: str, betas: Sequence[str] = ()) -> Limits:
+    """What a model can take; a window of 200,000 tokens where the catalogue doesn't know it, or a million by a beta."""
     info = _find(provider, model)
-    return Limits((info.context_window if info else 0) or Limits().window, longest_answer(model))
+    window = 1_000_000 if any(beta.startswith("context-1m") for beta in betas) else 0
+    return Limits(max(window, (info.context_window if info else 0) or Limits().window), longest_answer(model))
 
 
 def longest_answer(model: str) -> int:
@@ -60,16 +67,25 @@ def longest_answer(model: str) -> int:
     return 4096 if _SHORT_ANSWERS.search(model) else Limits().max_output
 
 
-def cost(provider: str, model: str, usage: Usage, at: datetime) -> float | None:
+def wants_responses(model: str, *, at_openai: bool) -> bool:
+    """Whether a model of OpenAI's is best asked by its Responses API.
+
+    That is where nothing else serves it, and at OpenAI itself where it thinks: servers that stand in for OpenAI speak
+    Chat Completions more often.
+    """
+    return bool(_RESPONSES_ONLY.search(model) or (at_openai and _THINKS.search(model)))
+
+
+def cost(provider: str, model: str, usage: Usage, at: datetime, *, for_an_hour: bool = False) -> float | None:
     """US dollars of one call made `at` a time; None where the price isn't known, or nobody counted the tokens.
 
-    Tokens written to a cache are priced as living shortly (Anthropic: 5 minutes), the only life that we ask for.
+    Tokens written to a cache are priced as living there shortly (Anthropic: 5 minutes), or `for_an_hour`.
     """
     info = _find(provider, model)
     if info is None or not info.prices or (usage.input is None and usage.output is None):
         return None
     price = _price(info.get_prices(at))
-    return price.of(usage) if price else None
+    return price.of(usage, for_an_hour=for_an_hour) if price else None
 
 
 def cost_at(prices: Prices, usage: Usage) -> float | None:
@@ -78,7 +94,7 @@ def cost_at(prices: Prices, usage: Usage) -> float | None:
         return None
     sent = prices.input or 0.0
     read, written = (sent if each is None else each for each in (prices.cache_read, prices.cache_write))
-    rates = _Rates(sent / 1e6, (prices.output or 0.0) / 1e6, read / 1e6, written / 1e6, 0.0)
+    rates = _Rates(sent / 1e6, (prices.output or 0.0) / 1e6, read / 1e6, written / 1e6, written / 1e6, 0.0)
     return _Price([], [rates]).of(usage)
 
 
@@ -87,14 +103,28 @@ def known_models(provider: str) -> Iterator[PricedModel]:
     from genai_prices import data_snapshot
 
     found = data_snapshot.find_provider_by_id(data_snapshot.get_snapshot().providers, provider)
-    elsewhere = _ELSEWHERE.get(provider)
     for info in found.models if found else ():
-        if _NO_CHAT.search(info.id) or (elsewhere and elsewhere.search(info.id)):
-            continue
-        first = info.prices[0].prices if isinstance(info.prices, list) and info.prices else info.prices
-        price = _price(first) if first and not isinstance(first, list) else None
-        input_price, output_price = (rate * 1e6 for rate in price.rates[0][:2]) if price else (None, None)
-        yield PricedModel(info.id, info.context_window or 0, input_price, output_price)
+        if answers_chats(provider, info.id):
+            yield _priced(info.id, info)
+
+
+def known_model(provider: str, model: str) -> PricedModel:
+    """A model at the prices of short prompts; without window and prices where the catalogue doesn't know it."""
+    info = _find(provider, model)
+    return _priced(model, info) if info else PricedModel(model, 0, None, None)
+
+
+def answers_chats(provider: str, model: str) -> bool:
+    """Whether a model of that name answers in a chat, and in a format in which we ask its provider."""
+    elsewhere = _ELSEWHERE.get(provider)
+    return not (_NO_CHAT.search(model) or (elsewhere and elsewhere.search(model)))
+
+
+def _priced(name: str, info: "ModelInfo") -> PricedModel:
+    first = info.prices[0].prices if isinstance(info.prices, list) and info.prices else info.prices
+    price = _price(first) if first and not isinstance(first, list) else None
+    input_price, output_price = (rate * 1e6 for rate in price.rates[0][:2]) if price else (None, None)
+    return PricedModel(name, info.context_window or 0, input_price, output_price)
 
 
 class _Rates(NamedTuple):
@@ -104,6 +134,7 @@ class _Rates(NamedTuple):
     output: float
     cache_read: float
     cache_write: float
+    hour_write: float
     call: float
 
 
@@ -116,10 +147,11 @@ class _Price:
     starts: list[int]
     rates: list[_Rates]
 
-    def of(self, usage: Usage) -> float:
+    def of(self, usage: Usage, *, for_an_hour: bool = False) -> float:
         sent, read, written = usage.input or 0, usage.cache_read or 0, usage.cache_write or 0
         rates = self.rates[bisect_left(self.starts, sent + read + written)]
-        tokens = sent * rates.input + read * rates.cache_read + written * rates.cache_write
+        write = rates.hour_write if for_an_hour else rates.cache_write
+        tokens = sent * rates.input + read * rates.cache_read + written * write
         return tokens + (usage.output or 0) * rates.output + rates.call
 
 
@@ -152,7 +184,8 @@ def _price(price: "ModelPrice") -> _Price | None:
 
         fresh = at("input_mtok")
         read, written = at("cache_read_mtok", fresh), at("cache_write_mtok", fresh)
-        return _Rates(fresh / 1e6, at("output_mtok") / 1e6, read / 1e6, written / 1e6, at("requests_kcount") / 1e3)
+        hour, answer = at("cache_write_1h_mtok", written), at("output_mtok")
+        return _Rates(fresh / 1e6, answer / 1e6, read / 1e6, written / 1e6, hour / 1e6, at("requests_kcount") / 1e3)
 
     if id(price) not in _PRICES:
         tiers = [tier for value in vars(price).values() if isinstance(value, TieredPrices) for tier in value.tiers]

@@ -1,6 +1,7 @@
 """Where requests go: an address that was checked once, and the header fields of each request to it."""
 
 import base64
+import copy
 import re
 from collections.abc import Mapping
 from typing import Final
@@ -51,6 +52,14 @@ class Endpoint:
                         f"The header {name} (a key, or one of the provider's headers) holds a control character"
                     )
                 self.headers[name.lower()] = value
+
+    def at(self, path: str) -> "Endpoint":
+        """Another path of the same API, which may have a query of its own, with the same header fields."""
+        other = copy.copy(self)
+        path, _, query = path.partition("?")
+        below = URL(self.base_url).raw_path.rstrip("/")
+        other.url = self.url.with_path(below + path, encoded=True, keep_query=True).extend_query(query)
+        return other
 
 
 def read_proxy(address: str, setting: str, *, needs_scheme: bool = True) -> str:

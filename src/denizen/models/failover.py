@@ -16,11 +16,11 @@ from denizen.clock import Clock
 from denizen.errors import ModelError
 from denizen.events import Failed, Finished, Retrying, StreamEvent, TextDelta
 from denizen.models.profiles import Attempt, Candidate, Cooldown, Profile
-from denizen.ports import KnownModel, Limits, ModelRequest
+from denizen.ports import CountingModel, KnownModel, Limits, ModelRequest
 
 _T = TypeVar("_T")
 
-WARM = 300.0
+WARM = {"5m": 300.0, "1h": 3600.0}
 """Seconds that a session stays where its last call went well: as long as providers keep a prompt in their caches."""
 
 SESSIONS = 4096
@@ -62,6 +62,14 @@ class Failover:
     def limits(self, session_key: str = "") -> Limits:
         """Those of the model that the session asked last, else of the first."""
         return self._asked.get(session_key, self._models[0][0]).limits()
+
+    async def count_tokens(self, request: ModelRequest) -> int | None:
+        """As the model counts it that the session asked last, else the first; None while its profile rests."""
+        profile = self._asked.get(request.session_key, self._models[0][0])
+        model = profile.candidate.model
+        if profile.rest() or not isinstance(model, CountingModel):
+            return None
+        return await model.count_tokens(profile.candidate.request(request))
 
     async def close(self) -> None:
         for profile in itertools.chain.from_iterable(self._models):
@@ -118,7 +126,8 @@ class Failover:
         if self._alone:
             return [[*self._models[0]]]
         home, since = self._homes.get(session_key, (None, 0.0))
-        home = home if self._clock.monotonic() < since + WARM else None
+        if home and self._clock.monotonic() >= since + WARM[home.candidate.settings.cache_life]:
+            home = None
         models = sorted(self._models, key=lambda each: (home not in each, min(map(Profile.rest, each)) > 0))
         return [sorted(each, key=lambda profile: profile is not home) for each in models]
 

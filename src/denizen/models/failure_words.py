@@ -58,7 +58,7 @@ def longest_answer_in(text: str) -> int:
 def setting_in(text: str) -> str:
     """The setting of `[agent]` that a refusal names; empty: none."""
     found = _SETTING.search(text)
-    return (found[1] or found[2]).lower().replace("completion_", "") if found else ""
+    return re.sub("completion_|output_", "", (found[1] or found[2]).lower()) if found else ""
 
 
 def _number(found: re.Match[str]) -> int:
@@ -107,6 +107,7 @@ _TABLE: Final = (
         kind="auth",
         weak=True,
     ),
+    _means("invalid_argument", kind="unknown", weak=True),  # Google: "Update the value and try again"
     _means(
         r"time[ds]?[ -]?out|overloaded|over ?capacity|temporarily|unavailable|internal (server )?error|bad gateway",
         r"connection (was )?(reset|closed|refused|error|aborted)|ECONN|upstream|try again|socket hang up",
@@ -117,6 +118,14 @@ _TABLE: Final = (
     _means(
         r"(not|n.t) support (the )?(tool|function)|no endpoints found that support tool",
         advice='take a model that calls tools, or let it act by commands in its text: agent.actions = "shell"',
+    ),
+    _means(
+        r"only (be )?supported in v1/responses|not a chat model|use the (v1/)?responses (api|endpoint)",
+        advice='set api = "responses" in providers.{provider}, or for this model alone',
+    ),
+    _means(
+        r"POST .{0,40}/responses|/responses.{0,40}(not|n.t) (found|support|implement)",
+        advice='set api = "chat" in providers.{provider}: it may not serve OpenAI Responses',
     ),
     _means(
         r"(not|n.t|only) (be )?support.{0,30}\b(image|vision)|\b(image|vision).{0,40}(not|n.t|only) (be )?support",
@@ -142,7 +151,7 @@ _TABLE: Final = (
     ),
     _means("HTTP request (was sent )?to (an )?HTTPS", advice="write https:// in providers.{provider}.base_url"),
     _means(
-        r"is not a (chat completion|message) in",
+        r"is not a (chat completion|message|response) in",
         advice="see that providers.{provider}.base_url leads to a model server, and providers.{provider}.api is its "
         "format",
     ),
@@ -154,6 +163,12 @@ _TABLE: Final = (
         r"\b(input|prompt|content|request|message)s?\b.{0,60}\bflagged\b|requires moderation|inappropriate content",
         r"content (management )?policy|content filter|safety system|content exists risk",
         advice="say it otherwise, or take another model",
+    ),
+    _means("Vertex AI isn't set up: .*project", advice="set GOOGLE_CLOUD_PROJECT, or providers.vertex.project"),
+    _means(
+        "Vertex AI isn't set up",
+        advice="run `gcloud auth application-default login`, or name a file with credentials in "
+        "GOOGLE_APPLICATION_CREDENTIALS",
     ),
     _means("AWS isn't set up: .*region", advice="set AWS_REGION"),
     _means(
@@ -172,6 +187,7 @@ _KIND_OF_STATUS: Final[Mapping[int, ErrorKind]] = {
     425: "timeout",
     429: "rate_limit",
     451: "unknown",
+    499: "timeout",
 }
 
 _ADVICE_OF_STATUS: Final[Mapping[int, str]] = {
@@ -214,10 +230,10 @@ _LONGEST: Final = _any(
     r"max_tokens\W{1,4}\d+ > (\d+)",  # Anthropic
     r"at most (\d+) completion tokens",  # OpenAI
     r"range of .?max_tokens.{0,12}\[\d+, ?(\d+)\]",  # DeepSeek, Alibaba
-    r"max_(?:completion_)?tokens\W+(?:must|should) be (?:less than or equal to|<=|at most) \W?(\d+)",  # Groq
+    r"max_(?:completion_|output_)?tokens\W+(?:must|should) be (?:less than or equal to|<=|at most) \W?(\d+)",  # Groq
     r"maximum tokens you requested exceeds the model limit of (\d+)",  # Bedrock
 )
 _SETTING: Final = re.compile(
-    r"\b(max_(?:completion_)?tokens|temperature|top_[pk]|(?:frequency|presence)_penalty)\b|['\"`](seed|stop)['\"`]",
+    r"\b(max_(?:completion_|output_)?tokens|temperature|top_[pk]|(?:frequency|presence)_penalty)\b|['\"`](seed|stop)['\"`]",
     re.IGNORECASE,
 )

@@ -52,6 +52,8 @@ class Complaint:
     status: int = 0
     window: int = 0
     """Tokens that the model sees, where a field says so (llama.cpp)."""
+    wait: str = ""
+    """How long to wait (`"34.4s"`), where a field says so (Google)."""
 
     @property
     def kind(self) -> ErrorKind:
@@ -84,8 +86,8 @@ class Origin:
         message = f"{text.removesuffix('.')} (HTTP {complaint.status})" if complaint.status else text
         failure = self.failure(message, kind, complaint.status)
         if kind in {"rate_limit", "timeout"}:
-            if found := _WAIT.search(text):  # only the words say it, as Gemini's and Groq's do: "try again in 1m2.5s"
-                spans = _SPAN.findall(found[1])
+            found = _WAIT.search(text)  # often only the words say it, as Groq's do: "try again in 1m2.5s"
+            if spans := _SPAN.findall(found[1] if found else complaint.wait):
                 failure.retry_after = min(sum(float(n) * _SECONDS[unit.lower()] for n, unit in spans), LONGEST_WAIT)
         elif kind == "context_overflow":
             failure.window = complaint.window or window_in(text)
@@ -125,7 +127,7 @@ def read_complaint(status: int, body: Any, hide_secret: Callable[[str], str] = s
     if "Traceback (most recent call last)" in text:  # as servers in Python send it
         text = text.strip().rpartition("\n")[2]
     text = " ".join(text.split())[:LONGEST] or _PHRASES.get(status, "no reason given")
-    return Complaint(text, found.code, status, found.window)
+    return Complaint(text, found.code, status, found.window, found.wait)
 
 
 def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
@@ -194,4 +196,7 @@ def _find(body: Any) -> Complaint:
 
         status = next((STATUS_OF_CODE[word] for word in code.lower().split() if word in STATUS_OF_CODE), 0)
     window = body.get("n_ctx")
-    return Complaint(text, code, status, window if text and isinstance(window, int) else 0)
+    details = body.get("details")
+    waits = [each.get("retryDelay") for each in details if isinstance(each, dict)] if isinstance(details, list) else []
+    wait = next((each for each in waits if isinstance(each, str)), "")
+    return Complaint(text, code, status, window if text and isinstance(window, int) else 0, wait)

@@ -5,7 +5,7 @@ import os
 import ssl
 import urllib.request
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from contextvars import ContextVar
 from typing import Any, Final
 from weakref import WeakSet
@@ -72,9 +72,13 @@ class Http:
         self._tls: ssl.SSLContext | None = None
         self._proxies: dict[str, tuple[str, str]] | None = None
 
+    def get(self, to: Endpoint) -> AbstractAsyncContextManager["Response"]:
+        """GET what is there; as `post`."""
+        return self.post(to, (), stream=True)
+
     @asynccontextmanager
     async def post(self, to: Endpoint, body: Sequence[bytes], *, stream: bool) -> AsyncGenerator["Response"]:
-        """POST the pieces of a body. Redirects aren't followed.
+        """POST the pieces of a body; without one, GET. Redirects aren't followed.
 
         Raises OSError, as reading the answer does, and ConfigError where the environment's proxy is no address.
         """
@@ -117,6 +121,8 @@ class Http:
         if to.url.scheme == "https":
             self._tls = self._tls or ssl.create_default_context()
             options["ssl"] = self._tls
+        if not body:
+            return await session.get(to.url, headers=to.headers, **options)
         if len(whole) <= PIECE:
             return await session.post(to.url, data=whole, headers=to.headers, **options)
         async with asyncio.timeout(None) as upload:

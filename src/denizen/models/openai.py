@@ -10,23 +10,37 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from denizen.documents import as_taken
 from denizen.errors import ModelError
-from denizen.messages import AssistantMessage, Image, Message, Opaque, Text, Thinking, ToolCall, ToolResult
+from denizen.messages import (
+    AssistantMessage,
+    Document,
+    Image,
+    Message,
+    Opaque,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    UserPart,
+)
 from denizen.models.encoding import Encodings, encode_json
 from denizen.models.openai_answer import OpenAIAnswer
 from denizen.models.providers import NEW_LIMIT, PROVIDERS
 from denizen.models.reasoning import openai_fields
-from denizen.models.wire import WireModel, closed, with_options
+from denizen.models.wire import WireModel, tools_and_format, with_options
 from denizen.ports import ModelRequest
 
 _WANTS_NEW_LIMIT: Final = re.compile(rf"'max_tokens'.*\buse '?{NEW_LIMIT}", re.IGNORECASE)
 _NO_SCHEMA: Final = re.compile(r"response[_ ]?format|json[_ ]?(schema|object|mode)|structured output", re.IGNORECASE)
+_NO_FILES: Final = re.compile(r"'file'|\bfiles?\b.*\b(not|un)[ -]?(support|allow|accept)", re.IGNORECASE)
 _SHORT_ID: Final = re.compile(r"[a-zA-Z0-9]{9}")
 
 Json = dict[str, Any]
 
 _MISTRAL: Final = re.compile(r"(mis|minis|magis|devs|codes|pix|mix)tral", re.IGNORECASE)
 """Its models want an answer between results and the user, whoever serves them."""
+_WHAT: Final = {Image: "The picture", Document: "The document"}
 _HEARD: Final[Json] = {"role": "assistant", "content": "I have the results."}
 
 
@@ -43,12 +57,14 @@ class OpenAIModel(WireModel):
         return {"Authorization": f"Bearer {api_key}"} if api_key else {}
 
     def _adapts(self, error: ModelError) -> bool:
-        """Newer models of OpenAI's want the limit under its new name; others take no schema, or not even JSON mode."""
+        """Newer models of OpenAI's want the limit under its new name; others take no schema, no JSON, no files."""
         provider = self.provider
         if provider.max_tokens != NEW_LIMIT and _WANTS_NEW_LIMIT.search(error.message):
             self.provider = replace(provider, max_tokens=NEW_LIMIT)
         elif provider.json_schema != "never" and error.status in {400, 422} and _NO_SCHEMA.search(error.message):
             self.provider = replace(provider, json_schema="never" if provider.json_schema == "object" else "object")
+        elif provider.documents and error.status in {400, 415, 422} and _NO_FILES.search(error.message):
+            self.provider = replace(provider, documents=())
         else:
             return False
         self._encodings = Encodings(self._run)
@@ -61,47 +77,46 @@ class OpenAIModel(WireModel):
         fields: Json = {"model": self.model, self.provider.max_tokens: request.max_tokens, "stream": request.stream}
         if request.stream and self.provider.stream_usage:
             fields["stream_options"] = {"include_usage": True}
-        schema, when = request.output_schema, self.provider.json_schema
-        if request.tools and not (schema and request.answers_now and when in {"alone", "object"}):
+        tools, answer = tools_and_format(request, self.provider.json_schema)
+        if tools:
             fields["tools"] = [
                 {
                     "type": "function",
                     "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters},
                 }
-                for tool in request.tools
+                for tool in tools
             ]
-        if schema and when == "object" and "tools" not in fields:
-            fields["response_format"] = {"type": "json_object"}
-        elif schema and (when == "always" or (when == "alone" and "tools" not in fields)):
-            strict = closed(schema, all_required=True)  # held to strictly where that is possible
-            answer = {"name": "answer", "schema": strict or schema, "strict": strict is not None}
-            fields["response_format"] = {"type": "json_schema", "json_schema": answer}
+        if answer:
+            kind = answer.pop("type")
+            fields["response_format"] = {"type": kind, kind: answer} if answer else {"type": kind}
         if self.provider.cache_on_request and self.model.startswith(self.provider.cache_on_request):
-            fields["cache_control"] = {"type": "ephemeral"}
+            hour = {"ttl": "1h"} if self._chosen.cache_life == "1h" else {}
+            fields["cache_control"] = {"type": "ephemeral", **hour}
         if request.reasoning is not None:
             fields |= openai_fields(self.provider, self.model, request.reasoning)
         head = encode_json(with_options(fields, request.options))[:-1] + b',"messages":['
         return head + encode_json({"role": "system", "content": request.system}) if request.system.strip() else head
 
     def _run(self, run: Sequence[Message]) -> bytes:
-        """Pictures don't fit into results: they follow after them."""
+        """Pictures and documents don't fit into results: they follow after them."""
         messages: list[Json | None] = []
-        pictures: list[Text | Image] = []
+        below: list[UserPart] = []
         said: list[Json | None] = []
         for message in run:
             match message:
                 case AssistantMessage():
                     messages.append(self._answered(message))
                 case ToolResult():
-                    images = [part for part in message.content if isinstance(part, Image)]
-                    for image in images:
-                        pictures += [Text(f"The picture from {message.name}:"), image]
-                    text = message.text or ("(the picture is below)" if images else "(nothing)")
+                    texts, files = _apart(as_taken(message.content, self.provider.documents))
+                    for file in files:
+                        below += [Text(f"{_WHAT[type(file)]} from {message.name}:"), file]
+                    there = f"({_WHAT[type(files[0])].lower()} is below)" if files else "(nothing)"
+                    text = "".join(texts) or there
                     messages.append({"role": "tool", "tool_call_id": self._id(message.call_id), "content": text})
                 case _:
-                    said.append(_said(message.content))
-        if pictures:
-            said.insert(0, _said(pictures))
+                    said.append(_said(as_taken(message.content, self.provider.documents)))
+        if below:
+            said.insert(0, _said(below))
         if messages and any(said) and (self.provider.heard_between or _MISTRAL.search(self.model)):
             messages.append(_HEARD)
         return b",".join([encode_json(message) for message in messages + said if message])
@@ -117,7 +132,7 @@ class OpenAIModel(WireModel):
                 case ToolCall(id, name, args):
                     function = {"name": name, "arguments": encode_json(args).decode()}
                     calls.append({"id": self._id(id), "type": "function", "function": function})
-                case Opaque(provider, dict(data)) if provider == self.provider.name:
+                case Opaque(self.provider.name, {"reasoning_details": _} | {"extra_content": _} as data):
                     (calls[-1] if after_call else rest).update(data)
                 case _:
                     pass
@@ -137,17 +152,31 @@ class OpenAIModel(WireModel):
         return hashlib.sha256(id.encode()).hexdigest()[:9]
 
 
-def _said(content: Sequence[Text | Image]) -> Json | None:
+def _apart(content: Sequence[UserPart]) -> tuple[list[str], list[Image | Document]]:
+    """The texts, and what isn't text."""
+    texts = [part.text for part in content if isinstance(part, Text)]
+    return texts, [part for part in content if not isinstance(part, Text)]
+
+
+def _said(content: Sequence[UserPart]) -> Json | None:
     parts: list[Json] = []
     for part in content:
-        if isinstance(part, Image):
-            data = base64.b64encode(part.data).decode()
-            parts.append({"type": "image_url", "image_url": {"url": f"data:{part.media_type};base64,{data}"}})
-        elif part.text.strip():
-            parts.append({"type": "text", "text": part.text})
+        match part:
+            case Image(media_type, data):
+                parts.append({"type": "image_url", "image_url": {"url": _data_url(media_type, data)}})
+            case Document(media_type, data, name):
+                parts.append({"type": "file", "file": {"filename": name, "file_data": _data_url(media_type, data)}})
+            case Text(text) if text.strip():
+                parts.append({"type": "text", "text": text})
+            case _:
+                pass
     match parts:
         case []:
             return None
         case [{"text": text}]:
             return {"role": "user", "content": text}
     return {"role": "user", "content": parts}
+
+
+def _data_url(media_type: str, data: bytes) -> str:
+    return f"data:{media_type};base64,{base64.b64encode(data).decode()}"

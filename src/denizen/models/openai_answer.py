@@ -78,7 +78,9 @@ class Delta(msgspec.Struct, gc=False):
     extra_content: Any = None
 
 
-class _Details(msgspec.Struct, gc=False):
+class Details(msgspec.Struct, gc=False):
+    """Which tokens of the prompt the cache gave and got, and which of the answer are thoughts."""
+
     cached_tokens: Count | None = None
     cache_write_tokens: Count | None = None
     reasoning_tokens: Count | None = None
@@ -89,8 +91,8 @@ class Counts(msgspec.Struct, gc=False):
 
     prompt_tokens: Count | None = None
     completion_tokens: Count | None = None
-    prompt_tokens_details: _Details | None = None
-    completion_tokens_details: _Details | None = None
+    prompt_tokens_details: Details | None = None
+    completion_tokens_details: Details | None = None
     cached_tokens: Count | None = None
     prompt_cache_hit_tokens: Count | None = None
     cache_creation_input_tokens: Count | None = None
@@ -99,7 +101,7 @@ class Counts(msgspec.Struct, gc=False):
 
     def usage(self, *, thoughts_extra: bool) -> Usage:
         """The same in our terms. `thoughts_extra`: the tokens of thoughts come on top of those of the answer."""
-        details = self.prompt_tokens_details or _Details()
+        details = self.prompt_tokens_details or Details()
         read = _first(details.cached_tokens, self.cached_tokens, self.prompt_cache_hit_tokens)
         written = _first(details.cache_write_tokens, self.cache_creation_input_tokens)
         sent = self.prompt_tokens

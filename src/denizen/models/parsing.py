@@ -28,8 +28,8 @@ _HALF_A_PAIR: Final = re.compile(
 def decode(decoder: msgspec.json.Decoder[_T], data: bytes) -> _T:
     """The value. Bytes that aren't UTF-8, control characters and halves of surrogate pairs are put right.
 
-    What is null where something else should be, and counts in `usage` that are none, are as if they weren't there.
-    Raises ValueError where it is no JSON of that type.
+    What is null where something else should be, and counts in `usage` or `usageMetadata` that are none, are as if they
+    weren't there. Raises ValueError where it is no JSON of that type.
     """
     try:
         return decoder.decode(data)
@@ -42,7 +42,7 @@ def decode(decoder: msgspec.json.Decoder[_T], data: bytes) -> _T:
             path = str(error).rpartition("`$")[2]  # `.choices[0].index`
             steps = [int(index) if index else name for name, index in _STEP.findall(path)]
             place: Any = functools.reduce(operator.getitem, steps[:-1], value)
-            if not steps or (place[steps[-1]] is not None and "usage" not in steps):
+            if not steps or (place[steps[-1]] is not None and ".usage" not in path):
                 raise
             del place[steps[-1]]
     raise ValueError("too much in it is null")

@@ -8,12 +8,12 @@ from typing import Self
 import msgspec
 
 from denizen.clock import Clock
-from denizen.config.settings import ModelSettings
+from denizen.config.settings import UNSET, ModelSettings
 from denizen.errors import ModelError
 from denizen.events import Failed, StreamEvent
 from denizen.messages import Usage
 from denizen.models.catalogue import longest_answer
-from denizen.models.reasoning import budget
+from denizen.models.reasoning import room
 from denizen.ports import SURELY_HELD, KnownModel, Limits, Model, ModelRequest
 
 LEAST_ANSWER = 1024
@@ -74,9 +74,6 @@ class ModelLimits:
         return self.learnt.longest or (longest_answer(self.model) if self.model else self.known().max_output)
 
 
-UNSET = ModelSettings()
-"""Those of a model for which the user set nothing."""
-
 Trial = asyncio.Future[ModelError | None]
 
 
@@ -121,8 +118,8 @@ class Candidate:
         extra = {**asked.options.get("extra_body", {}), **own.extra_body}
         options = {**asked.options, **own.options} | ({"extra_body": extra} if extra else {})
         reasoning = asked.reasoning if own.reasoning is None else own.reasoning
-        room = (own.max_tokens or asked.max_tokens) + budget(reasoning)
-        return msgspec.structs.replace(asked, options=options, max_tokens=room, reasoning=reasoning)
+        most = (own.max_tokens or asked.max_tokens) + room(self.name, reasoning)
+        return msgspec.structs.replace(asked, options=options, max_tokens=most, reasoning=reasoning)
 
 
 @dataclass(slots=True)

@@ -12,11 +12,15 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 from urllib.parse import urlsplit
 
-from denizen.config.settings import Config, ProviderSettings
+from denizen.config.settings import Config, ModelSettings, ProviderSettings
+from denizen.documents import PDF
 from denizen.errors import ConfigError
 
 NEW_LIMIT = "max_completion_tokens"
 """What OpenAI calls the limit of an answer since its models think."""
+
+
+Api = Literal["anthropic", "openai", "gemini", "responses"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +37,10 @@ class Provider:
     """It runs on the user's machine: its calls cost nothing."""
     start: str = ""
     """The command that starts it."""
-    api: Literal["anthropic", "openai"] = "openai"
-    """The wire format."""
+    api: Api = "openai"
+    """The wire format; `openai` is Chat Completions."""
+    chat_url: str = ""
+    """Its base URL for Chat Completions; empty: the usual one."""
     max_tokens: str = "max_tokens"
     """What the field is called that limits the answer."""
     stream_usage: bool = True
@@ -55,6 +61,8 @@ class Provider:
     """How a request says how much to think: `reasoning_effort`, an object `reasoning`, a switch `thinking`, or by the
     model's own template.
     """
+    documents: Sequence[str] = ()
+    """Media types of the documents that it takes as files; of others it is sent the text."""
     cache_on_request: str = ""
     """Models, by the beginning of their names, whose prompts are cached only if the request asks for it."""
 
@@ -68,6 +76,7 @@ PROVIDERS: Mapping[str, Provider] = {
             "ANTHROPIC_API_KEY",
             console="https://console.anthropic.com",
             api="anthropic",
+            documents=(PDF, "text/plain"),
         ),
         Provider(
             "openai",
@@ -76,6 +85,7 @@ PROVIDERS: Mapping[str, Provider] = {
             console="https://platform.openai.com",
             max_tokens=NEW_LIMIT,
             json_schema="always",
+            documents=(PDF,),
         ),
         Provider(
             "openrouter",
@@ -83,8 +93,19 @@ PROVIDERS: Mapping[str, Provider] = {
             "OPENROUTER_API_KEY",
             console="https://openrouter.ai/settings",
             reasoning="object",
+            documents=(PDF,),
             cache_on_request="anthropic/",
         ),
+        Provider(
+            "google",
+            "https://generativelanguage.googleapis.com/v1beta",
+            "GEMINI_API_KEY",
+            console="https://aistudio.google.com",
+            api="gemini",
+            chat_url="https://generativelanguage.googleapis.com/v1beta/openai",
+            documents=(PDF,),
+        ),
+        Provider("vertex", "https://aiplatform.googleapis.com/v1", api="gemini", documents=(PDF,)),
         Provider(
             "gemini",
             "https://generativelanguage.googleapis.com/v1beta/openai",
@@ -216,9 +237,9 @@ def provider_access(name: str, config: Config, environ: Mapping[str, str]) -> Pr
     base_url = settings.base_url or provider.base_url
     host = urlsplit(base_url).hostname or ""
     local = provider.local or (provider.name not in {*PROVIDERS, "bedrock"} and on_this_machine(host))
-    provider = replace(provider, api=settings.api or provider.api, local=local)
+    provider = replace(provider, api=chosen_api(provider, settings), local=local)
     azure = (".azure.com", ".azure-api.net", ".azure.us", ".azure.cn")  # OpenAI's own models
-    if provider.api == "openai" and (name.startswith("azure") or host.endswith(azure)):
+    if provider.api in {"openai", "responses"} and (name.startswith("azure") or host.endswith(azure)):
         provider = replace(provider, max_tokens=NEW_LIMIT, json_schema="always")
     source = f"providers.{provider.name}.auth_profiles"
     keys = [Key(each.id, each.api_key, source) for each in settings.auth_profiles if each.api_key]
@@ -226,6 +247,11 @@ def provider_access(name: str, config: Config, environ: Mapping[str, str]) -> Pr
     if secret.strip() and not settings.auth_profiles:
         keys = [Key("environment", secret, provider.key_variable)]
     return ProviderAccess(provider, settings, base_url, keys)
+
+
+def chosen_api(provider: Provider, settings: ModelSettings) -> Api:
+    """The wire format that the settings choose, else the provider's."""
+    return "openai" if settings.api == "chat" else settings.api or provider.api
 
 
 @functools.lru_cache(64)

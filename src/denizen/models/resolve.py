@@ -1,9 +1,11 @@
 """From the configuration to a model that can be asked."""
 
+import dataclasses
 import difflib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
@@ -16,16 +18,18 @@ from denizen.models import catalogue
 from denizen.models.failover import Failover
 from denizen.models.local import served_models, served_window
 from denizen.models.profiles import LEARNT, Candidate, Cooldown, Learnt, ModelLimits
-from denizen.models.providers import PROVIDERS, Key, ProviderAccess, parse_model, provider_access
+from denizen.models.providers import PROVIDERS, Key, ProviderAccess, chosen_api, parse_model, provider_access
 from denizen.ports import KnownModel, Limits, Model
 
 if TYPE_CHECKING:
     from denizen.models.http import Http
+    from denizen.models.wire import WireModel
 
 USUAL_MODELS: Final[Mapping[str, str]] = {
     "anthropic": "claude-sonnet-5-5",
     "openai": "gpt-5-mini",
     "openrouter": "anthropic/claude-sonnet-5.5",
+    "google": "gemini-flash-latest",
     "gemini": "gemini-flash-latest",
     "mistral": "mistral-medium-latest",
     "deepseek": "deepseek-flash",
@@ -34,6 +38,12 @@ USUAL_MODELS: Final[Mapping[str, str]] = {
     "together": "zai-org/GLM-5.3",
 }
 """Who thinks where only the provider is known, in the order in which keys are looked for; all of them call tools."""
+
+_CREDENTIALS: Final = {
+    "bedrock": "AWS_BEARER_TOKEN_BEDROCK or the AWS credentials",
+    "vertex": "Google's application default credentials",
+}
+"""Where those are that have no key of their own."""
 
 MakeModel = Callable[[str, ProviderSettings, Mapping[str, str], Clock], Model]
 """What an entry point of the group `denizen.models` names: model id, settings, environment and clock make a model."""
@@ -52,6 +62,21 @@ def open_model(
     opener = _Opener(config, environ, clock)
     candidates = [one for name in (first, *config.fallback_models) for one in opener.candidates(name)]
     return Failover(candidates, clock, max_retries=config.agent.max_retries, cooldown=cooldown)
+
+
+async def list_models(
+    name: str, config: Config, *, environ: Mapping[str, str], clock: Clock
+) -> Sequence[catalogue.PricedModel]:
+    """What a provider serves now, by its own list. Raises ModelError where it can't be asked, or lists nothing."""
+    access = provider_access(name, config, environ)
+    key = next(iter(access.keys), Key("default", "", access.keys_setting))
+    settings = model_settings(config, access, "")
+    access = with_api(access, "", settings)
+    client = _Opener(config, environ, clock).client(access, "", key, ModelLimits(), settings)
+    try:
+        return await client.served()
+    finally:
+        await client.close()
 
 
 def first_there(config: Config, environ: Mapping[str, str]) -> str:
@@ -93,15 +118,19 @@ class _Opener:
             raise ConfigError(f"There is no key for {provider}: {missing} (keys: {access.provider.console})")
         model = model or _usual_model(access)
         settings = model_settings(self._config, access, model)
-        cost = _pricing(provider, model, self._clock, settings.prices, local=access.provider.local)
-        source = "AWS_BEARER_TOKEN_BEDROCK or the AWS credentials" if name == "bedrock" else access.keys_setting
+        access = with_api(access, model, settings)
+        cost = _pricing(provider, model, self._clock, settings, local=access.provider.local)
+        source = _CREDENTIALS.get(name, access.keys_setting)
         for key in access.keys or [Key("default", "", source)]:
             limits = _limits(access, model, key, settings)
-            client = self._client(access, model, key, limits)
+            client = self.client(access, model, key, limits, settings)
             account = (access.base_url, key.secret)
             yield Candidate(client.name, client, key.profile_id, key.source, cost, limits, account, settings)
 
-    def _client(self, access: ProviderAccess, model: str, key: Key, limits: ModelLimits) -> KnownModel:
+    def client(
+        self, access: ProviderAccess, model: str, key: Key, limits: ModelLimits, settings: ModelSettings
+    ) -> "WireModel":
+        """A model reached with a key. Raises ConfigError."""
         options: dict[str, Any] = {
             "api_key": key.secret,
             "base_url": access.base_url,
@@ -109,6 +138,7 @@ class _Opener:
             "profile_id": key.profile_id,
             "limits": limits,
             "clock": self._clock,
+            "settings": settings,
         }
         if access.provider.name == "bedrock":
             from denizen.models.bedrock import BedrockModel
@@ -117,8 +147,18 @@ class _Opener:
         from denizen.models.http import Http
 
         self._http = self._http or Http(proxy=self._config.proxy, environ=self._environ)
+        if access.provider.name == "vertex":
+            from denizen.models.gemini_vertex import VertexModel
+
+            own = access.settings
+            options |= {"base_url": own.base_url, "project": own.project, "location": own.location}
+            return VertexModel(model, access.provider, environ=self._environ, http=self._http, **options)
         if access.provider.api == "anthropic":
             from denizen.models.anthropic import AnthropicModel as Client
+        elif access.provider.api == "gemini":
+            from denizen.models.gemini import GeminiModel as Client
+        elif access.provider.api == "responses":
+            from denizen.models.responses import ResponsesModel as Client
         else:
             from denizen.models.openai import OpenAIModel as Client
         return Client(model, access.provider, http=self._http, **options)
@@ -174,24 +214,37 @@ def model_settings(config: Config, access: ProviderAccess, model: str) -> ModelS
     return replace(settings, extra_body={**access.settings.extra_body, **own.extra_body})
 
 
+def with_api(access: ProviderAccess, model: str, settings: ModelSettings) -> ProviderAccess:
+    """The provider as this model of it is asked: in the format that was set for it, else in the one that it wants."""
+    api = chosen_api(access.provider, settings)
+    if not settings.api and access.provider.name == "openai":
+        at_openai = (urlsplit(access.base_url).hostname or "").endswith("api.openai.com")
+        api = "responses" if catalogue.wants_responses(model, at_openai=at_openai) else api
+    base_url = access.base_url
+    if api == "openai" and not access.settings.base_url:
+        base_url = access.provider.chat_url or base_url
+    return dataclasses.replace(access, provider=dataclasses.replace(access.provider, api=api), base_url=base_url)
+
+
 def _limits(access: ProviderAccess, model: str, key: Key, settings: ModelSettings) -> ModelLimits:
     """Those of a model; servers are asked that are the user's own, not the providers that the catalogue knows."""
     name, api = access.provider.name, access.provider.api
-    own = api == "openai" and (access.provider.local or bool(access.settings.base_url))
+    own = api in {"openai", "responses"} and (access.provider.local or bool(access.settings.base_url))
     return ModelLimits(
         model,
         settings.context_window,
-        Limits if access.provider.local else lambda: catalogue.limits(name, model),
+        Limits if access.provider.local else lambda: catalogue.limits(name, model, settings.betas),
         (lambda: served_window(access.base_url, model, name, key.secret)) if own else None,
         LEARNT.setdefault((access.base_url, f"{name}:{model}"), Learnt()),
     )
 
 
 def _pricing(
-    provider: str, model: str, clock: Clock, prices: Prices, *, local: bool
+    provider: str, model: str, clock: Clock, settings: ModelSettings, *, local: bool
 ) -> Callable[[Usage], float | None]:
-    if prices != Prices():
-        return lambda usage: catalogue.cost_at(prices, usage)
+    if settings.prices != Prices():
+        return lambda usage: catalogue.cost_at(settings.prices, usage)
     if local:
         return lambda _: 0.0
-    return lambda usage: catalogue.cost(provider, model, usage, clock.now())
+    for_an_hour = settings.cache_life == "1h"
+    return lambda usage: catalogue.cost(provider, model, usage, clock.now(), for_an_hour=for_an_hour)

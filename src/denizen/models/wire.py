@@ -1,24 +1,37 @@
 """What the wire clients share: one request, one answer, and every failure as a `Failed` at its end."""
 
+import asyncio
 import errno
 import ssl
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
-from typing import Any, Final, Protocol
+from http import HTTPStatus
+from typing import Any, Final, Literal, Protocol
 
+import msgspec
 from msgspec.structs import replace
 
 from denizen.clock import Clock, SystemClock
+from denizen.config.settings import UNSET, ModelSettings
 from denizen.errors import ConfigError, ModelError
 from denizen.events import Failed, Finished, StreamEvent
 from denizen.messages import AssistantMessage, Message
+from denizen.models.catalogue import PricedModel
 from denizen.models.encoding import Encoded, Encodings
 from denizen.models.endpoint import Endpoint
 from denizen.models.failures import Origin, retry_after
 from denizen.models.http import EventStream, Http, Response
+from denizen.models.listing import models_in
+from denizen.models.parsing import UNREADABLE
 from denizen.models.providers import Provider
-from denizen.ports import Limits, ModelRequest
+from denizen.ports import Limits, ModelRequest, Schema
+
+LISTING: Final = 10.0
+"""Seconds that a provider has to list its models."""
+
+COUNTING: Final = 10.0
+"""Seconds that a provider has to count the tokens of a call."""
 
 PAUSES: Final = 10
 """How often in a row a provider may pause amid its own tools and be asked to go on."""
@@ -56,10 +69,12 @@ class AnswerReader(Protocol):
 class WireModel(ABC):
     """A model that is asked over HTTP. `name` is `provider:model`; an empty `base_url` is the provider's own.
 
-    Several models may share one `http`; closing any of them closes its connections.
+    Several models may share one `http`; closing any of them closes its connections. `settings` are what the user set
+    for this model; what of them is in each request comes with that.
     """
 
     path: str
+    list_path = "/models"
     usual: Provider
 
     def __init__(
@@ -74,19 +89,26 @@ class WireModel(ABC):
         limits: Callable[[], Limits] = Limits,
         http: Http | None = None,
         clock: Clock | None = None,
+        settings: ModelSettings = UNSET,
     ) -> None:
         self.model = model
+        self._chosen = settings
         self.provider = provider or self.usual
-        self.name = f"{self.provider.name}:{model}"
+        self.name = f"{self.provider.name}:{model}".removesuffix(":")
         address = base_url or self.provider.base_url
         self._origin = Origin(self.name, self.provider.name, profile_id, key := api_key.strip(), address)
         self._setting = f"providers.{self.provider.name}.base_url"
         self._to = Endpoint(address, self.path, self._setting, self._credentials(key), headers or {})
+        self._counts = True
         self._limits = limits
         self.local = self.provider.local
         self._http = http or Http()
         self._clock = clock or SystemClock()
         self._encodings = Encodings(self._run)
+
+    async def _endpoint(self, request: ModelRequest) -> Endpoint:
+        """Where a request goes. Raises ModelError, ConfigError."""
+        return self._to
 
     @abstractmethod
     def _credentials(self, api_key: str) -> Mapping[str, str]:
@@ -108,6 +130,10 @@ class WireModel(ABC):
         """Whether requests are from now on written otherwise, as the refusal of this one asks for."""
         return False
 
+    def _forgets(self, error: ModelError, request: ModelRequest) -> bool:
+        """Whether thoughts in this request are from now on left out, as its refusal asks for."""
+        return False
+
     def _latest(self, encoded: Encoded) -> list[bytes]:
         """The runs as this request sends them."""
         return encoded.texts
@@ -120,11 +146,48 @@ class WireModel(ABC):
         """Give back connections; a later request opens new ones."""
         await self._http.close()
 
+    async def served(self) -> list[PricedModel]:
+        """The models that the provider lists now, with what it says of them. Raises ModelError where it lists none."""
+        try:
+            async with asyncio.timeout(LISTING), self._http.get(self._to.at(self.list_path)) as response:
+                body = await response.read()
+        except ConfigError as error:
+            raise self._origin.failure(str(error)) from error
+        except OSError as error:
+            raise self._cut_off(error, began=False) from error
+        if response.status != HTTPStatus.OK:
+            raise self._origin.refused(body, response.status)
+        try:
+            found = [*models_in(msgspec.json.decode(body), self.provider.name)]
+        except UNREADABLE as error:
+            raise self._origin.failure("its list of models is no JSON") from error
+        if not found:
+            raise self._origin.failure("it lists no models")
+        return found
+
+    async def count_tokens(self, request: ModelRequest) -> int | None:
+        """How large the call is, as its provider counts it; None where that can't be had."""
+        return None
+
+    async def _counted(self, to: Endpoint, body: Sequence[bytes], field: str) -> int | None:
+        """The number in `field` of what `to` answers; a server without that path isn't asked again."""
+        if not self._counts:
+            return None
+        try:
+            async with asyncio.timeout(COUNTING), self._http.post(to, body, stream=False) as response:
+                self._counts = response.status not in {404, 405, 501}
+                answer = msgspec.json.decode(await response.read()) if response.status == HTTPStatus.OK else None
+        except (OSError, ConfigError, *UNREADABLE):  # whatever is wrong, the call itself will tell
+            return None
+        tokens = answer.get(field) if isinstance(answer, dict) else None
+        return tokens if isinstance(tokens, int) else None
+
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent]:
         """The answer as it comes, or in one piece (`request.stream`); see `Model.stream`."""
         answer, began = self._new_answer(), False
         try:
-            async with self._http.post(self._to, self._body(request), stream=request.stream) as response:
+            to = await self._endpoint(request)
+            async with self._http.post(to, self._body(request), stream=request.stream) as response:
                 if await self._in_one_piece(response, request):
                     answer.read(await response.read())
                 else:
@@ -151,14 +214,14 @@ class WireModel(ABC):
         ):
             begun = last.message
             request = replace(request, messages=[*request.messages, begun])
-        elif not (isinstance(last, Failed) and self._adapts(last.error)):
+        elif not (isinstance(last, Failed) and (self._adapts(last.error) or self._forgets(last.error, request))):
             yield last
             return
         async with aclosing(self.stream(request)) as events:
             async for event in events:
                 if begun and isinstance(event, Finished):  # both parts are one message
                     more = event.message
-                    content, usage = [*begun.content, *more.content], begun.usage.plus(more.usage)
+                    content, usage = [*begun.content, *more.content], begun.usage.joined(more.usage)
                     event = Finished(replace(more, content=content, usage=usage))
                 yield event
 
@@ -202,13 +265,36 @@ class WireModel(ABC):
         return self._origin.failure(f"the connection failed: {error or type(error).__name__}", "timeout")
 
 
+def tools_and_format(
+    request: ModelRequest, when: Literal["never", "object", "alone", "always"]
+) -> tuple[Sequence[Schema], dict[str, Any] | None]:
+    """The tools that go along, and the format of the answer in OpenAI's terms; `when` is the provider's `json_schema`.
+
+    Where a schema can't go with tools, they are left out once no more of them are needed.
+    """
+    schema = request.output_schema
+    tools = () if schema and request.answers_now and when in {"alone", "object"} else request.tools
+    if not schema or when == "never" or (tools and when != "always"):
+        return tools, None
+    if when == "object":
+        return tools, {"type": "json_object"}
+    strict = closed(schema, all_required=True)  # held to strictly where that is possible
+    return tools, {"type": "json_schema", "name": "answer", "schema": strict or schema, "strict": strict is not None}
+
+
 def with_options(fields: dict[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a request with the user's own over them; tools in `extra_body` are added to the agent's."""
+    """The fields of a request with the user's own over them.
+
+    Tools and includes in `extra_body` are added to ours; a tool replaces ours of the same name.
+    """
     extra = options.get("extra_body") or {}
     chosen = {name: value for name, value in options.items() if value is not None and name != "extra_body"}
     merged = {**fields, **chosen, **extra}
-    if "tools" in fields and "tools" in extra:
-        merged["tools"] = [*fields["tools"], *extra["tools"]]
+    if "include" in fields and extra.get("include"):
+        merged["include"] = [*fields["include"], *extra["include"]]
+    if "tools" in fields and extra.get("tools"):
+        taken = {tool.get("name", "") for tool in extra["tools"]}
+        merged["tools"] = [*(tool for tool in fields["tools"] if tool.get("name") not in taken), *extra["tools"]]
     return merged
 
 

@@ -12,6 +12,7 @@ from denizen.ports.memory import UNTRUSTED, Fact, Memory, Scope, traits_of_facts
 from denizen.ports.model import (
     INVALID_JSON,
     AskModel,
+    CountingModel,
     KnownModel,
     Level,
     Limits,
@@ -64,6 +65,7 @@ __all__ = [
     "Conflict",
     "ContextPolicy",
     "Control",
+    "CountingModel",
     "Decision",
     "DeferredTool",
     "Directive",

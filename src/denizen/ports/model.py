@@ -84,6 +84,15 @@ class KnownModel(Model, Protocol):
         ...
 
 
+@runtime_checkable
+class CountingModel(Model, Protocol):
+    """A model whose provider may count the tokens of a call before it is made."""
+
+    async def count_tokens(self, request: ModelRequest) -> int | None:
+        """How large the call is; None where the provider doesn't count, or can't be asked now."""
+        ...
+
+
 AskModel = Callable[[Sequence[Message], str], Awaitable[AssistantMessage]]
 """Asks the turn's model for something on the side (messages, system prompt); raises ModelError."""
 

@@ -94,9 +94,9 @@ class TurnQueue(Protocol):
 
         A reply, a message to another session, and the question of a `ParkedTurn` become durable together with that
         state of the message; one of an id that was there before is the same. After `Parked`, the session's later
-        messages wait; an `Answer`, a `Stop` or the time `until` calls the handler again with the same message, and
-        `controls` has what was said. So does another `serve` after this one was cancelled or its process died: the
-        handler must recognise a turn that has begun. A message whose handler keeps raising is given up after some
-        attempts, and the session goes on. Several may serve at once, in one process or in many.
+        messages wait; an `Answer`, an `Interrupt`, a `Stop` or the time `until` calls the handler again with the same
+        message, and `controls` has what was said. So does another `serve` after this one was cancelled or its process
+        died: the handler must recognise a turn that has begun. A message whose handler keeps raising is given up after
+        some attempts, and the session goes on. Several may serve at once, in one process or in many.
         """
         ...

@@ -172,6 +172,12 @@ class Toolset:
         """How large the tools are in a request, in tokens, estimated."""
         return estimate_text(msgspec.json.encode(self.schemas).decode())
 
+    @cached_property
+    def changing(self) -> frozenset[str]:
+        """The names of those that can change something."""
+        changes = Traits.WRITES | Traits.EXECUTES | Traits.SENDS
+        return frozenset(tool.name for tool in self if tool.traits & changes)
+
     def __iter__(self) -> Iterator[Tool]:
         return iter(self._tools.values())
 

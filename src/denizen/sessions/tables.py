@@ -59,23 +59,29 @@ class SharedTables:
 
     def close(self) -> None:
         """Give the connections back; the next statement makes a new one."""
-        while self._idle:
-            self._idle.pop().close()
+        idle, self._idle = self._idle, list["Connection[tuple[Any, ...]]"]()
+        for connection in idle:
+            connection.close()
 
     def fetch_now(self, statement: LiteralString, /, **values: object) -> list[Any]:
         """As `fetch`, for a thread that may wait."""
         from psycopg import OperationalError
 
+        idle = self._idle
         with self._database.explained(SessionError):
             with contextlib.suppress(IndexError, OperationalError):
-                return self._fetch_by(self._idle.pop(), statement, values)
+                return self._fetch_by(idle.pop(), idle, statement, values)
             self._database.prepare("sessions", *_VERSIONS)
             connection = self._database.connect()
             connection.execute("SET synchronous_commit = off")
-            return self._fetch_by(connection, statement, values)
+            return self._fetch_by(connection, idle, statement, values)
 
     def _fetch_by(
-        self, connection: "Connection[tuple[Any, ...]]", statement: LiteralString, values: dict[str, object]
+        self,
+        connection: "Connection[tuple[Any, ...]]",
+        idle: "list[Connection[tuple[Any, ...]]]",
+        statement: LiteralString,
+        values: dict[str, object],
     ) -> list[Any]:
         try:
             cursor = connection.execute(statement, values, binary=True)
@@ -83,5 +89,8 @@ class SharedTables:
         except BaseException:
             connection.close()
             raise
-        self._idle.append(connection)
+        if idle is self._idle:
+            idle.append(connection)
+        else:  # closed meanwhile
+            connection.close()
         return rows

@@ -15,7 +15,16 @@ if TYPE_CHECKING:
     from denizen.testing.conformance_store import SessionStoreConformance
     from denizen.testing.conformance_tool import ToolConformance
     from denizen.testing.fake_clock import FakeClock
-    from denizen.testing.loopback import LoopbackAnthropic, LoopbackOpenAI, Reply, Request, Step, split
+    from denizen.testing.loopback import (
+        LoopbackAnthropic,
+        LoopbackGemini,
+        LoopbackOpenAI,
+        LoopbackResponses,
+        Reply,
+        Request,
+        Step,
+        split,
+    )
     from denizen.testing.memory_queue import MemoryChannel, MemoryQueue
     from denizen.testing.scripted import ScriptedModel
 
@@ -27,7 +36,9 @@ __all__ = [
     "FakeClock",
     "HostConformance",
     "LoopbackAnthropic",
+    "LoopbackGemini",
     "LoopbackOpenAI",
+    "LoopbackResponses",
     "MemoryChannel",
     "MemoryQueue",
     "ModelConformance",

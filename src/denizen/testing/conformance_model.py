@@ -13,6 +13,7 @@ from denizen.errors import ErrorKind, ModelError
 from denizen.events import Failed, Finished, StreamEvent, TextDelta, TextEnd, ThinkingDelta, ThinkingEnd, ToolCallEnd
 from denizen.messages import (
     AssistantMessage,
+    Document,
     Image,
     Message,
     Opaque,
@@ -47,10 +48,11 @@ CALLS = AssistantMessage(
     usage=Usage(100, 20, 30, 40),
     stop_reason="tool_calls",
 )
+PAPER = Document("application/pdf", b"%PDF-1.7", "paper.pdf", "The bridge is open.", 1)
 HISTORY: Sequence[Message] = (
-    UserMessage([Text("Look at this"), Image("image/png", b"\x89PNG")], "m1"),
+    UserMessage([Text("Look at this"), Image("image/png", b"\x89PNG"), PAPER], "m1"),
     msgspec.structs.replace(CALLS, model="elsewhere:model"),
-    ToolResult("call_1", "read", [Text("class A: ..."), Image("image/png", b"\x89PNG")]),
+    ToolResult("call_1", "read", [Text("class A: ..."), Image("image/png", b"\x89PNG"), PAPER]),
     ToolResult("call_2", "grep", [Text("no match")], is_error=True),
     UserMessage([Text("And quickly, please")], "m2"),
     AssistantMessage([Opaque("elsewhere", {"secret": [1, None]}), Text("Yes.")], "elsewhere:model"),
@@ -124,7 +126,7 @@ class ModelConformance:
         assert answer.text == CALLS.text
         assert [part.text for part in answer.content if isinstance(part, Thinking)] == ["Two files, then."]
         assert answer.stop_reason == "tool_calls"
-        assert answer.usage == CALLS.usage
+        assert answer.usage in {CALLS.usage, Usage(140, 20, 30)}  # some providers don't count what they cache
 
     async def test_answer_is_the_same_streamed_or_in_one_piece(self, play: Play) -> None:
         async with opened(play(CALLS, CALLS)) as model:

@@ -14,6 +14,7 @@ from denizen.ports import (
     Control,
     FollowUp,
     InboundMessage,
+    Interrupt,
     OutboundMessage,
     Parked,
     ParkedTurn,
@@ -224,7 +225,7 @@ class TurnQueueConformance:
 
     # Parking
 
-    @pytest.mark.parametrize("control", [YES, Answer("call-1", allow=False), Stop()])
+    @pytest.mark.parametrize("control", [YES, Answer("call-1", allow=False), Stop(), Interrupt("no")])
     async def test_parked_turn_holds_its_session_until_an_answer(self, new_queue: NewQueue, control: Control) -> None:
         queue = new_queue()
         async with self.serving(queue) as worker:

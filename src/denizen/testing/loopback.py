@@ -16,7 +16,8 @@ import msgspec
 from aiohttp import hdrs, web
 
 from denizen.messages import AssistantMessage, Text
-from denizen.testing.wire import ANTHROPIC, OPENAI, Wire
+from denizen.testing.wire import ANTHROPIC, OPENAI, RESPONSES, Wire
+from denizen.testing.wire_gemini import GEMINI
 
 EVENT_STREAM = "text/event-stream; charset=utf-8"
 JSON = "application/json"
@@ -40,6 +41,7 @@ class Request:
     path: str
     headers: Mapping[str, str]
     body: bytes
+    query: str = ""
 
     @property
     def json(self) -> Any:
@@ -153,7 +155,8 @@ class LoopbackServer:
             return web.json_response(self.facts[request.path])
         if (request.method == hdrs.METH_GET and not self._has_plain_reply()) or request.path == "/api/show":
             return web.Response(status=404)
-        received = Request(request.path, request.headers.copy(), await request.content.read())
+        body = await request.content.read()
+        received = Request(request.path, request.headers.copy(), body, request.query_string)
         releases = self._releases
         self.requests.append(received)
         self._clients.add(request.transport and request.transport.get_extra_info("peername"))
@@ -174,9 +177,12 @@ class LoopbackServer:
 
     def _said(self, message: AssistantMessage, request: Request) -> Reply:
         """A message as the request asks for it; servers that frame it otherwise override this."""
-        if request.json.get("stream"):
+        if self._wants_stream(request):
             return Reply(self.wire.streamed(message), 200, {hdrs.CONTENT_TYPE: EVENT_STREAM})
         return Reply([self.wire.whole(message)], 200, {hdrs.CONTENT_TYPE: JSON})
+
+    def _wants_stream(self, request: Request) -> bool:
+        return bool(request.json.get("stream"))
 
     def _has_plain_reply(self) -> bool:
         reply = self._replies[0] if self._replies else None
@@ -212,6 +218,21 @@ class LoopbackOpenAI(LoopbackServer):
     """Speaks OpenAI Chat Completions."""
 
     wire = OPENAI
+
+
+class LoopbackResponses(LoopbackServer):
+    """Speaks OpenAI Responses."""
+
+    wire = RESPONSES
+
+
+class LoopbackGemini(LoopbackServer):
+    """Speaks Gemini's own format."""
+
+    wire = GEMINI
+
+    def _wants_stream(self, request: Request) -> bool:
+        return request.path.endswith(":streamGenerateContent")
 
 
 def split(data: bytes, *sizes: int) -> list[bytes]:

@@ -12,6 +12,7 @@ from denizen.ports import (
     ChannelLimits,
     Control,
     InboundMessage,
+    Interrupt,
     OutboundMessage,
     Parked,
     ParkedTurn,
@@ -38,7 +39,7 @@ class _SessionQueue:
 
     @property
     def is_ready(self) -> bool:
-        answered = any(isinstance(control, Answer | Stop) for control in self.controls)
+        answered = any(isinstance(control, Answer | Stop | Interrupt) for control in self.controls)
         return bool(self.messages) and not self.running and (answered or not self.parked)
 
 

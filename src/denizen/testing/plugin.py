@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from denizen.testing.loopback import LoopbackAnthropic, LoopbackOpenAI
+    from denizen.testing.loopback import LoopbackAnthropic, LoopbackGemini, LoopbackOpenAI, LoopbackResponses
 
 
 @pytest.fixture
@@ -27,4 +27,22 @@ def loopback_openai() -> "Iterator[LoopbackOpenAI]":
     from denizen.testing.loopback import LoopbackOpenAI
 
     with LoopbackOpenAI() as server:
+        yield server
+
+
+@pytest.fixture
+def loopback_gemini() -> "Iterator[LoopbackGemini]":
+    """A server that speaks Gemini's own format."""
+    from denizen.testing.loopback import LoopbackGemini
+
+    with LoopbackGemini() as server:
+        yield server
+
+
+@pytest.fixture
+def loopback_responses() -> "Iterator[LoopbackResponses]":
+    """A server that speaks OpenAI Responses."""
+    from denizen.testing.loopback import LoopbackResponses
+
+    with LoopbackResponses() as server:
         yield server

@@ -186,3 +186,74 @@ def _openai_error(status: int, sentence: str) -> Json:
 
 
 OPENAI: Final = Wire("/v1", _openai_whole, _openai_streamed, _openai_error)
+
+
+# OpenAI Responses
+
+
+def _items(message: AssistantMessage) -> list[Json]:
+    """Its items; fields that we keep after an item are in it again."""
+    items: list[Json] = []
+    for part in message.content:
+        match part:
+            case Text(text):
+                content: list[Json] = [{"type": "output_text", "text": text}]
+                items.append({"type": "message", "role": "assistant", "status": "completed", "content": content})
+            case Thinking(text):
+                items.append({"type": "reasoning", "summary": [{"type": "summary_text", "text": text}]})
+            case ToolCall(id, name, args):
+                arguments = msgspec.json.encode(args).decode()
+                items.append({"type": "function_call", "call_id": id, "name": name, "arguments": arguments})
+            case Opaque(data={"type": "reasoning"} as item) if items and items[-1]["type"] == "reasoning":
+                items[-1] = item
+            case Opaque(data={"type": _} as item):
+                items.append(item)
+            case Opaque(data=rest):
+                items[-1] = items[-1] | rest
+    return items
+
+
+def _response(message: AssistantMessage, items: list[Json], *, done: bool) -> Json:
+    usage, status = message.usage, "completed" if done else "in_progress"
+    wire: Json = {"id": "resp_1", "object": "response", "model": "loopback", "output": items, "error": None}
+    if done and message.stop_reason in {"length", "refusal"}:
+        status = "incomplete"
+        reason = "max_output_tokens" if message.stop_reason == "length" else "content_filter"
+        wire["incomplete_details"] = {"reason": reason}
+    if done and usage.input is not None:
+        sent = usage.input + (usage.cache_read or 0) + (usage.cache_write or 0)
+        details = {"cached_tokens": usage.cache_read, "cache_write_tokens": usage.cache_write}
+        wire["usage"] = {"input_tokens": sent, "output_tokens": usage.output, "input_tokens_details": details}
+    return wire | {"status": status}
+
+
+def _responses_whole(message: AssistantMessage) -> bytes:
+    return msgspec.json.encode(_response(message, _items(message), done=True))
+
+
+def _responses_streamed(message: AssistantMessage) -> list[bytes]:
+    items = _items(message)
+    events: list[Json] = [{"type": "response.created", "response": _response(message, [], done=False)}]
+    for place, item in enumerate(items):
+        start, kind, text = _item_deltas(item)
+        events.append({"type": "response.output_item.added", "output_index": place, "item": start})
+        events += ({"type": kind, "output_index": place, "delta": piece} for piece in pieces_of(text))
+        events.append({"type": "response.output_item.done", "output_index": place, "item": item})
+    whole = _response(message, items, done=True)
+    events.append({"type": f"response.{whole['status']}", "response": whole})
+    return [event(data | {"sequence_number": number}, data["type"]) for number, data in enumerate(events)]
+
+
+def _item_deltas(item: Json) -> tuple[Json, str, str]:
+    """What an item starts with, and how it grows: by which events, of which text."""
+    match item:
+        case {"type": "message", "content": [{"text": str(text)}]}:
+            return item | {"content": []}, "response.output_text.delta", text
+        case {"type": "reasoning", "summary": [{"text": str(text)}]}:
+            return item | {"summary": []}, "response.reasoning_summary_text.delta", text
+        case {"type": "function_call", "arguments": str(text)}:
+            return item | {"arguments": ""}, "response.function_call_arguments.delta", text
+    return item, "", ""
+
+
+RESPONSES: Final = Wire("/v1", _responses_whole, _responses_streamed, _openai_error)

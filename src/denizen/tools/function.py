@@ -164,8 +164,8 @@ def tool(
 
     The model sees the docstring's first paragraph and, of each parameter, its type and its line in the docstring's
     `Args:` section. A parameter annotated `ToolContext` is filled in and not shown. The function may be async; a plain
-    one runs in a thread, which a cancelled turn leaves behind. It returns a string, a part (Text, Image) or a list of
-    them, a ToolResult, or anything that has a JSON form, and raises ToolRefused for what can't be done. Without
+    one runs in a thread, which a cancelled turn leaves behind. It returns a string, a part (Text, Image, Document) or a
+    list of them, a ToolResult, or anything that has a JSON form, and raises ToolRefused for what can't be done. Without
     `traits` its calls run one at a time, never again after a crash, and as the policy says. `refuse` is called with the
     arguments before a person is asked about a call: it raises ToolRefused for what the function would refuse anyway. A
     tool that `plans` changes files and obeys `ToolContext.planned`, so that a question about a call can show what it

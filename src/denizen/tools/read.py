@@ -64,8 +64,9 @@ def _read(workspace: Workspace, path: str, lines: tuple[int, int | None], stop: 
                 if length > LARGEST_IMAGE:
                     limit = f"at most {size(LARGEST_IMAGE)} can be seen: scale it down"
                     raise ToolRefused(f"{path} is an image of {size(length)}; {limit}")
-                parts = [Text(f"{path}: {media_type}, {size(length)}"), Image(media_type, file.read(LARGEST_IMAGE))]
-                return ToolResult("", "", parts, details={"path": path, "bytes": length, "media_type": media_type})
+                about, image = f"{path}: {media_type}, {size(length)}", Image(media_type, file.read(LARGEST_IMAGE))
+                details = {"path": path, "bytes": length, "media_type": media_type}
+                return ToolResult("", "", [Text(about), image], details=details)
         for magic, (what, program) in _BINARY.items():
             if head.startswith(magic):
                 raise ToolRefused(f"{path} is {what} ({size(length)}), not text; bash may have {program} for it")

@@ -35,7 +35,7 @@ class SidePanel(Static):
             "Goal": [facts.goal],
             "Plan": [f"{number}. {step}" for number, step in enumerate(facts.plan, 1)],
             "Token": [facts.token],
-            "Cost": [f"${facts.cost_usd:.4f}" if facts.cost_usd else ""],
+            "Cost": [f"${cost:.4f}" if (cost := facts.tally.cost_usd) else ""],
         }
         parts: list[str | tuple[str, str]] = []
         for title, lines in rows.items():
@@ -66,6 +66,7 @@ class AgentView(Vertical):
         super().__init__(id=f"agent-{name.encode().hex()}")
         self.agent_name = name
         self.doing: Status = "ready"
+        self.known = Facts()
         self._instruct = instruct
         self._clock = clock
         self._lines = Scrollback(most)
@@ -93,6 +94,7 @@ class AgentView(Vertical):
 
     def facts(self, facts: Facts) -> None:
         """Show what the agent knows."""
+        self.known = facts
         self._panel.show(facts)
 
     def focus_input(self) -> None:

@@ -14,7 +14,10 @@ from denizen.tui.prompt import STATUSES
 
 
 class AgentsApp(FullScreen):
-    """Shows one agent at a time; with several, a line above names them and Ctrl-N and Ctrl-P go through them."""
+    """Shows one agent at a time; with several, a line above names them and Ctrl-N and Ctrl-P go through them.
+
+    The line marks who holds the token with ●, and ends with what all have cost.
+    """
 
     CSS = "#agents { height: 1; background: $panel; }"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -58,7 +61,11 @@ class AgentsApp(FullScreen):
 
     def _name_agents(self) -> None:
         parts: list[tuple[str, str]] = []
+        holder = next((agent.known.token.lower() for agent in self._agents if agent.known.token), "")
         for number, agent in enumerate(self._agents):
             style = f"ansi_bright_{STATUSES.get(agent.doing, 'white')}"
-            parts.append((f" {agent.agent_name} ", f"{style} reverse" if number == self._shown else style))
+            mark = "●" if agent.agent_name.lower() == holder else ""
+            parts.append((f" {mark}{agent.agent_name} ", f"{style} reverse" if number == self._shown else style))
+        cost = sum(agent.known.tally.cost_usd for agent in self._agents)
+        parts.append((f"  ${cost:.4f}" if cost else "", "dim"))
         self._names.update(Content.assemble(*parts))

@@ -8,7 +8,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static, TextArea
 
-STATUSES = {"ready": "green", "waiting": "cyan", "sleeping": "red", "thinking": "yellow"}
+STATUSES = {"ready": "green", "waiting": "cyan", "sleeping": "red", "thinking": "yellow", "away": "white"}
 """What an agent may be doing, each with the colour of its prompt."""
 
 

@@ -15,13 +15,15 @@ from denizen.engine.loop import run_turn
 from denizen.engine.record import AgentRecord, NewContext
 from denizen.engine.resume import unfinished
 from denizen.engine.turn import Resume, TurnOptions
-from denizen.errors import ConfigError
+from denizen.entries import AnyEntry, SessionEntry
+from denizen.errors import ConfigError, SessionError
 from denizen.events import RunResult
 from denizen.messages import UserMessage
 from denizen.models.profiles import Cooldown
 from denizen.ports import ActionFormat, Checkpoints, Memory, Model, Sandbox, Session, Tool, TurnIO
 from denizen.prompt import Skill
 from denizen.prompt.texts import IDENTITY
+from denizen.sessions import short_name
 from denizen.tools import default_tools
 from denizen.tools.programs.jobs import Jobs
 from denizen.tools.subagent import subagent
@@ -139,13 +141,15 @@ class World:
     """A place that an agent can live in. Its entry point in the group `denizen.worlds` has the same name.
 
     `settings` is the struct that its table of the configuration, `[name]`, is read into, strictly. `go_on` is how a
-    session of its kind goes on after a crash, or after a question was answered.
+    session of its kind goes on after a crash, or after a question was answered. `only_here` says why nobody but its own
+    host may go on with an unfinished turn, and what to do; empty: whoever opens the session may.
     """
 
     name: str
     profile: Profile
     settings: type[msgspec.Struct] | None = None
     go_on: GoOn | None = None
+    only_here: str = ""
 
 
 def worlds() -> Iterator[World]:
@@ -167,6 +171,15 @@ def find_world(profile: str | Profile) -> World:
     raise ConfigError(f"There is no profile {profile!r}; there is: {', '.join(names)}.")
 
 
+def check_host(entries: Sequence[AnyEntry]) -> None:
+    """Raise SessionError where the session's unfinished turn is its world's own host's to go on with."""
+    header = next((entry for entry in entries if isinstance(entry, SessionEntry)), None)
+    if header and header.profile and unfinished(entries):
+        for world in worlds():
+            if world.only_here and world.profile.name == header.profile:
+                raise SessionError(f"Session {short_name(header.key)} is in the middle of a turn. {world.only_here}")
+
+
 async def take_turn(
     agent: AgentHandle,
     session: Session,
@@ -177,10 +190,11 @@ async def take_turn(
     """Answer a message, or go on with the session's unfinished turn (None).
 
     An unfinished turn goes on in the way of the world whose kind it is, whatever the agent's profile. Raises what
-    `run_turn` raises.
+    `run_turn` and `check_host` raise.
     """
     options = options or TurnOptions()
     if message is None or unfinished(session.entries):
+        check_host(session.entries)
         for go_on in filter(None, (world.go_on for world in worlds())):
             if result := await go_on(agent, session, message, io, options):
                 return result

@@ -66,8 +66,9 @@ def test_results_of_recovered_calls_are_reported_in_words() -> None:
         ToolResult(calls[0].id, "bash", [Text("a.txt"), picture]),
         ToolResult(calls[1].id, "bash", [Text("no such file")], is_error=True),
     ]
-    told = [Text("Result of bash:\na.txt\n"), picture, Text("Result of bash (error):\nno such file\n")]
-    assert Native().report(results) == [UserMessage(told)]
+    assert Native().report(results) == [
+        UserMessage([Text("Result of bash:\na.txt\n"), picture, Text("Result of bash (error):\nno such file\n")])
+    ]
 
 
 def test_other_results_are_given_as_they_are() -> None:

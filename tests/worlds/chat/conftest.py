@@ -92,6 +92,14 @@ class Scene:
         """Put a message."""
         assert await self.gateway.accept(message(content, chat, **more))
 
+    async def heard(self) -> None:
+        """Wait until the running turns have what was said to them.
+
+        Writes are in order, so the queue's look is a few steps of the loop after one of them, and each takes several.
+        """
+        for _ in range(20):
+            await self.gateway.database.run(lambda _: None)
+
     async def settled(self) -> None:
         """Wait until every message is over."""
         states = "SELECT COUNT(*) FROM inbox WHERE state NOT IN ('done', 'failed')"

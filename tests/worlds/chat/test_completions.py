@@ -1,6 +1,7 @@
 """The agent as a model: what the official SDK of OpenAI's API sends and gets."""
 
 import asyncio
+import threading
 from base64 import b64encode
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -12,12 +13,14 @@ import aiohttp
 import openai
 import pytest
 from openai import AsyncOpenAI
+from tests.documents import PAPER
 from tests.engine.scene import call
 from tests.worlds.chat.conftest import PLUMS, Halting, Scene, Serve, SimulatedClock, key_of, said
 from tests.worlds.chat.test_gateway import Held
 
 from denizen.errors import ModelError
-from denizen.messages import AssistantMessage, Image, Text, ToolResult, UserMessage
+from denizen.events import Done
+from denizen.messages import AssistantMessage, Document, Image, Text, Thinking, ToolResult, UserMessage
 from denizen.ports import Schema, Traits
 from denizen.worlds.chat.gateway import Gateway
 from denizen.worlds.chat.http.stream import QUIET
@@ -99,6 +102,21 @@ async def test_answer_streams(serve: Serve, home: Path, session: str) -> None:
         assert len(chunks) > 3, "in pieces"
         assert chunks[-2].choices[0].finish_reason == "stop"
         assert chunks[-1].usage.total_tokens >= 0
+
+
+@pytest.mark.parametrize("session", ["", "ann"])
+async def test_thoughts_stream_apart_from_the_answer(serve: Serve, home: Path, session: str) -> None:
+    thought = AssistantMessage([Thinking("which is it?"), Text("a plum")])
+    async with serve(thought, thought) as scene, sdk(scene, home, session) as client:
+        deltas = [
+            choice.delta.model_dump()
+            for chunk in [each async for each in await chat(client, user("a fruit?"), stream=True)]
+            for choice in chunk.choices
+        ]
+        assert "".join(delta.get("reasoning_content") or "" for delta in deltas) == "which is it?"
+        assert "".join(delta["content"] or "" for delta in deltas) == "a plum"
+        events = await client.responses.create(input="a fruit?", stream=True)
+        assert "which" not in str([event async for event in events])
 
 
 async def test_answer_that_is_stopped_says_nothing_twice(serve: Serve, home: Path) -> None:
@@ -203,6 +221,20 @@ async def test_picture_is_seen(serve: Serve, home: Path, session: str) -> None:
 
 
 @pytest.mark.parametrize("session", ["", "ann"])
+async def test_documents_are_read(serve: Serve, home: Path, session: str) -> None:
+    data = f"data:application/pdf;base64,{b64encode(PAPER.data).decode()}"
+    notes = {"type": "file", "file": {"filename": "n.txt", "file_data": "data:text/plain;base64,bWluZQ=="}}
+    file = {"type": "file", "file": {"filename": "bridge.pdf", "file_data": data}}
+    async with serve("open", "still open") as scene, sdk(scene, home, session) as client:
+        await chat(client, user([{"type": "text", "text": "is it open?"}, file, notes]))
+        (seen,) = [each for each in scene.model.requests[-1].messages if isinstance(each, UserMessage)]
+        assert seen.content[1:3] == [PAPER, Document("text/plain", b"mine", "n.txt")]
+        source: Any = {"type": "input_file", "filename": "bridge.pdf", "file_data": data}
+        await client.responses.create(input=[user([source])])
+        assert PAPER in scene.model.requests[-1].messages[-1].content
+
+
+@pytest.mark.parametrize("session", ["", "ann"])
 async def test_callers_result_counts_as_untrusted(serve: Serve, home: Path, session: str) -> None:
     async with serve(call(("weather", {})), "sun") as scene, sdk(scene, home, session) as client:
         asked = (await chat(client, user("?"), tools=[WEATHER])).choices[0].message
@@ -247,6 +279,29 @@ async def test_approval_is_given_in_the_session(serve: Serve, home: Path) -> Non
         assert (await chat(client, user("/approve"))).choices[0].message.content == "posted it"
 
 
+async def test_question_comes_once_its_turn_is_parked_so_that_the_answer_to_it_is_heard(
+    serve: Serve, home: Path
+) -> None:
+    held, may_write, over = Held(call(("post", {"text": "hi"}))), threading.Event(), asyncio.Event()
+    async with serve(held, "posted it") as scene, sdk(scene, home, "ann") as client:
+        scene.gateway.listeners.of_all.append(lambda _, event: over.set() if isinstance(event, Done) else None)
+        asked = asyncio.create_task(chat(client, user("post it")))
+        await held.begun.wait()
+        writing = asyncio.create_task(scene.gateway.database.run(lambda _: may_write.wait()))
+        await asyncio.sleep(0)
+        held.go.set()
+        try:
+            await over.wait()
+            for _ in range(5):  # an answer that came too early would be here by then
+                await client.models.list()
+            assert not asked.done()
+        finally:
+            may_write.set()
+            await writing
+        assert "/approve" in (await asked).choices[0].message.content
+        assert (await chat(client, user("/approve"))).choices[0].message.content == "posted it"
+
+
 async def test_our_own_tools_run_inside(serve: Serve, home: Path) -> None:
     async with serve(call(("look", {}), text="Let me look."), "nothing") as scene, sdk(scene, home) as client:
         answer = (await chat(client, user("look"), tools=[WEATHER])).choices[0]
@@ -282,6 +337,9 @@ async def test_failure_is_not_repeated_by_the_sdk(serve: Serve, home: Path) -> N
             "data: URL",
         ),
         ([user([{"type": "image_url", "image_url": {"url": "data:image/png;base64,?"}}])], [], "base64"),
+        ([user([{"type": "file", "file": {"file_data": "data:application/zip;base64,UEsDBA=="}}])], [], "PDF"),
+        ([user([{"type": "file", "file": {"file_data": "data:application/pdf;base64,JVBERi0="}}])], [], "can be read"),
+        ([user([{"type": "file", "file": {"file_id": "f1"}}])], [], "data: URLs"),
         ([user([{"type": "input_audio"}])], [], "text only"),
         ([{"role": "robot", "content": "x"}], [], "robot"),
         ([user("x")], [{"type": "function", "function": {"name": "look"}}], "names itself: look"),

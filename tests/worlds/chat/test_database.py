@@ -1,6 +1,7 @@
 """The ledger's file: private, for one process, written together."""
 
 import asyncio
+import os
 import sqlite3
 import stat
 import threading
@@ -13,11 +14,12 @@ import pytest
 from tests.worlds.chat.conftest import message
 
 from denizen.clock import SystemClock
+from denizen.config.lock_file import holder_of
 from denizen.errors import ConfigError
 from denizen.worlds.chat import ledger
 from denizen.worlds.chat.database import Database
 from denizen.worlds.chat.ledger import Connection
-from denizen.worlds.chat.sqlite_file import SqliteFile, is_locked
+from denizen.worlds.chat.sqlite_file import SqliteFile
 
 
 def broken(_: Connection) -> None:
@@ -83,14 +85,14 @@ async def test_what_comes_before_a_transaction_is_over_joins_it(home: Path) -> N
 
 def test_files_are_private_and_another_gateway_is_refused(home: Path) -> None:
     path = home / "gateway.db"
-    assert not is_locked(home / "gateway.lock")
+    assert not holder_of(home / "gateway.lock")
     first = Database(SqliteFile(path), SystemClock())
     assert {stat.S_IMODE(file.stat().st_mode) for file in home.iterdir()} == {0o600}
-    assert is_locked(home / "gateway.lock")
+    assert holder_of(home / "gateway.lock") == os.getpid()
     with pytest.raises(ConfigError, match="running on this home already"):
         Database(SqliteFile(path), SystemClock())
     first.close()
-    assert not is_locked(home / "gateway.lock")
+    assert not holder_of(home / "gateway.lock")
     Database(SqliteFile(path), SystemClock()).close()
 
 

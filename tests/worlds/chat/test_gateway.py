@@ -21,9 +21,10 @@ from denizen.sessions import JsonlStore
 from denizen.sessions.jsonl import ACKNOWLEDGED_ELSEWHERE
 from denizen.testing import FakeClock, MemoryChannel, ScriptedModel
 from denizen.worlds.chat import ledger
-from denizen.worlds.chat.gateway import DEFAULT_RESPONSE, RunOptions
+from denizen.worlds.chat.last_chat import read_last_chat
 from denizen.worlds.chat.ledger import Claim
 from denizen.worlds.chat.queue import HELD_WAIT, LedgerTurn
+from denizen.worlds.chat.run_options import DEFAULT_RESPONSE, RunOptions
 
 ASKS = call(("post", {"text": "hello"}))
 
@@ -172,6 +173,7 @@ async def test_steering_channel_says_a_message_to_the_running_turn(serve: Serve)
         await scene.say("1")
         await held.begun.wait()
         await scene.say("make it short")
+        await scene.heard()
         held.go.set()
         await scene.replies(1)
         await scene.say("/approve")
@@ -183,6 +185,18 @@ async def test_steering_channel_says_a_message_to_the_running_turn(serve: Serve)
         assert again is None, "a crash before it was marked as done gives it no second reply"
         await scene.say("3")
         assert (await scene.contents(3))[2] == "third"
+
+
+async def test_message_with_attachments_waits_for_a_turn_of_its_own(serve: Serve) -> None:
+    held = Held("first")
+    async with serve(held, "seen", when_busy={"http": "steer"}) as scene:
+        await scene.say("1")
+        await held.begun.wait()
+        await scene.say("look", media=["roof.png"])
+        await scene.heard()
+        held.go.set()
+        assert await scene.contents(2) == ["first", "seen"]
+        assert "roof.png" in said(scene.model)
 
 
 NOTES = {
@@ -311,6 +325,15 @@ async def test_last_chat_from_outside_is_kept(serve: Serve, home: Path) -> None:
         await scene.contents(1, "shell", "cli")
     state = msgspec.json.decode((home / "state.json").read_bytes())
     assert state == {"last_channel": "http", "last_chat": "ann"}
+
+
+async def test_last_of_many_chats_is_kept_while_the_gateway_runs(serve: Serve, home: Path) -> None:
+    async with serve(*["hi"] * 3, clock=FakeClock()) as scene:
+        for chat in ("ann", "ben", "cleo"):
+            await scene.say("a", chat)
+        async with asyncio.timeout(PATIENCE):
+            while read_last_chat(home).last_chat != "cleo":
+                await scene.gateway.database.run(lambda _: None)
 
 
 async def test_message_is_taken_in_though_the_last_chat_cannot_be_kept(serve: Serve, home: Path) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from urllib.parse import quote
 import aiohttp
 import pytest
 from tests.engine.scene import call
-from tests.worlds.chat.conftest import Scene, Serve, key_of
+from tests.worlds.chat.conftest import Scene, Serve, SimulatedClock, key_of
 
 from denizen.worlds.chat.server import listening
 from denizen.worlds.chat.token import read_token
@@ -142,3 +143,32 @@ async def test_control_of_a_session_without_a_turn_is_refused_and_nothing_is_kep
             assert (await client.control("ann", **control))[0] == 409
         assert (await client.control("ann", type="dance"))[0] == 400
         assert (await client.ask("POST", "/api/sessions/nonsense/controls", json={"type": "stop"}))[0] == 404
+
+
+async def test_wrong_tokens_and_rotations_are_logged_without_them_and_not_for_each_request(
+    serve: Serve, home: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = SimulatedClock(datetime(2026, 1, 1, tzinfo=UTC))
+    wrong = {"Authorization": "Bearer guessed"}
+    async with serve(clock=clock) as scene, reached(scene, home) as client:
+        token = read_token(home)
+        for _ in range(5):
+            await client.ask("GET", "/api/sessions", wrong)
+        clock.wake(timedelta(seconds=61))
+        await client.ask("GET", "/api/sessions", wrong)
+        assert await client.ask("POST", "/api/token") == (200, {"rotated": True})
+    lines = [record.message for record in caplog.records if record.name == "denizen.worlds.chat.http.access"]
+    assert [line.partition(":")[2].partition(",")[0] for line in lines[:2]] == [" 1 request", " 5 requests"]
+    assert "rotated" in lines[2]
+    assert not any(secret in line for line in lines for secret in (token, read_token(home), "guessed"))
+
+
+async def test_reply_that_is_kept_for_whoever_asked_is_in_no_chat(serve: Serve, home: Path) -> None:
+    async with serve("to you alone", "to all") as scene, reached(scene, home) as client:
+        assert await scene.gateway.ask("hi", key_of("ann"), channel="http", chat="ann") == "to you alone"
+        await scene.say("and now?")
+        await scene.contents(1)
+        _, found = await client.ask("GET", "/api/replies?chat=ann")
+        assert [(reply["content"], reply["state"]) for reply in found["replies"]] == [("to all", "sent")]
+        _, status = await client.ask("GET", "/api/status")
+        assert status["outbox"] == {"kept": 1, "sent": 1}

@@ -44,6 +44,7 @@ async def test_what_is_said_to_a_turn_that_sends_to_its_chat_has_a_reply(
         await scene.say("1")
         await held.begun.wait()
         await scene.say("2")
+        await scene.heard()
         held.go.set()
         await scene.settled()
         sent = await scene.gateway.outbox.replies("http", "ann", after=0, most=10, wait=0)

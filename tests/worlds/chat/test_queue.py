@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from denizen.clock import SystemClock
 from denizen.errors import DenizenError
-from denizen.ports import Interrupt, OutboundMessage, QueuedTurn, Steer, TurnQueue
+from denizen.ports import Interrupt, OutboundMessage, Parked, QueuedTurn, Steer, TurnQueue
 from denizen.testing import TurnQueueConformance
 from denizen.testing.conformance_queue import NewQueue, message
 from denizen.worlds.chat import ledger, outbound
@@ -50,6 +50,23 @@ async def test_message_for_a_busy_session_is_said_to_its_turn_and_over_with_it(
         assert await worker.finish_all(1) == ["3"], "2 is over"
 
 
+async def test_parked_turn_goes_on_once_after_a_message_that_interrupts_it(database: Database) -> None:
+    suite = TurnQueueConformance()
+    queue = LedgerQueue(database, clock=SystemClock(), when_busy={"irc": "interrupt"})
+    async with suite.serving(queue) as worker:
+        await queue.put(message("1"))
+        (await worker.next()).end(Parked())
+        await worker.expect_nothing_but("a")
+        await queue.put(message("2"))
+        again = await worker.next()
+        assert await worker.controls_of(again) == [Interrupt("2", "2")]
+        again.end(Parked())
+        await worker.expect_nothing_but("b")
+        await queue.put(message("3"))
+        (await worker.next()).end()
+        assert await worker.finish_all(1) == ["2"], "the last attempt heard nothing"
+
+
 async def test_turn_that_fails_answers_what_it_heard_too(database: Database) -> None:
     suite = TurnQueueConformance()
     queue = LedgerQueue(database, clock=SystemClock(), when_busy={"irc": "steer"}, attempts=1)
@@ -79,6 +96,19 @@ async def test_message_that_was_not_heard_gets_a_turn_of_its_own(database: Datab
         for content in ("1", "2"):
             await queue.put(message(content))
         assert await worker.finish_all(2) == ["1", "2"]
+
+
+async def test_turn_that_ends_while_its_worker_stops_is_counted(database: Database) -> None:
+    over = list[str]()
+    queue = LedgerQueue(database, clock=SystemClock(), on_over=over.append)
+
+    async def stop(_: QueuedTurn) -> None:
+        serving.cancel()
+
+    await queue.put(message("1"))
+    serving = asyncio.create_task(queue.serve(stop))
+    await asyncio.wait([serving])
+    assert over == ["done"]
 
 
 async def test_worker_that_has_lost_its_turn_says_nothing_to_another_session(database: Database) -> None:

@@ -151,7 +151,7 @@ async def taken_over(start: Start, client: openai.AsyncOpenAI, then: str) -> lis
         pieces = streamed(client)
         first = await anext(pieces)
         async with start("worker", then) as other:
-            while not other.gateway.is_heard(message("?")):
+            while not other.gateway.listeners.hear(message("?")):
                 await other.gateway.database.run(lambda _: None)
             await stack.aclose()
             halting(other).go.set()

@@ -10,6 +10,7 @@ from tests.worlds.chat.conftest import Serve, SimulatedClock, key_of, said
 from denizen.entries import EndEntry, StateEntry, SystemEntry
 from denizen.messages import AssistantMessage, Text, ToolCall, Usage
 from denizen.ports import ModelRequest
+from denizen.testing import FakeClock
 
 
 def call(name: str, id: str = "c1", cost: float | None = None, **args: Any) -> AssistantMessage:
@@ -62,6 +63,22 @@ async def test_the_result_of_a_spawned_subagent_is_seen_in_the_next_turn(serve: 
         entries = await scene.gateway.agent.record.store.read(key_of("ann"))
         seen = next(entry for entry in entries if isinstance(entry, StateEntry) and entry.name == "in_sight")
         assert seen.value["untrusted"] is True
+
+
+async def test_a_spawned_subagent_that_keeps_failing_is_reported_to_the_session_it_works_for(serve: Serve) -> None:
+    def breaks(_: ModelRequest) -> str:
+        raise OSError("the disk is gone")
+
+    script = by_task([SPAWN, "Begun.", "It failed."], [breaks, breaks])
+    async with serve(*[script] * 5, attempts=2, clock=FakeClock()) as scene:
+        await scene.say("count")
+        await scene.settled()
+        assert await scene.contents(1) == ["Begun."]
+        (kept,) = await reports(scene)
+        assert "Count the stars." in kept.text
+        assert "the disk is gone" in kept.text
+        await scene.say("and?")
+        assert await scene.contents(2) == ["Begun.", "It failed."], "nothing else goes to the chat"
 
 
 async def test_a_spawned_subagent_goes_on_after_a_restart_and_reports_once(serve: Serve) -> None:

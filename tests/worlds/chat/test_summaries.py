@@ -1,16 +1,18 @@
 """Long sessions get smaller between their turns, in nobody's way."""
 
 import asyncio
+from pathlib import Path
 
 import pytest
 from tests.worlds.chat.conftest import PATIENCE, Scene, Serve, key_of, message, said
-from tests.worlds.chat.test_gateway import Held
+from tests.worlds.chat.test_gateway import HeardClock, Held
 
 from denizen.entries import CompactionEntry
 from denizen.messages import AssistantMessage, Text, Usage
+from denizen.sessions import JsonlStore
 from denizen.testing.scripted import Line
 from denizen.worlds.chat import summaries
-from denizen.worlds.chat.gateway import RunOptions
+from denizen.worlds.chat.run_options import RunOptions
 
 ELEVEN: list[Line] = [f"answer {n}" for n in range(11)]
 """With the questions, more than 20 messages."""
@@ -29,7 +31,7 @@ async def compactions(scene: Scene) -> list[CompactionEntry]:
 
 async def summarised(scene: Scene) -> list[CompactionEntry]:
     async with asyncio.timeout(PATIENCE):
-        await scene.gateway.summaries.idle()
+        await scene.gateway.runner.summaries.idle()
     return await compactions(scene)
 
 
@@ -62,6 +64,18 @@ async def test_turns_go_on_while_the_summary_is_made_and_no_second_one_begins(se
         held.go.set()
         await summarised(scene)
         assert len(scene.model.requests) == 14, "one summary"
+
+
+async def test_summary_waits_for_a_session_that_is_open_elsewhere(serve: Serve, home: Path) -> None:
+    held, clock = Held("We talked."), HeardClock()
+    async with serve(*ELEVEN, held, clock=clock) as scene:
+        await talk(scene, 11)
+        await held.begun.wait()
+        session = await JsonlStore(home / "sessions", clock=clock).open(key_of("ann"))
+        held.go.set()
+        await clock.waits.get()
+        await session.close()
+        assert [entry.summary for entry in await summarised(scene)] == ["We talked."]
 
 
 async def test_summary_is_taken_in_by_the_turn_that_has_begun(serve: Serve) -> None:

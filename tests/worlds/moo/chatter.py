@@ -27,7 +27,11 @@ class Tally:
     """Outputs that aren't what their commands give."""
     said: int = 0
     lost: list[ServerLine] = field(default_factory=list)
-    """Lines that didn't arrive as they were said, once and with their talker; those of one talker may change places."""
+    """Lines that didn't arrive as they were said, once and with their talker.
+
+    Those of one talker may change places: the server writes them so. Its shell takes messages in two places; the one
+    gathers them for up to 0.2 s, and the other, after each command of the listener, writes at once what came since.
+    """
     seconds: list[float] = field(default_factory=list)
     """Of each command."""
 

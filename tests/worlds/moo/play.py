@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,10 @@ from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult
 from denizen.ports import Tool, Traits
 from denizen.testing import FakeClock, ScriptedModel
 from denizen.worlds.moo.brain import Brain
-from denizen.worlds.moo.listener import Facts, Kind, Status
+from denizen.worlds.moo.character import Character
+from denizen.worlds.moo.listener import Facts, Kind, Status, Tally
 from denizen.worlds.moo.server_text import Output, Room, ServerLine
+from denizen.worlds.moo.session_log import SessionLog
 from denizen.worlds.moo.settings import MooSettings
 
 
@@ -89,7 +92,12 @@ def tools(brain: Brain) -> Sequence[Tool]:
         """Make a thing, and let it be seen."""
         return await brain.act([f'@create "{name}"', f'@obvious "{name}"'])
 
-    return [raw, furnish]
+    @tool
+    async def done(summary: str = "") -> ToolResult:
+        """The work is done."""
+        return await brain.finish(summary)
+
+    return [raw, furnish, done]
 
 
 def calls(*commands: str) -> AssistantMessage:
@@ -128,8 +136,19 @@ class Play:
         await self.until(lambda: self.clock.monotonic() >= end)
 
     @property
+    def tally(self) -> Tally:
+        """What it has said of its cycles."""
+        return self.watcher.known[-1].tally if self.watcher.known else Tally()
+
+    @property
     def asked(self) -> int:
         return len(self.model.requests)
+
+
+def agent_folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "group" / "mason"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 @asynccontextmanager
@@ -137,17 +156,26 @@ async def playing(
     tmp_path: Path,
     script: Sequence[Any] | None,
     answers: Mapping[str, Sequence[str]] | None = None,
+    *,
+    soul: str = "",
+    began: datetime | None = None,
+    user: str = "mason",
     **settings: Any,
 ) -> AsyncGenerator[Play]:
     """An agent that plays in a world of data, with a scripted model (None: offline), on a clock that runs by itself.
 
-    Left by an exception, its process has crashed.
+    Its directory is `agent_folder(tmp_path)`, with a SOUL.md of that text. Left by an exception, its process has
+    crashed.
     """
-    clock, model, watcher = FakeClock(), ScriptedModel(script or ()), Watcher()
+    clock, model, watcher = FakeClock(began), ScriptedModel(script or ()), Watcher()
+    folder = agent_folder(tmp_path)
+    (folder / "SOUL.md").write_text(soul)
     thinks = "offline" if script is None else model
     async with Agent(profile="denizen", model=thinks, clock=clock, environ={"HOME": str(tmp_path)}) as agent:
         session = await agent.open("agent:mason:channel:moo:account:mason@localhost:peer:direct:world")
-        brain = Brain(agent.record, session, MooSettings(user="mason", **settings), tools, watcher)
+        character = Character(folder, MooSettings(user=user, **settings))
+        log = SessionLog(watcher, folder, agent.record.now, agent.record.redact)
+        brain = Brain(agent.record, session, character, tools, log)
         world = FakeWorld(clock, answers)
         await brain.begin()
         play = Play(brain, world, clock, model, watcher)

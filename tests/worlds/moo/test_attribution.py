@@ -166,13 +166,22 @@ def test_a_line_that_nobody_vouches_for_is_told_without_a_talker(busy: Attributi
     busy.passage(SHOWN, 1.2)
     assert not busy.lines
     busy.pass_time(1.2 + TIMING.proof)
-    assert [*busy.lines] == [ServerLine("Foreman: hi")]
+    assert [*busy.lines] == [ServerLine("Foreman: hi", is_unproven=True)]
 
 
 def test_a_message_whose_line_never_comes_is_told(busy: Attribution) -> None:
     busy.message(MESSAGE, 1.2)
     busy.pass_time(1.2 + TIMING.text)
     assert [*busy.lines] == [PROVEN]
+
+
+def test_where_the_server_names_talkers_the_first_line_waits_for_its_message_too() -> None:
+    attribution = Attribution(TIMING)
+    attribution.marks_prompts = attribution.frames = attribution.proves = True
+    attribution.passage(SHOWN, 1.0)
+    assert not attribution.lines
+    attribution.message(MESSAGE, 1.2)
+    assert [*attribution.lines] == [PROVEN]
 
 
 def test_who_comes_and_goes_is_no_output(busy: Attribution) -> None:

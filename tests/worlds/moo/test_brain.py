@@ -1,5 +1,6 @@
 """How an agent's brain goes from what it sees to what it does, on a clock that a test moves."""
 
+import asyncio
 from contextlib import suppress
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import pytest
 from tests.worlds.moo.play import FakeWorld, calls, playing, text
 
 from denizen.errors import ModelError
-from denizen.messages import AssistantMessage, ToolCall, ToolResult
+from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult, Usage
 from denizen.ports import ModelRequest
 from denizen.worlds.moo.server_text import Room
 
@@ -106,6 +107,27 @@ async def test_an_agent_that_waits_for_pages_thinks_of_nothing_else_until_it_has
         await play.until(lambda: play.asked > before)
 
 
+async def test_a_page_wakes_an_agent_without_timer_that_was_done_but_no_worker(tmp_path: Path) -> None:
+    done = AssistantMessage([ToolCall("1", "done", {})], stop_reason="tool_calls")
+    for chain, asked in (([], 2), (["mason"], 1)):
+        async with playing(tmp_path, [done, text("Yes?")], idle_wakeup_seconds=0, token_chain=chain) as play:
+            play.world.page("Hello!")
+            await play.until(lambda play=play: play.watcher.told("goal"))
+            play.world.say("Tinker waves.", "emote", "Tinker")
+            play.world.page("Hello again!")
+            await play.seconds(5)
+            assert play.asked == asked
+
+
+async def test_a_page_is_known_by_its_form_where_the_server_does_not_say_who_talks(tmp_path: Path) -> None:
+    async with playing(tmp_path, [text("Yes?")], idle_wakeup_seconds=0) as play:
+        play.world.say('Tinker says, "Hello!"')
+        await play.seconds(5)
+        assert play.asked == 0
+        play.world.say('Tinker pages, "Hello!"')
+        await play.until(lambda: play.asked)
+
+
 async def test_with_timer_only_nothing_else_makes_it_think(tmp_path: Path) -> None:
     async with playing(tmp_path, [text("GOAL: x"), text("...")], timer_only=True, idle_wakeup_seconds=60) as play:
         play.world.page("Wake up!")
@@ -159,6 +181,32 @@ async def test_a_bare_line_is_a_command_only_with_a_goal(tmp_path: Path) -> None
         play.world.page("Go and explore!")
         await play.until(lambda: play.world.sent)
         assert play.world.sent == ["look around"]
+
+
+# What whoever watches learns of it
+
+
+async def test_it_tallies_its_finished_cycles_and_what_they_took(tmp_path: Path) -> None:
+    used = AssistantMessage([Text("Well.")], usage=Usage(input=100, output=20, cost_usd=0.01))
+    script = [calls("look"), text("A lamp."), used, ModelError("too busy", kind="timeout")]
+    async with playing(tmp_path, script) as play:
+        for times in (1, 2, 3):
+            play.world.say("Hello.")
+            await play.until(lambda times=times: sum(play.tally.outcomes.values()) == times)
+        assert play.tally.outcomes == {"dispatched": 1, "goal_only": 1, "llm_failed": 1}
+        assert (play.tally.tokens, play.tally.cost_usd) == (120, 0.01)
+        assert len(play.tally.seconds) == 3
+        assert play.tally.ended_at == pytest.approx(play.clock.now().timestamp(), abs=0.5)
+
+
+async def test_it_is_away_while_it_has_no_connection(tmp_path: Path) -> None:
+    async with playing(tmp_path, [], idle_wakeup_seconds=0) as play:
+        await play.until(lambda: play.watcher.statuses)
+        play.world.lose()
+        await play.until(play.running.done)
+        play.go_on(FakeWorld(play.clock))
+        await play.until(lambda: len(play.watcher.statuses) > 2)
+        assert play.watcher.statuses == ["waiting", "away", "waiting"]
 
 
 # What it doesn't do twice
@@ -231,6 +279,18 @@ async def test_a_model_that_fails_is_told_and_the_next_line_is_thought_about(tmp
         await play.until(lambda: "The model failed: too busy" in play.watcher.told("system"))
         play.world.say("Anybody there?")
         await play.until(lambda: play.watcher.told("thought") == ["I am back."])
+
+
+async def test_a_lost_connection_is_noticed_while_the_model_is_silent(tmp_path: Path) -> None:
+    async def says_nothing(_: ModelRequest) -> AssistantMessage:
+        await asyncio.Event().wait()
+        raise AssertionError("nobody wakes it")
+
+    async with playing(tmp_path, [says_nothing]) as play:
+        play.world.say("Hello.")
+        await play.until(lambda: play.asked)
+        play.world.lose()
+        await play.until(play.running.done)
 
 
 async def test_a_connection_that_is_lost_ends_the_cycle_and_the_next_one_goes_on(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from denizen.errors import ToolRefused
 from denizen.worlds.moo.chain import (
     CRITICAL,
     NOTHING,
+    SURVEY,
     ChainActions,
     ChainState,
     Origin,
@@ -237,6 +238,13 @@ def test_asked_again_after_its_done_page_it_repeats_the_page_and_not_the_work(te
     assert not agent.token.holds
 
 
+def test_a_worker_looks_around_when_the_token_comes_and_not_when_it_is_told_again() -> None:
+    mason = Agent("mason")
+    go = page("Foreman", "Token: Mason go. (8)")
+    assert mason.hears(go).commands == ["@survey here"]
+    assert not mason.hears(go).commands
+
+
 def test_asked_again_while_it_works_it_is_woken_and_nothing_else() -> None:
     agent = holding()
     actions = agent.hears(page("Foreman", "Stall alert: you hold the token. (7)"))
@@ -321,6 +329,15 @@ def test_a_signature_is_for_one_kind_of_page_and_one_pass(spoil: tuple[str, str]
     [go] = boss.signs_in()
     assert mason.hears(sent_by(boss, go.replace(*spoil))).forged
     assert mason.hears(sent_by(boss, go)).wakes
+
+
+def test_where_the_server_names_talkers_a_copied_signature_proves_nothing() -> None:
+    boss, mason = foreman(secret="for us"), Agent("mason", secret="for us")
+    [start] = boss.signs_in()
+    copied = sent_by(boss, start)
+    assert mason.hears(msgspec.structs.replace(copied, is_unproven=True)).forged
+    assert not mason.token.holds
+    assert mason.hears(copied).wakes
 
 
 def test_a_signature_is_for_one_receiver() -> None:
@@ -441,7 +458,9 @@ class Group:
 
     def send(self, user: str, command: str) -> None:
         paged = read_command(command)
-        assert paged
+        if paged is None:
+            assert command == SURVEY
+            return
         receiver, text = paged[0].lower(), paged[1]
         if not self.online[receiver]:
             self.hear(user, ServerLine(f"{receiver.capitalize()} is not currently logged in."), command)

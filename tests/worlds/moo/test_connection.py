@@ -2,12 +2,14 @@
 
 import asyncio
 import ssl
+import subprocess
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import asyncssh
 import pytest
+from msgspec.structs import replace
 
 from denizen.errors import ConfigError
 from denizen.worlds.moo.attribution import Timing
@@ -109,17 +111,85 @@ async def test_a_server_that_is_not_there_is_unreachable(tmp_path: Path) -> None
                 pass
 
 
-@pytest.mark.needs("openssl")
-async def test_telnet_over_tls_needs_a_certificate_to_trust(tmp_path: Path) -> None:
-    files = tmp_path / "key.pem", tmp_path / "cert.pem"
-    make = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=moo", "-keyout", files[0], "-out", files[1]]
-    process = await asyncio.create_subprocess_exec("openssl", *map(str, make), stderr=asyncio.subprocess.DEVNULL)
-    await process.wait()
+def certificate(folder: Path, name: str, *options: object) -> tuple[Path, Path]:
+    """A certificate and its key, of that name."""
+    files = folder / f"{name.replace(':', '-')}.pem", folder / f"{name.replace(':', '-')}.key"
+    make = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-subj",
+        "/CN=moo",
+        "-out",
+        *files[:1],
+        "-keyout",
+    ]
+    subprocess.run([*map(str, [*make, files[1], *options])], check=True, capture_output=True)
+    return files
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """An authority of our own that vouches for servers."""
+    return certificate(tmp_path_factory.mktemp("tls"), "authority")
+
+
+def vouched_for(authority: tuple[Path, Path], folder: Path, name: str) -> ssl.SSLContext:
+    """A server of that name, for which it vouches."""
+    signed = ("-CA", authority[0], "-CAkey", authority[1], "-addext", "basicConstraints=critical,CA:false")
     tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    tls.load_cert_chain(files[1], files[0])
+    tls.load_cert_chain(*certificate(folder, name, *signed, "-addext", f"subjectAltName={name}"))
+    return tls
+
+
+@pytest.mark.needs("openssl")
+async def test_telnet_over_tls_signs_in_where_the_certificate_can_be_trusted(
+    authority: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority[0]))
+    tls = vouched_for(authority, tmp_path, "IP:127.0.0.1")
+    async with (
+        serving(mud(b"\xff\xf9"), tls) as server,
+        connected(replace(server, transport="telnets"), tmp_path, PATIENT) as connection,
+    ):
+        assert connection.welcome.lines == ["Welcome!", "You did connect ann sesame"]
+        assert await connection.request("look") == Output("look", ["You did look"])
+
+
+async def refusal(tls: ssl.SSLContext, home: Path) -> str:
+    """What is said of a server of that certificate."""
     async with serving(mud(b""), tls) as server:
-        with pytest.raises(ConfigError, match="certificate"):
-            async with open_stream(Server(port=server.port, transport="telnets"), tmp_path):
+        with pytest.raises(ConfigError) as refused:
+            async with open_stream(replace(server, transport="telnets"), home):
+                pass
+    return str(refused.value)
+
+
+@pytest.mark.needs("openssl")
+async def test_a_certificate_that_nobody_vouches_for_is_refused_and_says_what_to_do(
+    authority: tuple[Path, Path], tmp_path: Path
+) -> None:
+    told = await refusal(vouched_for(authority, tmp_path, "IP:127.0.0.1"), tmp_path)
+    assert "has no certificate to trust: unable to get local issuer certificate. If you trust that server" in told
+    assert "SSL_CERT_FILE" in told
+
+
+@pytest.mark.needs("openssl")
+async def test_the_certificate_of_another_server_is_refused(
+    authority: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority[0]))
+    told = await refusal(vouched_for(authority, tmp_path, "DNS:elsewhere.example"), tmp_path)
+    assert "certificate is not valid for '127.0.0.1'" in told
+
+
+async def test_a_server_that_speaks_no_tls_is_unreachable_over_it(tmp_path: Path) -> None:
+    async with serving(mud(b"")) as server:
+        with pytest.raises(ServerUnreachable, match=r"can't be reached over telnets: .*SSL"):
+            async with open_stream(replace(server, transport="telnets"), tmp_path):
                 pass
 
 

@@ -85,6 +85,16 @@ async def test_a_hundred_commands_while_others_talk_lose_and_mix_nothing_up(
     assert tally.said > 8
 
 
+async def test_a_question_that_needs_a_terminal_is_cancelled_and_the_session_goes_on(
+    moo_server: DjangoMoo, tmp_path: Path
+) -> None:
+    async with players(moo_server, tmp_path, "mason") as [mason]:
+        asked = await mason.request("@password")
+        assert "only a person" in asked.problem
+        assert (await mason.request("say still here")) == Output("say still here", ["You: still here"])
+        assert "only a person" in (await mason.request("@password")).problem
+
+
 async def test_a_server_that_is_killed_ends_the_session_and_lets_the_player_in_again(
     moo_server: DjangoMoo, tmp_path: Path
 ) -> None:

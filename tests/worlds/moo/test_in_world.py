@@ -1,58 +1,70 @@
-"""Agents in a real DjangoMOO world, with scripted models."""
+"""A builder in a real DjangoMOO world."""
 
-import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.worlds.moo.djangomoo import DjangoMoo
-from tests.worlds.moo.play import Watcher, text
+from tests.worlds.moo.in_world import PATIENCE, player, reply, until
 
-from denizen import Agent
-from denizen.messages import AssistantMessage, ToolCall
-from denizen.testing import ScriptedModel
-from denizen.worlds.moo.brain import Brain
-from denizen.worlds.moo.connection import Connection, connected
-from denizen.worlds.moo.settings import MooSettings
-from denizen.worlds.moo.tools import builder_tools
+from denizen.worlds.moo.tools import ALWAYS, NAMES
 
 pytestmark = pytest.mark.needs("redis-server")
 
 WAYS = ("north", "east") * 5
+MANY = 5 * PATIENCE
+"""Seconds for dozens of commands."""
 
 
-def reply(*calls: tuple[str, dict[str, str]]) -> AssistantMessage:
-    """A reply with these calls."""
-    return AssistantMessage(
-        [ToolCall(f"c{number}", name, args) for number, (name, args) in enumerate(calls)], stop_reason="tool_calls"
-    )
-
-
-@asynccontextmanager
-async def player(
-    server: DjangoMoo, home: Path, name: str, script: Sequence[AssistantMessage], **settings: Any
-) -> AsyncGenerator[tuple[Brain, Watcher, Connection]]:
-    """A player of that name who does what the script says, then thinks of nothing."""
-    watcher, model = Watcher(), ScriptedModel([*script, *[text("...")] * 200])
-    async with Agent(profile="denizen", model=model, environ={"HOME": str(home / name)}) as agent:
-        session = await agent.open(f"agent:{name}:channel:moo:account:{name}@localhost:peer:direct:world")
-        brain = Brain(agent.record, session, MooSettings(user=name, **settings), builder_tools, watcher)
-        await brain.begin()
-        async with connected(server.address(name), home) as connection:
-            playing = asyncio.create_task(brain.play(connection))
-            try:
-                yield brain, watcher, connection
-            finally:
-                playing.cancel()
-                await asyncio.wait([playing])
-        await agent.leave(session)
-
-
-async def until(so: Callable[[], object]) -> None:
-    while not so():  # noqa: ASYNC110 (what it waits for has no event)
-        await asyncio.sleep(0.05)
+CALLS: tuple[tuple[str, dict[str, str], str], ...] = (
+    ("create_object", {"name": "Workshop", "parent": "$room"}, "(Workshop) in"),
+    ("teleport", {"destination": "Workshop"}, "You move to Workshop"),
+    ("dig", {"direction": "n", "room_name": "Shed"}, 'Dug an exit north to "Shed"'),
+    ("burrow", {"direction": "up", "room_name": "Attic"}, "You are now in Attic"),
+    ("go", {"direction": "down"}, "(Workshop)."),
+    ("go", {"direction": "up"}, "(Attic)."),
+    ("go", {"direction": "d"}, "(Workshop)."),
+    ("go", {"direction": "north"}, "(Shed)."),
+    ("tunnel", {"direction": "south", "destination": "Workshop"}, 'Tunnelled an exit south to "Workshop"'),
+    ("go", {"direction": "s"}, "(Workshop)."),
+    ("describe", {"target": "here", "text": "From floor to roof; dry."}, "Description set for"),
+    ("create_object", {"name": "iron lamp"}, "(iron lamp) in"),
+    ("create_object", {"name": "tin cup"}, "(tin cup) in"),
+    ("create_object", {"name": "workbench"}, "(workbench) in"),
+    ("create_object", {"name": "tool chest", "parent": "$container"}, "(tool chest) in"),
+    ("alias", {"target": "iron lamp", "name": "lantern"}, "Added alias 'lantern'"),
+    ("obvious", {"target": "lantern"}, "iron lamp is now obvious."),
+    ("look", {}, "From floor to roof; dry."),
+    ("look", {"target": "lantern"}, "Not much to see here."),
+    ("write_verb", {"verb": "polish", "on": "lantern", "source": 'print("It shines.")'}, "Created verb polish"),
+    ("take", {"target": "tin cup"}, "You take tin cup."),
+    ("drop", {"target": "tin cup"}, "You drop tin cup."),
+    ("take", {"target": "tin cup"}, "You take tin cup."),
+    ("open", {"target": "tool chest"}, "You open the container."),
+    ("put", {"target": "tin cup", "container": "tool chest"}, "You placed tin cup in tool chest."),
+    ("take", {"target": "tin cup", "source": "tool chest"}, "You took tin cup from tool chest."),
+    ("close", {"target": "tool chest"}, "You close the container."),
+    (
+        "place",
+        {"target": "lantern", "preposition": "on", "other": "workbench"},
+        "You place iron lamp on the workbench.",
+    ),
+    ("move_object", {"target": "workbench", "destination": "Shed"}, "Moved"),
+    ("show", {}, "Details for"),
+    ("survey", {}, "State:"),
+    ("exits", {}, "Exits defined for this room:"),
+    ("rooms", {}, "Rooms in the world:"),
+    ("divine", {}, "Impressions surface"),
+    ("divine", {"subject": "child", "of": "$room"}, "Shapes coalesce"),
+    ("page", {"player": "tinker", "message": "All done; rest."}, "Your message has been sent."),
+    ("send_report", {"body": "All built."}, "Message sent to Foreman."),
+    ("post_board", {"topic": "sheds", "rooms": "#9, #22"}, "Posted to topic 'sheds'."),
+    ("read_board", {"topic": "sheds"}, "#9, #22"),
+    ("write_book", {"topic": "sheds", "room": "9", "entry": "cold"}, "Entry written for #9"),
+    ("read_book", {"topic": "sheds"}, "[Tinker] cold"),
+    ("read_book", {"topic": "sheds", "room": "9"}, "[Tinker] cold"),
+    ("raw", {"command": "inventory"}, "You are carrying:"),
+)
+"""A call of each tool, and what the server answers."""
 
 
 async def test_a_builder_digs_describes_and_furnishes_ten_rooms_and_finds_them_there(
@@ -72,10 +84,12 @@ async def test_a_builder_digs_describes_and_furnishes_ten_rooms_and_finds_them_t
                 ("obvious", {"target": f"lamp {number}"}),
             )
         )
-    async with player(moo_server, tmp_path, "mason", script, tool_calls_per_cycle=100) as (brain, watcher, connection):
-        brain.instruct("Build ten rooms.")
+    async with player(moo_server, tmp_path, "mason", script, tool_calls_per_cycle=100) as mason:
+        watcher, connection = mason.watcher, mason.connection
+        mason.brain.instruct("Build ten rooms.")
         await until(
-            lambda: "[system] done" in watcher.told("system") or len(watcher.told("action")) == 2 + 4 * len(WAYS)
+            lambda: "[system] done" in watcher.told("system") or len(watcher.told("action")) == 2 + 4 * len(WAYS),
+            MANY,
         )
         await until(lambda: any("[Cycle]" in told for told in watcher.told("system")))
         assert watcher.told("server_error") == []
@@ -86,3 +100,17 @@ async def test_a_builder_digs_describes_and_furnishes_ten_rooms_and_finds_them_t
             seen = " ".join((await connection.request("look")).lines)
             assert f"Chamber [{number}], with a door; it is dry, from top to bottom." in seen
             assert f"lamp {number}" in seen
+
+
+async def test_the_server_does_what_each_tool_is_for(moo_server: DjangoMoo, tmp_path: Path) -> None:
+    script = [reply(*((name, args) for name, args, _ in CALLS))]
+    settings = {"tool_calls_per_cycle": 100, "command_rate_per_second": 100}
+    async with player(moo_server, tmp_path, "tinker", script, **settings) as tinker:
+        watcher = tinker.watcher
+        tinker.brain.instruct("Try everything.")
+        await until(lambda: any("[Cycle]" in told for told in watcher.told("system")), MANY)
+        assert watcher.told("server_error") == []
+        told = iter(watcher.told("server"))
+        for name, _, answer in CALLS:
+            assert any(answer in line for line in told), (name, answer, watcher.heard)
+    assert {name for name, _, _ in CALLS} | {"clear_topic", *ALWAYS} == {*NAMES}  # only the owner clears a topic

@@ -11,6 +11,7 @@ from tests.worlds.moo.play import Watcher, tools
 from denizen import Agent
 from denizen.testing import FakeClock, ScriptedModel
 from denizen.worlds.moo.brain import Brain
+from denizen.worlds.moo.character import Character
 from denizen.worlds.moo.folder import open_folder
 from denizen.worlds.moo.live import live
 from denizen.worlds.moo.transport import ServerUnreachable
@@ -68,8 +69,8 @@ async def living(tmp_path: Path) -> AsyncGenerator[Life]:
     opened = open_folder(folder, environ={"HOME": str(tmp_path)})
     async with Agent(opened.loaded.config, profile="denizen", model=ScriptedModel([]), clock=clock) as agent:
         session = await agent.open(opened.session_key)
-        brain = Brain(agent.record, session, opened.settings, tools, watcher)
-        life = asyncio.create_task(live(brain, opened, watcher, clock, stop))
+        brain = Brain(agent.record, session, Character(folder, opened.settings), tools, watcher)
+        life = asyncio.create_task(live(brain, opened, clock, stop))
         try:
             yield mud, watcher, clock, stop, life
         finally:

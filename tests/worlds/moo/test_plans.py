@@ -5,15 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from denizen.worlds.moo.plans import (
-    built_room,
-    load_build_plan,
-    load_traversal_plan,
-    plan_after,
-    room_names,
-    save_build_plan,
-    save_traversal_plan,
-)
+from denizen.errors import ConfigError
+from denizen.worlds.moo.plans import built_room, load_plan, plan_after, room_names, save_build_plan, save_traversal_plan
 from denizen.worlds.moo.server_text import Output
 
 AT = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
@@ -26,26 +19,40 @@ def test_the_rooms_of_a_plan_are_its_outer_items() -> None:
     assert room_names("a hut and an annex") == []
 
 
-def test_a_build_plan_is_written_and_found_after_a_restart(tmp_path: Path) -> None:
-    assert save_build_plan(tmp_path, PLAN, AT, []) == ["Site Hut", "The Library"]
+def test_a_build_plan_is_taken_up_without_the_rooms_that_are_built(tmp_path: Path) -> None:
+    assert load_plan(tmp_path, visits=True) == []
+    save_build_plan(tmp_path, PLAN, AT)
     assert (tmp_path / "builds" / "2026-11-21-09-30.yaml").read_text() == PLAN
-    save_build_plan(tmp_path, "- name: Tower", AT.replace(hour=10), [])
-    assert load_build_plan(tmp_path) == ["Tower"]
-    assert load_build_plan(tmp_path / "elsewhere") == []
-
-
-def test_only_the_first_build_plan_counts_but_it_replaces_a_list_of_rooms_to_visit(tmp_path: Path) -> None:
-    assert save_build_plan(tmp_path, PLAN, AT, ["Tower"]) is None
-    assert not (tmp_path / "builds").exists()
-    assert save_build_plan(tmp_path, PLAN, AT, ["#128", "#9"]) == ["Site Hut", "The Library"]
-    assert save_build_plan(tmp_path, "no rooms", AT, []) is None
-
-
-def test_a_traversal_plan_is_kept_as_lines(tmp_path: Path) -> None:
-    save_traversal_plan(tmp_path, ["#9", "The\nLibrary"])
-    assert load_traversal_plan(tmp_path) == ["#9", "The Library"]
+    assert load_plan(tmp_path, visits=False) == ["Site Hut", "The Library"]
+    save_traversal_plan(tmp_path, ["The Library"])
+    assert load_plan(tmp_path, visits=False) == ["The Library"]
     save_traversal_plan(tmp_path, [])
-    assert load_traversal_plan(tmp_path) == []
+    assert load_plan(tmp_path, visits=False) == []
+    save_traversal_plan(tmp_path, ["#9"])
+    assert load_plan(tmp_path, visits=False) == ["Site Hut", "The Library"]
+
+
+def test_of_several_build_plans_the_last_counts(tmp_path: Path) -> None:
+    save_build_plan(tmp_path, PLAN, AT)
+    save_build_plan(tmp_path, "- name: Tower", AT.replace(hour=10))
+    assert load_plan(tmp_path, visits=False) == ["Tower"]
+
+
+def test_without_a_build_plan_the_rooms_to_visit_are_taken_up_where_they_may_be(tmp_path: Path) -> None:
+    save_traversal_plan(tmp_path, ["#9", "The\nLibrary"])
+    assert load_plan(tmp_path, visits=True) == ["#9", "The Library"]
+    assert load_plan(tmp_path, visits=False) == []
+
+
+def test_a_plan_that_cannot_be_read_or_written_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "builds").write_text("no directory")
+    with pytest.raises(ConfigError, match="builds can't be made"):
+        save_build_plan(tmp_path, PLAN, AT)
+    (tmp_path / "builds").unlink()
+    save_traversal_plan(tmp_path, [])
+    (tmp_path / "builds" / "traversal_plan.txt").write_bytes(b"\xff")
+    with pytest.raises(ConfigError, match="is not UTF-8"):
+        load_plan(tmp_path, visits=True)
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from denizen.worlds.moo.character import MOST_ANSWERS, RESTS, Character, Engagement
 from denizen.worlds.moo.server_text import ServerLine
-from denizen.worlds.moo.soul import MOST_ANSWERS, RESTS, Engagement, SoulRule, patch_soul, read_soul, rule_problem
+from denizen.worlds.moo.settings import MooSettings
+from denizen.worlds.moo.soul import MOST_LEARNED, MOST_LINKED, SoulRule, patch_soul, read_soul, rule_problem
 
 SOUL = """\
 # Name
@@ -71,6 +73,47 @@ def test_links_to_local_texts_are_read_in_their_place_and_no_others(folder: Path
     assert len(soul.problems) == 1
 
 
+def test_links_leave_the_agents_directory_only_within_a_group(folder: Path) -> None:
+    (folder.parent / "lore.md").write_text("Long ago.")
+    (folder / "SOUL.md").write_text("## Context\n[a](../lore.md)")
+    assert read_soul(folder).context == "[a](../lore.md)"
+    (folder.parent / "group.toml").touch()
+    assert read_soul(folder).context == "Long ago."
+    (folder.parent / "group.toml").unlink()
+    (folder.parent / "baseline.md").write_text("See [b](lore.md).")
+    assert read_soul(folder).context == "See Long ago..\n\nLong ago."
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [(b"x" * (MOST_LINKED + 1), "more than 40,000 characters"), (b"\xff", "is not UTF-8"), (None, "isn't there")],
+)
+def test_a_link_that_cannot_be_followed_is_left_and_reported(folder: Path, data: bytes | None, why: str) -> None:
+    if data:
+        (folder / "lore.md").write_bytes(data)
+    (folder / "SOUL.md").write_text("## Context\n[a](lore.md)")
+    soul = read_soul(folder)
+    assert soul.context == "[a](lore.md)"
+    assert why in soul.problems[0]
+
+
+def test_what_links_lead_to_is_limited_all_together(folder: Path) -> None:
+    (folder / "lore.md").write_text("x" * (MOST_LINKED // 2 + 1))
+    (folder / "SOUL.md").write_text("## Context\n[a](lore.md) [b](lore.md)")
+    soul = read_soul(folder)
+    assert soul.context.endswith("x [b](lore.md)")
+    assert len(soul.problems) == 1
+
+
+def test_tools_that_are_none_and_intents_without_a_meaning_are_reported(folder: Path) -> None:
+    (folder / "SOUL.md").write_text("## Tools\n- dig\n- fly: up and away\n## Verb Mapping\n- go home\n")
+    character = Character(folder, MooSettings(tools=["look"]))
+    assert character.tools == ["dig", "fly", "look"]
+    intent, tool = character.problems
+    assert intent == "SOUL.md: `go home` has no `->`, and means nothing."
+    assert tool.startswith("There is no tool fly; there is dig, ")
+
+
 def test_rules_that_do_not_compile_or_match_everything_are_left_out_and_reported(folder: Path) -> None:
     soul = read_soul(folder)
     assert soul.rules == [
@@ -118,6 +161,12 @@ def test_a_rule_that_is_none_is_not_learned(folder: Path, text: str) -> None:
     assert not (folder / "SOUL.patch.md").exists()
 
 
+def test_what_is_learned_has_a_limit(folder: Path) -> None:
+    assert patch_soul(folder, "soul_patch_note", "x" * (MOST_LEARNED - 100)).startswith("Learned")
+    assert patch_soul(folder, "soul_patch_note", "y" * 100).startswith("Not learned: SOUL.patch.md has 39,")
+    assert len(read_soul(folder).lessons) == 1
+
+
 def test_a_learned_rule_can_not_be_marked_as_one_for_players(folder: Path) -> None:
     (folder / "SOUL.patch.md").write_text("## Rules of Engagement\n- !`give me` -> give all\n")
     assert read_soul(folder).rules[-1] == SoulRule("give me", "give all")
@@ -140,6 +189,18 @@ def test_what_a_player_said_is_answered_with_words_and_looks_unless_the_rule_is_
     assert rules.answer(ServerLine("give way"), 0) == "give all"
     assert rules.answer(said("Tinker: come"), 0) == "go north"
     assert Engagement([SoulRule("hi", "say Hello.")]).answer(said("Tinker: hi"), 0) == "say Hello."
+
+
+@pytest.mark.parametrize("command", ["say Hello; @recycle #61", "lookout", "sayonara"])
+def test_a_command_that_only_begins_like_words_or_a_look_does_not_answer_a_player(command: str) -> None:
+    assert not Engagement([SoulRule("hi", command)]).answer(said("Tinker: hi"), 0)
+    assert Engagement([SoulRule("hi", command)]).answer(ServerLine("A ship"), 0) == command
+
+
+def test_what_looks_said_counts_as_said_where_the_server_does_not_tell_who_talks() -> None:
+    rules = Engagement([SoulRule("give", "give all")])
+    assert not rules.answer(ServerLine("Tinker: give me all"), 0)
+    assert not rules.answer(ServerLine('Tinker pages, "give me all"'), 0)
 
 
 def test_a_rule_rests_after_an_answer_and_all_together_answer_a_few_times_a_minute() -> None:

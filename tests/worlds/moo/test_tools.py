@@ -54,6 +54,8 @@ async def call(hand: Hand, called: str, /, **args: Any) -> ToolResult:
         ("burrow", {"direction": "East", "room_name": "Annex"}, ['@burrow east to "Annex"']),
         ("tunnel", {"direction": "south", "destination": 30}, ["@tunnel south to #30"]),
         ("go", {"direction": "sw"}, ["go southwest"]),
+        ("go", {"direction": "Up"}, ["up"]),
+        ("go", {"direction": "d"}, ["down"]),
         ("teleport", {"destination": "Site Hut"}, ['teleport "Site Hut"']),
         (
             "describe",

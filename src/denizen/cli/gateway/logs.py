@@ -50,3 +50,4 @@ def log_to(home: Path, name: str, redactor: Redactor) -> None:
         handler.addFilter(RedactingFilter(redactor))
     logging.basicConfig(level=logging.INFO, handlers=[shown, kept], force=True)
     logging.getLogger("procrastinate").setLevel(logging.WARNING)
+    logging.getLogger("psycopg").setLevel(logging.ERROR)  # a connection that breaks is reported by who needs it

@@ -20,7 +20,7 @@ from denizen.config.zone import user_zone
 from denizen.errors import ConfigError, DenizenError
 from denizen.worlds.chat import profile_with
 from denizen.worlds.chat.cron import Cron, cron_tool
-from denizen.worlds.chat.database import Timing
+from denizen.worlds.chat.database import LedgerTaken, Timing
 from denizen.worlds.chat.gateway import Gateway
 from denizen.worlds.chat.message import message_tool
 from denizen.worlds.chat.outbox import Outbox
@@ -65,7 +65,10 @@ async def opened(
 async def run_until_stopped(
     run: Run, ready: str, options: CommandOptions, grace: float, *more: Callable[[], Coroutine[Any, Any, None]]
 ) -> bool:
-    """Run, print that it is ready, and stop at a signal: whether it is to begin again, with a new configuration."""
+    """Run, print that it is ready, and stop at a signal: whether it is to begin again, with a new configuration.
+
+    Raises LedgerTaken where another gateway has taken over.
+    """
     stop, again, loop = asyncio.Event(), asyncio.Event(), asyncio.get_running_loop()
 
     def reload() -> None:
@@ -98,6 +101,11 @@ async def run_until_stopped(
                 signal.signal(number, lambda *_: loop.call_soon_threadsafe(end))
             signal.signal(signal.SIGHUP, lambda *_: loop.call_soon_threadsafe(reload))
             write(f"{ready}\n")
+    except ExceptionGroup as failures:
+        error: Exception | None = failures.subgroup(LedgerTaken)
+        while isinstance(error, ExceptionGroup):
+            error = error.exceptions[0]
+        raise error or failures from None
     finally:
         _ignore_reload_and_exit_at_once()
     return again.is_set()

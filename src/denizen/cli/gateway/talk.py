@@ -1,6 +1,7 @@
 """`denizen chat --gateway`: a chat with the gateway."""
 
 import asyncio
+import re
 import sys
 
 from denizen.cli.gateway.client import Client
@@ -12,9 +13,18 @@ from denizen.clock import SystemClock
 from denizen.errors import DenizenError
 from denizen.worlds.chat.gateway import COMMANDS
 
+_HELP = {
+    "/approve [words]": "allow what the agent asks about",
+    "/deny [why]": "refuse it",
+    "/stop [all]": "stop the turn; with all, subagents in the background, too",
+    "/SERVER:PROMPT words": "say a prompt of an MCP server, filled in with the words",
+    "/help": "show this",
+    "/quit": "leave (also: Ctrl-D)",
+}
+_COMMAND = re.compile(r"(/[a-z]+)(?:[^\S\n].*)?")
 _AGAIN = 1.0
 """Seconds before a gateway is asked again that doesn't answer."""
-_QUIT = "/quit"
+_QUIT, _LIST = "/quit", "/help"
 
 
 def talk(chat: str) -> int:
@@ -33,6 +43,9 @@ def talk(chat: str) -> int:
 
 
 async def _said(exchange: Exchange, text: str) -> int:
+    if words := _answered_here(text):
+        say(words)
+        return 0
     return [show(reply) async for reply in exchange.say(text)][-1]
 
 
@@ -52,14 +65,31 @@ async def _typed(exchange: Exchange) -> None:
 async def _read(exchange: Exchange) -> None:
     from denizen.cli.editor import Editor
 
-    editor = Editor(home() / "history", [*COMMANDS, _QUIT], SystemClock())
+    editor = Editor(home() / "history", [*COMMANDS, _LIST, _QUIT], SystemClock())
     while (text := await editor.read()) is not None and text.strip() != _QUIT:
+        if words := _answered_here(text.strip()):
+            say(words)
+            continue
         try:
             if text.strip():
                 await exchange.post(text.strip())
         except DenizenError as error:
             say_error(error)
             editor.draft = text
+
+
+def _answered_here(text: str) -> str:
+    """What to say to a command that the gateway doesn't know: it would be a message to the model."""
+    command = _COMMAND.fullmatch(text)
+    if not command or command[1] in COMMANDS:
+        return ""
+    if command[1] == _LIST:
+        return "\n".join(f"{usage:22}{does}" for usage, does in _HELP.items())
+    from denizen.cli.slash import COMMANDS as LOCAL
+
+    if command[1].removeprefix("/") in LOCAL:
+        return f"{command[1]} isn't available in a chat with the gateway. {_LIST} lists what is."
+    return f"There is no {command[1]}. {_LIST} lists the commands."
 
 
 async def _follow(exchange: Exchange) -> None:

@@ -8,8 +8,9 @@ from denizen.cli.output import write
 from denizen.cli.text import one_line, printable
 from denizen.errors import ConfigError
 from denizen.worlds.assemble import Agent
+from denizen.worlds.moo.character import Character
 from denizen.worlds.moo.folder import SETTINGS, open_folder
-from denizen.worlds.moo.tools import NAMES
+from denizen.worlds.moo.plans import load_plan, plan_problems
 
 
 @click.command(short_help="Read an agent's directory, and say what is wrong.")
@@ -22,7 +23,7 @@ def check(folder: Path) -> None:
     opened = open_folder(folder)
     settings, loaded = opened.settings, opened.loaded
     agent = Agent(loaded.config, environ=loaded.environ, profile="denizen")
-    unknown = [name for name in settings.tools if name not in NAMES]
+    character = Character(opened.path, settings)
     found = {
         "agent": opened.name,
         "plays": f"{settings.user} at {settings.host}:{settings.port} ({settings.transport})",
@@ -30,15 +31,16 @@ def check(folder: Path) -> None:
         "wakes": f"after {settings.idle_wakeup_seconds:g} s" if settings.idle_wakeup_seconds else "when it is paged",
         "acts": settings.acting or "awaited",
         "chain": ", ".join(settings.token_chain) or "none",
+        "tools": ", ".join(character.tools) or "all",
+        "rules": str(len(character.soul.rules)),
+        "plan": ", ".join(load_plan(opened.path, visits=settings.idle_wakeup_seconds > 0)) or "none",
         "session": opened.session_key,
     }
     write("".join(f"{name:9}{printable(text)}\n" for name, text in found.items()))
     for notice in opened.notices:
         click.secho(one_line(notice), fg="yellow", err=True)
-    wrong = (
-        [f"moo.tools names {', '.join(unknown)}, which isn't there; there is {', '.join(NAMES)}."] if unknown else []
-    )
+    wrong = [*character.problems, *plan_problems(opened.path)]
     if not (opened.password or settings.key_file):
-        wrong.append(f"There is no password: set {settings.password_env}, or moo.key_file.")
+        wrong.append(f"{SETTINGS}: there is no password: set {settings.password_env}, or moo.key_file.")
     if wrong:
-        raise ConfigError("\n".join(f"{opened.path / SETTINGS}: {each}" for each in wrong))
+        raise ConfigError("\n".join(f"{opened.path}: {each}" for each in wrong))

@@ -3,6 +3,7 @@
 import click
 
 from denizen.cli.moo.check import check
+from denizen.cli.moo.group import group
 from denizen.cli.moo.init import init
 from denizen.cli.moo.run import run
 
@@ -12,5 +13,5 @@ def moo() -> None:
     """Characters of a text world: make one, check it, let it play."""
 
 
-for _command in (run, init, check):
+for _command in (run, init, check, group):
     moo.add_command(_command)

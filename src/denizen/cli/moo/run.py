@@ -1,28 +1,30 @@
 """`denizen moo run`: an agent plays until it is stopped."""
 
 import asyncio
-import dataclasses
 import importlib
 import signal
 import sys
-from collections.abc import Mapping
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 
 import click
 import msgspec
 
+from denizen.cli.moo.apart import JsonLines, instructed
 from denizen.cli.output import write
 from denizen.cli.text import one_line
 from denizen.clock import Clock, SystemClock
 from denizen.tui import require_textual
 from denizen.worlds.assemble import Agent
 from denizen.worlds.moo.brain import Brain
+from denizen.worlds.moo.character import Character
 from denizen.worlds.moo.folder import AgentFolder, open_folder
+from denizen.worlds.moo.group import open_group
 from denizen.worlds.moo.listener import Facts, Kind, Listener, Status
 from denizen.worlds.moo.live import live
-from denizen.worlds.moo.prompt import CharacterPrompt
+from denizen.worlds.moo.session_log import SessionLog
 from denizen.worlds.moo.tools import builder_tools
 
 _COLOURS: dict[Kind, str] = {
@@ -41,10 +43,11 @@ _OFFLINE = (
 
 
 class PlainLines:
-    """Prints what happens, a line each."""
+    """Prints what happens, a line each; with several agents, each under its name."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, name: str = "") -> None:
         self._clock = clock
+        self._name = f"{name} " if name else ""
 
     def status(self, status: Status) -> None:
         """Not shown: lines stay."""
@@ -55,7 +58,7 @@ class PlainLines:
     def line(self, kind: Kind, text: str) -> None:
         """Print it with its time and kind."""
         at = self._clock.now().astimezone()
-        write(click.style(f"[{at:%H:%M:%S}] [{kind}] {one_line(text)}", fg=_COLOURS.get(kind)) + "\n")
+        write(click.style(f"[{at:%H:%M:%S}] {self._name}[{kind}] {one_line(text)}", fg=_COLOURS.get(kind)) + "\n")
 
 
 @click.command(short_help="Let an agent play until it is stopped.")
@@ -63,55 +66,69 @@ class PlainLines:
 @click.option("--delay", default=0.0, type=click.FloatRange(0), metavar="SECONDS", help="Wait before signing in.")
 @click.option("--model", default="", metavar="PROVIDER:MODEL", help="Which model, in place of the directory's.")
 @click.option("--plain", is_flag=True, help="Print lines, also where there is a terminal for the whole screen.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, and take instructions from standard input.")
+@click.option("--group", type=click.Path(file_okay=False, path_type=Path), help="The group whose chain it belongs to.")
 @click.option("--config", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="As in `denizen ask`.")
-def run(folder: Path, *, delay: float, model: str, plain: bool, config: Path | None) -> int:
+def run(
+    folder: Path, *, delay: float, model: str, plain: bool, as_json: bool, group: Path | None, config: Path | None
+) -> int:
     """Sign in to a text world as the agent of DIR, and let it play until it is stopped.
 
     Ctrl-C and SIGTERM let it leave with @quit; a second one ends it at once. A connection that is lost is made again,
     five times at most. On a terminal it has the whole screen, and takes instructions there; elsewhere it prints lines.
     """
-    opened = open_folder(folder, config=config, overrides={"model": model} if model else None)
+    open_member = open_group(group).member if group else open_folder
+    opened = open_member(folder, config=config, overrides={"model": model} if model else None)
     on_terminal = all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
-    if on_terminal and not plain:
+    shown = on_terminal and not plain and not as_json
+    if shown:
         require_textual()
-    asyncio.run(_run(opened, delay, plain=plain or not on_terminal))
+    asyncio.run(_run(opened, delay, on_screen=shown, as_json=as_json))
     return 0
 
 
-async def _run(folder: AgentFolder, delay: float, *, plain: bool) -> None:
+async def _run(folder: AgentFolder, delay: float, *, on_screen: bool, as_json: bool) -> None:
     clock = SystemClock()
     for notice in folder.notices:
         click.secho(one_line(notice), fg="yellow", err=True)
     if missing := _trace(folder.loaded.environ):
         click.secho(missing, fg="yellow", err=True)
     stop = asyncio.Event()
-    _stop_at_signals(stop)
+    stop_at_signals(stop)
     listener: Listener = PlainLines(clock)
     screen: AbstractAsyncContextManager[None] = nullcontext()
-    if not plain:
+    if as_json:
+        listener = JsonLines()
+        screen = instructed(lambda text: brain.instruct(text), stop)  # noqa: PLW0108 - made below
+    elif on_screen:
         from denizen.tui.agent_view import AgentView
         from denizen.tui.agents_app import AgentsApp
 
         listener = AgentView(folder.settings.user, lambda text: brain.instruct(text), clock)  # noqa: PLW0108 - made below
         screen = AgentsApp([listener]).shown(stop.set)
+    await clock.sleep(delay)
+    async with brain_of(folder, listener) as brain, screen:
+        await live(brain, folder, clock, stop)
+
+
+@asynccontextmanager
+async def brain_of(folder: AgentFolder, listener: Listener) -> AsyncGenerator[Brain]:
+    """The brain of the agent in a directory, which has its session until the context ends."""
     config = msgspec.structs.replace(folder.loaded.config, mcp={})
     async with Agent(config, environ=folder.loaded.environ, profile="denizen") as agent:
         if agent.model.name == "offline":
             listener.line("system", _OFFLINE.format(folder.path / "denizen.toml"))
-        await clock.sleep(delay)
         session = await agent.open(folder.session_key)
-        names = folder.settings.tools
         try:
-            prompt = CharacterPrompt(folder.path, folder.settings.use_baseline)
-            record = dataclasses.replace(agent.record, prompt=prompt)
-            brain = Brain(record, session, folder.settings, partial(builder_tools, names=names), listener)
-            async with screen:
-                await live(brain, folder, listener, clock, stop)
+            character = Character(folder.path, folder.settings)
+            log = SessionLog(listener, folder.path, agent.record.now, agent.record.redact)
+            yield Brain(agent.record, session, character, partial(builder_tools, names=character.tools), log)
         finally:
             await agent.leave(session)
 
 
-def _stop_at_signals(stop: asyncio.Event) -> None:
+def stop_at_signals(stop: asyncio.Event) -> None:
+    """Set the event at the first SIGTERM or Ctrl-C; a second one ends the process."""
     loop = asyncio.get_running_loop()
 
     def heard(number: int) -> None:

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -38,9 +39,14 @@ class Remote:
     tokens: "Tokens"
     browse: Callable[[str], Awaitable[None]] | None = None
     _status: int = 0
+    _was_asked: bool = False
 
     def trouble(self) -> str:
-        """The status of the last answer, where that was an error."""
+        """The status of the last answer, where that was an error; where nothing ever answered, who was asked."""
+        if self._was_asked and not self._status:
+            server = urlsplit(self.settings.url)
+            where = f"{server.scheme}://{server.netloc.rpartition('@')[2]}"  # there may be secrets in the rest
+            return f"nothing answered at {where}: is it running there, and is mcp.{self.name}.url right?"
         if self._status in {401, 403}:
             return f"HTTP status {self._status}; if it wants a sign-in: denizen mcp login {self.name}"
         return f"HTTP status {self._status}" if self._status >= 400 else ""
@@ -51,6 +57,7 @@ class Remote:
         import httpx2
         from mcp.client.streamable_http import streamable_http_client
 
+        self._was_asked = True
         async with (
             _sign_in(self.settings.url, self.tokens, self.browse) as auth,
             httpx2.AsyncClient(

@@ -30,6 +30,10 @@ WORLD = World(
     "gateway",
     Profile("gateway", Native(), partial(Transcript, keep=4), tools=_tools, identity=CHAT, notes=True, rules=UNASKED),
     settings=GatewaySettings,
+    only_here=(
+        "Only the gateway can go on with it: it has the tools, and sends the reply. Start it if it doesn't run, and "
+        "answer in the chat: /approve or /deny; /stop ends the turn. Then go on here."
+    ),
 )
 
 

@@ -33,6 +33,10 @@ class LedgerError(DenizenError):
     """
 
 
+class LedgerTaken(LedgerError):
+    """Another process has the ledger that this one had for itself: it must end."""
+
+
 class _Operation(NamedTuple):
     work: Callable[[ledger.Connection], Any]
     done: Future[Any]
@@ -131,9 +135,18 @@ class Database:
         self._thread = threading.Thread(target=self._work, name="denizen-ledger", daemon=True)
         self._thread.start()
 
-    async def persist(self, work: Callable[[ledger.Connection], T]) -> T:
-        """As `run`, as soon as the disk allows; what has begun is done even where the caller is cancelled."""
-        return await self._patiently(lambda: run_to_completion(self.run(work)))
+    async def persist(self, work: Callable[[ledger.Connection], T], then: Callable[[T], None] = lambda _: None) -> T:
+        """As `run`, as soon as the disk allows; what has begun is done even where the caller is cancelled.
+
+        So is `then`, which gets the result. Raises LedgerTaken.
+        """
+
+        async def attempt() -> T:
+            result = await self.run(work)
+            then(result)
+            return result
+
+        return await self._patiently(lambda: run_to_completion(attempt()))
 
     async def find(self, work: Callable[[ledger.Connection], T]) -> T:
         """As `read`, as soon as the disk allows."""
@@ -143,6 +156,8 @@ class Database:
         while True:
             try:
                 return await attempt()
+            except LedgerTaken:
+                raise
             except LedgerError as error:
                 _log.error("%s Trying again.", error)
                 await self._clock.sleep(_DISK_WAIT)

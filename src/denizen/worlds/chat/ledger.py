@@ -255,12 +255,17 @@ def finish(db: Connection, turn: Claim, heard: Sequence[ArrivedControl], state: 
 
 
 def park(db: Connection, turn: Claim, heard: Sequence[ArrivedControl], until: float) -> bool:
-    """Let a turn wait for an answer until then; one that is there already makes it ready. False: as `finish`."""
+    """Let a turn wait for an answer until then; what it goes on after, and hasn't heard, makes it ready.
+
+    False: as `finish`.
+    """
     key = _leave(db, turn, "parked", until)
     if key:
         _remove_controls(db, [said for said in heard if said.message is None])
         answered = db.execute(
-            "SELECT 1 FROM controls WHERE session_key = ? AND kind IN ('answer', 'stop') LIMIT 1", [key]
+            "SELECT 1 FROM controls WHERE session_key = ? AND kind IN ('answer', 'stop', 'interrupt') AND seq > ? "
+            "LIMIT 1",
+            [key, max((said.seq for said in heard), default=0)],
         ).fetchone()
         if answered:
             _wake(db, key)
@@ -311,8 +316,6 @@ def control(db: Connection, session_key: str, given: Control) -> bool:
     if not is_busy(db, session_key):
         return False
     _add_control(db, session_key, given, None)
-    if isinstance(given, Answer | Stop):
-        _wake(db, session_key)
     return True
 
 
@@ -344,6 +347,8 @@ def _add_control(db: Connection, session_key: str, given: Control, message: int 
         "INSERT INTO controls (session_key, kind, control, message) VALUES (?, ?, ?, ?)",
         [session_key, _NAMES[type(given)], to_json(given), message],
     )
+    if isinstance(given, Answer | Stop | Interrupt):  # a parked turn goes on after these
+        _wake(db, session_key)
 
 
 def _wake(db: Connection, session_key: str) -> None:

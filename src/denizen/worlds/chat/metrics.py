@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from functools import cache
 
 from denizen.clock import Clock
 from denizen.events import Done, LlmEnd, LlmStart, RunEvent, ToolEnd
@@ -27,9 +28,8 @@ class Metrics:
     def observe(self, name: str, since: float, **labels: str) -> None:
         """Count in a histogram what began at that time of the clock's stopwatch, and ends now."""
         seconds = self._clock.monotonic() - since
-        for bound in BOUNDS:
-            le = "+Inf" if bound == BOUNDS[-1] else f"{bound:g}"
-            self.count(f"{name}_bucket", seconds <= bound, **labels, le=le)
+        for bound, bucket in _buckets(name, labelled(labels)):
+            self.counts[bucket] += seconds <= bound
         self.count(f"{name}_sum", seconds, **labels)
         self.count(f"{name}_count", 1, **labels)
 
@@ -63,6 +63,14 @@ class Metrics:
         """Add what was counted elsewhere."""
         for name, labels, value in counts:
             self.counts[name, labels] += value
+
+
+@cache
+def _buckets(name: str, labels: str) -> list[tuple[float, tuple[str, str]]]:
+    """What a histogram counts up to each bound, as `Metrics.counts` names it: made once, as each request needs all."""
+    others = f"{labels[1:-1]}," if labels else ""
+    names = (*(f"{bound:g}" for bound in BOUNDS[:-1]), "+Inf")
+    return [(bound, (f"{name}_bucket", f'{{{others}le="{le}"}}')) for bound, le in zip(BOUNDS, names, strict=True)]
 
 
 def labelled(labels: Mapping[str, str]) -> str:

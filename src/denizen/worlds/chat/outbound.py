@@ -78,6 +78,11 @@ def reply_to(message: InboundMessage, text: str) -> OutboundMessage:
     )
 
 
+def apology(message: InboundMessage, why: str) -> OutboundMessage:
+    """The reply to a message that is given up."""
+    return reply_to(message, f"I could not answer this message. {why}")
+
+
 def first_state(message: OutboundMessage) -> OutboxState:
     """The state that a message of the outbox begins in."""
     if not message.send:

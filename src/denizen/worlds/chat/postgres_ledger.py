@@ -14,11 +14,11 @@ import psycopg
 from procrastinate.schema import SchemaManager
 
 from denizen.errors import ConfigError
-from denizen.postgres import PostgresDatabase
+from denizen.postgres import PostgresDatabase, is_open
 from denizen.sessions.tables import SharedTables
 from denizen.worlds.chat import ledger
 from denizen.worlds.chat.bells import NEWS, QUEUE, TASK, channel_of, working
-from denizen.worlds.chat.database import USUAL, Database, LedgerError, T, Timing, Worker
+from denizen.worlds.chat.database import USUAL, Database, LedgerError, LedgerTaken, T, Timing, Worker
 
 if TYPE_CHECKING:
     from typing import LiteralString
@@ -84,6 +84,7 @@ class PostgresLedger:
     def __init__(self, url: str, *, sole: bool = False, timing: Timing = USUAL) -> None:
         self._server = PostgresDatabase(url)
         self._sole = sole
+        self._name = f"denizen {'gateway' if sole else 'worker'}, process {os.getpid()} on {socket.gethostname()}"
         self._timing = timing
         self._readers = ThreadPoolExecutor(1, "denizen-ledger-reader")
         self._reader: psycopg.Connection[tuple[Any, ...]] | None = None
@@ -97,17 +98,32 @@ class PostgresLedger:
                     return
                 time.sleep(_LOCK_WAIT)
         self._db.close()
-        raise ConfigError(f"{other} Stop that one first; more turns at once run in `denizen worker`.")
+        raise ConfigError(
+            f"The database at {self._server.name} has a gateway already ({other}). Stop that one first; more turns at "
+            "once run in `denizen worker`."
+        )
 
     def _connect(self) -> psycopg.Connection[tuple[Any, ...]]:
         db = self._server.connect()
         db.execute(_SETTINGS)
-        name = f"denizen {'gateway' if self._sole else 'worker'}, process {os.getpid()} on {socket.gethostname()}"
-        db.execute("SELECT set_config('application_name', %s, false)", [name])
+        db.execute("SELECT set_config('application_name', %s, false)", [self._name])
         return db
 
+    def _connect_again(self) -> None:
+        """Replace a connection that is over, and with it the lock of the gateway. Raises LedgerError without it."""
+        self._db = self._connect()
+        if other := self._other_gateway():
+            self._db.close()
+            where = f"The database at {self._server.name}"
+            if other == self._name:
+                raise LedgerError(f"{where} takes this gateway's last connection to be open still.")
+            raise LedgerTaken(
+                f"{where} has another gateway ({other}), which began while this one had no connection. This one ends; "
+                "its turns and messages are the other's."
+            )
+
     def _other_gateway(self) -> str:
-        """What keeps this one from being the gateway; empty: nothing does."""
+        """The name of what keeps this one from being the gateway; empty: nothing does."""
         if not self._sole or self._db.execute("SELECT pg_try_advisory_lock(%s)", [_GATEWAY]).fetchone() == (True,):
             return ""
         name = self._db.execute(
@@ -116,16 +132,13 @@ class PostgresLedger:
             "AND (classid::bigint << 32) + objid::bigint = %s",
             [_GATEWAY],
         ).fetchone()
-        return f"The database at {self._server.name} has a gateway already ({name[0] if name else 'unknown'})."
+        return name[0] if name else "unknown"
 
     @contextmanager
     def transaction(self) -> Generator[ledger.Connection]:
         with self._server.explained(LedgerError):
-            if self._db.closed:
-                self._db = self._connect()
-                if other := self._other_gateway():
-                    self._db.close()
-                    raise LedgerError(f"{other} Stop one of the two.")
+            if not is_open(self._db):
+                self._connect_again()
             # In a pipeline a statement waits for the server only where its rows are looked at.
             with self._db.pipeline(), self._db.transaction():
                 self._db.execute("SELECT pg_advisory_xact_lock(%s)", [_WRITER])
@@ -136,7 +149,7 @@ class PostgresLedger:
 
     def _read(self, work: Callable[[ledger.Connection], T]) -> T:
         with self._server.explained(LedgerError):
-            if self._reader is None or self._reader.closed:
+            if self._reader is None or not is_open(self._reader):
                 self._reader = self._server.connect()
             return work(_Connection(self._reader))
 

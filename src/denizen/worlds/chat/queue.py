@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 
 from msgspec.structs import replace
@@ -27,6 +28,8 @@ from denizen.worlds.chat.ledger import ArrivedControl, Claim, Connection, WhenBu
 from denizen.worlds.chat.outbound import OutboxState
 
 SAID = (Steer, FollowUp, Interrupt)
+Said = OutboundMessage | InboundMessage | None
+"""What a turn comes to: a message to a chat, one to another session, or nothing."""
 DEATHS = 25
 """How often the process may die over a message before it is given up."""
 HELD_WAIT = 5.0
@@ -62,10 +65,11 @@ class LedgerTurn:
 class LedgerQueue:
     """A `TurnQueue` in a database, which several of them may share.
 
-    A message is given up after `attempts` failures, with an apology to its chat; the time before each doubles from
-    `retry_after` seconds. One whose session is open elsewhere waits for it, which is no failure. At most `turns` run at
-    once. `when_busy` says by channel what a message does whose session is busy. `explain` words a failure; `on_reply`
-    is told of each row that came into the outbox, `on_over` of the state of each message whose turn ended here.
+    A message is given up after `attempts` failures, with an `apology`, by default to its chat; the time before each
+    doubles from `retry_after` seconds. One whose session is open elsewhere waits for it, which is no failure. At most
+    `turns` run at once. `when_busy` says by channel what a message does whose session is busy. `explain` words a
+    failure; `on_reply` is told of each row that came into the outbox, `on_over` of the state of each message whose turn
+    ended here.
     """
 
     def __init__(
@@ -78,6 +82,7 @@ class LedgerQueue:
         turns: int = 16,
         when_busy: Mapping[str, WhenBusy] | None = None,
         explain: Callable[[Exception], str] = str,
+        apology: Callable[[InboundMessage, str], Said] = outbound.apology,
         on_reply: Callable[[OutboundMessage], None] = lambda _: None,
         on_over: Callable[[str], None] = lambda _: None,
     ) -> None:
@@ -89,6 +94,7 @@ class LedgerQueue:
         self._turns = turns
         self._when_busy = when_busy or {}
         self._explain = explain
+        self._apology = apology
         self._on_reply = on_reply
         self._on_over = on_over
         self._worker: Worker | None = None
@@ -121,7 +127,8 @@ class LedgerQueue:
         """Begin no more turns, and wait for the end of those that run."""
         self._draining = True
         if self._worker:
-            await self._worker.rest()
+            with suppress(LedgerError):  # who hears of it rings again, too
+                await self._worker.rest()
         await self._idle.wait()
 
     async def serve(self, handler: TurnHandler) -> None:
@@ -207,27 +214,28 @@ class LedgerQueue:
                 await self._settle(lambda db: ledger.retry(db, claim, heard, due))
                 return
             _log.error("Message %s of %s is given up: %s", message.id, message.session_key, why)
-            sent = outbound.reply_to(message, f"I could not answer this message. {why}")
+            sent = _also(self._apology(message, why), heard)
             state: OutboxState = "failed" if message.channel in outbound.POLLED else "pending"
-            if await self._settle(lambda db: ledger.finish(db, claim, heard, "failed", why), _also(sent, heard), state):
-                self._on_over("failed")
+            await self._settle(lambda db: ledger.finish(db, claim, heard, "failed", why), sent, state, over="failed")
             return
         if isinstance(outcome, Parked):
             parked = outcome if isinstance(outcome, ParkedTurn) else ParkedTurn()
             until = parked.until.timestamp() if parked.until else float("inf")
             await self._settle(lambda db: ledger.park(db, claim, heard, until), parked.question)
             return
-        answer = _also(outcome, heard) if isinstance(outcome, OutboundMessage) else outcome
-        if await self._settle(lambda db: ledger.finish(db, claim, heard, "done"), answer):
-            self._on_over("done")
+        await self._settle(lambda db: ledger.finish(db, claim, heard, "done"), _also(outcome, heard), over="done")
 
     async def _settle(
         self,
         leave: Callable[[Connection], bool],
-        sent: OutboundMessage | InboundMessage | None = None,
+        sent: Said = None,
         state: OutboxState | None = None,
-    ) -> bool:
-        """Write what the turn came to, and what it sends, in one transaction; False: the worker has lost it."""
+        over: str = "",
+    ) -> None:
+        """Write what the turn came to, and what it sends, in one transaction, unless the worker has lost it.
+
+        Whoever is to be told is told, with the state in which its message is `over`, even where the worker stops.
+        """
 
         def settle(db: Connection) -> bool:
             if not leave(db):
@@ -238,13 +246,18 @@ class LedgerQueue:
                 outbound.add_outbound(db, sent, state or outbound.first_state(sent))
             return True
 
-        settled = await self._database.persist(settle)
-        if settled and isinstance(sent, OutboundMessage):
-            self._on_reply(sent)
-        return settled
+        def tell(settled: bool) -> None:
+            if settled and isinstance(sent, OutboundMessage):
+                self._on_reply(sent)
+            if settled and over:
+                self._on_over(over)
+
+        await self._database.persist(settle, tell)
 
 
-def _also(reply: OutboundMessage, heard: Sequence[ArrivedControl]) -> OutboundMessage:
-    """The reply, which answers the messages that its turn heard, too."""
+def _also(reply: Said, heard: Sequence[ArrivedControl]) -> Said:
+    """The reply, if it is one: it answers the messages that its turn heard, too."""
+    if not isinstance(reply, OutboundMessage):
+        return reply
     also = [said.control.id for said in heard if isinstance(said.control, SAID) and said.message]
     return replace(reply, metadata={**reply.metadata, outbound.ALSO: also}) if also else reply

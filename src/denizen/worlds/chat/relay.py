@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import msgspec
 
-from denizen.cancellation import run_to_completion
 from denizen.clock import Clock
 from denizen.errors import DenizenError
 from denizen.events import LlmStream, RunEvent, TextDelta
@@ -95,12 +94,9 @@ class Reporter:
 
     async def run(self) -> None:
         """Send until cancelled."""
-        try:
-            async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self._send_events())
-                tasks.create_task(self._send_counts())
-        finally:
-            await run_to_completion(self.flush_counts())
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._send_events())
+            tasks.create_task(self._send_counts())
 
     async def flush(self) -> None:
         """Send what is gathered: on return the gateway hears it before anything that is written from now on."""

@@ -11,10 +11,10 @@ import msgspec
 from aiohttp import web
 
 from denizen.config.files import read_settings, write_private
+from denizen.config.lock_file import holder_of
 from denizen.errors import ConfigError
 from denizen.worlds.chat.gateway import Gateway
 from denizen.worlds.chat.http import make_app
-from denizen.worlds.chat.sqlite_file import is_locked
 from denizen.worlds.chat.token import read_token
 
 SHORTEST_TOKEN = 20
@@ -38,7 +38,7 @@ class Running(msgspec.Struct, frozen=True):
 
 def find_running(home: Path) -> Running | None:
     """The gateway that serves the home; None: there is none. Raises ConfigError while one starts or stops."""
-    if not is_locked(home / "gateway.lock"):
+    if not holder_of(home / "gateway.lock"):
         return None
     data = read_settings(home / "gateway.json")
     if data is None:

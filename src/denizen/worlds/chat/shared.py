@@ -10,6 +10,7 @@ from typing import NamedTuple
 from denizen.clock import Clock
 from denizen.config.extras import how_to_install
 from denizen.config.home import places, private_folder
+from denizen.config.lock_file import lock
 from denizen.config.redact import Redactor
 from denizen.config.settings import Config
 from denizen.errors import ConfigError
@@ -22,7 +23,7 @@ from denizen.sessions.spend import Spend
 from denizen.worlds.chat.database import Database, Timing
 from denizen.worlds.chat.relay import SideChannel
 from denizen.worlds.chat.settings import GatewaySettings
-from denizen.worlds.chat.sqlite_file import SqliteFile, lock
+from denizen.worlds.chat.sqlite_file import BUSY, SqliteFile
 
 
 class Shared(NamedTuple):
@@ -59,7 +60,7 @@ async def open_shared(
             ) from missing
         if is_gateway:
             private_folder(home)
-            stack.callback(os.close, lock(home / "gateway.lock"))
+            stack.callback(os.close, lock(home / "gateway.lock", BUSY))
         database = Database(await asyncio.to_thread(PostgresLedger, url, sole=is_gateway, timing=timing), clock)
         stack.callback(database.close)
         tables, notes = SharedTables(url), PostgresDatabase(url)

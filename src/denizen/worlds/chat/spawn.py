@@ -11,9 +11,9 @@ from denizen.engine.session_state import InSight
 from denizen.engine.subagents import link, result_in_time, subagent_key, task_id
 from denizen.errors import ToolRefused
 from denizen.messages import Text, ToolResult, UserMessage
-from denizen.ports import InboundMessage, Session, ToolContext, Traits, TurnIO
+from denizen.ports import InboundMessage, OutboundMessage, Session, ToolContext, Traits, TurnIO
 from denizen.tools.function import FunctionTool, tool
-from denizen.worlds.chat import ledger
+from denizen.worlds.chat import ledger, outbound
 from denizen.worlds.chat.database import Database
 
 MOST = 5
@@ -99,6 +99,14 @@ async def work(
         resumes=True,
     )
     return await result_in_time(agent, session, run_turn(agent, session, said, io, options), stop)
+
+
+def apology(message: InboundMessage, why: str) -> InboundMessage | OutboundMessage:
+    """What is said of a message that is given up: to its chat, or to the session for which a subagent worked."""
+    if spawned := spawned_by(message):
+        words = f"The subagent failed, and isn't tried again. {why}"
+        return report(message, spawned, ToolResult("", "", [Text(words)], is_error=True, details={}))
+    return outbound.apology(message, why)
 
 
 def report(message: InboundMessage, spawned: Spawned, result: ToolResult) -> InboundMessage:

@@ -1,23 +1,25 @@
 """The ledger in an SQLite file, for one process alone."""
 
 import asyncio
-import fcntl
 import os
 import sqlite3
-import time
 from collections.abc import AsyncGenerator, Callable, Collection, Generator, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
 from denizen.config.home import private_folder
+from denizen.config.lock_file import lock
 from denizen.errors import ConfigError
 from denizen.worlds.chat import ledger
 from denizen.worlds.chat.database import Database, LedgerError, T
 from denizen.worlds.chat.ledger import Claim, Connection
 
-_LOCK_TRIES, _LOCK_WAIT = 10, 0.05
-"""How often a lock is tried that whoever asks for the gateway may hold for a moment, and the seconds in between."""
+BUSY = (
+    "A gateway is running on this home already (process {holder}). Stop that one first, or choose another home with "
+    "$DENIZEN_HOME."
+)
+"""What to say where another process has the lock."""
 _SERIAL = "INTEGER PRIMARY KEY AUTOINCREMENT"
 
 
@@ -31,18 +33,21 @@ class SqliteFile:
 
     def __init__(self, path: Path) -> None:
         private_folder(path.parent)
-        self._lock = lock(path.with_suffix(".lock"))
+        self._lock = lock(path.with_suffix(".lock"), BUSY)
         self._path = path
-        try:
-            self._db = self._open()
-            self._reader = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-            self._reader.execute("PRAGMA query_only = ON")
-        except sqlite3.Error as error:
-            os.close(self._lock)
-            raise ConfigError(f"{path} can't be opened: {error}. Look at the disk, or put a backup there.") from error
-        except BaseException:
-            os.close(self._lock)
-            raise
+        with ExitStack() as opened:
+            opened.callback(os.close, self._lock)
+            try:
+                self._db = self._open()
+                opened.callback(self._db.close)
+                self._reader = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+                opened.callback(self._reader.close)
+                self._reader.execute("PRAGMA query_only = ON")
+            except sqlite3.Error as error:
+                raise ConfigError(
+                    f"{path} can't be opened: {error}. Look at the disk, or put a backup there."
+                ) from error
+            opened.pop_all()
 
     def _open(self) -> sqlite3.Connection:
         os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
@@ -114,35 +119,3 @@ class SoleWorker:
 
     async def rest(self) -> None:
         pass
-
-
-def lock(path: Path) -> int:
-    """A descriptor that holds the lock file, which names this process. Raises ConfigError where another one does."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    for _ in range(_LOCK_TRIES):
-        with suppress(BlockingIOError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.pwrite(descriptor, str(os.getpid()).ljust(20).encode(), 0)
-            return descriptor
-        time.sleep(_LOCK_WAIT)
-    holder = os.pread(descriptor, 20, 0).decode(errors="replace").strip()
-    os.close(descriptor)
-    raise ConfigError(
-        f"A gateway is running on this home already (process {holder}). Stop that one first, or choose another home "
-        "with $DENIZEN_HOME."
-    )
-
-
-def is_locked(path: Path) -> bool:
-    """Whether a process holds that lock file."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False

@@ -6,7 +6,8 @@ import msgspec
 
 from denizen.plural import counted
 from denizen.worlds.chat import ledger
-from denizen.worlds.chat.gateway import Gateway, read_last_chat
+from denizen.worlds.chat.gateway import Gateway
+from denizen.worlds.chat.last_chat import read_last_chat
 
 
 class Status(msgspec.Struct, frozen=True):

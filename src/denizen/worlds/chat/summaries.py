@@ -9,7 +9,7 @@ from denizen.engine.compact import compaction
 from denizen.engine.listener import Listener
 from denizen.engine.next_request import ReadSession
 from denizen.engine.record import AgentRecord
-from denizen.engine.session_state import UNSUMMARISED
+from denizen.engine.session_state import UNSUMMARISED, no_summary
 from denizen.engine.turn import Turn, TurnOptions
 from denizen.entries import AnyEntry, AssistantEntry, CompactionEntry, StateEntry, UserEntry
 from denizen.errors import DenizenError
@@ -66,7 +66,7 @@ async def _entry(agent: AgentRecord, session: Session) -> CompactionEntry | Stat
     except DenizenError as error:
         _log.warning("Session %s is not summarised: %s", session.key, error)
     turn = Turn(agent, session, Listener(), TurnOptions())
-    return StateEntry(name=UNSUMMARISED, value=turn.context.tokens(turn.view()))
+    return no_summary(turn.context.tokens(turn.view()))
 
 
 def _is_long(agent: AgentRecord, session: Session) -> bool:

@@ -121,6 +121,8 @@ class Acting:
         try:
             chain, command = process_command(self._mind.chain, command)
         except ToolRefused as why:
+            self._mind.note(f"{command}: not sent: {why}")
+            self._mind.see(f"(`{command}` was not sent: {why})", "world", in_result=in_result)
             return Output(command, problem=f"not sent: {why}")
         await self._mind.step((chain, NOTHING))
         return await self.send(command, in_result=in_result)
@@ -133,6 +135,7 @@ class Acting:
         if self._sender.repeats(command):
             mind.operator(REPEATED.format(command))
         output = await self._sender.send(command)
+        await mind.plans.advance(output)
         lines = [line for line in output.lines if await mind.hear(ServerLine(line), command)]
         for line in lines:
             mind.tell("server_error" if is_error(line) else "server", line)

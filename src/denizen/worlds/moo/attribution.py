@@ -47,6 +47,7 @@ class _Flight:
         self.passages: list[Passage] = []
         self.sent_at = self.last_at = now
         self.marked_at: float | None = None
+        self.problem = ""
 
     def take(self, passage: Passage, now: float) -> None:
         self.passages.append(passage)
@@ -69,10 +70,11 @@ class Attribution:
         self.marks_prompts = False
         self.frames = False
         """Whether the server frames what our commands print: what it doesn't frame may be anybody's."""
+        self.proves = False
+        """Whether the server names who talks: then a line for which it names nobody proves nothing."""
         self.owed = 0
         """Prompts that are still to come for commands that timed out."""
         self._flight: _Flight | None = None
-        self._proves = False
         self._messages: list[tuple[float, Message]] = []
         self._unproven: list[tuple[float, Passage]] = []
         self._others: set[str] = set()
@@ -87,7 +89,7 @@ class Attribution:
         whose = "own" if passage.printed else self._whose(passage)
         if not passage.printed and self._say_if(passage, Message.is_in):
             return
-        if self._proves and whose == "unclear":
+        if self.proves and whose == "unclear":
             self._unproven.append((now + self.timing.proof, passage))
         elif self._flight and whose != "other":
             self._flight.take(passage, now)
@@ -97,7 +99,7 @@ class Attribution:
 
     def message(self, message: Message, now: float) -> None:
         """GMCP told who said what."""
-        self._proves = True
+        self.proves = True
         if message.talker == self.name and message.channel != "page":
             return  # our own words come back as a line that is known by its form
         self._others.add(message.talker)
@@ -116,6 +118,11 @@ class Attribution:
                 self._say(message, passage)
                 return
         self._messages.append((now + self.timing.text, message))
+
+    def trouble(self, problem: str) -> None:
+        """The output of the command in flight won't be whole."""
+        if self._flight:
+            self._flight.problem = problem
 
     def prompt(self, now: float) -> None:
         """The server marked a prompt."""
@@ -177,7 +184,7 @@ class Attribution:
             lines = flight.lines
             while lines and not lines[-1]:
                 lines.pop()
-            self.outputs.append(Output(flight.command, lines, problem))
+            self.outputs.append(Output(flight.command, lines, problem or flight.problem))
 
     def _due(self, flight: _Flight) -> float | None:
         """When the command's output counts as whole."""
@@ -209,7 +216,7 @@ class Attribution:
         if self.name and first.startswith(f"{self.name} "):
             return "own"
         if self._starts_with_other(passage):
-            return "unclear" if self._proves and not connection_news(first) else "other"
+            return "unclear" if self.proves and not connection_news(first) else "other"
         return "unclear" if looks_spoken(first) else "own"
 
     def _starts_with_other(self, passage: Passage) -> bool:
@@ -235,7 +242,7 @@ class Attribution:
         self.lines.append(message.line())
 
     def _tell(self, lines: Iterable[str]) -> None:
-        self.lines.extend(ServerLine(line.rstrip()) for line in lines if line.strip())
+        self.lines.extend(ServerLine(line.rstrip(), is_unproven=self.proves) for line in lines if line.strip())
 
     def _note_names(self, lines: Sequence[str]) -> None:
         for line in lines:

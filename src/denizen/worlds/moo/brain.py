@@ -20,15 +20,18 @@ from denizen.events import RunResult
 from denizen.messages import ToolResult
 from denizen.ports import Session, Tool, Toolset
 from denizen.worlds.moo.acting import Acting
-from denizen.worlds.moo.chain import pass_on, process_sign_in
+from denizen.worlds.moo.chain import check_stall, pass_on, process_sign_in
+from denizen.worlds.moo.character import Character
 from denizen.worlds.moo.cycle import CycleHost, cycle_span, record_cycle
-from denizen.worlds.moo.kept import PLAN, RUN, SUMMARY, TODO
-from denizen.worlds.moo.listener import Facts, Listener, Status
+from denizen.worlds.moo.folder import folder_of
+from denizen.worlds.moo.kept import RUN, SUMMARY, TODO
+from denizen.worlds.moo.listener import Facts, Listener, Status, Tally
 from denizen.worlds.moo.mind import Mind
-from denizen.worlds.moo.sending import Sender, World, is_failure
+from denizen.worlds.moo.prompt import CharacterPrompt
+from denizen.worlds.moo.sending import Sender, World, is_error, is_failure
 from denizen.worlds.moo.server_text import ServerLine
-from denizen.worlds.moo.settings import MooSettings
-from denizen.worlds.moo.token_pages import Chain
+from denizen.worlds.moo.session_log import CycleAge, cycle_age
+from denizen.worlds.moo.speech import is_page
 
 QUIET = 0.3
 """Seconds without a line after which the next command is sent, or a cycle begins."""
@@ -52,12 +55,14 @@ class Brain:
         self,
         agent: AgentRecord,
         session: Session,
-        settings: MooSettings,
+        character: Character,
         tools: Callable[["Brain"], Sequence[Tool]],
         listener: Listener,
     ) -> None:
+        settings = character.settings
         self._agent = replace(
             agent,
+            prompt=CharacterPrompt(character),
             tools=Toolset(tools(self)),
             new_context=partial(RollingWindow, lines=settings.memory_window_lines),
             limits=replace(
@@ -70,16 +75,16 @@ class Brain:
         self._listener = listener
         self._clock = agent.clock
         self._sender = Sender(agent.clock, settings.command_rate_per_second)
-        self._mind = Mind(self._agent, session, chain_of(settings), listener)
+        self._mind = Mind(self._agent, session, character, listener)
         self._acting = Acting(self._mind, self._sender, settings)
         self._host = CycleHost(self._acting, self._asks, self._mind.note)
-        self._heard: asyncio.Queue[ServerLine | str] = asyncio.Queue()
+        self._heard: asyncio.Queue[ServerLine | str | None] = asyncio.Queue()
         self._armed = False
-        self._own_cycles = self._idle_cycles = 0
+        self._own_cycles = self._idle_cycles = self._wakeups = 0
         self._active_at = self._looked_at = self._clock.monotonic()
         self._status: Status = "ready"
         self._facts = Facts()
-        self._cost = 0.0
+        self._tally = Tally()
         self._cycle: asyncio.Task[None] | None = None
         self._summary: asyncio.Task[None] | None = None
 
@@ -90,7 +95,7 @@ class Brain:
 
     async def act(self, commands: Sequence[str]) -> ToolResult:
         """Carry out a call of the model's."""
-        await self._apply_news()
+        await self._mind.apply_news()
         return await self._acting.act(commands)
 
     async def finish(self, summary: str) -> ToolResult:
@@ -109,18 +114,27 @@ class Brain:
     async def begin(self) -> None:
         """Begin anew, or go on where a crash ended the last process; a worker waits for the token in either case."""
         acting, mind = self._acting, self._mind
+        for problem in mind.character.problems:
+            mind.note(problem)
         if unfinished(self._session.entries):
             acting.is_over = True  # what was called then isn't run now: the agent is elsewhere
             await run_turn(self._agent, self._session, Resume(), self._host)
         crashed = mind.kept.get(RUN, str) == "begun"
         await mind.kept.keep(RUN, "begun")
+        is_timed = self._settings.idle_wakeup_seconds > 0
         if crashed and mind.goal and not mind.chain.chain.is_worker:
             self._armed = True
+            if not is_timed:  # what is past would let it skip what it begins each time with
+                await mind.remember(mind.character.prior.summary)
             return
         await mind.set_goal("")
         if not crashed:
             await mind.kept.keep(SUMMARY, "")
-            await mind.kept.keep(PLAN, [])
+            await mind.plans.begin(visits=is_timed)
+
+    def note(self, text: str) -> None:
+        """Tell whoever watches something about the agent."""
+        self._mind.note(text)
 
     async def end(self) -> None:
         """Note that this is no crash."""
@@ -129,8 +143,10 @@ class Brain:
     async def play(self, world: World) -> None:
         """Play until the connection is over."""
         self._sender.world = world
+        self._status = "away"
         self._active_at = self._clock.monotonic()
-        await self._mind.step(process_sign_in(self._mind.chain, self._mind.now))
+        had_goal = bool(self._mind.character.prior.goal) and not self._settings.idle_wakeup_seconds
+        await self._mind.step(process_sign_in(self._mind.chain, self._mind.now, had_goal=had_goal))
         listening = asyncio.create_task(self._listen(world))
         try:
             while not (listening.done() and self._heard.empty()):
@@ -139,29 +155,34 @@ class Brain:
                         await self._take(line)
                     case str() as text:
                         self._obey(text)
-                    case None:
+                    case None if not listening.done():
                         await self._tick()
+                    case None:
+                        pass
                 if self._cycle and self._cycle.done():
                     cycle, self._cycle = self._cycle, None
                     await cycle
+                await self._check_stall()
                 self._tell_facts()
         finally:
             listening.cancel()
             await self._end_cycle()
+            self._show_status("away")
 
     async def _listen(self, world: World) -> None:
         async for line in world.lines:
             self._heard.put_nowait(line)
+        self._heard.put_nowait(None)
 
     async def _next(self) -> ServerLine | str | None:
-        """What comes next; None: it has been quiet for a while, or the cycle is over."""
+        """What comes next; None: it has been quiet for a while, or the cycle or the connection is over."""
         if not self._heard.empty():
             return self._heard.get_nowait()
         heard = asyncio.create_task(self._heard.get())
         waits: set[asyncio.Task[Any]] = {heard}
-        if self._cycle and not self._mind.errands:
+        if self._cycle:
             waits.add(self._cycle)
-        else:
+        if not self._cycle or self._mind.is_to_send or self._watches_token:
             waits.add(asyncio.create_task(self._clock.sleep(QUIET)))
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
@@ -183,20 +204,28 @@ class Brain:
 
     async def _take(self, line: ServerLine) -> None:
         self._active_at = self._clock.monotonic()
-        self._own_cycles = 0
+        self._own_cycles = self._wakeups = 0
         may_see = await self._mind.hear(line)
         if self._mind.is_awake:
             self._mind.is_awake, self._armed = False, True
         if not may_see:
             return
         self._mind.see(line.text, "player" if line.channel else "world")
-        self._mind.tell("server", line.text)
-        if not self._acting.script:
-            self._arm(is_page=line.channel == "page")
+        failed = not line.channel and is_error(line.text)
+        self._mind.tell("server_error" if failed else "server", line.text)
+        if failed:
+            self._acting.script.clear()
+        if answer := self._mind.character.answer(line, self._active_at):
+            self._mind.answers.append(answer)
+        elif not self._acting.script:
+            if is_page(line) and self._waits_for_pages:
+                self._mind.is_done = False
+            self._arm(is_page=is_page(line))
 
     def _obey(self, text: str) -> None:
         """An instruction always reaches the model."""
-        self._own_cycles, self._mind.is_done = 0, False
+        self._own_cycles = self._wakeups = 0
+        self._mind.is_done = False
         self._mind.operator(text)
         self._armed = True
         if not self._cycle:
@@ -208,9 +237,9 @@ class Brain:
             room=f"{room.name} (#{room.num})" if room else "",
             exits=[*room.exits] if room else (),
             goal=self._mind.goal,
-            plan=self._mind.plan,
+            plan=self._mind.plans.rooms,
             token=self._mind.token_holder,
-            cost_usd=self._cost,
+            tally=self._tally,
         )
         if facts != self._facts:
             self._facts = facts
@@ -223,6 +252,11 @@ class Brain:
         """Whether what it sees and does never makes it think: the chain's foreman passes the token without."""
         return self._settings.timer_only or self._mind.chain.chain.is_orchestrator
 
+    @property
+    def _waits_for_pages(self) -> bool:
+        """Whether anybody's page is all that can wake it; a worker's chain does that by itself."""
+        return not (self._settings.idle_wakeup_seconds or self._mind.chain.chain.is_worker)
+
     def _arm(self, *, is_page: bool = False) -> None:
         """Begin a cycle at the next quiet moment, unless this agent doesn't think about such things."""
         if not (self._mind.is_done or self._only_by_timer):
@@ -230,8 +264,11 @@ class Brain:
 
     async def _tick(self) -> None:
         """The world is quiet: one thing is done."""
-        if self._mind.errands:
-            await self._acting.send(self._mind.errands.popleft())
+        mind = self._mind
+        if mind.errands:
+            await self._acting.send(mind.errands.popleft())
+        elif mind.answers:
+            await self._acting.perform(mind.answers.popleft())
         elif self._cycle:
             pass
         elif self._acting.script:
@@ -253,7 +290,7 @@ class Brain:
     async def _keep_time(self) -> None:
         wake = self._settings.idle_wakeup_seconds
         left = self._active_at + wake - self._clock.monotonic()
-        if not wake:
+        if not wake or (self._mind.plans.is_built and not self._mind.goal):
             self._show_status("waiting")
         elif left > 0:
             self._show_status("sleeping" if left <= NEAR else "ready")
@@ -266,12 +303,31 @@ class Brain:
         await self._mind.set_goal("")
         if self._settings.clear_window_on_wakeup:
             await self._mind.clear_window()
+        self._wakeups += 1
+        idle = self._settings.idle_wakeup_seconds
+        self._mind.see(f"(woken after {idle:g} s of quiet, for time {self._wakeups} since anything happened)", "world")
         self._begin_cycle()
 
     def _show_status(self, status: Status) -> None:
         if status != self._status:
             self._status = status
             self._listener.status(status)
+
+    @property
+    def _watches_token(self) -> bool:
+        chain = self._mind.chain.chain
+        return chain.is_orchestrator and chain.stall_seconds > 0
+
+    async def _check_stall(self) -> None:
+        """See to it that whoever holds the token goes on, unless the log shows that it may still be thinking."""
+        if not self._watches_token or self._clock.monotonic() - self._looked_at < STALLS:
+            return
+        self._looked_at = self._clock.monotonic()
+        mind = self._mind
+        folder = folder_of(mind.character.folder.parent, mind.token_holder)
+        age = cycle_age(folder, mind.now) if folder else CycleAge()
+        stall = check_stall(mind.chain, mind.now, since_written=age.since_acted, slow_cycle=age.slow_cycle)
+        await mind.step(stall)
 
     # One cycle
 
@@ -307,10 +363,11 @@ class Brain:
             else:
                 outcome = "dispatched" if acting.acted else "goal_only"
             record_cycle(span, outcome, result.usage)
-        await self._apply_news()
+        await self._mind.apply_news()
         self._active_at = self._clock.monotonic()
-        self._cost += result.usage.cost_usd or 0.0
-        self._mind.note(f"[Cycle] duration={self._active_at - began:.1f}s tool_calls={acting.acted}")
+        seconds, usage = self._active_at - began, result.usage
+        self._tally = self._tally.after(outcome, usage.context, usage.cost_usd or 0.0, seconds, self._mind.now)
+        self._mind.note(f"[Cycle] duration={seconds:.1f}s tool_calls={acting.acted}")
         if acting.acted >= self._settings.tool_calls_per_cycle:
             await self._mind.step(pass_on(self._mind.chain))
         if outcome != "llm_failed":
@@ -334,23 +391,3 @@ class Brain:
     def _asks(self) -> None:
         """The model is asked: it sees all that had armed a cycle."""
         self._armed = False
-
-    async def _apply_news(self) -> None:
-        """Do what the model's directives say."""
-        for entry in self._mind.kept.news():
-            match entry.name:
-                case "goal":
-                    self._mind.tell("goal", f"[Goal] {entry.value}")
-                case "done":
-                    self._mind.tell("goal", f"[Done] {entry.value}")
-                    await self._mind.set_goal("")
-                case "quotation":
-                    self._mind.note(f"[Quotation] not followed: {entry.value}")
-                case _:
-                    pass
-
-
-def chain_of(settings: MooSettings) -> Chain:
-    """The chain that an agent belongs to; without members there is none."""
-    stall = settings.stall_timeout_seconds
-    return Chain.of(settings.user, settings.token_chain, settings.foreman, settings.chain_secret, stall)

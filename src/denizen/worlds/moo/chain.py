@@ -33,6 +33,8 @@ GOAL: Final = (
     "You hold the token: do your part now. Then page {foreman} with “Token: {me} done.” and what the others need to "
     "know, and call done."
 )
+SURVEY: Final = "@survey here"
+"""What a worker sees first when the token has come: where it is, with the numbers of what is there."""
 CRITICAL: Final = "CRITICAL: page {foreman} with “Token: {me} done.” first. Only then call done."
 
 _MAIL: Final = re.compile(r"\[Mail\] (?:From (?P<sender>[^:]{1,60}): (?P<body>.*)|No new messages)", re.DOTALL)
@@ -113,14 +115,17 @@ def process_server_text(state: ChainState, line: ServerLine, origin: Origin) -> 
     return _worker_hears(state, page) if sender == state.chain.foreman else (state, NOTHING)
 
 
-def process_sign_in(state: ChainState, at: float) -> Step:
-    """The foreman begins, or asks again; a worker in the middle of a pass says that it is back."""
+def process_sign_in(state: ChainState, at: float, *, had_goal: bool = False) -> Step:
+    """The foreman begins, or asks again; a worker in the middle of a pass says that it is back.
+
+    So does one that knows of no pass, where its last run `had_goal`.
+    """
     chain, token = state.chain, state.token
     if chain.is_orchestrator:
         return (
             _page_again(state, at) if token.holder in chain.members else _dispatch(state, chain.members[0], "start", at)
         )
-    is_in_pass = token.holds or token.has_reported
+    is_in_pass = token.holds or token.has_reported or (had_goal and chain.is_worker and not token.number)
     return state, ChainActions([_page(state, chain.foreman, "reconnected")] if is_in_pass else [])
 
 
@@ -183,7 +188,7 @@ def _worker_hears(state: ChainState, page: TokenPage) -> Step:
     if is_again and token.holds:
         return state, ChainActions(goal=goal, wakes=True)
     state = _with(state, number=page.number or token.number, holds=True, has_reported=False)
-    return state, ChainActions(goal=goal, plan=page.rooms or None, wakes=True, thought="The token came.")
+    return state, ChainActions([SURVEY], goal=goal, plan=page.rooms or None, wakes=True, thought="The token came.")
 
 
 def _reported(state: ChainState) -> ChainState:

@@ -26,6 +26,8 @@ _READ = 1 << 16
 _FAREWELL = 3.0
 _CLOSED = "not sent, or not answered: the connection is closed"
 _STUCK = "not sent: the server hasn't answered the command before, so the connection is given up"
+_ASKED = "it asked something that only a person at a terminal can answer, and was cancelled"
+_CANCEL = b"\x03"
 
 
 class Lines:
@@ -68,6 +70,7 @@ class Connection:
         self._one_at_a_time = asyncio.Lock()
         self._news = asyncio.Event()
         self._heard_at = 0.0
+        self._has_cancelled = False
 
     @property
     def room(self) -> Room | None:
@@ -148,7 +151,12 @@ class Connection:
         match event:
             case Text(data):
                 self._passages(self._reader.feed(data))
+                if self._attribution.frames and self._reader.holds_question and not self._has_cancelled:
+                    self._has_cancelled = True
+                    self._stream.writer.write(_CANCEL)
+                    self._attribution.trouble(_ASKED)
             case PromptMark():
+                self._has_cancelled = False
                 self._passages(self._reader.prompt())
                 self._attribution.prompt(self._now)
             case Subnegotiation(Option.MSSP):
@@ -240,6 +248,7 @@ class Connection:
         else:
             return [look]
         self._attribution.frames, self._reader.columns = True, WRAPPED_AT
+        self._attribution.proves |= Option.GMCP in self._negotiator.theirs
         return [look]
 
     async def leave(self) -> None:

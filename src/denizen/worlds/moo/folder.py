@@ -1,6 +1,7 @@
 """An agent's directory: where its settings come from, and what it needs to sign in."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from denizen.errors import ConfigError
 from denizen.models.providers import PROVIDERS
 from denizen.sessions import SessionKey
 from denizen.worlds.moo.settings import MooSettings
+from denizen.worlds.moo.token_pages import avatar
 
 SOUL, PATCH, SETTINGS, OLD_SETTINGS = "SOUL.md", "SOUL.patch.md", "denizen.toml", "settings.toml"
 ITS_OWN = ("model", "fallback_models", "moo")
@@ -78,6 +80,16 @@ def open_folder(
     if not settings.user:
         raise ConfigError(f"{path / SETTINGS}: [moo] lacks `user`, the player to sign in as.")
     return AgentFolder(path, loaded, settings, (*loaded.notices, *notices))
+
+
+def folder_of(group: Path, player: str) -> Path | None:
+    """The directory in a group's of the agent that plays as `player`; None: there is none that can be read."""
+    for soul in sorted(group.glob(f"*/{SOUL}")):
+        with suppress(ConfigError):
+            moo, old = (SettingsFile.read(soul.parent / name).data for name in (SETTINGS, OLD_SETTINGS))
+            if avatar(str(moo.get("moo", {}).get("user") or old.get("ssh", {}).get("user") or "")) == player:
+                return soul.parent
+    return None
 
 
 def _read_old(file: SettingsFile) -> tuple[dict[str, Any], list[str]]:

@@ -11,8 +11,9 @@ T = TypeVar("T")
 
 GOAL, PLAN, TODO, SUMMARY = "goal", "plan", "todo", "memory_summary"
 """The state entries that the model sees above its window."""
-CHAIN, RUN, CLEAR = "chain", "run", "clear_window"
-"""Others: what is known of the token, whether the process ended properly, and what empties the window."""
+CHAIN, RUN, CLEAR, IS_BUILT = "chain", "run", "clear_window", "plan_is_built"
+"""Others: what is known of the token, whether the process ended properly, what empties the window, and whether all
+rooms of the plan are built."""
 
 
 class Kept:

@@ -11,6 +11,8 @@ LONGEST = 1 << 16
 _ESCAPES = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]*[0-Z\\^-~])|[\x00-\x08\x0b-\x1f\x7f]"
 )
+_EDITOR = b"\x1b[?2004h"
+"""Bracketed paste is turned on."""
 _SURE = 50
 """Cells of a line that is so short that it wasn't wrapped: hardly a word is longer than the rest."""
 
@@ -85,6 +87,11 @@ class LineReader:
     def holds_line(self) -> bool:
         """Whether a line is held back."""
         return bool(self._loose)
+
+    @property
+    def holds_question(self) -> bool:
+        """Whether the server draws a line editor: it asks something, and reads keys in place of a line."""
+        return _EDITOR in self._unfinished
 
     @property
     def holds_text(self) -> bool:

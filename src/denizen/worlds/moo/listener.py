@@ -1,25 +1,61 @@
 """Whoever watches an agent of a text world: a screen, or a terminal with plain lines."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Literal, Protocol
 
 import msgspec
 
-Status = Literal["ready", "waiting", "sleeping", "thinking"]
-"""What an agent is doing: it may act by itself, waits for a page, is about to be woken, asks its model."""
+Status = Literal["ready", "waiting", "sleeping", "thinking", "away"]
+"""What an agent is doing: it may act by itself, waits for a page, is about to be woken, asks its model, isn't there."""
 Kind = Literal["server", "server_error", "thought", "goal", "action", "system", "operator", "patch"]
 """What a line is."""
+REMEMBERED = 100
+"""Cycles of which a tally has the durations."""
+
+
+class Tally(msgspec.Struct, frozen=True):
+    """The finished cycles of a run: how many had which outcome, and what they took.
+
+    `seconds` are the durations of the last ones, `ended_at` is when the last one ended (POSIX seconds; 0: none has).
+    """
+
+    outcomes: Mapping[str, int] = {}
+    tokens: int = 0
+    cost_usd: float = 0.0
+    seconds: Sequence[float] = ()
+    ended_at: float = 0.0
+
+    def after(self, outcome: str, tokens: int, cost_usd: float, seconds: float, at: float) -> "Tally":
+        """With one more cycle."""
+        return Tally(
+            {**self.outcomes, outcome: self.outcomes.get(outcome, 0) + 1},
+            self.tokens + tokens,
+            self.cost_usd + cost_usd,
+            [*self.seconds[1 - REMEMBERED :], seconds],
+            at,
+        )
+
+    def plus(self, later: "Tally") -> "Tally":
+        """With those of a later run."""
+        return Tally(
+            Counter(self.outcomes) + Counter(later.outcomes),
+            self.tokens + later.tokens,
+            self.cost_usd + later.cost_usd,
+            [*self.seconds, *later.seconds][-REMEMBERED:],
+            later.ended_at or self.ended_at,
+        )
 
 
 class Facts(msgspec.Struct, frozen=True):
-    """What an agent knows of itself: `token` is who holds the token, `cost_usd` what this run has spent."""
+    """What an agent knows of itself: `token` is who holds the token, `tally` what this run has done and spent."""
 
     room: str = ""
     exits: Sequence[str] = ()
     goal: str = ""
     plan: Sequence[str] = ()
     token: str = ""
-    cost_usd: float = 0.0
+    tally: Tally = Tally()
 
 
 class Listener(Protocol):

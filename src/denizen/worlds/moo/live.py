@@ -10,7 +10,6 @@ from denizen.worlds.moo.attribution import Timing
 from denizen.worlds.moo.brain import Brain
 from denizen.worlds.moo.connection import connected
 from denizen.worlds.moo.folder import AgentFolder
-from denizen.worlds.moo.listener import Listener
 from denizen.worlds.moo.transport import Server, ServerUnreachable
 
 ATTEMPTS = 5
@@ -19,7 +18,7 @@ FIRST_WAIT, LONGEST_WAIT = 5.0, 60.0
 """Seconds before the first attempt, doubled for each further one, and before any at most."""
 
 
-async def live(brain: Brain, folder: AgentFolder, listener: Listener, clock: Clock, stop: asyncio.Event) -> None:
+async def live(brain: Brain, folder: AgentFolder, clock: Clock, stop: asyncio.Event) -> None:
     """Let the agent play until it is to stop: then it leaves the world properly.
 
     Raises ConfigError where the user must act, as for a wrong password, and ServerUnreachable when the server can't be
@@ -33,8 +32,8 @@ async def live(brain: Brain, folder: AgentFolder, listener: Listener, clock: Clo
         try:
             async with connected(server_of(folder), home, timing) as connection:
                 failures = 0
-                listener.line("system", f"Signed in as {connection.name or folder.settings.user}.")
-                await _unless(stop, brain.play(connection))
+                brain.note(f"Signed in as {connection.name or folder.settings.user}.")
+                await unless(stop, brain.play(connection))
             why = "The connection is lost."
         except ServerUnreachable as error:
             if failures is None or failures == ATTEMPTS:
@@ -43,8 +42,8 @@ async def live(brain: Brain, folder: AgentFolder, listener: Listener, clock: Clo
         if failures is not None and not stop.is_set():
             wait = min(FIRST_WAIT * 2**failures, LONGEST_WAIT)
             failures += 1
-            listener.line("system", f"{why} Attempt {failures} of {ATTEMPTS} to sign in again, in {wait:g} s.")
-            await _unless(stop, clock.sleep(wait))
+            brain.note(f"{why} Attempt {failures} of {ATTEMPTS} to sign in again, in {wait:g} s.")
+            await unless(stop, clock.sleep(wait))
     await brain.end()
 
 
@@ -62,7 +61,7 @@ def server_of(folder: AgentFolder) -> Server:
     )
 
 
-async def _unless(stop: asyncio.Event, work: Coroutine[Any, Any, None]) -> None:
+async def unless(stop: asyncio.Event, work: Coroutine[Any, Any, object]) -> None:
     """Work until it is done, or it is to stop."""
     working, stopped = asyncio.create_task(work), asyncio.create_task(stop.wait())
     try:

@@ -1,18 +1,28 @@
-"""What an agent has in mind: what it sees goes through the token chain into its window, its goal and plan are kept."""
+"""What an agent has in mind: what it sees goes through chain and rules into its window; goal and plan are kept."""
 
 from collections import deque
 from typing import Literal
 
 import msgspec
 
-from denizen.clock import Clock
 from denizen.engine.record import AgentRecord
 from denizen.engine.session_state import state_of
 from denizen.ports import Session, WorldLine
-from denizen.worlds.moo.chain import ChainActions, ChainState, Origin, Step, TokenState, process_server_text
-from denizen.worlds.moo.kept import CHAIN, CLEAR, GOAL, PLAN, SUMMARY, Kept
+from denizen.worlds.moo.chain import (
+    ChainActions,
+    ChainState,
+    Origin,
+    Step,
+    TokenState,
+    done_refusal,
+    process_server_text,
+)
+from denizen.worlds.moo.character import Character
+from denizen.worlds.moo.kept import CHAIN, CLEAR, GOAL, SUMMARY, Kept
 from denizen.worlds.moo.listener import Kind, Listener
+from denizen.worlds.moo.plans import Plans
 from denizen.worlds.moo.server_text import ServerLine
+from denizen.worlds.moo.settings import MooSettings
 from denizen.worlds.moo.token_pages import Chain
 
 Speaker = Literal["world", "player", "self", "operator"]
@@ -22,18 +32,21 @@ Speaker = Literal["world", "player", "self", "operator"]
 class Mind:
     """What the loop and the tools of an agent share.
 
-    `errands` are commands of the chain and of rules; `is_awake`: a cycle is to begin, whatever was done before;
-    `is_done`: the model has said so, and there is nothing to think about until it is woken.
+    `errands` are commands of the chain, `answers` those of rules; `is_awake`: a cycle is to begin, whatever was done
+    before; `is_done`: the model has said so, and there is nothing to think about until it is woken.
     """
 
-    def __init__(self, agent: AgentRecord, session: Session, chain: Chain, listener: Listener) -> None:
+    def __init__(self, agent: AgentRecord, session: Session, character: Character, listener: Listener) -> None:
         self.session_state = state_of(agent, session)
+        self.character = character
         self.kept = Kept(session, self.session_state)
-        self.chain = ChainState(chain, self.kept.get(CHAIN, TokenState) or TokenState())
+        self.chain = ChainState(chain_of(character.settings), self.kept.get(CHAIN, TokenState) or TokenState())
+        self.plans = Plans(character.folder, self.kept, self.note)
         self.listener = listener
         self.errands: deque[str] = deque()
+        self.answers: deque[str] = deque()
         self.is_awake = self.is_done = False
-        self._clock: Clock = agent.clock
+        self._agent = agent
 
     @property
     def goal(self) -> str:
@@ -41,18 +54,18 @@ class Mind:
         return self.kept.get(GOAL, str) or ""
 
     @property
-    def plan(self) -> list[str]:
-        """The rooms that are left to visit or to build."""
-        return self.kept.get(PLAN, list[str]) or []
+    def is_to_send(self) -> bool:
+        """Whether commands of the chain or of rules wait."""
+        return bool(self.errands or self.answers)
 
     @property
     def now(self) -> float:
         """The time of day, in POSIX seconds."""
-        return self._clock.now().timestamp()
+        return self._agent.clock.now().timestamp()
 
     def see(self, text: str, speaker: Speaker, *, in_result: bool = False) -> None:
         """Show the model a line; `in_result`: a tool's result shows it now, and the window when the cycle is over."""
-        self.session_state.observe(WorldLine(text, self._clock.now(), speaker, in_result))
+        self.session_state.observe(WorldLine(text, self._agent.clock.now(), speaker, in_result))
 
     def tell(self, kind: Kind, text: str) -> None:
         """Tell whoever watches, and the log."""
@@ -81,10 +94,9 @@ class Mind:
         if actions.forged:
             self.note(f"[Forged] {actions.forged}")
         if actions.remembers:
-            before = self.kept.get(SUMMARY, str)
-            await self.kept.keep(SUMMARY, "\n".join(filter(None, [before, actions.remembers])))
+            await self.remember(actions.remembers)
         if actions.plan is not None:
-            await self.kept.keep(PLAN, [*actions.plan])
+            await self.plans.change(actions.plan)
         if actions.goal is not None:
             await self.set_goal(actions.goal)
         self.errands.extend(actions.commands)
@@ -98,6 +110,32 @@ class Mind:
             self.tell("goal", f"[Goal] {goal}")
         await self.kept.keep(GOAL, goal)
 
+    async def remember(self, text: str) -> None:
+        """Add to the summary of what the window doesn't show any more."""
+        before = self.kept.get(SUMMARY, str) or ""
+        if text not in before.splitlines():
+            await self.kept.keep(SUMMARY, f"{before}\n{text}".strip())
+
+    async def apply_news(self) -> None:
+        """Do what the model's directives say, in their order."""
+        for entry in self.kept.news():
+            match entry.name:
+                case "goal":
+                    self.tell("goal", f"[Goal] {entry.value}")
+                case "done":
+                    self.tell("goal", f"[Done] {entry.value}")
+                    await self.set_goal(done_refusal(self.chain))
+                case "plan":
+                    await self.plans.change(self.plans.rooms)
+                case "build_plan":
+                    await self.plans.write(str(entry.value), self._agent.now())
+                case "soul_patch_rule" | "soul_patch_verb" | "soul_patch_note":
+                    self.tell("patch", self.character.learn(entry.name, str(entry.value)))
+                case "quotation":
+                    self.note(f"[Quotation] not followed: {entry.value}")
+                case _:
+                    pass
+
     async def clear_window(self) -> None:
         """Forget the lines that the model sees."""
         await self.kept.keep(CLEAR, self.now)
@@ -107,3 +145,9 @@ class Mind:
         """Who holds the token, as far as this agent knows."""
         token, chain = self.chain.token, self.chain.chain
         return token.holder if chain.is_orchestrator else chain.me if token.holds else ""
+
+
+def chain_of(settings: MooSettings) -> Chain:
+    """The chain that an agent belongs to; without members there is none."""
+    stall = settings.stall_timeout_seconds
+    return Chain.of(settings.user, settings.token_chain, settings.foreman, settings.chain_secret, stall)

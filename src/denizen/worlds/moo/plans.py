@@ -4,19 +4,23 @@ Seed 000, "Plan Persistence" and "Auto-extracted plans".
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Final
 
 from denizen.config.files import as_text, read_settings, write_private
+from denizen.errors import ConfigError
+from denizen.worlds.moo.kept import IS_BUILT, PLAN, SUMMARY, Kept
 from denizen.worlds.moo.server_text import Output
+from denizen.worlds.moo.session_log import BUILT
 
 BUILDS: Final = "builds"
 TRAVERSAL: Final = "traversal_plan.txt"
 BUILDING: Final = "The plan is written. Build its rooms now, one after the other: {}."
 """The summary after a plan was written, so that the model builds and doesn't plan again."""
 
+_PLANS: Final = "????-??-??-??-??.yaml"
 _NAME: Final = re.compile(r"(?P<indent> *)- name: *(?P<name>\S.*?) *")
 _ID: Final = re.compile(r"#\d+")
 _DUG: Final = re.compile(
@@ -38,22 +42,14 @@ def is_visit_list(plan: Sequence[str]) -> bool:
     return all(map(_ID.fullmatch, plan))
 
 
-def save_build_plan(folder: Path, text: str, at: datetime, plan: Sequence[str]) -> list[str] | None:
-    """Write a plan to `builds/` and give its rooms; None where there is a plan of names already, or it has no rooms.
-
-    Raises ConfigError when the disk refuses.
-    """
-    rooms = room_names(text)
-    if not rooms or not is_visit_list(plan):
-        return None
-    builds = _builds(folder)
-    write_private(builds / f"{at:%Y-%m-%d-%H-%M}.yaml", f"{text.rstrip()}\n".encode())
-    return rooms
+def save_build_plan(folder: Path, text: str, at: datetime) -> None:
+    """Write a plan to `builds/`. Raises ConfigError when the disk refuses."""
+    write_private(_builds(folder) / f"{at:%Y-%m-%d-%H-%M}.yaml", f"{text.rstrip()}\n".encode())
 
 
 def load_build_plan(folder: Path) -> list[str]:
     """The rooms of the last build plan; none where there is none."""
-    plans = sorted((folder / BUILDS).glob("????-??-??-??-??.yaml"))
+    plans = sorted((folder / BUILDS).glob(_PLANS))
     return room_names(_read(plans[-1])) if plans else []
 
 
@@ -62,9 +58,23 @@ def save_traversal_plan(folder: Path, plan: Sequence[str]) -> None:
     write_private(_builds(folder) / TRAVERSAL, "".join(f"{' '.join(each.split())}\n" for each in plan).encode())
 
 
-def load_traversal_plan(folder: Path) -> list[str]:
-    """The plan that was kept last."""
-    return _read(folder / BUILDS / TRAVERSAL).splitlines()
+def load_traversal_plan(folder: Path) -> list[str] | None:
+    """The plan that was kept last; None: none was."""
+    path = folder / BUILDS / TRAVERSAL
+    return _read(path).splitlines() if path.exists() else None
+
+
+def load_plan(folder: Path, *, visits: bool) -> list[str]:
+    """What the last run left to do: of the last build plan the rooms that aren't built; without one what it visits.
+
+    That only where it `visits` rooms on its own. Raises ConfigError for a plan that can't be read.
+    """
+    planned, left = load_build_plan(folder), load_traversal_plan(folder)
+    if not planned:
+        return left or [] if visits else []
+    if left is None:
+        return planned
+    return [room for room in planned if room in left] or (planned if left else [])
 
 
 def plan_after(plan: Sequence[str], output: Output, *, is_loaded: bool = False) -> list[str]:
@@ -97,9 +107,85 @@ def divined_rooms(lines: Sequence[str]) -> list[str]:
     return ids
 
 
+def plan_problems(folder: Path) -> list[str]:
+    """What is wrong with the build plans of an agent's directory, a sentence each. Raises ConfigError."""
+    plans = sorted((folder / BUILDS).glob(_PLANS))
+    return [
+        f"{BUILDS}/{path.name}: it names no rooms (`- name: ...`)." for path in plans if not room_names(_read(path))
+    ]
+
+
+class Plans:
+    """The plan of an agent: kept in its session, where the model sees it, and in `builds/` for its next start.
+
+    `note` tells of what becomes of it; where the disk refuses, of that, and the agent goes on.
+    """
+
+    def __init__(self, folder: Path, kept: Kept, note: Callable[[str], None]) -> None:
+        self._folder = folder
+        self._kept = kept
+        self._note = note
+        self._is_loaded = False
+
+    @property
+    def rooms(self) -> list[str]:
+        """The rooms that are left to visit or to build."""
+        return self._kept.get(PLAN, list[str]) or []
+
+    @property
+    def is_built(self) -> bool:
+        """Whether all rooms of a plan were built, and there is no other yet."""
+        return self._kept.get(IS_BUILT, bool) or False
+
+    async def begin(self, *, visits: bool) -> None:
+        """Take up what the last run left (`load_plan`). Raises ConfigError."""
+        await self._keep(load_plan(self._folder, visits=visits))
+        self._is_loaded = True
+
+    async def write(self, text: str, at: datetime) -> None:
+        """Write a BUILD_PLAN, and follow it; it is ignored while there is one, or if it has no rooms."""
+        rooms = room_names(text)
+        if not rooms or not is_visit_list(self.rooms):
+            self._note(f"[Plan] Ignored: {'there is one already' if rooms else 'it names no rooms'}.")
+            return
+        self._save(lambda: save_build_plan(self._folder, text, at))
+        await self.change(rooms)
+        await self._kept.keep(SUMMARY, BUILDING.format(", ".join(rooms)))
+
+    async def change(self, rooms: Sequence[str]) -> None:
+        """Follow another plan from now on."""
+        await self._keep(rooms)
+        self._save(lambda: save_traversal_plan(self._folder, rooms))
+        self._is_loaded = False
+
+    async def advance(self, output: Output) -> None:
+        """Take up what a command has built or divined."""
+        before = self.rooms
+        after = plan_after(before, output, is_loaded=self._is_loaded)
+        if after == before:
+            return
+        await self.change(after)
+        if not after:
+            await self._kept.keep(IS_BUILT, True)
+            self._note(BUILT)
+
+    async def _keep(self, rooms: Sequence[str]) -> None:
+        await self._kept.keep(PLAN, [*rooms])
+        await self._kept.keep(IS_BUILT, False)
+
+    def _save(self, save: Callable[[], None]) -> None:
+        try:
+            save()
+        except ConfigError as error:
+            self._note(str(error))
+
+
 def _builds(folder: Path) -> Path:
     builds = folder / BUILDS
-    builds.mkdir(mode=0o700, exist_ok=True)
+    try:
+        builds.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"{builds} can't be made: {error.strerror}.") from error
     return builds
 
 

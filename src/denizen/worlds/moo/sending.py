@@ -20,6 +20,9 @@ _ERROR = re.compile(
     r"[A-Za-z]*Error:|Traceback|There is no |I don't understand|You can't|That doesn't|Huh\?|There is already an exit"
     r"|An error occurred|<\||Go where\?|Usage:|When you say,|More than one object defines|That alias"
     r"|The verb \"|Unmatched quote|Specify a direction|The name '"
+    r"|I don't (?:see|know) |Couldn't find |Permission denied|Teleport failed|You are muted\.|You don't have permission"
+    r"|No (?:topic|object named|player named|verb) '|The aether (?:has no answer|cannot) "
+    r"|[^()]{1,60} \(#\d+\) is not a room|#\d+ \([^()]{1,60}\) cannot be moved"
 )
 _TELEPORT = re.compile(r'(?i)@?teleport\s+"?(?P<to>[^"]+?)"?\s*$')
 

@@ -15,6 +15,8 @@ class ServerLine(msgspec.Struct, frozen=True):
     text: str
     channel: str = ""
     talker: str = ""
+    is_unproven: bool = False
+    """Whether the server names talkers, and named none here."""
 
 
 class Output(msgspec.Struct, frozen=True):

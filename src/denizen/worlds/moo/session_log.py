@@ -1,29 +1,36 @@
-"""The log of an agent's run, a line for each thing that happened, and what a new run takes over of the last one.
+"""The logs of an agent's runs, a line for each thing that happened, and what they tell: the last goal, slow cycles.
 
-Seed 000, "Session Resume".
+Seed 000, "Session Resume" and "Stall Detection".
 """
 
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Final, TextIO
+from typing import Final
 
 import msgspec
 
 from denizen.special_tokens import scrub
-from denizen.worlds.moo.listener import Kind
+from denizen.worlds.moo.listener import Facts, Kind, Listener, Status
 
 LOGS: Final = "logs"
 LAST: Final = 40
 """Lines of the last run that count."""
 CHARACTERS: Final = 120
 """Characters of each of them."""
+LARGEST: Final = 10_000_000
+"""Bytes of a log after which a new one begins."""
 BUILT: Final = "[Plan] All planned rooms built."
 CALL_DONE: Final = "All planned rooms are built. There is nothing left to do: call done() now."
 _RESUMED: Final = frozenset({"action", "server", "goal", "thought", "server_error"})
-_MOST_BYTES: Final = 1_000_000
-_LINE: Final = re.compile(r"\[\d\d:\d\d:\d\d\] \[(?P<kind>\w+)\] (?P<text>.*)")
+_OF_OTHERS: Final = frozenset({"server", "server_error", "operator"})
+_DAY: Final = 24 * 3600
+_TAIL: Final = 1_000_000
+"""Bytes of a log that are read, at its end."""
+_LINE: Final = re.compile(r"\[(?P<time>\d\d:\d\d:\d\d)\] \[(?P<kind>\w+)\] (?P<text>.*)")
+_CYCLE: Final = re.compile(r"\[Cycle\] duration=(?P<seconds>\d{1,9}\.\d)s ")
 
 
 class PriorSession(msgspec.Struct, frozen=True):
@@ -33,55 +40,117 @@ class PriorSession(msgspec.Struct, frozen=True):
     goal: str = ""
 
 
-class SessionLog:
-    """Writes the log of one run: `logs/YYYY-MM-DDTHH-MM-SS.log` in the agent's directory, private to the user.
+class CycleAge(msgspec.Struct, frozen=True):
+    """Whether an agent may still be thinking.
 
-    Raises OSError where the disk refuses.
+    `since_acted`: seconds since it logged something of its own (None: it never did), what others said not counted;
+    `slow_cycle`: how long one of its slow cycles takes (p95), in seconds.
     """
 
-    def __init__(self, folder: Path, at: datetime) -> None:
-        logs = folder / LOGS
-        logs.mkdir(mode=0o700, exist_ok=True)
-        self.path = logs / f"{at:%Y-%m-%dT%H-%M-%S}.log"
-        self._file: TextIO = self.path.open("a", encoding="utf-8", errors="replace", buffering=1)
-        self.path.chmod(0o600)
-
-    def write(self, kind: Kind, text: str, at: datetime) -> None:
-        """Add what happened; several lines each become one of the log."""
-        for line in text.splitlines() or [""]:
-            self._file.write(f"[{at:%H:%M:%S}] [{kind}] {line}\n")
-
-    def close(self) -> None:
-        """Nothing more happens."""
-        self._file.close()
+    since_acted: float | None = None
+    slow_cycle: float = 0.0
 
 
-def read_prior_session(folder: Path, *, is_timed: bool, keeps_summary: bool = False) -> PriorSession:
+class SessionLog:
+    """A listener that logs what it hears, `logs/YYYY-MM-DDTHH-MM-SS.log` in the agent's directory, and passes it on.
+
+    Where the disk refuses, it says so once, and logs again when it can. The log is private to the user, without secrets
+    that are known; `now` is the time where the user is.
+    """
+
+    def __init__(
+        self, listener: Listener, folder: Path, now: Callable[[], datetime], redact: Callable[[str], str]
+    ) -> None:
+        self._listener = listener
+        self._logs = folder / LOGS
+        self._now = now
+        self._redact = redact
+        self._path: Path | None = None
+        self._is_refused = False
+
+    def status(self, status: Status) -> None:
+        """Pass it on."""
+        self._listener.status(status)
+
+    def facts(self, facts: Facts) -> None:
+        """Pass it on."""
+        self._listener.facts(facts)
+
+    def line(self, kind: Kind, text: str) -> None:
+        """Log what happened, several lines as lines of their own, and pass it on."""
+        self._listener.line(kind, text)
+        at = self._now()
+        lines = [f"[{at:%H:%M:%S}] [{kind}] {line}\n" for line in self._redact(text).splitlines() or [""]]
+        try:
+            self._append("".join(lines).encode(errors="replace"), at)
+        except OSError as error:
+            if not self._is_refused:
+                self._listener.line("system", f"{self._logs} can't be written: {error.strerror}. Nothing is logged.")
+            self._is_refused = True
+        else:
+            self._is_refused = False
+
+    def _append(self, data: bytes, at: datetime) -> None:
+        self._logs.mkdir(mode=0o700, exist_ok=True)
+        self._path = self._path or self._logs / f"{at:%Y-%m-%dT%H-%M-%S}.log"
+        with open(self._path, "ab", buffering=0, opener=_private) as file:
+            file.write(data)
+            if file.tell() > LARGEST:
+                self._path = None
+
+
+def read_prior_session(folder: Path) -> PriorSession:
     """What the most recent log in the agent's directory says; nothing where there is none, or it can't be read.
 
-    An agent that a timer wakes (`is_timed`) begins without goal and summary; one that pages wake without the summary,
-    and its goal only says that it was in the middle of something. `keeps_summary`: the summary counts all the same.
+    Where all planned rooms were built, the summary says to call done.
     """
-    logs = sorted((folder / LOGS).glob("????-??-??T??-??-??.log"))
-    prior = _prior(_tail(logs[-1]).splitlines() if logs else [])
-    return PriorSession(prior.summary if keeps_summary else "", "" if is_timed else prior.goal)
-
-
-def _tail(path: Path) -> str:
-    """The end of a log, which may be long; empty where it can't be read."""
-    try:
-        with path.open("rb") as file:
-            file.seek(max(path.stat().st_size - _MOST_BYTES, 0))
-            return file.read().decode("utf-8", "replace")
-    except OSError:
-        return ""
-
-
-def _prior(lines: Sequence[str]) -> PriorSession:
-    entries = [(found["kind"], scrub(found["text"])) for line in lines if (found := _LINE.fullmatch(line))]
-    goals = [text for _, text in entries if text.startswith("[Goal] ")]
+    entries = [(kind, scrub(text)) for _, kind, text in _read_end(folder)[0]]
+    goals = [text for kind, text in entries if kind == "goal" and text.startswith("[Goal] ")]
     goal = goals[-1].removeprefix("[Goal] ") if goals else ""
-    if any(text.startswith(BUILT) for _, text in entries):
+    if ("system", BUILT) in entries:
         return PriorSession(CALL_DONE, goal)
     kept = [f"[{kind}] {text[:CHARACTERS]}" for kind, text in entries if kind in _RESUMED][-LAST:]
     return PriorSession("\n".join(kept), goal)
+
+
+def cycle_age(folder: Path, now: float) -> CycleAge:
+    """Whether the agent of a directory may still be thinking, by its most recent log; `now` in POSIX seconds."""
+    entries, written_at = _read_end(folder)
+    own = [at for at, kind, _ in entries if kind not in _OF_OTHERS]
+    if not own:
+        return CycleAge()
+    cycles = sorted(
+        float(found["seconds"]) for _, kind, text in entries if kind == "system" and (found := _CYCLE.match(text))
+    )
+    return CycleAge(
+        since_acted=max(now - written_at, 0.0) + (_seconds(entries[-1][0]) - _seconds(own[-1])) % _DAY,
+        slow_cycle=cycles[len(cycles) * 95 // 100] if cycles else 0.0,
+    )
+
+
+def _read_end(folder: Path) -> tuple[Sequence[tuple[str, str, str]], float]:
+    """Time, kind and text of the most recent log's last lines, and when it was written, in POSIX seconds.
+
+    Nothing where there is none, or it can't be read.
+    """
+    path = max((folder / LOGS).glob("????-??-??T??-??-??.log"), default=None)
+    if path is None:
+        return [], 0.0
+    try:
+        with path.open("rb") as file:
+            status = os.fstat(file.fileno())
+            file.seek(max(status.st_size - _TAIL, 0))
+            lines = map(_LINE.fullmatch, file.read().decode("utf-8", "replace").splitlines())
+    except OSError:
+        return [], 0.0
+    return [(found["time"], found["kind"], found["text"]) for found in lines if found], status.st_mtime
+
+
+def _seconds(time: str) -> int:
+    """Seconds since midnight."""
+    hours, minutes, seconds = map(int, time.split(":"))
+    return hours * 3600 + minutes * 60 + seconds
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)

@@ -11,16 +11,17 @@ from typing import Final
 import msgspec
 
 from denizen.config.files import as_text, read_settings, write_private
+from denizen.errors import ConfigError
 from denizen.worlds.moo.folder import PATCH, SOUL
+from denizen.worlds.moo.group import GROUP
 from denizen.worlds.moo.quoting import one_line
-from denizen.worlds.moo.server_text import ServerLine
 
 BASELINE: Final = "baseline.md"
 RULES, VERBS, LESSONS = "Rules of Engagement", "Verb Mapping", "Lessons Learned"
-RESTS: Final = 5.0
-"""Seconds in which a rule doesn't answer again."""
-MOST_ANSWERS: Final = 10
-"""Answers of all rules together in a minute."""
+MOST_LINKED: Final = 40_000
+"""Characters that links may lead to, all together."""
+MOST_LEARNED: Final = 40_000
+"""Characters of what was learned, which is part of every prompt."""
 
 _SECTIONS: Final = ("Name", "Mission", "Persona", "Context", "Tools", RULES, VERBS, "Response Format", LESSONS)
 _PATCHES: Final = {"soul_patch_rule": RULES, "soul_patch_verb": VERBS, "soul_patch_note": LESSONS}
@@ -28,7 +29,6 @@ _HEADING: Final = re.compile(r"(?P<level>#{1,2})\s+(?P<title>\S.*?)\s*#*\s*")
 _ITEM: Final = re.compile(r"\s*[-*]\s+(?P<mark>!)?\s*(?P<text>\S.*)")
 _ARROW: Final = re.compile(r"(?:`(?P<code>[^`]+)`|(?P<plain>.+?))\s*(?:->|→)\s*(?P<command>\S.*)")
 _LINK: Final = re.compile(r"\[[^\[\]\n]{0,200}\]\((?P<path>[^()\s]{1,300}\.(?:md|txt))\)")
-_HARMLESS: Final = re.compile(r"(?:say|emote|whisper|page|look)\b")
 _SLOW: Final = re.compile(r"\([^()]*[+*}][^()]*\)[+*{]")
 _ORDINARY: Final = ("The fog lifts.", "Tinker waves", "You leave #59 (Site Hut).", "quiet on", "12 coins", "???")
 """Lines that have nothing in common: a rule that matches nearly all of them matches everything."""
@@ -78,21 +78,17 @@ def read_soul(folder: Path, *, use_baseline: bool = True) -> Soul:
     own, patch = (_sections(_read(folder / name)) for name in (SOUL, PATCH))
     base = _sections(_read(folder.parent / BASELINE)) if use_baseline else {}
     shared = "\n\n".join(text for title, text in base.items() if title not in {RULES, VERBS, "Tools"} and text)
-    context = "\n\n".join(filter(None, (shared, own.get("Context", ""))))
+    links = _Links(folder, problems)
+    context = links.followed(BASELINE, folder.parent, shared), links.followed(SOUL, folder, own.get("Context", ""))
     sources = ((SOUL, own), (PATCH, patch), (BASELINE, base))
     return Soul(
         name=own.get("Name", ""),
         mission=own.get("Mission", ""),
         persona=own.get("Persona", ""),
-        context=_inlined(context, folder, problems),
-        tools=[one_line(item.strip("`")) for _, item in _items(own.get("Tools", ""))],
+        context="\n\n".join(filter(None, context)),
+        tools=[found[0] for _, item in _items(own.get("Tools", "")) if (found := re.search(r"\w+", item))],
         rules=[rule for name, each in sources for rule in _rules(name, each.get(RULES, ""), problems)],
-        verbs=[
-            (found["code"] or found["plain"], found["command"])
-            for _, each in sources
-            for _, item in _items(each.get(VERBS, ""))
-            if (found := _ARROW.fullmatch(item))
-        ],
+        verbs=[verb for name, each in sources for verb in _verbs(name, each.get(VERBS, ""), problems)],
         response_format=own.get("Response Format", ""),
         lessons=[item for _, item in _items(patch.get(LESSONS, ""))],
         problems=problems,
@@ -116,6 +112,8 @@ def patch_soul(folder: Path, name: str, text: str) -> str:
     whole = _read(folder / PATCH)
     if f"- {line}" in whole.splitlines():
         return f"Known already: {line}"
+    if len(whole) + len(line) > MOST_LEARNED:
+        return f"Not learned: {PATCH} has {len(whole):,} characters, and may have {MOST_LEARNED:,}: {line}"
     head, heading, rest = f"\n{whole}".partition(f"\n## {section}\n")
     if heading:
         body, following, tail = rest.partition("\n## ")
@@ -137,27 +135,6 @@ def rule_problem(pattern: str) -> str:
     if compiled.search("") or sum(compiled.search(line) is not None for line in _ORDINARY) >= len(_ORDINARY) - 1:
         return f"`{pattern}` matches everything"
     return ""
-
-
-class Engagement:
-    """Answers lines by the first rule that matches: not too often, and what players say only with harmless words."""
-
-    def __init__(self, rules: Sequence[SoulRule]) -> None:
-        self._rules = [(re.compile(rule.pattern), rule) for rule in rules]
-        self._answered: dict[SoulRule, float] = {}
-        self._times: list[float] = []
-
-    def answer(self, line: ServerLine, now: float) -> str:
-        """The command that answers a line which came at `now` (seconds); empty: none does."""
-        rule = next((rule for pattern, rule in self._rules if pattern.search(line.text[:500])), None)
-        if rule is None or (line.channel and not rule.for_players and not _HARMLESS.match(rule.command)):
-            return ""
-        self._times = [time for time in self._times if now - time < 60]
-        if now - self._answered.get(rule, now - RESTS) < RESTS or len(self._times) >= MOST_ANSWERS:
-            return ""
-        self._answered[rule] = now
-        self._times.append(now)
-        return rule.command
 
 
 def _read(path: Path) -> str:
@@ -198,16 +175,42 @@ def _rules(name: str, text: str, problems: list[str]) -> list[SoulRule]:
     return rules
 
 
-def _inlined(text: str, folder: Path, problems: list[str]) -> str:
-    """The text with what its links to files next to the agent's directory, or in it, hold."""
+def _verbs(name: str, text: str, problems: list[str]) -> list[tuple[str, str]]:
+    items = [(item, _ARROW.fullmatch(item)) for _, item in _items(text)]
+    problems += [f"{name}: `{item}` has no `->`, and means nothing." for item, found in items if not found]
+    return [(found["code"] or found["plain"], found["command"]) for _, found in items if found]
 
-    def content(link: re.Match[str]) -> str:
-        if "://" in link["path"]:
-            return link[0]
-        path = (folder / link["path"]).resolve()
-        if path.is_relative_to(folder.parent.resolve()) and path.is_file():
-            return _read(path).strip()
-        problems.append(f"{SOUL}: {link['path']} isn't there, or not next to the agent's directory.")
+
+class _Links:
+    """Follows links to texts in an agent's directory and, where that is in a group's, in this one."""
+
+    def __init__(self, folder: Path, problems: list[str]) -> None:
+        group = folder.parent
+        is_group = any((group / name).is_file() for name in (BASELINE, GROUP))
+        self._folder = (group if is_group else folder).resolve()
+        self._problems = problems
+        self._left = MOST_LINKED
+
+    def followed(self, name: str, base: Path, text: str) -> str:
+        """The text of a file in `base` with what its links lead to in their place."""
+
+        def content(link: re.Match[str]) -> str:
+            path = (base / link["path"]).resolve()
+            if "://" in link["path"]:
+                return link[0]
+            if not (path.is_relative_to(self._folder) and path.is_file()):
+                return self._leave(link, f"{name}: {link['path']} isn't there, or not in {self._folder}.")
+            try:
+                linked = _read(path).strip()
+            except ConfigError as error:
+                return self._leave(link, str(error))
+            if len(linked) > self._left:
+                return self._leave(link, f"{name}: {link['path']} isn't read: more than {MOST_LINKED:,} characters.")
+            self._left -= len(linked)
+            return linked
+
+        return _LINK.sub(content, text)
+
+    def _leave(self, link: re.Match[str], problem: str) -> str:
+        self._problems.append(problem)
         return link[0]
-
-    return _LINK.sub(content, text)

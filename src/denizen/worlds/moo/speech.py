@@ -16,6 +16,7 @@ _SPOKEN = {
     "emote": "{talker} {text}",
 }
 _TALK = re.compile(r'(?:[^:"]{1,60}: |.{1,60} pages?, "|.{1,60} whispers to you: |You sense that )')
+_PAGE = re.compile(r'.{1,60} pages?, "')
 _CONNECTED = re.compile(r"#\d+ \((?P<name>.{1,60})\) has (?:dis)?connected\.$")
 _PRESENCE = re.compile(rf"{_CONNECTED.pattern}|(?P<names>[^()]{{1,200}}) (?:is|are) here\.$")
 
@@ -59,6 +60,11 @@ def message_of(value: Any) -> Message | None:
 def looks_spoken(line: str) -> bool:
     """Whether the line has the form of something said by someone."""
     return bool(_TALK.match(line))
+
+
+def is_page(line: ServerLine) -> bool:
+    """Whether the line is a page; where the server doesn't say who talks, by its form, which proves nothing."""
+    return line.channel == "page" or (not line.channel and _PAGE.match(line.text) is not None)
 
 
 def connection_news(line: str) -> bool:

@@ -102,9 +102,9 @@ def sender_of(page: TokenPage, chain: Chain) -> str:
 
 
 def is_proven(page: TokenPage, line: ServerLine, chain: Chain) -> bool:
-    """Whether the page is that sender's, to us: the server says so, or else the group's signature."""
+    """Whether the page is that sender's, to us: the server says so, or where it never does, the group's signature."""
     sender = sender_of(page, chain)
-    if line.talker:
+    if line.talker or line.is_unproven:
         return line.channel == "page" and line.talker == sender
     expected = _mark(chain, sender, chain.me, page.kind, page.number or 0)
     return bool(chain.secret and page.mark) and hmac.compare_digest(expected, page.mark)

@@ -89,7 +89,8 @@ def tunnel(direction: str, destination: str) -> list[str]:
 
 def go(direction: str) -> list[str]:
     """Go through an exit."""
-    return [f"go {_way(direction)}"]
+    way = _way(direction)
+    return [way if way in {"up", "down"} else f"go {way}"]  # to DjangoMOO's parser those two are prepositions
 
 
 def teleport(destination: str) -> list[str]:

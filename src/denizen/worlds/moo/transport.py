@@ -17,6 +17,7 @@ KEEP_ALIVE, KEEP_ALIVE_MOST = 15, 3
 TERM = "xterm-256-basic"
 """The terminal for which DjangoMOO writes plain lines with telnet commands."""
 _CONNECT_TIMEOUT = 30.0
+_TRUST = "If you trust that server, name the file with its certificate, or its authority's, in SSL_CERT_FILE."
 
 
 class ServerUnreachable(DenizenError):
@@ -77,7 +78,8 @@ async def open_stream(server: Server, home: Path) -> AsyncGenerator[Stream]:
         async with asyncio.timeout(_CONNECT_TIMEOUT):
             reader, writer = await asyncio.open_connection(server.host, server.port, ssl=tls)
     except ssl.SSLCertVerificationError as error:
-        raise ConfigError(f"{_place(server)} has no certificate to trust: {error.verify_message}.") from error
+        why = error.verify_message.rstrip(".")
+        raise ConfigError(f"{_place(server)} has no certificate to trust: {why}. {_TRUST}") from error
     except OSError as error:
         raise _unreachable(server, error) from error
     try:
@@ -124,7 +126,11 @@ async def _ssh(server: Server, home: Path) -> AsyncGenerator[Stream]:
     async with connection:
         if client.first:
             pin(home, server.host, server.port, client.first)
-        writer, reader, _ = await connection.open_session(term_type=TERM, term_size=(80, 24), encoding=None)
+        try:
+            async with asyncio.timeout(_CONNECT_TIMEOUT):
+                writer, reader, _ = await connection.open_session(term_type=TERM, term_size=(80, 24), encoding=None)
+        except (OSError, asyncssh.Error) as error:
+            raise _unreachable(server, error) from error
         yield Stream(reader, writer)
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import hmac
+import logging
 from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -9,6 +10,7 @@ from urllib.parse import urlsplit
 from aiohttp import hdrs, web
 
 from denizen.clock import Clock
+from denizen.plural import counted
 from denizen.worlds.chat.http.requests import refusal
 from denizen.worlds.chat.settings import GatewaySettings
 from denizen.worlds.chat.token import new_token, read_token
@@ -20,6 +22,10 @@ BURST = 10.0
 
 STRANGERS = 0.1
 """The part of `gateway.rate` that requests without the token have together, apart from the owner's."""
+
+NOTED_EVERY = 60.0
+"""Seconds between two lines of the log on requests without the token, at least."""
+_log = logging.getLogger(__name__)
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -56,6 +62,8 @@ class Access:
         self._owner = Allowance(settings.rate, clock)
         self._strangers = Allowance(settings.rate * STRANGERS, clock)
         self._open = set[asyncio.Task[object]]()
+        self._clock = clock
+        self._refused, self._noted_at = 0, float("-inf")
 
     @property
     def open(self) -> int:
@@ -65,8 +73,10 @@ class Access:
     def rotate(self) -> None:
         """Make a new token, and end whatever is open under the old one, but for the request that asks this."""
         self._token = new_token(self._home).encode()
-        for task in self._open - {asyncio.current_task()}:
+        ended = self._open - {asyncio.current_task()}
+        for task in ended:
             task.cancel()
+        _log.warning("The token was rotated: the old one is void. Ended under it: %s.", counted(len(ended), "request"))
 
     async def handle(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """What the handler answers, or why it isn't asked."""
@@ -94,11 +104,20 @@ class Access:
         if request.path in OPEN_ROUTES:
             return None
         if not is_owner:
+            self._note_stranger(request)
             return refusal(401, "The token is missing or wrong: Authorization: Bearer TOKEN, from the file `token`.")
         if len(self._open) >= self._settings.connections:
             why = "Too many requests are open (gateway.connections). Wait for one of yours to end."
             return refusal(429, why, {hdrs.RETRY_AFTER: "1"})
         return None
+
+    def _note_stranger(self, request: web.Request) -> None:
+        """Say in the log that somebody came without the token: the first time at once, then once a minute."""
+        self._refused += 1
+        if (now := self._clock.monotonic()) - self._noted_at >= NOTED_EVERY:
+            refused = counted(self._refused, "request")
+            _log.warning("Refused for a missing or wrong token: %s, the last from %s.", refused, request.remote)
+            self._refused, self._noted_at = 0, now
 
     def _is_own(self, origin: str, request: web.Request) -> bool:
         """Whether a page is the gateway's own: of one of its names, and of the very host that was asked."""

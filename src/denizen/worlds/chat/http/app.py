@@ -40,7 +40,7 @@ def make_app(gateway: Gateway, home: Path, host: str) -> web.Application:
         home, {"localhost", "127.0.0.1", "::1", host, *gateway.settings.hosts}, gateway.settings, clock
     )
     app[EVENTS] = EventLog(int(clock.now().timestamp() * 1_000_000))
-    gateway.listeners.append(app[EVENTS].add)
+    gateway.listeners.of_all.append(app[EVENTS].add)
     app.router.add_get("/healthz", _healthz)
     for group in (access, completions, controls, events, messages, metrics, openapi, responses, sessions, status):
         app.add_routes(group.ROUTES)

@@ -1,5 +1,6 @@
 """Chat Completions and the list of models, in the shapes of OpenAI's API."""
 
+import asyncio
 from base64 import b64decode
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -8,12 +9,14 @@ from uuid import uuid4
 import msgspec
 from aiohttp import web
 
+from denizen.documents import is_pdf, read_pdf
 from denizen.entries import SystemEntry
-from denizen.messages import AssistantMessage, Image, Text, ToolCall, ToolResult, Usage, UserMessage, UserPart
+from denizen.errors import ConfigError
+from denizen.messages import AssistantMessage, Document, Image, Text, ToolCall, ToolResult, Usage, UserMessage, UserPart
 from denizen.ports import Schema
 from denizen.worlds.chat.http.requests import GATEWAY, Refused, read_body
 from denizen.worlds.chat.http.stream import event_stream
-from denizen.worlds.chat.http.turns import Conversation, Reply, Said, answer
+from denizen.worlds.chat.http.turns import Conversation, Reply, Said, Thought, answer
 
 MODEL = "denizen"
 """The name under which clients ask the agent; others do, too."""
@@ -29,12 +32,20 @@ class ImageUrl(msgspec.Struct):
     url: str
 
 
-class Part(msgspec.Struct):
-    """A part of a message: text, or a picture in a `data:` URL."""
+class File(msgspec.Struct):
+    """A document: its name, and its bytes in a `data:` URL."""
 
-    type: str
+    filename: str = ""
+    file_data: str = ""
+
+
+class Part(File):
+    """A part of a message: text, or a picture or document in a `data:` URL."""
+
+    type: str = "text"
     text: str = ""
     image_url: ImageUrl | str = ""
+    file: File | None = None
 
 
 class Function(msgspec.Struct):
@@ -107,7 +118,9 @@ async def post_completion(request: web.Request) -> web.StreamResponse:
     given = (asked.tools or []) if asked.tool_choice != "none" else []
     tools = [schema(tool.function.name, tool.function.description, tool.function.parameters) for tool in given]
     session = request.headers.get(SESSION, "")
-    pieces = answer(gateway, Conversation(said=_said(asked.messages), tools=tools, session=session))
+    pieces = answer(
+        gateway, Conversation(said=await asyncio.to_thread(_said, asked.messages), tools=tools, session=session)
+    )
     shared = {
         "id": f"chatcmpl-{uuid4().hex}",
         "created": int(gateway.agent.record.clock.now().timestamp()),
@@ -132,6 +145,9 @@ async def post_completion(request: web.Request) -> web.StreamResponse:
         async for piece in stream.pieces:
             if isinstance(piece, str):
                 await stream.send(chunk({"content": piece}))
+                continue
+            if isinstance(piece, Thought):  # as DeepSeek, vLLM and others call it
+                await stream.send(chunk({"reasoning_content": piece.text}))
                 continue
             for at, call in enumerate(_calls(piece.calls).get("tool_calls", [])):
                 await stream.send(chunk({"tool_calls": [{"index": at, **call}]}))
@@ -187,21 +203,51 @@ def _said(messages: Sequence[ChatMessage]) -> list[Said]:
 
 
 def parts(content: str | Sequence[Part] | None) -> list[UserPart]:
-    """The parts of a user's message. Raises HTTPException for what is neither text nor a picture in a `data:` URL."""
+    """The parts of a user's message; to read documents takes a while.
+
+    Raises HTTPException for what is neither text, nor a picture or document in a `data:` URL.
+    """
     if content is None or isinstance(content, str):
         return [Text(content or "")]
-    return [_image(part) if "image" in part.type else Text(words([part])) for part in content]
+    return [_part(part) for part in content]
+
+
+def _part(part: Part) -> UserPart:
+    if "image" in part.type:
+        return _image(part)
+    return _document(part.file or part) if "file" in part.type else Text(words([part]))
 
 
 def _image(part: Part) -> Image:
     url = part.image_url if isinstance(part.image_url, str) else part.image_url.url
-    kind, _, data = url.partition(";base64,")
-    if not kind.startswith("data:image/"):
+    media_type, data = _data(url, "picture")
+    if not media_type.startswith("image/"):
         raise Refused(400, "Pictures aren't fetched: send them as data: URLs (data:image/png;base64,…).")
+    return Image(media_type, data)
+
+
+def _document(file: File) -> Document:
+    media_type, data = _data(file.file_data, "file")
+    name = file.filename or "file"
+    if media_type.startswith("text/"):
+        return Document(media_type, data, name)
+    if not is_pdf(data):
+        raise Refused(400, "Files are PDF documents or text, as data: URLs (data:application/pdf;base64,…).")
     try:
-        return Image(kind.removeprefix("data:"), b64decode(data, validate=True))
+        return read_pdf(data, name)
+    except ConfigError as error:
+        raise Refused(400, str(error)) from error
+
+
+def _data(url: str, what: str) -> tuple[str, bytes]:
+    """The media type and the bytes of a `data:` URL; of another address nothing."""
+    media_type, marked, data = url.partition(";base64,")
+    if not (marked and media_type.startswith("data:")):
+        return "", b""
+    try:
+        return media_type.removeprefix("data:"), b64decode(data, validate=True)
     except ValueError as error:
-        raise Refused(400, f"A picture's data: URL isn't base64: {error}.") from error
+        raise Refused(400, f"A {what}'s data: URL isn't base64: {error}.") from error
 
 
 def words(content: str | Sequence[Part] | None) -> str:

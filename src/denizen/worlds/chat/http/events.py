@@ -84,7 +84,7 @@ async def get_events(request: web.Request) -> web.WebSocketResponse:
     socket = web.WebSocketResponse(heartbeat=30.0, max_msg_size=1000)
     if not socket.can_prepare(request):
         raise Refused(426, "This route is a WebSocket.")
-    async with request.app[GATEWAY].listening():
+    async with request.app[GATEWAY].listeners.listening():
         await socket.prepare(request)
         begin = after if log.before <= after <= log.last else log.before
         if after and begin != after:

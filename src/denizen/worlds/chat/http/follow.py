@@ -51,12 +51,12 @@ async def follow(
 
     Where some are missing, the transcript says how it went, in its entries `after` that number.
     """
-    if message.id in gateway.watchers:
+    if message.id in gateway.listeners.of_message:
         raise Refused(409, "Another request is being answered by this turn.")
     heard, over = _Heard(), None
-    gateway.watchers[message.id] = heard.hear
+    gateway.listeners.of_message[message.id] = heard.hear
     try:
-        async with gateway.listening():
+        async with gateway.listeners.listening():
             await begin()
             over = asyncio.create_task(gateway.outbox.outcome(message, ledger.OVER | {"parked"}))
             over.add_done_callback(lambda _: heard.events.put_nowait(None))
@@ -78,7 +78,7 @@ async def follow(
     finally:
         if over:
             over.cancel()
-        del gateway.watchers[message.id]
+        del gateway.listeners.of_message[message.id]
 
 
 async def _retold(

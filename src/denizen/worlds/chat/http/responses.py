@@ -1,5 +1,6 @@
 """Responses, in the shapes of OpenAI's API; what they share with Chat Completions is there."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any, Literal
 from uuid import uuid4
@@ -23,7 +24,7 @@ from denizen.worlds.chat.http.completions import (
 )
 from denizen.worlds.chat.http.requests import GATEWAY, Refused, read_body
 from denizen.worlds.chat.http.stream import EventStream, event_stream
-from denizen.worlds.chat.http.turns import Conversation, Reply, Said, answer
+from denizen.worlds.chat.http.turns import Conversation, Reply, Said, Thought, answer
 
 
 class ResponseItem(msgspec.Struct):
@@ -63,7 +64,7 @@ async def post_response(request: web.Request) -> web.StreamResponse:
         raise Refused(400, f"No responses are kept here. Send the whole conversation, or name a session: {SESSION}.")
     given = (asked.tools or []) if asked.tool_choice != "none" else []
     tools = [schema(tool.name, tool.description, tool.parameters) for tool in given]
-    said = _said(asked.input)
+    said = await asyncio.to_thread(_said, asked.input)
     if asked.instructions:
         said.insert(0, SystemEntry(text=asked.instructions, by_operator=True))
     pieces = answer(gateway, Conversation(said=said, tools=tools, session=request.headers.get(SESSION, "")))
@@ -108,6 +109,8 @@ async def _send(stream: EventStream, response: dict[str, Any]) -> None:
                 await send("content_part.added", **at, part=_text(""))
                 text = True
             await send("output_text.delta", **at, delta=piece, logprobs=[])
+            continue
+        if isinstance(piece, Thought):
             continue
         completed = _completed(response, piece, message)
         for index, item in enumerate(completed["output"]):

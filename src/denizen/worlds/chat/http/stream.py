@@ -10,7 +10,7 @@ from aiohttp import web
 
 from denizen.events import Withdrawn
 from denizen.worlds.chat.http.requests import GATEWAY, Refused
-from denizen.worlds.chat.http.turns import Pieces, Reply
+from denizen.worlds.chat.http.turns import Pieces, Reply, Thought
 
 WITHDRAWN = "The answer broke off, and the agent began it anew. Ask without `stream`, or again."
 
@@ -45,7 +45,7 @@ class EventStream:
         )
         self._request = request
         self._source = pieces
-        self._first: str | Withdrawn | Reply | Refused | None = None
+        self._first: str | Thought | Withdrawn | Reply | Refused | None = None
         self._written = 0
 
     async def begin(self) -> None:
@@ -69,11 +69,11 @@ class EventStream:
                 await self.write(b": no news yet\n\n")
 
     @property
-    def pieces(self) -> AsyncIterator[str | Reply]:
-        """The text as it comes, and at last the reply."""
+    def pieces(self) -> AsyncIterator[str | Thought | Reply]:
+        """The thoughts and the text as they come, and at last the reply."""
         return self._pieces()
 
-    async def _pieces(self) -> AsyncGenerator[str | Reply]:
+    async def _pieces(self) -> AsyncGenerator[str | Thought | Reply]:
         piece = self._first
         while piece is not None:
             if isinstance(piece, Withdrawn):

@@ -15,14 +15,15 @@ from denizen.engine import Resume, TurnOptions, run_turn
 from denizen.engine.turn import Start
 from denizen.entries import AssistantEntry, EndEntry, SystemEntry, ToolEntry, UserEntry
 from denizen.errors import DenizenError, SessionError
-from denizen.events import Done, LlmEnd, LlmStream, RunEvent, RunResult, TextDelta, Withdrawn
-from denizen.messages import AssistantMessage, Image, Text, ToolCall, ToolResult, Usage, UserMessage, UserPart
+from denizen.events import Done, LlmEnd, LlmStream, RunEvent, RunResult, TextDelta, ThinkingDelta, Withdrawn
+from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult, Usage, UserMessage, UserPart
 from denizen.ports import Answer, Ask, Control, InboundMessage, Parked, Schema, Session, Steer
 from denizen.sessions import MemoryStore, SessionKey
 from denizen.worlds.chat import caller, ledger
-from denizen.worlds.chat.gateway import COMMANDS, Gateway, RunOptions, reply_text, split_command, with_images
+from denizen.worlds.chat.gateway import COMMANDS, Gateway, split_command
 from denizen.worlds.chat.http.follow import Retold, follow
 from denizen.worlds.chat.http.requests import Refused
+from denizen.worlds.chat.run_options import RunOptions, reply_text, with_attachments
 
 NOBODY_ASKED = "nobody can be asked here: the request names no session"
 
@@ -47,8 +48,14 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     cut: bool = False
 
 
-Pieces = AsyncGenerator[str | Withdrawn | Reply]
-"""The text as it comes, what of it doesn't count after all, and at last the reply."""
+class Thought(msgspec.Struct, frozen=True):
+    """Some more of what the model thinks."""
+
+    text: str
+
+
+Pieces = AsyncGenerator[str | Thought | Withdrawn | Reply]
+"""The thoughts and the text as they come, what of it doesn't count after all, and at last the reply."""
 
 
 class _Text:
@@ -107,6 +114,8 @@ async def answer(gateway: Gateway, conversation: Conversation) -> Pieces:
                 case LlmStream(TextDelta(delta)):
                     if piece := text.add(delta):
                         yield piece
+                case LlmStream(ThinkingDelta(delta)):
+                    yield Thought(delta)
                 case LlmEnd(message):
                     cut = message.stop_reason == "length"
                     text.gap = "\n\n" if text and not cut else ""
@@ -153,15 +162,15 @@ async def _in_session(gateway: Gateway, conversation: Conversation) -> AsyncGene
     new = said[start:]
     parts = _parts([each for each in new if isinstance(each, UserMessage)])
     text = "".join(part.text for part in parts if isinstance(part, Text))
-    images = [part for part in parts if isinstance(part, Image)]
-    message = with_images(InboundMessage("http", key.peer, "api", text, str(key)), images)
+    attached = [part for part in parts if not isinstance(part, Text)]
+    message = with_attachments(InboundMessage("http", key.peer, "api", text, str(key)), attached)
     message = RunOptions(send_response=False).put_in(caller.offer(message, conversation.tools))
     parked, after = await gateway.database.read(partial(ledger.parked, session_key=str(key))), 0
     if parked:
         entries = await gateway.agent.record.store.read(str(key))
         after, calls = len(entries), caller.open_calls(entries, caller.offered(parked))
-        if calls and images:
-            raise Refused(400, "Pictures can't come with the results of tools in a session: send them afterwards.")
+        if calls and attached:
+            raise Refused(400, "Nothing can be attached to the results of tools in a session: send it afterwards.")
         if calls:
             controls: list[Control] = [_answer(call, new) for call in calls]
             begin = partial(_go_on, gateway, str(key), [*controls, *([Steer(text, message.id)] if text else [])])
@@ -180,10 +189,11 @@ async def _in_session(gateway: Gateway, conversation: Conversation) -> AsyncGene
 
 
 def _parts(said: Sequence[UserMessage]) -> list[UserPart]:
-    """What messages say together: the words, and then the pictures."""
+    """What messages say together: the words, and then what is attached."""
     text = "\n\n".join(each.text for each in said)
-    images = [part for each in said for part in each.content if isinstance(part, Image)]
-    return [Text(text), *images] if text or not images else [*images]
+    attached = [part for each in said for part in each.content if not isinstance(part, Text)]
+    words = [Text(text)] if text or not attached else []
+    return [*words, *attached]
 
 
 def _key(session: str) -> SessionKey:
@@ -213,7 +223,7 @@ async def _put(gateway: Gateway, message: InboundMessage, instructions: str) -> 
     """Put a message, and before it the caller's instructions, to wait for their turn."""
     if instructions:
         await gateway.queue.put(replace(message, channel=ledger.SYSTEM, content=instructions, metadata={}))
-    gateway.remember(message)
+    gateway.last_chat.remember(message)
     await gateway.database.run(partial(ledger.put, message=message))
     gateway.database.ring()
 

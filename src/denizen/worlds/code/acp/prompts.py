@@ -1,5 +1,6 @@
 """What a prompt of the editor's user does: a message with images and files, or a slash command."""
 
+import asyncio
 import base64
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -10,12 +11,13 @@ from urllib.parse import unquote, urlsplit
 import acp
 from acp.schema import AvailableCommand, AvailableCommandInput, UnstructuredCommandInput
 
+from denizen.documents import PDF, read_pdf
 from denizen.engine import state_of
 from denizen.engine.compact import compact
 from denizen.engine.resume import nothing_left, question_of, unfinished
 from denizen.engine.undo import redo, undo
 from denizen.entries import AnswerEntry
-from denizen.errors import ToolRefused
+from denizen.errors import ConfigError, ToolRefused
 from denizen.events import LlmStream, RunResult, TextDelta
 from denizen.messages import Image, Text, UserMessage, UserPart
 from denizen.ports import TurnIO
@@ -24,9 +26,13 @@ from denizen.worlds.server_prompts import prompt_said
 from denizen.worlds.world import AgentHandle, take_turn
 
 
-async def run_prompt(opened: OpenSession, parts: Sequence[UserPart], io: TurnIO) -> RunResult:
-    """Run the prompt: a slash command, or a turn. A pending question of the agent takes the prompt as its answer."""
+async def run_prompt(opened: OpenSession, prompt: Sequence[Any], io: TurnIO) -> RunResult:
+    """Run the prompt: a slash command, or a turn. A pending question of the agent takes the prompt as its answer.
+
+    Raises RequestError for what isn't understood.
+    """
     agent, session = opened.agent, opened.session
+    parts = await asyncio.to_thread(_parts_of, prompt, agent.workspace)
     match parts:
         case [Text(text)] if text.startswith("/"):
             name, _, argument = text[1:].strip().partition(" ")
@@ -37,16 +43,16 @@ async def run_prompt(opened: OpenSession, parts: Sequence[UserPart], io: TurnIO)
     text = "".join(part.text for part in parts if isinstance(part, Text))
     if waiting is None or waiting.name:  # whether a call may run is asked again, with its buttons
         try:
-            prompt = await prompt_said(agent, session, text)
+            asked = await prompt_said(agent, session, text)
         except ToolRefused as why:
             return _reply(io, str(why))
-        return await take_turn(agent, session, UserMessage([*parts, *prompt]), io)
+        return await take_turn(agent, session, UserMessage([*parts, *asked]), io)
     await session.append(AnswerEntry(call_id=waiting.call_id, allow=True, text=agent.record.redact(text)))
     return await take_turn(agent, session, None, io)
 
 
-def parts_of(prompt: Sequence[Any], workspace: Path) -> list[UserPart]:
-    """What the user says, in parts. Raises RequestError for what isn't understood."""
+def _parts_of(prompt: Sequence[Any], workspace: Path) -> list[UserPart]:
+    """What the user says, in parts; to read documents takes a while. Raises RequestError for what isn't understood."""
     parts: list[UserPart] = []
     for block in prompt:
         match block.type:
@@ -57,6 +63,13 @@ def parts_of(prompt: Sequence[Any], workspace: Path) -> list[UserPart]:
                     parts.append(Image(block.mime_type, base64.b64decode(block.data, validate=True)))
                 except ValueError as error:
                     problem = f"the image can't be read: {error}"
+                    raise acp.RequestError.invalid_params({"prompt": problem}) from error
+            case "resource" if getattr(block.resource, "mime_type", "") == PDF and hasattr(block.resource, "blob"):
+                try:
+                    data = base64.b64decode(block.resource.blob, validate=True)
+                    parts.append(read_pdf(data, _path_of(block.resource.uri, workspace)))
+                except (ValueError, ConfigError) as error:
+                    problem = f"the document can't be read: {error}"
                     raise acp.RequestError.invalid_params({"prompt": problem}) from error
             case "resource_link":
                 parts.append(Text(f"\n[{block.name}]({_path_of(block.uri, workspace)})"))

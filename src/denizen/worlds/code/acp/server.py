@@ -20,7 +20,7 @@ from denizen.events import Notice, TurnStop
 from denizen.sessions import session_key
 from denizen.worlds.code.acp.editor import EditorIO, Updates
 from denizen.worlds.code.acp.open_session import OpenSession
-from denizen.worlds.code.acp.prompts import available_commands, parts_of, run_prompt
+from denizen.worlds.code.acp.prompts import available_commands, run_prompt
 from denizen.worlds.world import AgentHandle
 
 _KEY = schema.AuthMethodAgent(
@@ -173,15 +173,17 @@ class Editors:
             editor.emit(Notice(opened.notices.pop(0), "warning"))
         sending = asyncio.create_task(editor.send())
         try:
-            parts = parts_of(prompt, opened.agent.workspace)
-            opened.turn = asyncio.create_task(run_prompt(opened, parts, editor))
+            opened.turn = asyncio.create_task(run_prompt(opened, prompt, editor))
             await asyncio.wait([opened.turn])
             await editor.sent()
         finally:
             sending.cancel()
         if opened.turn.cancelled():
             return schema.PromptResponse(stop_reason="cancelled")
-        if error := opened.turn.exception():
+        error = opened.turn.exception()
+        if isinstance(error, acp.RequestError):
+            raise error
+        if error:
             refused = isinstance(error, ModelError) and error.kind == "auth"
             kind = acp.RequestError.auth_required if refused else acp.RequestError.internal_error
             raise kind({"message": str(error)}) from error

@@ -1,0 +1,45 @@
+"""Files that say which process has something for itself; the kernel takes the lock back when the process dies."""
+
+import fcntl
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from denizen.errors import ConfigError
+
+_TRIES, _WAIT = 10, 0.05
+"""How often a lock is tried that whoever asks for its holder may have for a moment, and the seconds in between."""
+_WIDTH = 20
+
+
+def lock(path: Path, busy: str) -> int:
+    """A descriptor that holds the lock file, which names this process.
+
+    Raises ConfigError where another one does: the words of `busy`, with its number in place of `{holder}`.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    for _ in range(_TRIES):
+        with suppress(BlockingIOError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.pwrite(descriptor, str(os.getpid()).ljust(_WIDTH).encode(), 0)
+            return descriptor
+        time.sleep(_WAIT)
+    holder = os.pread(descriptor, _WIDTH, 0).decode(errors="replace").strip()
+    os.close(descriptor)
+    raise ConfigError(busy.replace("{holder}", holder))
+
+
+def holder_of(path: Path) -> int:
+    """The number of the process that holds the lock file; 0: none does."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return 0
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return int(os.pread(descriptor, _WIDTH, 0).strip() or 0)
+    finally:
+        os.close(descriptor)
+    return 0

@@ -1,0 +1,228 @@
+"""OpenAI's Responses API, as OpenAI, Azure and others speak it: requests.
+
+Nothing is kept at the provider (`store` is false): the whole conversation goes along each time, with the model's own
+thoughts, encrypted, as it left them. https://platform.openai.com/docs/api-reference/responses
+"""
+
+import base64
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import zip_longest
+from typing import Any, Final
+
+from denizen.documents import as_taken
+from denizen.errors import ModelError
+from denizen.messages import (
+    AssistantMessage,
+    Document,
+    Image,
+    Message,
+    Opaque,
+    Text,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+    UserPart,
+)
+from denizen.models.encoding import Encodings, encode_json
+from denizen.models.providers import PROVIDERS
+from denizen.models.reasoning import responses_fields, takes_effort
+from denizen.models.responses_answer import ResponsesAnswer
+from denizen.models.wire import WireModel, tools_and_format, with_options
+from denizen.ports import ModelRequest
+
+LEAST_ANSWER: Final = 16
+"""Tokens: a smaller limit is refused."""
+_COUNTED: Final = {"model", "instructions", "tools", "tool_choice", "parallel_tool_calls", "text", "reasoning"}
+"""Fields of a request that its tokens are counted by."""
+_LONGEST_ID: Final = 64
+_NOT_HERE: Final = frozenset({"top_k", "seed", "stop", "presence_penalty", "frequency_penalty"})
+"""Settings that Responses has no fields for."""
+_NO_SCHEMA: Final = re.compile(
+    r"text\.format|response[_ ]?format|json[_ ]?(schema|object|mode)|structured output", re.IGNORECASE
+)
+_NO_FILES: Final = re.compile(r"input_file|\bfiles?\b.*\b(not|un)[ -]?(support|allow|accept)", re.IGNORECASE)
+_REFUSALS: Final = {
+    "encrypted": re.compile(r"encrypted content is not supported|['\"`](include|reasoning\.encrypted)", re.IGNORECASE),
+    "cache key": re.compile(r"prompt_cache_key"),
+    "summary": re.compile(r"reasoning[._ ]summar", re.IGNORECASE),
+    "thoughts": re.compile(r"encrypted content .{0,400}could not be (verified|decrypted)", re.IGNORECASE),
+}
+"""What a refusal says of a field that not every model or account has, or of thoughts that another account encrypted."""
+
+_CLAUDES: Final = re.compile("thinking$|tool_use$|tool_result$|^container_upload$")
+"""Types of Anthropic's blocks, which a proxy's provider may have left in a conversation."""
+_FIELDS: Final = frozenset({"id", "status", "phase", "content", "namespace"})
+"""Of which an item has at least one besides what our parts hold; fields of other formats have none."""
+
+Json = dict[str, Any]
+
+
+class ResponsesModel(WireModel):
+    """A model of OpenAI's Responses API, or of a server that speaks it."""
+
+    path = "/responses"
+    usual = PROVIDERS["openai"]
+
+    _refused: frozenset[str] = frozenset()
+    _custom: frozenset[str] = frozenset()  # ids of calls whose results are sent in another form
+
+    def _credentials(self, api_key: str) -> Mapping[str, str]:
+        return {"Authorization": f"Bearer {api_key}"} if api_key else {}
+
+    def _new_answer(self) -> ResponsesAnswer:
+        return ResponsesAnswer(self._origin)
+
+    def _adapts(self, error: ModelError) -> bool:
+        """Some accounts get no summaries; some models encrypt nothing, or take no schema or no files."""
+        if error.status not in {400, 415, 422}:
+            return False
+        refused = {name for name, words in _REFUSALS.items() if words.search(error.message)} - self._refused
+        if refused:
+            self._refused |= refused
+        elif self.provider.json_schema != "never" and _NO_SCHEMA.search(error.message):
+            now = "never" if self.provider.json_schema == "object" else "object"
+            self.provider = replace(self.provider, json_schema=now)
+        elif self.provider.documents and _NO_FILES.search(error.message):
+            self.provider = replace(self.provider, documents=())
+        else:
+            return False
+        self._encodings = Encodings(self._run)
+        return True
+
+    async def count_tokens(self, request: ModelRequest) -> int | None:
+        encoded = self._encodings.of(request.messages, request.session_key)
+        fields = {name: value for name, value in self._fields(request).items() if name in _COUNTED}
+        body = [encode_json(fields)[:-1], b',"input":[', b",".join(self._latest(encoded)), b"]}"]
+        return await self._counted(self._to.at(f"{self.path}/input_tokens"), body, "input_tokens")
+
+    def _head(self, request: ModelRequest) -> bytes:
+        return encode_json(self._fields(request))[:-1] + b',"input":['
+
+    def _fields(self, request: ModelRequest) -> Json:
+        """The request without its input."""
+        limit = max(request.max_tokens, LEAST_ANSWER)
+        fields: Json = {"model": self.model, "max_output_tokens": limit, "stream": request.stream, "store": False}
+        if "encrypted" not in self._refused and takes_effort(self.provider, self.model):
+            fields["include"] = ["reasoning.encrypted_content"]
+        if request.session_key and "cache key" not in self._refused:  # the provider needn't know whose session it is
+            fields["prompt_cache_key"] = hashlib.sha256(request.session_key.encode()).hexdigest()[:_LONGEST_ID]
+        if request.system.strip():
+            fields["instructions"] = request.system
+        tools, answer = tools_and_format(request, self.provider.json_schema)
+        if tools:
+            fields["tools"] = [
+                {
+                    "type": "function",
+                    "name": tool.name,
+                    "description": tool.description,
+                    "parameters": tool.parameters,
+                    "strict": False,
+                }
+                for tool in tools
+            ]
+        if answer:
+            fields["text"] = {"format": answer}
+        if request.reasoning is not None:
+            fields |= responses_fields(self.provider, self.model, request.reasoning)
+        if "summary" in self._refused and "reasoning" in fields:
+            fields["reasoning"].pop("summary", None)
+        merged = with_options(fields, {name: value for name, value in request.options.items() if name not in _NOT_HERE})
+        if answer:  # next to what else the user says of the text
+            merged["text"] = {**merged["text"], "format": answer}
+        return merged
+
+    def _run(self, run: Sequence[Message]) -> bytes:
+        results_first = sorted(run, key=lambda message: not isinstance(message, ToolResult))
+        items = [item for message in results_first for item in self._items(message)]
+        return b",".join(map(encode_json, items))
+
+    def _items(self, message: Message) -> list[Json]:
+        match message:
+            case AssistantMessage():
+                return self._answered(message)
+            case ToolResult(call_id):
+                kind = "custom_tool_call_output" if call_id in self._custom else "function_call_output"
+                output = self._said(message) or "(nothing)"
+                return [{"type": kind, "call_id": _own_id(call_id), "output": output}]
+        content = self._said(message)
+        return [{"role": "user", "content": content}] if content else []
+
+    def _said(self, message: UserMessage | ToolResult) -> str | list[Json]:
+        return _said(as_taken(message.content, self.provider.documents))
+
+    def _answered(self, message: AssistantMessage) -> list[Json]:
+        """Its items: those of this provider as they came, others in the plainest form."""
+        items: list[Json] = []
+        begun = False  # the last item may still get further fields
+        for part in message.content:
+            if part == Text(""):
+                continue
+            match part:
+                case Text(text) if begun and "texts" in items[-1]:
+                    items[-1]["texts"].append(text)
+                case Text(text):
+                    items.append({"texts": [text]})
+                case ToolCall(id, name, args):
+                    arguments = encode_json(args).decode()
+                    items.append(
+                        {"type": "function_call", "call_id": _own_id(id), "name": name, "arguments": arguments}
+                    )
+                case Opaque(self.provider.name, {"type": "custom_tool_call", "call_id": str(id)} as item) if begun:
+                    items[-1] = item
+                    self._custom |= {id}
+                case Opaque(self.provider.name, {"type": str(kind)} as item):
+                    if not _CLAUDES.search(kind) and (kind != "reasoning" or "thoughts" not in self._refused):
+                        items.append(item)
+                case Opaque(self.provider.name, dict(fields)) if begun and fields.keys() & _FIELDS:
+                    items[-1] = _whole(items[-1], fields)
+                case _:
+                    pass
+            begun = isinstance(part, Text | ToolCall)
+        while items and items[-1].get("type") == "reasoning":  # refused without what was thought of
+            items.pop()
+        return [{"role": "assistant", "content": "".join(each["texts"])} if "texts" in each else each for each in items]
+
+
+def _whole(item: Json, fields: Json) -> Json:
+    """The item as it came: what our parts hold of it, and its further fields."""
+    if "texts" not in item:
+        return {"status": "completed", **item, **fields}
+    nothing: Json = {}
+    contents = [
+        {"type": "refusal", "refusal": text}
+        if rest.get("type") == "refusal"
+        else {"type": "output_text", "text": text, "annotations": [], **rest}
+        for text, rest in zip_longest(item["texts"], fields.get("content", ()), fillvalue=nothing)
+    ]
+    return {"type": "message", "role": "assistant", "status": "completed", **fields, "content": contents}
+
+
+def _said(content: Sequence[UserPart]) -> str | list[Json]:
+    """What a person or a tool said: plain words where there is nothing else."""
+    parts: list[Json] = []
+    for part in content:
+        match part:
+            case Image(media_type, data):
+                parts.append({"type": "input_image", "image_url": _data_url(media_type, data), "detail": "auto"})
+            case Document(media_type, data, name):
+                parts.append({"type": "input_file", "filename": name, "file_data": _data_url(media_type, data)})
+            case Text(text) if text.strip():
+                parts.append({"type": "input_text", "text": text})
+            case _:
+                pass
+    match parts:
+        case [{"text": str(text)}]:
+            return text
+    return parts
+
+
+def _data_url(media_type: str, data: bytes) -> str:
+    return f"data:{media_type};base64,{base64.b64encode(data).decode()}"
+
+
+def _own_id(id: str) -> str:
+    """An id that another provider may have made, no longer than is allowed here."""
+    return id if len(id) <= _LONGEST_ID else hashlib.sha256(id.encode()).hexdigest()

@@ -1,0 +1,135 @@
+"""Agents of a group at work: each is started again when it falls, and none takes the others with it."""
+
+import asyncio
+import traceback
+from collections.abc import Awaitable, Callable, Sequence
+
+import msgspec
+
+from denizen.clock import Clock
+from denizen.errors import ConfigError, DenizenError
+from denizen.worlds.moo.folder import AgentFolder
+from denizen.worlds.moo.group import AgentState, Group
+from denizen.worlds.moo.listener import Facts, Kind, Listener, Status, Tally
+from denizen.worlds.moo.live import unless
+from denizen.worlds.moo.token_pages import avatar
+
+FIRST_WAIT, LONGEST_WAIT = 5.0, 300.0
+"""Seconds before an agent that fell is started again, doubled each time, and at most."""
+SOUND = 600.0
+"""Seconds that an agent must have played for its earlier falls not to count."""
+NOT_HERE = "It isn't playing: nobody heard that."
+
+
+class Seat:
+    """The place of one agent in a running group. It is the agent's listener: shows what it hears, and keeps its state.
+
+    `instruct` hands an operator's instruction over; `settled` is set once the agent has signed in, or fallen.
+    """
+
+    def __init__(self, group: Group, folder: AgentFolder, shown: Listener, clock: Clock) -> None:
+        self.folder = folder
+        self.restarts = group.settings.restarts
+        self.settled = asyncio.Event()
+        self.state = AgentState()
+        self._group, self._shown, self._clock = group, shown, clock
+        self._before = Tally()
+        self.rest()
+
+    def rest(self) -> None:
+        """Nobody plays here now."""
+        self.instruct: Callable[[str], None] = lambda _: self.line("system", NOT_HERE)
+        self._before = self.state.tally
+
+    def change(self, **changes: object) -> None:
+        """Keep what is new about the agent."""
+        if "life" in changes:
+            changes["since"] = self._clock.now().timestamp()
+        self.state = msgspec.structs.replace(self.state, **changes)
+        try:
+            self._group.write_state(self.folder.name, self.state)
+        except ConfigError as error:  # the group can go on without
+            self.line("system", str(error))
+
+    def line(self, kind: Kind, text: str) -> None:
+        """Show it."""
+        self._shown.line(kind, text)
+
+    def status(self, status: Status) -> None:
+        """Show and keep it."""
+        self._shown.status(status)
+        if status != "away":
+            self.settled.set()
+        self.change(doing=status)
+
+    def facts(self, facts: Facts) -> None:
+        """Show and keep them, with what the agent's earlier runs have done."""
+        facts = msgspec.structs.replace(facts, tally=self._before.plus(facts.tally))
+        self._shown.facts(facts)
+        self.change(token=facts.token, tally=facts.tally)
+
+
+Play = Callable[[Seat], Awaitable[None]]
+"""Lets an agent play until it is to stop; raises ConfigError where the user must act, other errors where it fell."""
+
+
+async def supervise(seats: Sequence[Seat], play: Play, clock: Clock, stop: asyncio.Event) -> None:
+    """Let all play until they are to stop, or have given up.
+
+    Whoever passes the token begins when those of its chain have settled, so that its first page finds them there.
+    """
+
+    async def begin(seat: Seat) -> None:
+        seat.change(life="starting")
+        for each in _awaited(seat, seats):
+            await unless(stop, each.settled.wait())
+        await _keep_playing(seat, play, clock, stop)
+
+    async with asyncio.TaskGroup() as tasks:
+        for seat in seats:
+            tasks.create_task(begin(seat))
+
+
+def _awaited(seat: Seat, seats: Sequence[Seat]) -> Sequence[Seat]:
+    """Whom an agent has to wait for."""
+    chain = {avatar(user) for user in seat.folder.settings.token_chain}
+    workers = [each for each in seats if avatar(each.folder.settings.user) in chain]
+    return () if seat in workers else workers
+
+
+async def _keep_playing(seat: Seat, play: Play, clock: Clock, stop: asyncio.Event) -> None:
+    """Start the agent again whenever it falls, as often in a row as the group allows."""
+    falls, most = 0, seat.restarts
+    while not stop.is_set():
+        seat.change(life="playing")
+        began = clock.monotonic()
+        why, may_restart = await _play_once(seat, play)
+        seat.rest()
+        seat.settled.set()
+        if stop.is_set():
+            break
+        falls = 1 if clock.monotonic() - began >= SOUND else falls + 1
+        if falls > most or not may_restart:
+            seat.line("server_error", f"{why} It isn't started again.")
+            seat.change(life="gave up", problem=why, token="")
+            return
+        wait = min(FIRST_WAIT * 2 ** (falls - 1), LONGEST_WAIT)
+        seat.line("server_error", f"{why} Restart {falls} of {most} in {wait:g} s.")
+        seat.change(life="fallen", problem=why, token="", restarts=seat.state.restarts + 1)
+        await unless(stop, clock.sleep(wait))
+    seat.change(life="stopped", doing="away", token="")
+
+
+async def _play_once(seat: Seat, play: Play) -> tuple[str, bool]:
+    """Why the agent doesn't play any more, and whether another try may help."""
+    try:
+        await play(seat)
+    except ConfigError as error:
+        return str(error), False
+    except DenizenError as error:
+        return str(error), True
+    except Exception as error:  # noqa: BLE001 - whatever it is, the other agents play on
+        for line in traceback.format_exception(error):
+            seat.line("system", line.rstrip())
+        return f"{type(error).__name__}: {error}.", True
+    return "It ended.", True

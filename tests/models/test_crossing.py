@@ -1,0 +1,124 @@
+"""A turn that began in one wire format goes on in another, and back, whatever the first one left in the transcript."""
+
+import base64
+import itertools
+import json
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.documents import LINE, PAPER
+from tests.models.formats import FORMATS, PICTURE, PICTURE_CODE, Format
+
+from denizen import Agent, Config, run_agent, tool
+from denizen.config.settings import AgentSettings, AuthProfile, ProviderSettings
+from denizen.events import RunEvent
+from denizen.messages import Image, Text, Thinking, UserMessage, UserPart
+from denizen.ports import Traits
+from denizen.testing import FakeClock
+from denizen.testing.loopback import LoopbackServer
+
+PAIRS = [*itertools.permutations(FORMATS, 2)]
+PAPER_CODE = base64.b64encode(PAPER.data).decode()
+QUOTA = "insufficient_quota: no more for this key"
+
+
+@tool(traits=Traits.READS | Traits.REPEATABLE)
+def look(at: str) -> list[UserPart]:
+    """Look at something."""
+    return [Text(f"seen {at}"), Image("image/png", PICTURE), PAPER]
+
+
+@pytest.fixture(params=PAIRS, ids=[f"{first.provider} to {second.provider}" for first, second in PAIRS])
+def pair(request: pytest.FixtureRequest) -> tuple[Format, Format]:
+    """Who begins, and who goes on."""
+    return request.param
+
+
+@pytest.fixture
+def servers(pair: tuple[Format, Format]) -> Iterator[Sequence[LoopbackServer]]:
+    """Their servers."""
+    with ExitStack() as open_servers:
+        yield [open_servers.enter_context(each.server()) for each in pair]
+
+
+@pytest.fixture(params=[True, False], ids=["streamed", "in one piece"])
+def stream(request: pytest.FixtureRequest) -> bool:
+    """Whether deltas are asked for."""
+    return request.param
+
+
+@pytest.fixture
+async def agent(pair: tuple[Format, Format], servers: Sequence[LoopbackServer], tmp_path: Path) -> AsyncIterator[Agent]:
+    """An agent with the second as the first's fall-back."""
+    keys = [AuthProfile(id="main", api_key="a-long-enough-key")]
+    first, second = pair
+    config = Config(
+        model=first.model,
+        fallback_models=[second.model],
+        providers={
+            each.provider: ProviderSettings(base_url=server.base_url, auth_profiles=keys)
+            for each, server in zip(pair, servers, strict=True)
+        },
+        home=tmp_path,
+        agent=AgentSettings(workspace_dir=tmp_path / "workspace"),
+    )
+    async with Agent(config, tools=[look], clock=FakeClock(), environ={}) as agent:
+        yield agent
+
+
+def hear(_: RunEvent) -> None:
+    """Deltas are asked for where somebody hears them."""
+
+
+def said(request: Any) -> str:
+    return json.dumps(request, ensure_ascii=False)
+
+
+def holds_all(request: Any, *, results: int) -> bool:
+    """Whether a request has the question, and so many results with their words, pictures and documents."""
+    text = said(request)
+    documents = text.count(LINE) + text.count(PAPER_CODE)
+    return (
+        "What is there?" in text
+        and text.count("seen é") == results
+        and text.count(PICTURE_CODE) == results
+        and documents == results + 1
+    )
+
+
+async def test_a_turn_goes_on_elsewhere_and_comes_back(
+    pair: tuple[Format, Format], servers: Sequence[LoopbackServer], agent: Agent, *, stream: bool
+) -> None:
+    (first, second), (one, two) = pair, servers
+    one.say(first.answer)
+    one.fail(429, QUOTA)
+    two.say(second.answer)
+    two.fail(429, QUOTA)
+    one.say("Two lamps.")
+    asked = UserMessage([Text("What is there?"), PAPER])
+    result = await run_agent(asked, session_key="work", agent=agent, on_event=hear if stream else None)
+    assert result.reply == "Two lamps."
+    elsewhere, again = two.requests[0].json, one.requests[-1].json
+    second.check(elsewhere)
+    first.check(again)
+    assert holds_all(elsewhere, results=1)
+    assert holds_all(again, results=2)
+    assert [each for each in first.own if each in said(elsewhere)] == []
+    assert [each for each in second.own if each in said(again)] == []
+    assert [each for each in first.own if each not in said(again)] == []
+
+
+async def test_thoughts_are_kept_and_said_to_nobody_else(
+    pair: tuple[Format, Format], servers: Sequence[LoopbackServer], agent: Agent, *, stream: bool
+) -> None:
+    (first, _), (one, two) = pair, servers
+    one.say(first.answer)
+    one.fail(429, QUOTA)
+    two.say("Two lamps.")
+    result = await run_agent("What is there?", session_key="work", agent=agent, on_event=hear if stream else None)
+    thoughts = [part.text for part in result.messages[1].content if isinstance(part, Thinking)]
+    assert thoughts == [part.text for part in first.answer.content if isinstance(part, Thinking)]
+    assert [each for each in thoughts if each in said(two.requests[0].json)] == []
