@@ -22,7 +22,7 @@ from denizen.errors import ModelError
 from denizen.events import Done
 from denizen.messages import AssistantMessage, Document, Image, Text, Thinking, ToolResult, UserMessage
 from denizen.ports import Schema, Traits
-from denizen.worlds.chat.gateway import Gateway
+from denizen.worlds.chat.gateway import COMMANDS, Gateway
 from denizen.worlds.chat.http.stream import QUIET
 from denizen.worlds.chat.http.turns import Conversation, Reply, answer
 from denizen.worlds.chat.server import listening
@@ -163,6 +163,13 @@ async def test_session_gets_only_what_follows_the_last_answer(serve: Serve, home
         assert not await scene.gateway.outbox.replies("http", "ann", after=0, most=9, wait=0)
 
 
+async def test_heartbeat_does_not_speak_to_a_session_that_cannot_be_sent_to(serve: Serve, home: Path) -> None:
+    async with serve("hello", "plum") as scene, sdk(scene, home, "ann") as client:
+        await scene.say("hi", "ben")
+        await chat(client, user("a fruit?"))
+        assert scene.gateway.last_chat.now.last_chat == "ben"
+
+
 async def test_request_waits_for_the_turn_that_its_session_is_in(serve: Serve, home: Path) -> None:
     held = Held("first")
     async with serve(held, "second", when_busy={"http": "steer"}) as scene, sdk(scene, home, key_of("ann")) as client:
@@ -276,6 +283,45 @@ async def test_approval_is_given_in_the_session(serve: Serve, home: Path) -> Non
         assert "/approve" in question
         with pytest.raises(openai.ConflictError, match="waits for an answer"):
             await chat(client, user("and then?"))
+        assert (await chat(client, user("/approve"))).choices[0].message.content == "posted it"
+
+
+async def test_question_to_the_owner_is_the_answer_too_and_can_be_approved_in_its_session(
+    serve: Serve, home: Path
+) -> None:
+    script = (call(("post", {"text": "hi"})), "posted it")
+    async with serve(*script, owner="http:boss") as scene, sdk(scene, home, "ann") as client:
+        question = (await chat(client, user("post it"))).choices[0].message.content
+        assert "/approve" in question
+        assert "/approve" in (await scene.contents(1, "boss"))[0]
+        assert (await chat(client, user("/approve"))).choices[0].message.content == "posted it"
+
+
+async def test_owner_approves_what_another_session_asks(serve: Serve, home: Path) -> None:
+    script = (call(("post", {"text": "hi"})), "posted it")
+    async with serve(*script, owner="http:boss") as scene, sdk(scene, home, "boss") as client:
+        await scene.say("post it")
+        await scene.contents(1, "boss")
+        assert (await chat(client, user("/approve"))).choices[0].message.content == "Approved."
+        assert await scene.contents(1) == ["posted it"]
+
+
+async def test_commands_are_not_said_to_the_model(serve: Serve, home: Path) -> None:
+    held = Held("never said")
+    async with serve(held) as scene, sdk(scene, home, "ann") as client:
+        assert (await chat(client, user("/deny"))).choices[0].message.content == COMMANDS["/deny"]
+        asked = asyncio.create_task(chat(client, user("a fruit?")))
+        await held.begun.wait()
+        assert (await chat(client, user("/stop"))).choices[0].message.content == "Stopped."
+        assert (await asked).choices[0].message.content == "Stopped."
+        assert len(scene.model.requests) == 1
+
+
+async def test_session_of_another_channel_is_approved_by_its_key(serve: Serve, home: Path) -> None:
+    script = (call(("post", {"text": "hi"})), "posted it")
+    async with serve(*script) as scene, sdk(scene, home, key_of("ann", "cli")) as client:
+        await scene.say("post it", channel="cli")
+        await scene.contents(1, channel="cli")
         assert (await chat(client, user("/approve"))).choices[0].message.content == "posted it"
 
 

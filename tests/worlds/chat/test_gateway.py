@@ -16,13 +16,14 @@ from denizen.errors import ModelError
 from denizen.messages import AssistantMessage, Text
 from denizen.models.failover import Failover
 from denizen.models.profiles import Candidate
-from denizen.ports import Accept, Answer, Stop
+from denizen.ports import Accept, Answer, OutboundMessage, Stop
 from denizen.sessions import JsonlStore
 from denizen.sessions.jsonl import ACKNOWLEDGED_ELSEWHERE
 from denizen.testing import FakeClock, MemoryChannel, ScriptedModel
 from denizen.worlds.chat import ledger
 from denizen.worlds.chat.last_chat import read_last_chat
-from denizen.worlds.chat.ledger import Claim
+from denizen.worlds.chat.ledger import Claim, Connection
+from denizen.worlds.chat.outbound import add_outbound
 from denizen.worlds.chat.queue import HELD_WAIT, LedgerTurn
 from denizen.worlds.chat.run_options import DEFAULT_RESPONSE, RunOptions
 
@@ -273,6 +274,19 @@ async def test_question_goes_to_the_owner_and_outlasts_a_restart(serve: Serve) -
         assert await scene.contents(1) == ["done"]
         assert (await scene.contents(2, "boss"))[1] == "Approved."
         assert "posted hello" in said(scene.model)
+
+
+async def test_question_is_answered_after_many_later_messages_to_its_chat(serve: Serve) -> None:
+    def send(db: Connection) -> None:
+        for number in range(200):
+            add_outbound(db, OutboundMessage("http", "ann", "news", id=f"news {number}"), "sent")
+
+    async with serve(ASKS, "done") as scene:
+        await scene.say("post hello")
+        await scene.replies(1)
+        await scene.gateway.database.run(send)
+        await scene.say("/approve")
+        assert (await scene.contents(202))[-1] == "done"
 
 
 async def test_question_that_nobody_answers_in_time_is_refused(serve: Serve) -> None:

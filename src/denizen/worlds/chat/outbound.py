@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from denizen.ports import Answer, Control, InboundMessage, OutboundMessage
 from denizen.sessions import SessionKey
 from denizen.worlds.chat.ledger import IN_SIGHT, KEPT_IN, ORIGIN, SYSTEM, Connection, background, control, put, to_json
+from denizen.worlds.chat.run_options import RunOptions
 
 OutboxState = Literal["pending", "sending", "sent", "failed", "unknown", "kept"]
 """`kept` isn't sent: whoever asked reads it here."""
@@ -102,16 +103,18 @@ def replies(db: Connection, channel: str, chat: str, after: int, most: int, *, l
 
 def open_question(db: Connection, channel: str, chat: str) -> OutboundMessage | None:
     """The last question to a chat that a session is parked with."""
+    found = db.execute(  # said so, SQLite finds it by its index
+        "SELECT session_key FROM inbox WHERE state IN ('ready', 'parked') AND state = 'parked'"
+    )
+    parked = {key for (key,) in found.fetchall()}
+    if not parked:
+        return None
     rows = db.execute(
-        "SELECT message FROM outbox WHERE channel = ? AND chat = ? ORDER BY seq DESC LIMIT 100", [channel, chat]
+        "SELECT message FROM outbox WHERE channel = ? AND chat = ? AND message LIKE ? ORDER BY seq DESC",
+        [channel, chat, f'%"{CALL}":%'],
     ).fetchall()
-    for question in (_outbound(text) for (text,) in rows):
-        parked = db.execute(
-            "SELECT 1 FROM inbox WHERE session_key = ? AND state = 'parked' LIMIT 1", [question.session_key]
-        )
-        if CALL in question.metadata and parked.fetchone():
-            return question
-    return None
+    questions = (_outbound(text) for (text,) in rows)
+    return next((each for each in questions if CALL in each.metadata and each.session_key in parked), None)
 
 
 def unsent(db: Connection) -> list[Reply]:
@@ -163,7 +166,7 @@ def obey(
         words = "Approved." if given.allow else "Denied."
     else:
         return True
-    reply = reply_to(message, words)
+    reply = replace(reply_to(message, words), send=RunOptions.of(message).send_response)
     add_outbound(db, reply, first_state(reply))
     return True
 

@@ -68,8 +68,8 @@ class LedgerQueue:
     A message is given up after `attempts` failures, with an `apology`, by default to its chat; the time before each
     doubles from `retry_after` seconds. One whose session is open elsewhere waits for it, which is no failure. At most
     `turns` run at once. `when_busy` says by channel what a message does whose session is busy. `explain` words a
-    failure; `on_reply` is told of each row that came into the outbox, `on_over` of the state of each message whose turn
-    ended here.
+    failure; `on_reply` is told of each message whose turn ended here or waits, and of what it sent, `on_over` of the
+    state of each message whose turn ended here.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class LedgerQueue:
         when_busy: Mapping[str, WhenBusy] | None = None,
         explain: Callable[[Exception], str] = str,
         apology: Callable[[InboundMessage, str], Said] = outbound.apology,
-        on_reply: Callable[[OutboundMessage], None] = lambda _: None,
+        on_reply: Callable[[OutboundMessage | InboundMessage], None] = lambda _: None,
         on_over: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._database = database
@@ -204,29 +204,32 @@ class LedgerQueue:
         except SessionHeld as held:
             _log.info("Message %s waits: %s", message.id, held)
             due = self._clock.now().timestamp() + HELD_WAIT
-            await self._settle(lambda db: ledger.retry(db, claim, heard, due, failed=False))
+            await self._settle(message, lambda db: ledger.retry(db, claim, heard, due, failed=False))
             return
         except Exception as error:  # noqa: BLE001 (the worker's boundary: it is this turn's failure, and the others go on)
             why, failures = self._explain(error), claim.failures + 1
             if failures < self._attempts and claim.deaths < DEATHS:
                 _log.warning("Message %s of %s failed, and is tried again: %s", message.id, message.session_key, why)
                 due = self._clock.now().timestamp() + self._retry_after * 2 ** (failures - 1)
-                await self._settle(lambda db: ledger.retry(db, claim, heard, due))
+                await self._settle(message, lambda db: ledger.retry(db, claim, heard, due))
                 return
             _log.error("Message %s of %s is given up: %s", message.id, message.session_key, why)
             sent = _also(self._apology(message, why), heard)
             state: OutboxState = "failed" if message.channel in outbound.POLLED else "pending"
-            await self._settle(lambda db: ledger.finish(db, claim, heard, "failed", why), sent, state, over="failed")
+            give_up = partial(ledger.finish, turn=claim, heard=heard, state="failed", reason=why)
+            await self._settle(message, give_up, sent, state, over="failed")
             return
         if isinstance(outcome, Parked):
             parked = outcome if isinstance(outcome, ParkedTurn) else ParkedTurn()
             until = parked.until.timestamp() if parked.until else float("inf")
-            await self._settle(lambda db: ledger.park(db, claim, heard, until), parked.question)
+            await self._settle(message, lambda db: ledger.park(db, claim, heard, until), parked.question)
             return
-        await self._settle(lambda db: ledger.finish(db, claim, heard, "done"), _also(outcome, heard), over="done")
+        end = partial(ledger.finish, turn=claim, heard=heard, state="done")
+        await self._settle(message, end, _also(outcome, heard), over="done")
 
     async def _settle(
         self,
+        message: InboundMessage,
         leave: Callable[[Connection], bool],
         sent: Said = None,
         state: OutboxState | None = None,
@@ -247,9 +250,12 @@ class LedgerQueue:
             return True
 
         def tell(settled: bool) -> None:
-            if settled and isinstance(sent, OutboundMessage):
+            if not settled:
+                return
+            self._on_reply(message)  # who waits for it may wait in another chat than its question goes to
+            if isinstance(sent, OutboundMessage):
                 self._on_reply(sent)
-            if settled and over:
+            if over:
                 self._on_over(over)
 
         await self._database.persist(settle, tell)

@@ -2,7 +2,7 @@
 
 import asyncio
 import dataclasses
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
 from functools import partial
 from uuid import uuid4
@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from denizen.cache import SharedCache
 from denizen.engine import Resume, TurnOptions, run_turn
+from denizen.engine.resume import question_of
 from denizen.engine.turn import Start
 from denizen.entries import AssistantEntry, EndEntry, SystemEntry, ToolEntry, UserEntry
 from denizen.errors import DenizenError, SessionError
@@ -157,33 +158,41 @@ def _waiting(result: RunResult, names: set[str]) -> list[ToolCall]:
 
 async def _in_session(gateway: Gateway, conversation: Conversation) -> AsyncGenerator[RunEvent | Retold]:
     """Append what was said after the agent's last message, and run the turn in the order of the session."""
-    key, said = _key(conversation.session), conversation.said
+    key, said = str(_key(conversation.session)), conversation.said
     start = next((at for at in range(len(said), 0, -1) if isinstance(said[at - 1], AssistantMessage)), 0)
     new = said[start:]
     parts = _parts([each for each in new if isinstance(each, UserMessage)])
     text = "".join(part.text for part in parts if isinstance(part, Text))
+    word, words = split_command(text)
     attached = [part for part in parts if not isinstance(part, Text)]
-    message = with_attachments(InboundMessage("http", key.peer, "api", text, str(key)), attached)
+    message = with_attachments(InboundMessage("http", SessionKey.parse(key).peer, "api", text, key), attached)
     message = RunOptions(send_response=False).put_in(caller.offer(message, conversation.tools))
-    parked, after = await gateway.database.read(partial(ledger.parked, session_key=str(key))), 0
-    if parked:
-        entries = await gateway.agent.record.store.read(str(key))
-        after, calls = len(entries), caller.open_calls(entries, caller.offered(parked))
-        if calls and attached:
+    parked = await gateway.database.read(partial(ledger.parked, session_key=key))
+    entries = await gateway.agent.record.store.read(key) if parked else []
+    calls = caller.open_calls(entries, caller.offered(parked)) if parked else []
+    begin: Callable[[], Awaitable[object]]
+    if word == "/stop" or (word in COMMANDS and not calls):
+        begin = partial(gateway.accept, message)
+        if not parked:
+            await begin()
+            _, reply = await gateway.outbox.outcome(message, ledger.OVER)
+            yield Done(RunResult(reply or "Stopped."))
+            return
+        if word != "/stop" and (question := question_of(entries)):  # it was asked in this chat, or elsewhere
+            begin = partial(_go_on, gateway, key, [Answer(question.call_id, word == "/approve", words)])
+    elif calls:
+        if attached:
             raise Refused(400, "Nothing can be attached to the results of tools in a session: send it afterwards.")
-        if calls:
-            controls: list[Control] = [_answer(call, new) for call in calls]
-            begin = partial(_go_on, gateway, str(key), [*controls, *([Steer(text, message.id)] if text else [])])
-        elif split_command(text)[0] in COMMANDS:
-            begin = partial(gateway.accept, message)
-        else:
-            raise Refused(409, "The session waits for an answer of its owner: /approve, or /deny and why.")
+        controls: list[Control] = [_answer(call, new) for call in calls]
+        begin = partial(_go_on, gateway, key, [*controls, *([Steer(text, message.id)] if text else [])])
+    elif parked:
+        raise Refused(409, "The session waits for an answer of its owner: /approve, or /deny and why.")
     elif any(isinstance(each, ToolResult) for each in new):
         raise Refused(409, "No call of this session waits for a result.")
     else:
         instructions = "\n\n".join(each.text for each in new if isinstance(each, SystemEntry))
         begin = partial(_put, gateway, message, instructions)
-    async with aclosing(follow(gateway, parked or message, begin, after=after)) as events:
+    async with aclosing(follow(gateway, parked or message, begin, after=len(entries))) as events:
         async for event in events:
             yield event
 
@@ -223,9 +232,7 @@ async def _put(gateway: Gateway, message: InboundMessage, instructions: str) -> 
     """Put a message, and before it the caller's instructions, to wait for their turn."""
     if instructions:
         await gateway.queue.put(replace(message, channel=ledger.SYSTEM, content=instructions, metadata={}))
-    gateway.last_chat.remember(message)
-    await gateway.database.run(partial(ledger.put, message=message))
-    gateway.database.ring()
+    await gateway.queue.put(message, waits=True)
 
 
 # In none
