@@ -1,7 +1,10 @@
-"""A document to attach: two pages of one line each."""
+"""Documents to attach and to read: two pages of one line each, and more of them."""
 
+import io
 from pathlib import Path
 from typing import Final
+
+from pypdf import PdfReader, PdfWriter
 
 from denizen.documents import read_pdf
 
@@ -10,3 +13,27 @@ LINE: Final = "The bridge over the Elster is open."
 COMMAND: Final = "$(rm -rf build)"
 """What its second page says to run."""
 PAPER: Final = read_pdf(BRIDGE.read_bytes(), "bridge.pdf")
+
+
+def written(*, pages: int = 2, password: str = "") -> bytes:
+    """The two pages, again and again, as a program writes them; with a password they are encrypted."""
+    writer, there = PdfWriter(), PdfReader(BRIDGE).pages
+    for number in range(pages):
+        writer.add_page(there[number % 2])
+    if password:
+        writer.encrypt(password, algorithm="RC4-128")
+    return _bytes(writer)
+
+
+def scanned(*, pages: int = 1) -> bytes:
+    """Pages without any text."""
+    writer = PdfWriter()
+    for _ in range(pages):
+        writer.add_blank_page(72, 72)
+    return _bytes(writer)
+
+
+def _bytes(writer: PdfWriter) -> bytes:
+    file = io.BytesIO()
+    writer.write(file)
+    return file.getvalue()

@@ -2,33 +2,18 @@
 
 import io
 import sys
+import threading
 
 import pytest
-from pypdf import PdfReader, PdfWriter
-from tests.documents import BRIDGE, COMMAND, LINE, PAPER
+from pypdf import PdfReader
+from tests.documents import BRIDGE, COMMAND, LINE, PAPER, scanned, written
 
-from denizen.documents import as_taken, document_text, read_pdf
+from denizen.documents import LARGEST, MOST_PAGES, MOST_SHOWN, as_taken, document_text, read_pages, read_pdf
 from denizen.errors import ConfigError
 from denizen.estimate import IMAGE_TOKENS, estimate_message
 from denizen.messages import Document, Text, UserMessage
 
 WHOLE = BRIDGE.read_bytes()
-
-
-def written(*, password: str = "") -> bytes:
-    """The document as a program writes it, without text where it is encrypted for nobody."""
-    writer, file = PdfWriter(clone_from=PdfReader(io.BytesIO(WHOLE))), io.BytesIO()
-    if password:
-        writer.encrypt(password, algorithm="RC4-128")
-    writer.write(file)
-    return file.getvalue()
-
-
-def blank() -> bytes:
-    writer, file = PdfWriter(), io.BytesIO()
-    writer.add_blank_page(72, 72)
-    writer.write(file)
-    return file.getvalue()
 
 
 def test_text_and_pages_are_read() -> None:
@@ -40,8 +25,13 @@ def test_text_and_pages_are_read() -> None:
 
 @pytest.mark.parametrize(
     ("data", "why"),
-    [(WHOLE[:400], "a.pdf is no PDF document that can be read"), (written(password="secret"), "a.pdf is encrypted")],
-    ids=["cut", "encrypted"],
+    [
+        (WHOLE[:400], "a.pdf is no PDF document that can be read"),
+        (written(password="secret"), "a.pdf is encrypted"),
+        (scanned(pages=MOST_PAGES + 1), f"a.pdf has {MOST_PAGES + 1} pages; at most {MOST_PAGES} .*let the agent read"),
+        (WHOLE.ljust(LARGEST + 1), "a.pdf is longer than 10 MB. .*let the agent read pages of it"),
+    ],
+    ids=["cut", "encrypted", "too many pages", "too long"],
 )
 def test_what_cannot_be_read_is_refused(data: bytes, why: str) -> None:
     with pytest.raises(ConfigError, match=why):
@@ -58,7 +48,7 @@ def test_text_says_what_it_is_the_text_of() -> None:
     told = document_text(PAPER)
     assert told.startswith('\n\n<file path="bridge.pdf">\n[the text of bridge.pdf, 2 pages; its pictures and layout')
     assert told.endswith(f"{COMMAND} before the inspection.\n</file>")
-    assert "no text in it can be read: say so" in document_text(read_pdf(blank(), "scan.pdf"))
+    assert "no text in it can be read: say so" in document_text(read_pdf(scanned(), "scan.pdf"))
     assert document_text(Document("text/csv", b"a,b\n", "t.csv")) == '\n\n<file path="t.csv">\na,b\n\n</file>'
 
 
@@ -72,3 +62,41 @@ def test_pages_count_as_pictures_and_words() -> None:
     assert estimate_message(UserMessage([PAPER])) == words + 2 * IMAGE_TOKENS
     notes = Document("text/plain", PAPER.text.encode(), "n.txt")
     assert estimate_message(UserMessage([notes])) == words
+
+
+def pages(data: bytes, first: int, last: int | None = None, most: int = 100_000) -> tuple[Document, int, int]:
+    return read_pages(data, "book.pdf", (first, last), most=most, stop=threading.Event())
+
+
+def test_a_part_of_the_pages_is_a_document_of_its_own() -> None:
+    book = written(pages=300)
+    part, end, count = pages(book, 201, 204)
+    assert (part.pages, end, count) == (4, 204, 300)
+    assert part.text.startswith(f"[page 201]\n{LINE}\n\n[page 202]\n")
+    again = PdfReader(io.BytesIO(part.data)).pages
+    assert [page.extract_text().strip() for page in again][::2] == [LINE, LINE]
+    assert len(again) == 4
+    assert len(part.data) < len(book) / 10
+
+
+def test_what_is_shown_at_once_is_limited_in_pages_and_text() -> None:
+    book = written(pages=300)
+    assert pages(book, 101)[1:] == (100 + MOST_SHOWN, 300)
+    assert pages(book, 101, most=len(LINE) * 4)[1] == 102
+    assert pages(book, 300, most=1)[1:] == (300, 300)  # at least one
+    with pytest.raises(ConfigError, match=r"book.pdf has 300 pages; there is none from 301 to the end"):
+        pages(book, 301)
+
+
+def test_all_pages_are_the_file_itself() -> None:
+    assert pages(WHOLE, 1) == (read_pdf(WHOLE, "book.pdf"), 2, 2)
+
+
+def test_pages_that_are_too_large_become_fewer_and_one_alone_its_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    book = written(pages=40)
+    monkeypatch.setattr("denizen.documents.LARGEST", len(pages(book, 1, 6)[0].data))
+    assert pages(book, 1)[1] < 10
+    monkeypatch.setattr("denizen.documents.LARGEST", 100)
+    alone, end, _ = pages(book, 7)
+    assert (alone.media_type, end) == ("text/plain", 7)
+    assert LINE in document_text(alone)

@@ -2,16 +2,29 @@
 
 import io
 import logging
-from collections.abc import Collection, Sequence
+import threading
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from denizen.config.extras import how_to_install
 from denizen.errors import ConfigError
 from denizen.messages import Document, Text, UserPart
 from denizen.plural import counted
 
+if TYPE_CHECKING:
+    from pypdf import PdfReader
+
 PDF: Final = "application/pdf"
+
+MOST_PAGES: Final = 100
+"""Pages of a document that goes to a model whole: some providers take no more."""
+MOST_SHOWN: Final = 20
+"""Pages that a tool shows at once."""
+LARGEST: Final = 10_000_000
+"""Bytes of a document, or of pages of one, that go to a model."""
+_IN_PARTS: Final = "Name the file, and let the agent read pages of it; or attach a part."
 
 
 def is_pdf(data: bytes) -> bool:
@@ -21,6 +34,50 @@ def is_pdf(data: bytes) -> bool:
 
 def read_pdf(data: bytes, name: str) -> Document:
     """A PDF document with its text, which can take seconds. Raises ConfigError where it can't be read."""
+    if len(data) > LARGEST:
+        raise ConfigError(f"{name} is longer than {LARGEST // 1_000_000} MB. {_IN_PARTS}")
+    with _opened(data, name) as reader:
+        count = len(reader.pages)
+        if count > MOST_PAGES:
+            raise ConfigError(f"{name} has {count} pages; at most {MOST_PAGES} go to a model at once. {_IN_PARTS}")
+        return _document(data, name, [*_texts(reader, range(count))])
+
+
+def read_pages(
+    data: bytes, name: str, pages: tuple[int, int | None], *, most: int, stop: threading.Event
+) -> tuple[Document, int, int]:
+    """The pages from one to another (the first is 1) as a document, with the number of its last page and of all.
+
+    It ends earlier after `MOST_SHOWN` pages, and where its text has `most` characters. Raises ConfigError.
+    """
+    first, last = pages
+    with _opened(data, name) as reader:
+        count = len(reader.pages)
+        end = min(last or count, count, first + MOST_SHOWN - 1)
+        if end < first:
+            raise ConfigError(f"{name} has {counted(count, 'page')}; there is none from {first} to {last or 'the end'}")
+        texts: list[str] = []
+        for text in _texts(reader, range(first - 1, end)):
+            if texts and (stop.is_set() or sum(map(len, texts)) + len(text) > most):
+                break
+            texts.append(text)
+        end = first + len(texts) - 1
+        while len(shown := data if len(texts) == count else _extract(reader, first, end)) > LARGEST:
+            if end == first:  # it shares what it shows with other pages, or is a huge picture
+                note = f"[the text alone: with its pictures the page has more than {LARGEST // 1_000_000} MB]"
+                return Document("text/plain", f"{note}\n{texts[0]}".encode(), name), end, count
+            end = (first + end) // 2
+            texts = texts[: end - first + 1]
+        return _document(shown, name, texts), end, count
+
+
+def _document(data: bytes, name: str, texts: Sequence[str]) -> Document:
+    return Document(PDF, data, name, "\n\n".join(filter(None, texts)), len(texts))
+
+
+@contextmanager
+def _opened(data: bytes, name: str) -> Generator["PdfReader"]:
+    """A PDF document, to be read inside the block. Raises ConfigError for what can't be read there."""
     if find_spec("pypdf") is None:
         raise ConfigError(f"{name} is a PDF document, and reading it needs pypdf: {how_to_install('documents')}")
     from pypdf import PdfReader
@@ -28,13 +85,31 @@ def read_pdf(data: bytes, name: str) -> Document:
 
     logging.getLogger("pypdf").addHandler(logging.NullHandler())  # what it forgives in a file is nobody's concern
     try:
-        pages = [page.extract_text().strip() for page in PdfReader(io.BytesIO(data)).pages]
+        yield PdfReader(io.BytesIO(data))
+    except ConfigError:
+        raise
     except (DependencyError, FileNotDecryptedError) as error:
-        raise ConfigError(f"{name} is encrypted: attach a copy without a password.") from error
+        raise ConfigError(f"{name} is encrypted. A copy without a password can be read.") from error
     except Exception as error:  # the boundary to pypdf, which raises whatever a damaged file leads to
         raise ConfigError(f"{name} is no PDF document that can be read: {error}") from error
-    text = "\n\n".join(pages).strip()
-    return Document(PDF, data, name, text.encode("utf-8", "replace").decode(), len(pages))
+
+
+def _texts(reader: "PdfReader", pages: Iterable[int]) -> Iterator[str]:
+    """The text of each of the pages, by their numbers from 0 on, under a mark; empty where a page has none."""
+    for number in pages:
+        text = reader.pages[number].extract_text().strip().encode("utf-8", "replace").decode()
+        yield f"[page {number + 1}]\n{text}" if text else ""
+
+
+def _extract(reader: "PdfReader", first: int, last: int) -> bytes:
+    """A document of these pages alone."""
+    from pypdf import PdfWriter
+
+    writer, file = PdfWriter(), io.BytesIO()
+    for number in range(first - 1, last):
+        writer.add_page(reader.pages[number])
+    writer.write(file)
+    return file.getvalue()
 
 
 def text_in(document: Document) -> str:

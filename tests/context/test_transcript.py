@@ -17,6 +17,7 @@ from denizen.errors import ModelError
 from denizen.messages import (
     AssistantMessage,
     AssistantPart,
+    Document,
     Image,
     Message,
     Text,
@@ -199,6 +200,25 @@ async def test_level_two_shortens_long_tool_results_and_says_by_how_much() -> No
     policy.observe(entry)
     result = policy.assemble(view())[-1]
     assert result.content == [Text("x" * 20_000), Image("image/png", b"p"), Text("\n[truncated 5000 chars]")]
+
+
+async def test_level_two_turns_large_documents_into_their_text() -> None:
+    paper = Document("application/pdf", b"%PDF-", "paper.pdf", "word " * 6_000, 8)
+    page = Document("application/pdf", b"%PDF-", "page.pdf", "A line.", 1)
+    read = ToolEntry(id="t", message=ToolResult("c0.0", "read", [Text("see"), page, paper]))
+    policy = policy_of([user(0), calls(0)[0], read])
+    before = policy.tokens(view())
+    entry = await policy.relieve(view(), 2, summary_of)
+    assert entry is not None
+    policy.observe(entry)
+    seen, kept, text, mark = policy.assemble(view())[-1].content
+    assert (seen, kept) == (Text("see"), page)
+    assert isinstance(text, Text)
+    assert text.text.startswith('\n\n<file path="paper.pdf">\n[the text of paper.pdf, 8 pages;')
+    assert isinstance(mark, Text)
+    assert mark.text.startswith("\n[truncated ")
+    assert policy.tokens(view()) < before / 2
+    assert await policy.relieve(view(), 2, summary_of) is None
 
 
 async def test_level_two_shortens_each_long_result_that_was_reported_in_words() -> None:

@@ -5,10 +5,14 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
+from tests.documents import PAPER, written
 
-from denizen.errors import ToolRefused
-from denizen.messages import Image, ToolResult
-from denizen.tools.read import LARGEST_IMAGE, MOST_CHARS, MOST_LINES, read
+from denizen.documents import MOST_SHOWN
+from denizen.errors import DenizenError, ToolRefused
+from denizen.messages import Document, Image, Text, ToolResult
+from denizen.tools.files.media import LARGEST_IMAGE, LARGEST_PDF
+from denizen.tools.read import MOST_CHARS, MOST_LINES, read
 
 Call = Callable[..., Awaitable[ToolResult]]
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 40
@@ -144,7 +148,6 @@ async def test_an_image_that_no_provider_takes_is_refused(workspace: Path, call:
     ("data", "what"),
     [
         (b"\x7fELF\x02\x01", "a program or library"),
-        (b"%PDF-1.7 text", "a PDF document"),
         (b"PK\x03\x04zip", "a zip archive"),
         (b"\x1f\x8bgz", "gzip data"),
         (b"SQLite format 3\0", "an SQLite database"),
@@ -158,8 +161,51 @@ async def test_binary_files_are_refused_with_kind_and_size(data: bytes, what: st
 
 
 async def test_the_program_for_a_binary_file_is_named(workspace: Path, call: Call) -> None:
-    (workspace / "a.pdf").write_bytes(b"%PDF-1.7 text")
-    with pytest.raises(ToolRefused, match="not text; bash may have pdftotext for it"):
+    (workspace / "a.gz").write_bytes(b"\x1f\x8bgz")
+    with pytest.raises(ToolRefused, match="not text; bash may have zcat for it"):
+        await call(read, path="a.gz")
+
+
+async def test_a_pdf_document_is_seen_whole(workspace: Path, call: Call) -> None:
+    (workspace / "a.pdf").write_bytes(PAPER.data)
+    result = await call(read, path="a.pdf")
+    assert result.content == [Text("a.pdf: PDF document, 907 bytes, pages 1 to 2 of 2"), replace(PAPER, name="a.pdf")]
+
+
+async def test_a_long_pdf_document_is_seen_by_pages_and_says_how_to_go_on(workspace: Path, call: Call) -> None:
+    (workspace / "book.pdf").write_bytes(written(pages=500))
+    first = await call(read, path="book.pdf")
+    assert first.text.endswith(f"pages 1 to {MOST_SHOWN} of 500; to go on: read book.pdf start={MOST_SHOWN + 1}")
+    about, pages = (await call(read, path="book.pdf", start=499)).content
+    assert isinstance(about, Text)
+    assert about.text.endswith("pages 499 to 500 of 500")
+    assert isinstance(pages, Document)
+    assert pages.pages == 2
+    assert pages.text.startswith("[page 499]\n")
+    one = await call(read, path="book.pdf", start=7, end=7)
+    assert one.text.endswith("page 7 of 500")
+    with pytest.raises(DenizenError, match=r"book.pdf has 500 pages; there is none from 501"):
+        await call(read, path="book.pdf", start=501)
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [(PAPER.data[:400], "is no PDF document that can be read"), (written(password="secret"), "is encrypted")],
+    ids=["damaged", "encrypted"],
+)
+async def test_a_pdf_document_that_cannot_be_read_is_refused(
+    data: bytes, why: str, workspace: Path, call: Call
+) -> None:
+    (workspace / "a.pdf").write_bytes(data)
+    with pytest.raises(DenizenError, match=f"a.pdf {why}"):
+        await call(read, path="a.pdf")
+
+
+async def test_a_huge_pdf_document_is_refused_before_it_is_read(workspace: Path, call: Call) -> None:
+    with (workspace / "a.pdf").open("wb") as file:
+        file.write(b"%PDF-1.7\n")
+        file.truncate(LARGEST_PDF + 1)
+    with pytest.raises(ToolRefused, match=r"a.pdf is a PDF document of 100\.0 MB; at most 100\.0 MB"):
         await call(read, path="a.pdf")
 
 

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.documents import LINE, written
 
+from denizen.documents import MOST_SHOWN
 from denizen.errors import ToolRefused
-from denizen.messages import ToolResult
+from denizen.messages import Document, Image, Text, ToolResult
 from denizen.ports import Tool
 from denizen.structure.index import BATCH
 from denizen.testing import ToolConformance
@@ -261,6 +263,21 @@ async def test_binary_data_is_refused(view: Tool, workspace: Path, call: Call) -
             await call(view, path=path)
     with pytest.raises(ToolRefused, match="is binary data"):
         await call(view, path="a.py", lines="1-2")
+
+
+async def test_pictures_and_pages_of_pdf_documents_are_seen(view: Tool, workspace: Path, call: Call) -> None:
+    (workspace / "book.pdf").write_bytes(written(pages=60))
+    (workspace / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    _, picture = (await call(view, path="a.png")).content
+    assert picture == Image("image/png", b"\x89PNG\r\n\x1a\n")
+    first = await call(view, path="book.pdf")
+    assert first.text.endswith(f"pages 1 to {MOST_SHOWN} of 60; to go on: view book.pdf lines={MOST_SHOWN + 1}-")
+    about, pages = (await call(view, path="book.pdf", lines="59-")).content
+    assert isinstance(about, Text)
+    assert about.text.endswith("pages 59 to 60 of 60")
+    assert isinstance(pages, Document)
+    assert LINE in pages.text
+    assert (await call(view, path="book.pdf", jq=".last")).text == str(MOST_SHOWN)
 
 
 async def test_a_very_large_file_is_seen_by_lines(view: Tool, workspace: Path, call: Call) -> None:

@@ -8,7 +8,9 @@ from typing import TypeVar
 
 import msgspec
 
-from denizen.messages import AssistantMessage, Message, Text, ToolCall, ToolResult, UserMessage, UserPart
+from denizen.documents import document_text
+from denizen.estimate import BYTES_PER_TOKEN, estimate_document
+from denizen.messages import AssistantMessage, Document, Message, Text, ToolCall, ToolResult, UserMessage, UserPart
 from denizen.not_run import MISSING
 
 BEGINNING_LOST = "[What was said before this is missing from the transcript.]"
@@ -89,7 +91,7 @@ def shortened(message: _M, reported: bool, limit: int) -> _M:
 
 def result_lengths(message: Message, reported: bool) -> list[int]:
     """Characters of the result that it is, or of each that is `reported` in it."""
-    lengths = [len(part.text) for part in message.content if isinstance(part, Text)]
+    lengths = [_length(part) for part in message.content if isinstance(part, Text | Document)]
     if isinstance(message, ToolResult):
         return [sum(lengths)]
     return lengths if reported and isinstance(message, UserMessage) else []
@@ -105,14 +107,31 @@ def fair_share(lengths: Sequence[int], room: int) -> int:
 
 
 def _cut(parts: Sequence[UserPart], limit: int, missing: int = 0) -> list[UserPart]:
-    """The parts with `limit` characters of their text, and how many are missing, with those that were before."""
+    """The parts with `limit` characters, and how many are missing, with those that were before.
+
+    A document for which there is no room becomes its text.
+    """
     kept: list[UserPart] = []
     room = limit
     for part in parts:
+        if isinstance(part, Document) and _length(part) > room:
+            part = Text(document_text(part))
         if isinstance(part, Text):
             kept += [Text(part.text[: max(room, 0)])] if room > 0 else []
             room -= len(part.text)
         else:
             kept.append(part)
+            room -= _length(part)
     missing -= min(room, 0)
     return [*kept, Text(f"{_MARK}{missing} chars]")] if missing else kept
+
+
+def _length(part: UserPart) -> int:
+    """Its characters; of a document as many as its pages weigh, of a picture none."""
+    match part:
+        case Text(text):
+            return len(text)
+        case Document():
+            return int(estimate_document(part) * BYTES_PER_TOKEN)
+        case _:
+            return 0

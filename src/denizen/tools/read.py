@@ -1,8 +1,7 @@
-"""`read`: a text file by lines, or an image."""
+"""`read`: a text file by lines, an image, or a PDF document by pages."""
 
 import io
 import os
-import re
 import shlex
 import threading
 from typing import Annotated
@@ -11,8 +10,9 @@ from msgspec import Meta
 
 from denizen.cancellation import run_in_thread
 from denizen.errors import ToolRefused
-from denizen.messages import Image, Text, ToolResult
+from denizen.messages import ToolResult
 from denizen.ports import ToolContext, Traits
+from denizen.tools.files.media import seen
 from denizen.tools.files.text import lines_of, open_text, readable, size
 from denizen.tools.files.workspace import Workspace
 from denizen.tools.function import result, tool
@@ -21,16 +21,8 @@ MOST_LINES = 2000
 MOST_CHARS = 40_000
 """What one call shows at most; below the engine's own limit, so that the note at the end survives."""
 LONGEST_LINE = 2000  # characters of a line that are shown
-LARGEST_IMAGE = 3_750_000  # bytes; five million when written in base64, which is what providers take
 
-_IMAGES = {
-    "image/png": re.compile(rb"\x89PNG\r\n\x1a\n"),
-    "image/jpeg": re.compile(rb"\xff\xd8\xff"),
-    "image/gif": re.compile(rb"GIF8[79]a"),
-    "image/webp": re.compile(rb"RIFF....WEBP", re.DOTALL),
-}
 _BINARY = {
-    b"%PDF-": ("a PDF document", "pdftotext"),
     b"PK\x03\x04": ("a zip archive", "unzip -l"),
     b"\x1f\x8b": ("gzip data", "zcat"),
     b"\x7fELF": ("a program or library (ELF)", "readelf"),
@@ -43,11 +35,11 @@ Line = Annotated[int, Meta(ge=1)]
 
 @tool(traits=Traits.READS | Traits.REPEATABLE)
 async def read(turn: ToolContext, path: str, start: Line = 1, end: Line | None = None) -> ToolResult:
-    """Read a text file with line numbers (not part of it), or see an image. A long file ends with how to go on.
+    """Read a text file with line numbers (not part of it), or see an image or PDF. A long file ends with how to go on.
 
     Args:
-        start: First line
-        end: Last line
+        start: First line, or page of a PDF
+        end: Last one
     """
     # Numbers as Claude Code, Codex and SWE-agent show them: the model cites, pages and patches by them, and they are
     # those of grep. `edit` goes by text alone, so that a wrong number can't change the wrong line.
@@ -59,14 +51,8 @@ def _read(workspace: Workspace, path: str, lines: tuple[int, int | None], stop: 
     with workspace.at(path) as place, place.open() as file:
         path, head = place.path, file.peek(8192)[:8192]
         length = os.fstat(file.fileno()).st_size
-        for media_type, magic in _IMAGES.items():
-            if magic.match(head):
-                if length > LARGEST_IMAGE:
-                    limit = f"at most {size(LARGEST_IMAGE)} can be seen: scale it down"
-                    raise ToolRefused(f"{path} is an image of {size(length)}; {limit}")
-                about, image = f"{path}: {media_type}, {size(length)}", Image(media_type, file.read(LARGEST_IMAGE))
-                details = {"path": path, "bytes": length, "media_type": media_type}
-                return ToolResult("", "", [Text(about), image], details=details)
+        if shown := seen(file, path, lines, lambda page: f"read {path} start={page}", most=MOST_CHARS, stop=stop):
+            return shown
         for magic, (what, program) in _BINARY.items():
             if head.startswith(magic):
                 raise ToolRefused(f"{path} is {what} ({size(length)}), not text; bash may have {program} for it")

@@ -14,6 +14,7 @@ from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
 from denizen.ports import Tool, ToolContext, Traits
 from denizen.structure import TYPES
+from denizen.tools.files.media import seen
 from denizen.tools.files.text import size
 from denizen.tools.files.tree import read_tree, summary, tree_facts, tree_rows
 from denizen.tools.files.walk import Skipped
@@ -47,13 +48,13 @@ def view_tool(home: Path) -> Tool:
         lines: str = "",
         jq: str = "",
     ) -> ToolResult:
-        """See how code is built: a folder as a tree, a file as its signatures, `FILE/Class/method` as its source.
+        """See code: a folder as a tree, a file as its signatures, `FILE/Class/method` as its source; also images, PDFs.
 
         Args:
             path: Folder, file, `FILE/Symbol`, or only a symbol's name
             types_only: Only types and their members
             depth: Levels shown
-            lines: These lines of the file, `10-20`
+            lines: These lines of the file, or pages of a PDF: `10-20`
             jq: Filter on the structured result
         """
         stop = threading.Event()
@@ -93,6 +94,8 @@ class _View:
         target = find_target(self.workspace, path)
         if self.lines and (target.is_folder or target.symbol):
             raise ToolRefused(f"{target.shown} is not a file; `lines` are those of a file")
+        if not (target.is_folder or target.symbol) and (shown := self._seen(target)):
+            return shown, shown.details
         if self.lines:
             return self._lines(target, self.lines)
         if not target.is_folder:
@@ -116,6 +119,16 @@ class _View:
         every = [(file, symbol) for file, symbols in files.items() for symbol in symbols]
         data = {"path": target.path, "kind": "folder", "types": sum(symbol.kind in TYPES for _, symbol in every)}
         return result(text, **data), {**data, "symbols": [{"file": file, **facts(symbol)} for file, symbol in every]}
+
+    def _seen(self, target: Target) -> ToolResult | None:
+        """A picture or a PDF document; None for other files."""
+        with self.workspace.at(target.address) as place, place.open() as file:
+            pages = self.lines or (1, None)
+
+            def go_on(page: int) -> str:
+                return f"view {target.path} lines={page}-"
+
+            return seen(file, target.path, pages, go_on, most=MOST_CHARS, stop=self.stop)
 
     def _folder(self, target: Target) -> Answer:
         skipped = Skipped()

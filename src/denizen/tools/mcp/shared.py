@@ -13,7 +13,7 @@ from denizen.ports import Schema, Tool, ToolContext, Traits
 from denizen.tools.function import result, tool
 from denizen.tools.mcp.connection import Connection
 from denizen.tools.mcp.listing import pages
-from denizen.tools.mcp.tool import CALL, PROMPT, READS, RESOURCE, SEARCH, UNKNOWN, McpTool, text_of
+from denizen.tools.mcp.tool import CALL, PROMPT, READS, RESOURCE, SEARCH, UNKNOWN, McpTool, parts_of, text_of
 
 if TYPE_CHECKING:
     from mcp.client import Client
@@ -135,7 +135,8 @@ def resource_tool(connections: Mapping[str, Connection]) -> Tool:
         if not uri:
             return result(_lines(await connection.request(listed, turn)))
         read = await connection.request(lambda client: client.read_resource(uri), turn)
-        return result("\n".join(text_of(EmbeddedResource(type="resource", resource=each)) for each in read.contents))
+        contents = [EmbeddedResource(type="resource", resource=each) for each in read.contents]
+        return ToolResult("", "", await parts_of(contents, connection, turn))
 
     return mcp_resource
 

@@ -1,24 +1,30 @@
 """A server's tool as one of ours, and its results as messages."""
 
+import asyncio
 import base64
 import hashlib
 import re
+import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
 
 import msgspec
 
-from denizen.errors import ToolRefused
+from denizen.documents import is_pdf, read_pages
+from denizen.errors import ConfigError, ToolRefused
 from denizen.messages import Image, Text, ToolResult, UserPart
 from denizen.ports import Schema, ToolContext, Traits
 from denizen.tools.mcp.connection import Connection
 from denizen.tools.mcp.listing import KnownTool, visible
 
 if TYPE_CHECKING:
+    from mcp.client import Client
     from mcp.shared.dispatcher import ProgressFnT
-    from mcp_types import CallToolResult, ContentBlock
+    from mcp_types import ContentBlock, ReadResourceResult
 
 UNKNOWN = (
     Traits.WRITES | Traits.EXECUTES | Traits.NETWORK | Traits.SENDS | Traits.PRIVATE | Traits.UNTRUSTED
@@ -33,6 +39,8 @@ _LONGEST_NAME, _LONGEST_DESCRIPTION = 64, 1024  # characters that every provider
 _MOST_SHOWN = 200
 """Lines of progress of one call."""
 _LARGEST_IMAGE = 5_000_000  # bytes
+_MOST_CHARS = 40_000  # of a document's text
+_MOST_LINKS = 3  # of one result that are followed
 _AT_THE_TOP = {"$schema", "$id", "anyOf", "oneOf", "allOf", "not"}
 """Of a schema, what providers refuse there."""
 
@@ -64,7 +72,10 @@ class McpTool:
         result = await self.connection.request(
             lambda client: client.call_tool(self.known.name, args, progress_callback=progress), turn
         )
-        return ToolResult(turn.call_id, self.name, [*_parts(result)], is_error=result.is_error)
+        parts = await parts_of(result.content, self.connection, turn)
+        if not result.content and result.structured_content is not None:
+            parts[:] = [Text(msgspec.json.encode(result.structured_content).decode())]
+        return ToolResult(turn.call_id, self.name, parts, is_error=result.is_error)
 
 
 def tools_of(known: Sequence[tuple[Connection, KnownTool]], *, deferred: bool) -> list[McpTool]:
@@ -110,24 +121,73 @@ def text_of(block: "ContentBlock") -> str:
             return f"[{block.type}, which can't be shown]"
 
 
-def _parts(result: "CallToolResult") -> Iterator[UserPart]:
-    from mcp_types import ImageContent
+async def parts_of(blocks: "Sequence[ContentBlock]", connection: Connection, turn: ToolContext) -> list[UserPart]:
+    """What a server returned: pictures and documents, then the texts; a link to a PDF document is followed."""
+    from mcp_types import BlobResourceContents, EmbeddedResource, ImageContent, ResourceLink
 
-    blocks, texts = result.content, list[str]()
-    for block in blocks:
-        if isinstance(block, ImageContent) and block.mime_type.startswith("image/"):
-            if len(block.data) * 3 // 4 > _LARGEST_IMAGE:
-                texts.append("[a picture of more than 5 MB, left out]")
-                continue
-            try:
-                yield Image(block.mime_type, base64.b64decode(block.data, validate=True))
-            except ValueError:
-                texts.append("[a picture that is damaged]")
-        else:
-            texts.append(text_of(block))
-    if not blocks and result.structured_content is not None:
-        texts.append(msgspec.json.encode(result.structured_content).decode())
-    yield Text("\n".join(texts) or ("" if blocks else "(no output)"))
+    parts: list[UserPart] = []
+    texts: list[str] = []
+    waiting, links = [*blocks], _MOST_LINKS
+    while waiting:
+        block = waiting.pop(0)
+        match block:
+            case ImageContent(data=data, mime_type=media_type):
+                parts += _picture(media_type, data, texts)
+            case EmbeddedResource(resource=BlobResourceContents(blob=data, mime_type=str(kind))) if kind.startswith(
+                "image/"
+            ):
+                parts += _picture(kind, data, texts)
+            case EmbeddedResource(resource=BlobResourceContents(blob=data, uri=uri)):
+                parts += await asyncio.to_thread(_file, uri, data, text_of(block), texts)
+            case ResourceLink(mime_type="application/pdf", uri=uri) if links:
+                links -= 1
+                try:
+                    read = await connection.request(partial(_read, uri), turn)
+                    waiting[:0] = [EmbeddedResource(type="resource", resource=each) for each in read.contents]
+                except ToolRefused as why:
+                    texts.append(f"{text_of(block)} ({why})")
+            case _:
+                texts.append(text_of(block))
+    return [*parts, Text("\n".join(texts) or ("" if blocks else "(no output)"))]
+
+
+async def _read(uri: str, client: "Client") -> "ReadResourceResult":
+    return await client.read_resource(uri)
+
+
+def _picture(media_type: str, data: str, notes: list[str]) -> list[UserPart]:
+    if len(data) * 3 // 4 > _LARGEST_IMAGE:
+        notes.append("[a picture of more than 5 MB, left out]")
+        return []
+    try:
+        return [Image(media_type, base64.b64decode(data, validate=True))]
+    except ValueError:
+        notes.append("[a picture that is damaged]")
+        return []
+
+
+def _file(uri: str, data: str, otherwise: str, notes: list[str]) -> list[UserPart]:
+    """A document; the text of a file goes to the notes, as does what else there is to say."""
+    try:
+        content = base64.b64decode(data, validate=True)
+        if is_pdf(content):
+            document, end, count = read_pages(content, _name(uri), (1, None), most=_MOST_CHARS, stop=threading.Event())
+            notes += [f"[{uri}: only pages 1 to {end} of {count} are shown]"] if end < count else []
+            return [document]
+        text = content.decode()
+    except ConfigError as why:
+        otherwise = f"[{uri}: {why}]"
+    except ValueError:  # neither base64 nor text
+        pass
+    else:
+        otherwise = otherwise if "\0" in text else f"[{uri}]\n{text}"
+    notes.append(otherwise)
+    return []
+
+
+def _name(uri: str) -> str:
+    """A file's name, from where it is."""
+    return visible(unquote(urlsplit(uri).path).rpartition("/")[2], 100) or "document.pdf"
 
 
 def _progress(turn: ToolContext) -> "ProgressFnT":
