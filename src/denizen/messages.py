@@ -22,7 +22,10 @@ class Text(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="text"):
 
 
 class Thinking(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="thinking"):
-    """What a model thought before it spoke; `signature` goes back to its provider unchanged."""
+    """What a model thought before it spoke; `signature` goes back to its provider unchanged.
+
+    A signature of a format that isn't its provider's usual one begins with `format:` here.
+    """
 
     text: str
     signature: str = ""
@@ -70,6 +73,7 @@ class ToolCall(_Exact, frozen=True, tag="tool_call"):
 class Opaque(_Exact, frozen=True, tag="opaque", omit_defaults=True):
     """A block that only its provider understands: kept, and sent back to that provider unchanged.
 
+    `provider`: its name; `name/format` where the wire format isn't its usual one, as a proxy may have several.
     `untrusted`: it shows that a tool of the provider's own gave the model what others wrote.
     """
 

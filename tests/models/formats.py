@@ -23,6 +23,7 @@ class Format:
     """
 
     model: str
+    api: str
     server: type[LoopbackServer]
     answer: AssistantMessage
     own: Sequence[str]
@@ -121,6 +122,7 @@ _PARTS: Final = {
 FORMATS: Final[Sequence[Format]] = (
     Format(
         "anthropic:claude-sonnet-4-5",
+        "anthropic",
         LoopbackAnthropic,
         AssistantMessage(
             [
@@ -136,6 +138,7 @@ FORMATS: Final[Sequence[Format]] = (
     ),
     Format(
         "openrouter:moonshotai/kimi-k2",
+        "chat",
         LoopbackOpenAI,
         AssistantMessage(
             [
@@ -154,6 +157,7 @@ FORMATS: Final[Sequence[Format]] = (
     ),
     Format(
         "openai:gpt-5.3-codex",
+        "responses",
         LoopbackResponses,
         AssistantMessage(
             [
@@ -179,6 +183,7 @@ FORMATS: Final[Sequence[Format]] = (
     ),
     Format(
         "google:gemini-3-pro-preview",
+        "gemini",
         LoopbackGemini,
         AssistantMessage(
             [

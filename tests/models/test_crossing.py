@@ -53,20 +53,21 @@ def stream(request: pytest.FixtureRequest) -> bool:
 @pytest.fixture
 async def agent(pair: tuple[Format, Format], servers: Sequence[LoopbackServer], tmp_path: Path) -> AsyncIterator[Agent]:
     """An agent with the second as the first's fall-back."""
-    keys = [AuthProfile(id="main", api_key="a-long-enough-key")]
     first, second = pair
-    config = Config(
-        model=first.model,
-        fallback_models=[second.model],
-        providers={
-            each.provider: ProviderSettings(base_url=server.base_url, auth_profiles=keys)
-            for each, server in zip(pair, servers, strict=True)
-        },
-        home=tmp_path,
-        agent=AgentSettings(workspace_dir=tmp_path / "workspace"),
-    )
-    async with Agent(config, tools=[look], clock=FakeClock(), environ={}) as agent:
+    providers = {each.provider: at(server) for each, server in zip(pair, servers, strict=True)}
+    async with agent_of(tmp_path, first.model, providers, second.model) as agent:
         yield agent
+
+
+def at(server: LoopbackServer, api: Any = "") -> ProviderSettings:
+    keys = [AuthProfile(id="main", api_key="a-long-enough-key")]
+    return ProviderSettings(base_url=server.base_url, auth_profiles=keys, api=api)
+
+
+def agent_of(home: Path, model: str, providers: dict[str, ProviderSettings], *fallbacks: str) -> Agent:
+    settings = AgentSettings(workspace_dir=home / "workspace")
+    config = Config(model=model, fallback_models=[*fallbacks], providers=providers, home=home, agent=settings)
+    return Agent(config, tools=[look], clock=FakeClock(), environ={})
 
 
 def hear(_: RunEvent) -> None:
@@ -122,3 +123,21 @@ async def test_thoughts_are_kept_and_said_to_nobody_else(
     thoughts = [part.text for part in result.messages[1].content if isinstance(part, Thinking)]
     assert thoughts == [part.text for part in first.answer.content if isinstance(part, Thinking)]
     assert [each for each in thoughts if each in said(two.requests[0].json)] == []
+
+
+async def test_formats_of_one_provider_do_not_send_each_other_s_blocks(
+    pair: tuple[Format, Format], servers: Sequence[LoopbackServer], tmp_path: Path
+) -> None:
+    (first, second), (one, two) = pair, servers
+    one.say(first.answer, "Two lamps.", "Three lamps.")
+    two.say("No more.")
+    for format, server in ((first, one), (second, two), (first, one)):
+        name = f"office:{format.model.partition(':')[2]}"
+        async with agent_of(tmp_path, name, {"office": at(server, format.api)}) as agent:
+            await run_agent("What is there?", session_key="work", agent=agent)
+    [elsewhere], again = [each.json for each in two.requests], one.requests[-1].json
+    second.check(elsewhere)
+    first.check(again)
+    assert "Two lamps." in said(elsewhere)
+    assert [each for each in first.own if each in said(elsewhere)] == []
+    assert [each for each in first.own if each not in said(again)] == []

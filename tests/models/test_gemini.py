@@ -186,6 +186,22 @@ async def test_thoughts_without_signature_stay_here(loopback_gemini: LoopbackGem
     assert (await contents(loopback_gemini, HI, message, HI))[1]["parts"] == [{"text": "Yes."}]
 
 
+@pytest.mark.parametrize("sentence", ["Corrupted thought signature.", "Request has an invalid thought_signature"])
+async def test_signatures_that_are_refused_are_left_out(loopback_gemini: LoopbackGemini, sentence: str) -> None:
+    signed = Opaque("google", {"thoughtSignature": "b2xk"})
+    code = {"executableCode": {"language": "PYTHON", "code": "1"}}
+    ran = Opaque("google", {**code, "thoughtSignature": "b2xk"})
+    said = AssistantMessage([Thinking("hm", "b2xk"), ran, ToolCall("c1", "read", {}), signed])
+    loopback_gemini.fail(400, sentence)
+    body = await sent(loopback_gemini, request(HI, said, ToolResult("c1", "read", [Text("A")])))
+    assert "b2xk" in str(loopback_gemini.requests[0].json)
+    assert "b2xk" not in str(body)
+    unsigned, called = body["contents"][1]["parts"]
+    assert unsigned == code
+    assert called["functionCall"]["name"] == "read"
+    assert called["thoughtSignature"]
+
+
 async def test_history_of_others_goes_through(loopback_gemini: LoopbackGemini) -> None:
     content: list[AssistantPart] = [
         Thinking("hm", "c2ln"),

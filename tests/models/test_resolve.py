@@ -344,6 +344,6 @@ def test_google_by_chat_completions_has_another_address(setting: str) -> None:
     access = provider_access("google", Config(providers={"google": own}), {})
     chosen = own if setting == "provider" else ModelSettings(api="chat")
     made = with_api(access, "gemini-2.5-pro", chosen)
-    assert (made.provider.api, made.base_url) == ("openai", PROVIDERS["gemini"].base_url)
+    assert (made.provider.api, made.base_url) == ("chat", PROVIDERS["gemini"].base_url)
     native = with_api(provider_access("google", Config(), {}), "gemini-2.5-pro", ModelSettings())
     assert (native.provider.api, native.base_url) == ("gemini", PROVIDERS["google"].base_url)

@@ -103,15 +103,15 @@ async def test_history_is_sent_as_items(loopback_responses: LoopbackResponses) -
 async def test_what_others_left_in_a_conversation_is_left_out(loopback_responses: LoopbackResponses) -> None:
     foreign: list[AssistantPart] = [
         Opaque("anthropic", {"type": "server_tool_use", "id": "s1"}),
-        Opaque("openai", {"type": "redacted_thinking", "data": "eA=="}),  # a proxy's that has several formats
-        Opaque("openai", {"executableCode": {"code": "1"}}),
-        Opaque("openai", {"reasoning_details": [{"type": "reasoning.text"}]}),  # from Chat Completions
+        Opaque("openai/anthropic", {"type": "redacted_thinking", "data": "eA=="}),  # a proxy has several formats
+        Opaque("openai/gemini", {"executableCode": {"code": "1"}}),
+        Opaque("openai/chat", {"reasoning_details": [{"type": "reasoning.text"}]}),
         Text("Yes."),
         Opaque("anthropic", {"citations": []}),
-        Opaque("openai", {"citations": [{"type": "page_location"}]}),
-        Opaque("openai", {"thoughtSignature": "eA=="}),
+        Opaque("openai/anthropic", {"citations": [{"type": "page_location"}]}),
+        Opaque("openai/gemini", {"thoughtSignature": "eA=="}),
         ToolCall("toolu_" + "x" * 100, "read", {}),
-        Opaque("openai", {"extra_content": {"google": {}}}),
+        Opaque("openai/chat", {"extra_content": {"google": {}}}),
     ]
     said, called, result = await items(
         loopback_responses, AssistantMessage(foreign), ToolResult("toolu_" + "x" * 100, "read", [Text("A")])
@@ -249,12 +249,21 @@ async def test_account_that_gets_no_summaries_gets_its_answer(loopback_responses
 
 
 async def test_thoughts_that_another_account_encrypted_are_left_out(loopback_responses: LoopbackResponses) -> None:
-    thought = Opaque("openai", {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAA"})
-    said = AssistantMessage([thought, Text("Hello"), Opaque("openai", {"id": "msg_1"})])
+    def thought(code: str) -> Opaque:
+        return Opaque("openai", {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": code})
+
+    client = model(loopback_responses)
+    said = AssistantMessage([thought("gAAA"), Text("Hello"), Opaque("openai", {"id": "msg_1"})])
+    other = AssistantMessage([thought("gAAB"), Text("Hello")])
     loopback_responses.fail(400, "The encrypted content gAAA could not be verified.")
-    [message, _] = await items(loopback_responses, said, HI)
-    assert message["id"] == "msg_1"
-    assert loopback_responses.requests[0].json["input"][0] == thought.data
+    loopback_responses.say("ok", "ok")
+    for reply in (said, other):
+        answer([event async for event in client.stream(request(HI, reply, HI, session_key="work"))])
+    await client.close()
+    first, again, later = (received.json["input"] for received in loopback_responses.requests)
+    assert first[1] == thought("gAAA").data
+    assert [again[1]["id"], len(again)] == ["msg_1", 3]
+    assert later[1] == thought("gAAB").data
 
 
 async def test_tokens_are_counted_by_the_provider(loopback_responses: LoopbackResponses) -> None:

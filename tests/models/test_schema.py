@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from denizen.models.wire import closed
+from denizen.models.request_fields import closed
 
 
 class Point(msgspec.Struct):

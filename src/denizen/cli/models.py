@@ -5,7 +5,7 @@ import difflib
 from collections.abc import Sequence
 from importlib.metadata import entry_points
 from importlib.util import find_spec
-from typing import Final, Literal
+from typing import Literal
 
 import click
 import msgspec
@@ -21,8 +21,6 @@ from denizen.models.local import served_models
 from denizen.models.providers import PROVIDERS, ProviderAccess, provider_access, provider_named
 from denizen.models.resolve import first_there, list_models, model_settings, with_api
 
-_FORMATS: Final = {"openai": "chat", "anthropic": "anthropic", "responses": "responses", "gemini": "gemini"}
-"""What the settings call the formats."""
 _AWS = ("AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_BEARER_TOKEN_BEDROCK")
 _GOOGLE = ("GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_CLOUD_PROJECT")
 
@@ -172,7 +170,7 @@ def _provider(loaded: Loaded, name: str, *, listed: bool) -> ProviderInfo:
                 "provider",
             )
     window = access.settings.context_window or None
-    models = [ModelInfo(f"{name}:{model}", window, 0.0, 0.0, _FORMATS[access.provider.api]) for model in served]
+    models = [ModelInfo(f"{name}:{model}", window, 0.0, 0.0, access.provider.api) for model in served]
     models += [_info(loaded, access, known, known) for known in known_models(name)]
     return ProviderInfo(name, ready, why, models, "server" if served else "catalogue", note if models else "")
 
@@ -195,7 +193,7 @@ def _info(loaded: Loaded, access: ProviderAccess, model: PricedModel, known: Pri
         settings.context_window or model.window or known.window or None,
         _first(prices.input, model.input_price, known.input_price),
         _first(prices.output, model.output_price, known.output_price),
-        _FORMATS[with_api(access, model.id, settings).provider.api],
+        with_api(access, model.id, settings).provider.api,
     )
 
 

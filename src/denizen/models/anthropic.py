@@ -6,14 +6,11 @@ https://platform.claude.com/docs/en/api/messages
 import base64
 import re
 from collections.abc import Mapping, Sequence
-from http import HTTPStatus
 from typing import Any, Final
 
 from denizen.documents import as_taken, text_in
-from denizen.errors import ModelError
 from denizen.messages import (
     AssistantMessage,
-    AssistantPart,
     Document,
     Image,
     Message,
@@ -25,10 +22,11 @@ from denizen.messages import (
     UserPart,
 )
 from denizen.models.anthropic_answer import AnthropicAnswer
-from denizen.models.encoding import Encoded, Encodings, encode_json
+from denizen.models.encoding import Encoded, encode_json
 from denizen.models.providers import PROVIDERS
 from denizen.models.reasoning import anthropic_fields
-from denizen.models.wire import WireModel, closed, with_options
+from denizen.models.request_fields import closed, with_options
+from denizen.models.wire import WireModel
 from denizen.ports import ModelRequest
 
 Json = dict[str, Any]
@@ -44,7 +42,6 @@ _SAMPLING: Final = {"temperature", "top_p", "top_k"}
 _SAMPLES_ITSELF: Final = re.compile(r"claude-[a-z]+-(4-[7-9](?!\d)|[5-9])|claude-mythos|claude-fable")
 """Models that refuse to be told how to sample, from Claude Opus 4.7 on; earlier ones only while they think."""
 _FOREIGN: Final = re.compile(r"[^a-zA-Z0-9_-]")
-_INVALID_THOUGHT: Final = re.compile(r"invalid\W+(signature|data)\W+in\W+(redacted_)?thinking", re.IGNORECASE)
 
 
 class AnthropicModel(WireModel):
@@ -57,7 +54,7 @@ class AnthropicModel(WireModel):
     path = "/v1/messages"
     list_path = "/v1/models?limit=1000"
     usual = PROVIDERS["anthropic"]
-    _invalid: frozenset[str] = frozenset()  # signatures of thoughts that aren't sent any more
+    api = "anthropic"
 
     @property
     def _cached(self) -> Json:
@@ -71,19 +68,6 @@ class AnthropicModel(WireModel):
 
     def _new_answer(self) -> AnthropicAnswer:
         return AnthropicAnswer(self._origin)
-
-    def _forgets(self, error: ModelError, request: ModelRequest) -> bool:
-        """A thought is refused once the prompt, the tools or a message before it changed; so are all that follow it.
-
-        https://platform.claude.com/docs/en/build-with-claude/preserved-thinking
-        """
-        if error.status != HTTPStatus.BAD_REQUEST or not _INVALID_THOUGHT.search(error.message):
-            return False
-        replies = [message for message in request.messages if isinstance(message, AssistantMessage)]
-        thoughts = {_signature(part) for reply in replies for part in reply.content} - self._invalid - {""}
-        self._invalid |= thoughts
-        self._encodings = Encodings(self._run)
-        return bool(thoughts)
 
     async def count_tokens(self, request: ModelRequest) -> int | None:
         encoded = self._encodings.of(request.messages, request.session_key)
@@ -141,21 +125,18 @@ class AnthropicModel(WireModel):
             return [block | {"is_error": True} if message.is_error else block]
         if not isinstance(message, AssistantMessage):
             return self._said(message.content)
-        ours = message.model.partition(":")[0] in {"", self.provider.name}
         blocks: list[Json] = []
-        for part in message.content:
-            if _signature(part) in self._invalid:
-                continue
+        for part in self._sent(message):
             match part:
                 case Text(text) if text.strip():
                     blocks.append(_text(text))
-                case Thinking(text, signature) if signature and ours:
+                case Thinking(text) if signature := self._origin.signature_of(part, message):
                     blocks.append({"type": "thinking", "thinking": text, "signature": signature})
                 case ToolCall(id, name, args):
                     blocks.append({"type": "tool_use", "id": _own_id(id), "name": name, "input": args})
-                case Opaque(self.provider.name, {"type": _} as data):
+                case Opaque(self.author, {"type": _} as data):
                     blocks.append(data)
-                case Opaque(self.provider.name, dict(data)) if blocks:  # fields of the block before it
+                case Opaque(self.author, dict(data)) if blocks:  # fields of the block before it
                     blocks[-1] = blocks[-1] | data
                 case _:
                     pass
@@ -178,15 +159,6 @@ class AnthropicModel(WireModel):
                 case _:
                     pass
         return blocks
-
-
-def _signature(part: AssistantPart) -> str:
-    """What makes a thought valid; of an encrypted one, all that there is. Empty for other parts."""
-    match part:
-        case Thinking(_, signature) | Opaque(_, {"type": "redacted_thinking", "data": str(signature)}):
-            return signature
-        case _:
-            return ""
 
 
 def _text(text: str) -> Json:

@@ -30,7 +30,7 @@ from denizen.messages import (
     Usage,
 )
 from denizen.models.failures import WINDOW_FULL, Origin
-from denizen.models.parsing import Count, arguments, decode
+from denizen.models.parsing import Count, arguments, decode, word
 
 _OWN: Final = {"compaction", "mcp_tool_use", "redacted_thinking", "server_tool_use"}
 """Blocks that the model itself makes; others hold results of the provider's tools."""
@@ -119,7 +119,7 @@ class AnthropicAnswer:
 
     def message(self) -> AssistantMessage:
         """The answer so far."""
-        content = [part for block in self._blocks.values() for part in block.parts(self._origin.provider)]
+        content = [part for block in self._blocks.values() for part in block.parts(self._origin)]
         reason = _STOPS.get(self._stop or "", "end")
         if reason == "end" and any(isinstance(part, ToolCall) for part in content):
             reason = "tool_calls"
@@ -192,11 +192,11 @@ class Block:
     __slots__ = ("_made", "_pieces", "_start", "kind")
 
     def __init__(self, start: dict[str, Any]) -> None:
-        self.kind = _word(start, "type")
+        self.kind = word(start, "type")
         self._start = start
-        if self.kind == "tool_use" and not _word(start, "id"):
+        if self.kind == "tool_use" and not word(start, "id"):
             start["id"] = f"toolu_{secrets.token_hex(12)}"
-        self._pieces = [_word(start, self.kind)] if self.kind in {"text", "thinking"} else []
+        self._pieces = [word(start, self.kind)] if self.kind in {"text", "thinking"} else []
         self._made: ToolCall | None = None
 
     @property
@@ -216,7 +216,7 @@ class Block:
             case "input_json_delta":
                 self._pieces.append(delta.partial_json)
                 if self.kind == "tool_use":
-                    news.append(ToolCallDelta(_word(self._start, "id"), _word(self._start, "name"), delta.partial_json))
+                    news.append(ToolCallDelta(word(self._start, "id"), word(self._start, "name"), delta.partial_json))
             case "signature_delta":
                 self._start["signature"] = delta.signature
             case "citations_delta":
@@ -238,30 +238,25 @@ class Block:
                 return [ToolCallEnd(self._call())]
         return []
 
-    def parts(self, provider: str) -> list[AssistantPart]:
+    def parts(self, origin: Origin) -> list[AssistantPart]:
         """What it is in our words; what these can't hold follows it as `Opaque` without a type."""
         match self.kind:
             case "text":
-                return [Text(self.text), *self._rest(provider, "citations")] if self.text else []
+                return [Text(self.text), *self._rest(origin, "citations")] if self.text else []
             case "thinking":
-                return [Thinking(self.text, _word(self._start, "signature"))]
+                return [Thinking(self.text, origin.signed(word(self._start, "signature")))]
             case "tool_use":
-                return [self._call(), *self._rest(provider, "caller", "toolset_name")]
+                return [self._call(), *self._rest(origin, "caller", "toolset_name")]
         block = self._start | {"input": arguments(self.text)} if self.text else self._start
-        return [Opaque(provider, block, untrusted=self.kind not in _OWN)]
+        return [Opaque(origin.author, block, untrusted=self.kind not in _OWN)]
 
-    def _rest(self, provider: str, *names: str) -> list[AssistantPart]:
+    def _rest(self, origin: Origin, *names: str) -> list[AssistantPart]:
         rest = {name: self._start[name] for name in names if self._start.get(name) not in _USUAL}
-        return [Opaque(provider, rest)] if rest else []
+        return [Opaque(origin.author, rest)] if rest else []
 
     def _call(self) -> ToolCall:
         if self._made is None:
             given = self._start.get("input")
             args = arguments(self.text) if self.text else given if isinstance(given, dict) else {}
-            self._made = ToolCall(_word(self._start, "id"), _word(self._start, "name"), args)
+            self._made = ToolCall(word(self._start, "id"), word(self._start, "name"), args)
         return self._made
-
-
-def _word(fields: dict[str, Any], name: str) -> str:
-    value = fields.get(name)
-    return value if isinstance(value, str) else ""

@@ -127,7 +127,7 @@ class BedrockModel(AnthropicModel):
             else:
                 why = f"the connection failed: {error.__cause__ or error}"
                 last = Failed(self._origin.failure(why, "timeout"))
-        if not (isinstance(last, Failed) and self._forgets(last.error, request)):
+        if not self._learns(last, request):
             yield last
             return
         async with aclosing(self.stream(request)) as events:

@@ -1,5 +1,6 @@
 """Messages as the bytes of a request: each is encoded once per session, however often it is sent."""
 
+import base64
 import json
 from collections.abc import Callable, Sequence
 from itertools import groupby, takewhile
@@ -97,6 +98,11 @@ def _count_same(old: list[Message], new: list[Message]) -> int:
     if unchanged:
         return known
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
+
+
+def data_url(media_type: str, data: bytes) -> str:
+    """A file as an address that holds all of it."""
+    return f"data:{media_type};base64,{base64.b64encode(data).decode()}"
 
 
 def encode_json(value: Any) -> bytes:

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import msgspec
 
 from denizen.errors import ErrorKind, ModelError
+from denizen.messages import AssistantMessage, Thinking
 from denizen.models.parsing import decode
+from denizen.models.providers import Api
 
 LONGEST: Final = 600
 """Characters of a provider's sentence that are kept: enough for any, too little for a page."""
@@ -73,6 +75,25 @@ class Origin:
     profile_id: str = ""
     secret: str = ""
     address: str = ""
+    format: str = ""
+    """The wire format, where it isn't the provider's usual one: what only the two understand is marked with it."""
+
+    @property
+    def author(self) -> str:
+        """Whose the blocks are that nobody else understands."""
+        return f"{self.provider}/{self.format}" if self.format else self.provider
+
+    def signed(self, signature: str) -> str:
+        """The signature of a thought as it is kept."""
+        return f"{self.format}:{signature}" if self.format and signature else signature
+
+    def signature_of(self, thought: Thinking, message: AssistantMessage) -> str:
+        """The signature as it came, of a thought in this format by a model of this provider; else empty."""
+        form, _, signature = thought.signature.partition(":")
+        if form not in get_args(Api):
+            form, signature = "", thought.signature
+        ours = message.model.partition(":")[0] in {"", self.provider}
+        return signature if ours and form == self.format else ""
 
     def refused(self, body: Any, status: int = 0) -> ModelError:
         """The failure in a provider's own words: a response's body (bytes), or an error in a stream."""

@@ -28,7 +28,8 @@ from denizen.models.gemini_answer import FIELDS, MADE_ID, GeminiAnswer
 from denizen.models.gemini_schema import gemini_schema
 from denizen.models.providers import PROVIDERS
 from denizen.models.reasoning import gemini_fields
-from denizen.models.wire import WireModel, with_options
+from denizen.models.request_fields import with_options
+from denizen.models.wire import WireModel
 from denizen.ports import ModelRequest
 
 _UP_TO_2: Final = re.compile(r"gemini-[12]\.|gemma|learnlm")
@@ -61,6 +62,7 @@ class GeminiModel(WireModel):
     path = ""
     list_path = "/models?pageSize=1000"
     usual = PROVIDERS["google"]
+    api = "gemini"
 
     async def _endpoint(self, request: ModelRequest) -> Endpoint:
         method = "streamGenerateContent?alt=sse" if request.stream else "generateContent"
@@ -129,19 +131,18 @@ class GeminiModel(WireModel):
 
     def _answered(self, message: AssistantMessage) -> list[Json]:
         """The parts of an answer as they came; those that only another provider understands are left out."""
-        ours = message.model.partition(":")[0] in {"", self.provider.name}
         parts: list[Json] = []
-        for part in message.content:
+        for part in self._sent(message):
             match part:
                 case Text(text) if text:
                     parts.append({"text": text})
-                case Thinking(text, signature) if signature and ours:
+                case Thinking(text) if signature := self._origin.signature_of(part, message):
                     parts.append({"text": text, "thought": True, "thoughtSignature": signature})
                 case ToolCall(id, name, args):
                     parts.append({"functionCall": {**self._own_id(id), "name": name, "args": args}})
-                case Opaque(self.provider.name, dict(data)) if data.keys() <= FIELDS:
+                case Opaque(self.author, dict(data)) if data.keys() <= FIELDS:
                     parts[-1:] = [parts[-1] | data] if parts else []
-                case Opaque(self.provider.name, dict(data)) if data.keys() & _PARTS:
+                case Opaque(self.author, dict(data)) if data.keys() & _PARTS:
                     parts.append(data)
                 case _:
                     pass

@@ -10,11 +10,12 @@ from typing import Any, Final
 
 import msgspec
 
-from denizen.events import StreamEvent, TextDelta, TextEnd, ThinkingDelta, ThinkingEnd, ToolCallDelta, ToolCallEnd
+from denizen.events import StreamEvent, TextDelta, ToolCallDelta, ToolCallEnd
 from denizen.messages import AssistantMessage, AssistantPart, Opaque, StopReason, Text, Thinking, ToolCall, Usage
+from denizen.models.answer_parts import AnswerParts
 from denizen.models.encoding import encode_json
 from denizen.models.failures import Origin
-from denizen.models.parsing import Count, decode
+from denizen.models.parsing import Count, decode, word
 from denizen.ports import INVALID_JSON
 
 FIELDS: Final = frozenset({"mediaResolution", "partMetadata", "thought", "thoughtSignature", "videoMetadata"})
@@ -86,16 +87,11 @@ _CHUNK: Final = msgspec.json.Decoder(_Chunk)
 _BODY: Final = msgspec.json.Decoder(_Chunk | list[_Chunk])
 
 
-class GeminiAnswer:
+class GeminiAnswer(AnswerParts):
     """The answer: `complete` once it is known why it stopped; some more may come until the stream ends."""
 
     def __init__(self, origin: Origin) -> None:
-        self.done = False
-        self.paused = False
-        self._origin = origin
-        self._parts: list[Text | Thinking | Opaque | Call] = []
-        self._kind: type[Text | Thinking] = Text
-        self._pieces: list[str] = []
+        super().__init__(origin)
         self._open: Call | None = None
         self._about: dict[str, Any] = {}
         self._stop = ""
@@ -126,12 +122,11 @@ class GeminiAnswer:
     def message(self) -> AssistantMessage:
         """The answer so far."""
         self._end([])
-        provider = self._origin.provider
-        content: list[AssistantPart] = []
-        for part in self._parts:
-            content.extend(part.parts(provider) if isinstance(part, Call) else (part,))
+        content = self._content()
         if self._about:
-            content.append(Opaque(provider, self._about, untrusted=self._about.keys() != {"citationMetadata"}))
+            content.append(
+                Opaque(self._origin.author, self._about, untrusted=self._about.keys() != {"citationMetadata"})
+            )
         reason: StopReason = "end"
         if self._refused:
             reason = "refusal"
@@ -191,26 +186,17 @@ class GeminiAnswer:
             self._extend(kind, text, news)
             self._end_run(news)
             if kind is Thinking:
-                self._parts[-1] = Thinking(text, _word(part, "thoughtSignature"))
+                self._parts[-1] = Thinking(text, self._origin.signed(word(part, "thoughtSignature")))
             else:
-                self._parts.append(Opaque(self._origin.provider, fields))
+                self._parts.append(Opaque(self._origin.author, fields))
         elif part:
             self._end_run(news)
-            self._parts.append(Opaque(self._origin.provider, part, untrusted=not part.keys() <= _OWN))
-
-    def _extend(self, kind: type[Text | Thinking], text: str, news: list[StreamEvent]) -> None:
-        if not text:
-            return
-        if kind is not self._kind:
-            self._end_run(news)
-            self._kind = kind
-        self._pieces.append(text)
-        news.append(TextDelta(text) if kind is Text else ThinkingDelta(text))
+            self._parts.append(Opaque(self._origin.author, part, untrusted=not part.keys() <= _OWN))
 
     def _add_call(self, call: dict[str, Any], fields: dict[str, Any], news: list[StreamEvent]) -> None:
         """A call, or some more arguments of one that isn't complete yet."""
         self._end_run(news)
-        if _word(call, "name") or not self._open:
+        if word(call, "name") or not self._open:
             self._end_call(news)
             self._open = Call(call, fields)
             self._parts.append(self._open)
@@ -245,13 +231,6 @@ class GeminiAnswer:
         self._extend(Text, f"{before}[withheld by {self._origin.provider}: {why}]", news)
         self._end(news)
 
-    def _end_run(self, news: list[StreamEvent]) -> None:
-        """The words or thoughts so far are a part."""
-        if text := "".join(self._pieces):
-            self._parts.append(self._kind(text))
-            news.append(TextEnd(text) if self._kind is Text else ThinkingEnd(text))
-            self._pieces = []
-
     def _end_call(self, news: list[StreamEvent]) -> None:
         if self._open:
             news.extend(self._open.ended())
@@ -268,8 +247,8 @@ class Call:
     __slots__ = ("_args", "_fields", "_growing", "_id", "_name")
 
     def __init__(self, call: dict[str, Any], fields: dict[str, Any]) -> None:
-        self._id = _word(call, "id") or f"{MADE_ID}{secrets.token_hex(12)}"
-        self._name = _word(call, "name")
+        self._id = word(call, "id") or f"{MADE_ID}{secrets.token_hex(12)}"
+        self._name = word(call, "name")
         self._fields = fields
         self._args: dict[str, Any] = {}
         self._growing = ""
@@ -279,7 +258,7 @@ class Call:
         if (args := call.get("args")) is not None:
             self._args |= args if isinstance(args, dict) else {INVALID_JSON: encode_json(args).decode()}
         for piece in call.get("partialArgs") or ():
-            path = _word(piece, "jsonPath")
+            path = word(piece, "jsonPath")
             value = next((value for name, value in piece.items() if name.endswith("Value")), None)
             self._put(path, None if "nullValue" in piece else value)
             self._growing = path if piece.get("willContinue") is True else ""
@@ -289,10 +268,10 @@ class Call:
         call = ToolCall(self._id, self._name, self._args)
         return [ToolCallDelta(self._id, self._name, encode_json(self._args).decode()), ToolCallEnd(call)]
 
-    def parts(self, provider: str) -> list[AssistantPart]:
+    def parts(self, author: str) -> list[AssistantPart]:
         """The call, and what its provider wants back with it."""
         call = ToolCall(self._id, self._name, self._args)
-        return [call, Opaque(provider, self._fields)] if self._fields else [call]
+        return [call, Opaque(author, self._fields)] if self._fields else [call]
 
     def _put(self, path: str, value: Any) -> None:
         """Set what is at a path (`$.rows[0].name`), or add to its text."""
@@ -310,8 +289,3 @@ class Call:
             elif old is None:
                 place[step] = {} if isinstance(following, str) else []
             place = place[step]
-
-
-def _word(fields: dict[str, Any], name: str) -> str:
-    value = fields.get(name)
-    return value if isinstance(value, str) else ""

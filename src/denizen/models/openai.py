@@ -3,11 +3,9 @@
 https://platform.openai.com/docs/api-reference/chat
 """
 
-import base64
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 from denizen.documents import as_taken
@@ -24,16 +22,15 @@ from denizen.messages import (
     ToolResult,
     UserPart,
 )
-from denizen.models.encoding import Encodings, encode_json
+from denizen.models.encoding import data_url, encode_json
 from denizen.models.openai_answer import OpenAIAnswer
-from denizen.models.providers import NEW_LIMIT, PROVIDERS
+from denizen.models.providers import PROVIDERS
 from denizen.models.reasoning import openai_fields
-from denizen.models.wire import WireModel, tools_and_format, with_options
+from denizen.models.refusals import adapted
+from denizen.models.request_fields import tools_and_format, with_options
+from denizen.models.wire import WireModel
 from denizen.ports import ModelRequest
 
-_WANTS_NEW_LIMIT: Final = re.compile(rf"'max_tokens'.*\buse '?{NEW_LIMIT}", re.IGNORECASE)
-_NO_SCHEMA: Final = re.compile(r"response[_ ]?format|json[_ ]?(schema|object|mode)|structured output", re.IGNORECASE)
-_NO_FILES: Final = re.compile(r"'file'|\bfiles?\b.*\b(not|un)[ -]?(support|allow|accept)", re.IGNORECASE)
 _SHORT_ID: Final = re.compile(r"[a-zA-Z0-9]{9}")
 
 Json = dict[str, Any]
@@ -52,23 +49,14 @@ class OpenAIModel(WireModel):
 
     path = "/chat/completions"
     usual = PROVIDERS["openai"]
+    api = "chat"
 
     def _credentials(self, api_key: str) -> Mapping[str, str]:
         return {"Authorization": f"Bearer {api_key}"} if api_key else {}
 
     def _adapts(self, error: ModelError) -> bool:
-        """Newer models of OpenAI's want the limit under its new name; others take no schema, no JSON, no files."""
-        provider = self.provider
-        if provider.max_tokens != NEW_LIMIT and _WANTS_NEW_LIMIT.search(error.message):
-            self.provider = replace(provider, max_tokens=NEW_LIMIT)
-        elif provider.json_schema != "never" and error.status in {400, 422} and _NO_SCHEMA.search(error.message):
-            self.provider = replace(provider, json_schema="never" if provider.json_schema == "object" else "object")
-        elif provider.documents and error.status in {400, 415, 422} and _NO_FILES.search(error.message):
-            self.provider = replace(provider, documents=())
-        else:
-            return False
-        self._encodings = Encodings(self._run)
-        return True
+        known, self.provider = self.provider, adapted(self.provider, error)
+        return self.provider != known
 
     def _new_answer(self) -> OpenAIAnswer:
         return OpenAIAnswer(self._origin, thoughts_extra=self.provider.thoughts_extra)
@@ -127,12 +115,12 @@ class OpenAIModel(WireModel):
         calls: list[Json] = []
         rest: Json = {}
         after_call = False
-        for part in message.content:
+        for part in self._sent(message):
             match part:
                 case ToolCall(id, name, args):
                     function = {"name": name, "arguments": encode_json(args).decode()}
                     calls.append({"id": self._id(id), "type": "function", "function": function})
-                case Opaque(self.provider.name, {"reasoning_details": _} | {"extra_content": _} as data):
+                case Opaque(self.author, {"reasoning_details": _} | {"extra_content": _} as data):
                     (calls[-1] if after_call else rest).update(data)
                 case _:
                     pass
@@ -163,9 +151,9 @@ def _said(content: Sequence[UserPart]) -> Json | None:
     for part in content:
         match part:
             case Image(media_type, data):
-                parts.append({"type": "image_url", "image_url": {"url": _data_url(media_type, data)}})
+                parts.append({"type": "image_url", "image_url": {"url": data_url(media_type, data)}})
             case Document(media_type, data, name):
-                parts.append({"type": "file", "file": {"filename": name, "file_data": _data_url(media_type, data)}})
+                parts.append({"type": "file", "file": {"filename": name, "file_data": data_url(media_type, data)}})
             case Text(text) if text.strip():
                 parts.append({"type": "text", "text": text})
             case _:
@@ -176,7 +164,3 @@ def _said(content: Sequence[UserPart]) -> Json | None:
         case [{"text": text}]:
             return {"role": "user", "content": text}
     return {"role": "user", "content": parts}
-
-
-def _data_url(media_type: str, data: bytes) -> str:
-    return f"data:{media_type};base64,{base64.b64encode(data).decode()}"

@@ -9,8 +9,9 @@ from typing import Any, Final
 
 import msgspec
 
-from denizen.events import StreamEvent, TextDelta, TextEnd, ThinkingDelta, ThinkingEnd, ToolCallDelta, ToolCallEnd
+from denizen.events import StreamEvent, TextDelta, ToolCallDelta, ToolCallEnd
 from denizen.messages import AssistantMessage, AssistantPart, Opaque, StopReason, Text, Thinking, ToolCall, Usage
+from denizen.models.answer_parts import AnswerParts
 from denizen.models.failures import WINDOW_FULL, Origin
 from denizen.models.parsing import UNREADABLE, Count, arguments, decode
 from denizen.ports import INVALID_JSON
@@ -136,17 +137,12 @@ class Chunk(msgspec.Struct, gc=False):
 CHUNK: Final = msgspec.json.Decoder(Chunk)
 
 
-class OpenAIAnswer:
+class OpenAIAnswer(AnswerParts):
     """The answer: `complete` once it is known why it stopped, `done` when nothing more is to come."""
 
     def __init__(self, origin: Origin, *, thoughts_extra: bool = False) -> None:
-        self.done = False
-        self.paused = False
-        self._origin = origin
+        super().__init__(origin)
         self._thoughts_extra = thoughts_extra
-        self._parts: list[Text | Thinking | Call] = []
-        self._kind: type[Text | Thinking] = Text
-        self._pieces: list[str] = []
         self._details: list[dict[str, Any]] = []
         self._extra: Any = None
         self._stop: str | None = None
@@ -179,13 +175,10 @@ class OpenAIAnswer:
     def message(self) -> AssistantMessage:
         """The answer so far."""
         self._end([])
-        provider = self._origin.provider
-        content: list[AssistantPart] = []
-        for part in self._parts:
-            content.extend(part.parts(provider) if isinstance(part, Call) else (part,))
+        content = self._content()
         if self._details or self._extra:
             fields = {"reasoning_details": self._details, "extra_content": self._extra}
-            content.insert(0, Opaque(provider, {name: value for name, value in fields.items() if value}))
+            content.insert(0, Opaque(self._origin.author, {name: value for name, value in fields.items() if value}))
         reason = "refusal" if self._refused else _STOPS.get(self._stop or "", "end")
         if reason == "end" and any(isinstance(part, Call) for part in self._parts):
             reason = "tool_calls"
@@ -260,15 +253,6 @@ class OpenAIAnswer:
             raise failure
         self._usage = chunk.usage or self._usage
 
-    def _extend(self, kind: type[Text | Thinking], text: str, news: list[StreamEvent]) -> None:
-        if not text:
-            return
-        if kind is not self._kind:
-            self._end_run(news)
-            self._kind = kind
-        self._pieces.append(text)
-        news.append(TextDelta(text) if kind is Text else ThinkingDelta(text))
-
     def _add_call(self, piece: CallDelta, news: list[StreamEvent]) -> None:
         """Add it to the latest call that takes it; else it begins a new one."""
         call = next((part for part in reversed(self._parts) if isinstance(part, Call) and part.takes(piece)), None)
@@ -296,13 +280,6 @@ class OpenAIAnswer:
             for name, value in detail.items():
                 grows = name in _GROWING and isinstance(kept.get(name), str) and isinstance(value, str)
                 kept[name] = kept[name] + value if grows else kept.get(name) if value is None else value
-
-    def _end_run(self, news: list[StreamEvent]) -> None:
-        """The words or thoughts so far are a part."""
-        if text := "".join(self._pieces):
-            self._parts.append(self._kind(text))
-            news.append(TextEnd(text) if self._kind is Text else ThinkingEnd(text))
-            self._pieces = []
 
     def _end(self, news: list[StreamEvent]) -> None:
         self._end_run(news)
@@ -351,9 +328,9 @@ class Call:
         """That nothing follows; said once."""
         return [] if self._made else [ToolCallEnd(self._call())]
 
-    def parts(self, provider: str) -> list[AssistantPart]:
+    def parts(self, author: str) -> list[AssistantPart]:
         """The call, and what its provider wants back with it."""
-        extra = [Opaque(provider, {"extra_content": self._extra})] if self._extra else []
+        extra = [Opaque(author, {"extra_content": self._extra})] if self._extra else []
         return [self._call(), *extra]
 
     def _call(self) -> ToolCall:

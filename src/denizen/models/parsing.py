@@ -48,6 +48,12 @@ def decode(decoder: msgspec.json.Decoder[_T], data: bytes) -> _T:
     raise ValueError("too much in it is null")
 
 
+def word(fields: dict[str, Any], name: str) -> str:
+    """A field's text; empty where it is something else, or isn't there."""
+    value = fields.get(name)
+    return value if isinstance(value, str) else ""
+
+
 def arguments(text: str) -> dict[str, Any]:
     """The arguments of a call; nothing at all, or null, means none. Some servers encode them twice."""
     try:

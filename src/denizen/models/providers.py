@@ -20,7 +20,7 @@ NEW_LIMIT = "max_completion_tokens"
 """What OpenAI calls the limit of an answer since its models think."""
 
 
-Api = Literal["anthropic", "openai", "gemini", "responses"]
+Api = Literal["anthropic", "chat", "gemini", "responses"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +37,8 @@ class Provider:
     """It runs on the user's machine: its calls cost nothing."""
     start: str = ""
     """The command that starts it."""
-    api: Api = "openai"
-    """The wire format; `openai` is Chat Completions."""
+    api: Api = "chat"
+    """The wire format; `chat` is Chat Completions."""
     chat_url: str = ""
     """Its base URL for Chat Completions; empty: the usual one."""
     max_tokens: str = "max_tokens"
@@ -83,6 +83,7 @@ PROVIDERS: Mapping[str, Provider] = {
             "https://api.openai.com/v1",
             "OPENAI_API_KEY",
             console="https://platform.openai.com",
+            api="responses",
             max_tokens=NEW_LIMIT,
             json_schema="always",
             documents=(PDF,),
@@ -239,7 +240,7 @@ def provider_access(name: str, config: Config, environ: Mapping[str, str]) -> Pr
     local = provider.local or (provider.name not in {*PROVIDERS, "bedrock"} and on_this_machine(host))
     provider = replace(provider, api=chosen_api(provider, settings), local=local)
     azure = (".azure.com", ".azure-api.net", ".azure.us", ".azure.cn")  # OpenAI's own models
-    if provider.api in {"openai", "responses"} and (name.startswith("azure") or host.endswith(azure)):
+    if provider.api in {"chat", "responses"} and (name.startswith("azure") or host.endswith(azure)):
         provider = replace(provider, max_tokens=NEW_LIMIT, json_schema="always")
     source = f"providers.{provider.name}.auth_profiles"
     keys = [Key(each.id, each.api_key, source) for each in settings.auth_profiles if each.api_key]
@@ -251,7 +252,7 @@ def provider_access(name: str, config: Config, environ: Mapping[str, str]) -> Pr
 
 def chosen_api(provider: Provider, settings: ModelSettings) -> Api:
     """The wire format that the settings choose, else the provider's."""
-    return "openai" if settings.api == "chat" else settings.api or provider.api
+    return "chat" if settings.api == "openai" else settings.api or provider.api
 
 
 @functools.lru_cache(64)

@@ -219,9 +219,9 @@ def with_api(access: ProviderAccess, model: str, settings: ModelSettings) -> Pro
     api = chosen_api(access.provider, settings)
     if not settings.api and access.provider.name == "openai":
         at_openai = (urlsplit(access.base_url).hostname or "").endswith("api.openai.com")
-        api = "responses" if catalogue.wants_responses(model, at_openai=at_openai) else api
+        api = "responses" if catalogue.wants_responses(model, at_openai=at_openai) else "chat"
     base_url = access.base_url
-    if api == "openai" and not access.settings.base_url:
+    if api == "chat" and not access.settings.base_url:
         base_url = access.provider.chat_url or base_url
     return dataclasses.replace(access, provider=dataclasses.replace(access.provider, api=api), base_url=base_url)
 
@@ -229,7 +229,7 @@ def with_api(access: ProviderAccess, model: str, settings: ModelSettings) -> Pro
 def _limits(access: ProviderAccess, model: str, key: Key, settings: ModelSettings) -> ModelLimits:
     """Those of a model; servers are asked that are the user's own, not the providers that the catalogue knows."""
     name, api = access.provider.name, access.provider.api
-    own = api in {"openai", "responses"} and (access.provider.local or bool(access.settings.base_url))
+    own = api in {"chat", "responses"} and (access.provider.local or bool(access.settings.base_url))
     return ModelLimits(
         model,
         settings.context_window,

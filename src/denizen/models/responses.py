@@ -4,11 +4,9 @@ Nothing is kept at the provider (`store` is false): the whole conversation goes 
 thoughts, encrypted, as it left them. https://platform.openai.com/docs/api-reference/responses
 """
 
-import base64
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import zip_longest
 from typing import Any, Final
 
@@ -26,11 +24,13 @@ from denizen.messages import (
     UserMessage,
     UserPart,
 )
-from denizen.models.encoding import Encodings, encode_json
+from denizen.models.encoding import data_url, encode_json
 from denizen.models.providers import PROVIDERS
 from denizen.models.reasoning import responses_fields, takes_effort
+from denizen.models.refusals import adapted
+from denizen.models.request_fields import tools_and_format, with_options
 from denizen.models.responses_answer import ResponsesAnswer
-from denizen.models.wire import WireModel, tools_and_format, with_options
+from denizen.models.wire import WireModel
 from denizen.ports import ModelRequest
 
 LEAST_ANSWER: Final = 16
@@ -40,22 +40,12 @@ _COUNTED: Final = {"model", "instructions", "tools", "tool_choice", "parallel_to
 _LONGEST_ID: Final = 64
 _NOT_HERE: Final = frozenset({"top_k", "seed", "stop", "presence_penalty", "frequency_penalty"})
 """Settings that Responses has no fields for."""
-_NO_SCHEMA: Final = re.compile(
-    r"text\.format|response[_ ]?format|json[_ ]?(schema|object|mode)|structured output", re.IGNORECASE
-)
-_NO_FILES: Final = re.compile(r"input_file|\bfiles?\b.*\b(not|un)[ -]?(support|allow|accept)", re.IGNORECASE)
 _REFUSALS: Final = {
     "encrypted": re.compile(r"encrypted content is not supported|['\"`](include|reasoning\.encrypted)", re.IGNORECASE),
     "cache key": re.compile(r"prompt_cache_key"),
     "summary": re.compile(r"reasoning[._ ]summar", re.IGNORECASE),
-    "thoughts": re.compile(r"encrypted content .{0,400}could not be (verified|decrypted)", re.IGNORECASE),
 }
-"""What a refusal says of a field that not every model or account has, or of thoughts that another account encrypted."""
-
-_CLAUDES: Final = re.compile("thinking$|tool_use$|tool_result$|^container_upload$")
-"""Types of Anthropic's blocks, which a proxy's provider may have left in a conversation."""
-_FIELDS: Final = frozenset({"id", "status", "phase", "content", "namespace"})
-"""Of which an item has at least one besides what our parts hold; fields of other formats have none."""
+"""What a refusal says of a field that not every model or account has."""
 
 Json = dict[str, Any]
 
@@ -65,6 +55,7 @@ class ResponsesModel(WireModel):
 
     path = "/responses"
     usual = PROVIDERS["openai"]
+    api = "responses"
 
     _refused: frozenset[str] = frozenset()
     _custom: frozenset[str] = frozenset()  # ids of calls whose results are sent in another form
@@ -77,20 +68,12 @@ class ResponsesModel(WireModel):
 
     def _adapts(self, error: ModelError) -> bool:
         """Some accounts get no summaries; some models encrypt nothing, or take no schema or no files."""
-        if error.status not in {400, 415, 422}:
-            return False
-        refused = {name for name, words in _REFUSALS.items() if words.search(error.message)} - self._refused
-        if refused:
-            self._refused |= refused
-        elif self.provider.json_schema != "never" and _NO_SCHEMA.search(error.message):
-            now = "never" if self.provider.json_schema == "object" else "object"
-            self.provider = replace(self.provider, json_schema=now)
-        elif self.provider.documents and _NO_FILES.search(error.message):
-            self.provider = replace(self.provider, documents=())
-        else:
-            return False
-        self._encodings = Encodings(self._run)
-        return True
+        known, refused = self.provider, set[str]()
+        if error.status in {400, 422}:
+            refused = {name for name, words in _REFUSALS.items() if words.search(error.message)} - self._refused
+        self._refused |= refused
+        self.provider = known if refused else adapted(known, error)
+        return bool(refused) or self.provider != known
 
     async def count_tokens(self, request: ModelRequest) -> int | None:
         encoded = self._encodings.of(request.messages, request.session_key)
@@ -157,7 +140,7 @@ class ResponsesModel(WireModel):
         """Its items: those of this provider as they came, others in the plainest form."""
         items: list[Json] = []
         begun = False  # the last item may still get further fields
-        for part in message.content:
+        for part in self._sent(message):
             if part == Text(""):
                 continue
             match part:
@@ -170,13 +153,12 @@ class ResponsesModel(WireModel):
                     items.append(
                         {"type": "function_call", "call_id": _own_id(id), "name": name, "arguments": arguments}
                     )
-                case Opaque(self.provider.name, {"type": "custom_tool_call", "call_id": str(id)} as item) if begun:
+                case Opaque(self.author, {"type": "custom_tool_call", "call_id": str(id)} as item) if begun:
                     items[-1] = item
                     self._custom |= {id}
-                case Opaque(self.provider.name, {"type": str(kind)} as item):
-                    if not _CLAUDES.search(kind) and (kind != "reasoning" or "thoughts" not in self._refused):
-                        items.append(item)
-                case Opaque(self.provider.name, dict(fields)) if begun and fields.keys() & _FIELDS:
+                case Opaque(self.author, {"type": str()} as item):
+                    items.append(item)
+                case Opaque(self.author, dict(fields)) if begun:
                     items[-1] = _whole(items[-1], fields)
                 case _:
                     pass
@@ -206,9 +188,9 @@ def _said(content: Sequence[UserPart]) -> str | list[Json]:
     for part in content:
         match part:
             case Image(media_type, data):
-                parts.append({"type": "input_image", "image_url": _data_url(media_type, data), "detail": "auto"})
+                parts.append({"type": "input_image", "image_url": data_url(media_type, data), "detail": "auto"})
             case Document(media_type, data, name):
-                parts.append({"type": "input_file", "filename": name, "file_data": _data_url(media_type, data)})
+                parts.append({"type": "input_file", "filename": name, "file_data": data_url(media_type, data)})
             case Text(text) if text.strip():
                 parts.append({"type": "input_text", "text": text})
             case _:
@@ -217,10 +199,6 @@ def _said(content: Sequence[UserPart]) -> str | list[Json]:
         case [{"text": str(text)}]:
             return text
     return parts
-
-
-def _data_url(media_type: str, data: bytes) -> str:
-    return f"data:{media_type};base64,{base64.b64encode(data).decode()}"
 
 
 def _own_id(id: str) -> str:

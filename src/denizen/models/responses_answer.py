@@ -13,7 +13,7 @@ from denizen.events import StreamEvent, TextDelta, TextEnd, ThinkingDelta, Think
 from denizen.messages import AssistantMessage, AssistantPart, Opaque, Text, Thinking, ToolCall, Usage
 from denizen.models.failures import Origin
 from denizen.models.openai_answer import Counts, Details
-from denizen.models.parsing import UNREADABLE, Count, arguments, decode
+from denizen.models.parsing import UNREADABLE, Count, arguments, decode, word
 
 Json = dict[str, Any]
 
@@ -107,7 +107,7 @@ class ResponsesAnswer:
         """The answer so far."""
         items = [item for _, item in sorted(self._items.items())]
         stored = self._response.store is not False
-        content = [part for item in items for part in item.parts(self._origin.provider, stored=stored)]
+        content = [part for item in items for part in item.parts(self._origin.author, stored=stored)]
         counts = self._response.usage
         usage = counts.usage() if counts else Usage()
         message = AssistantMessage(content, self._origin.model, usage)
@@ -191,7 +191,7 @@ class Item:
     __slots__ = ("_ended", "_fields", "_made", "_pieces", "_refused", "kind")
 
     def __init__(self, fields: Json) -> None:
-        self.kind = _word(fields, "type")
+        self.kind = word(fields, "type")
         self._fields = fields
         self._pieces: list[str] = []
         self._refused = False
@@ -215,12 +215,12 @@ class Item:
         elif self.kind == "reasoning":
             news.append(ThinkingDelta(delta))
         else:
-            news.append(ToolCallDelta(self._id(), _word(self._fields, "name"), delta))
+            news.append(ToolCallDelta(self._id(), word(self._fields, "name"), delta))
 
     def end(self, fields: Json, news: list[StreamEvent]) -> None:
         """It is whole, and is what `fields` say."""
         self._fields, self._made = self._fields | fields, None
-        self.kind = _word(self._fields, "type")
+        self.kind = word(self._fields, "type")
         if self._ended:
             return
         self._ended = True
@@ -233,7 +233,7 @@ class Item:
             case "function_call" | "custom_tool_call":
                 news.append(ToolCallEnd(self._call()))
 
-    def parts(self, provider: str, *, stored: bool) -> list[AssistantPart]:
+    def parts(self, author: str, *, stored: bool) -> list[AssistantPart]:
         """What it is in our words; what these can't hold follows as `Opaque`: as a whole, or further fields alone.
 
         `stored`: the provider may have kept it, so that its id alone says enough.
@@ -241,18 +241,18 @@ class Item:
         texts, fields = self._texts(), self._fields
         match self.kind:
             case "message" if texts:
-                return [*map(Text, texts), *self._rest(provider)]
+                return [*map(Text, texts), *self._rest(author)]
             case "reasoning" if not (stored or fields.get("encrypted_content") or fields.get("content")):
                 return [*map(Thinking, texts)]  # cut off before it was encrypted: it would be refused
             case "reasoning":
-                return [*map(Thinking, texts), Opaque(provider, fields)]
+                return [*map(Thinking, texts), Opaque(author, fields)]
             case "function_call":
-                return [self._call(), *self._rest(provider)]
+                return [self._call(), *self._rest(author)]
             case "custom_tool_call":
-                return [self._call(), Opaque(provider, fields)]
-        return [Opaque(provider, fields, untrusted=self.kind not in _OWN)]
+                return [self._call(), Opaque(author, fields)]
+        return [Opaque(author, fields, untrusted=self.kind not in _OWN)]
 
-    def _rest(self, provider: str) -> list[AssistantPart]:
+    def _rest(self, author: str) -> list[AssistantPart]:
         rest = {
             name: value for name, value in self._fields.items() if name not in _OURS[self.kind] and value not in _USUAL
         }
@@ -263,7 +263,7 @@ class Item:
         ]
         if len(contents) > 1 or any(contents):
             rest["content"] = contents
-        return [Opaque(provider, rest)] if rest else []
+        return [Opaque(author, rest)] if rest else []
 
     def _texts(self) -> list[str]:
         """Its words, or its thoughts."""
@@ -275,24 +275,19 @@ class Item:
             custom = self.kind == "custom_tool_call"
             given = self._fields.get("input" if custom else "arguments") or "".join(self._pieces)
             args = {"input": given} if custom else given if isinstance(given, dict) else arguments(str(given))
-            self._made = ToolCall(self._id(), _word(self._fields, "name"), args)
+            self._made = ToolCall(self._id(), word(self._fields, "name"), args)
         return self._made
 
     def _id(self) -> str:
-        if not _word(self._fields, "call_id"):
+        if not word(self._fields, "call_id"):
             self._fields["call_id"] = f"call_{secrets.token_hex(12)}"
         return self._fields["call_id"]
 
 
 def _said(part: Json) -> str:
-    return _word(part, "text") or _word(part, "refusal")
+    return word(part, "text") or word(part, "refusal")
 
 
 def _listed(fields: Json, name: str) -> list[Json]:
     value = fields.get(name)
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
-
-
-def _word(fields: Json, name: str) -> str:
-    value = fields.get(name)
-    return value if isinstance(value, str) else ""

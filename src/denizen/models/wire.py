@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from http import HTTPStatus
-from typing import Any, Final, Literal, Protocol
+from typing import Final, Protocol
 
 import msgspec
 from msgspec.structs import replace
@@ -16,7 +16,7 @@ from denizen.clock import Clock, SystemClock
 from denizen.config.settings import UNSET, ModelSettings
 from denizen.errors import ConfigError, ModelError
 from denizen.events import Failed, Finished, StreamEvent
-from denizen.messages import AssistantMessage, Message
+from denizen.messages import AssistantMessage, AssistantPart, Message
 from denizen.models.catalogue import PricedModel
 from denizen.models.encoding import Encoded, Encodings
 from denizen.models.endpoint import Endpoint
@@ -24,8 +24,9 @@ from denizen.models.failures import Origin, retry_after
 from denizen.models.http import EventStream, Http, Response
 from denizen.models.listing import models_in
 from denizen.models.parsing import UNREADABLE
-from denizen.models.providers import Provider
-from denizen.ports import Limits, ModelRequest, Schema
+from denizen.models.providers import Api, Provider, provider_named
+from denizen.models.refusals import refuses_thoughts, unsigned
+from denizen.ports import Limits, ModelRequest
 
 LISTING: Final = 10.0
 """Seconds that a provider has to list its models."""
@@ -76,6 +77,7 @@ class WireModel(ABC):
     path: str
     list_path = "/models"
     usual: Provider
+    api: Api
 
     def __init__(
         self,
@@ -96,7 +98,10 @@ class WireModel(ABC):
         self.provider = provider or self.usual
         self.name = f"{self.provider.name}:{model}".removesuffix(":")
         address = base_url or self.provider.base_url
-        self._origin = Origin(self.name, self.provider.name, profile_id, key := api_key.strip(), address)
+        known = self.usual if self.provider.name == self.usual.name else provider_named(self.provider.name)
+        form = "" if self.api == known.api else self.api
+        self._origin = Origin(self.name, self.provider.name, profile_id, key := api_key.strip(), address, form)
+        self.author = self._origin.author
         self._setting = f"providers.{self.provider.name}.base_url"
         self._to = Endpoint(address, self.path, self._setting, self._credentials(key), headers or {})
         self._counts = True
@@ -105,6 +110,7 @@ class WireModel(ABC):
         self._http = http or Http()
         self._clock = clock or SystemClock()
         self._encodings = Encodings(self._run)
+        self._forgotten: frozenset[int] = frozenset()  # hashes of the parts whose thoughts aren't sent any more
 
     async def _endpoint(self, request: ModelRequest) -> Endpoint:
         """Where a request goes. Raises ModelError, ConfigError."""
@@ -130,9 +136,29 @@ class WireModel(ABC):
         """Whether requests are from now on written otherwise, as the refusal of this one asks for."""
         return False
 
+    def _learns(self, last: Finished | Failed, request: ModelRequest) -> bool:
+        """Whether the request is to be made once more, written as its refusal asks for."""
+        if not (isinstance(last, Failed) and (self._adapts(last.error) or self._forgets(last.error, request))):
+            return False
+        self._encodings = Encodings(self._run)
+        return True
+
     def _forgets(self, error: ModelError, request: ModelRequest) -> bool:
         """Whether thoughts in this request are from now on left out, as its refusal asks for."""
-        return False
+        if not refuses_thoughts(error):
+            return False
+        replies = [message for message in request.messages if isinstance(message, AssistantMessage)]
+        thoughts = {hash(part) for reply in replies for part in reply.content if unsigned(part) is not part}
+        new = thoughts - self._forgotten
+        self._forgotten |= new
+        return bool(new)
+
+    def _sent(self, message: AssistantMessage) -> list[AssistantPart]:
+        """The parts of an answer, without the thoughts that were refused."""
+        if not self._forgotten:
+            return message.content
+        parts = (unsigned(part) if hash(part) in self._forgotten else part for part in message.content)
+        return [part for part in parts if part]
 
     def _latest(self, encoded: Encoded) -> list[bytes]:
         """The runs as this request sends them."""
@@ -214,7 +240,7 @@ class WireModel(ABC):
         ):
             begun = last.message
             request = replace(request, messages=[*request.messages, begun])
-        elif not (isinstance(last, Failed) and (self._adapts(last.error) or self._forgets(last.error, request))):
+        elif not self._learns(last, request):
             yield last
             return
         async with aclosing(self.stream(request)) as events:
@@ -263,78 +289,3 @@ class WireModel(ABC):
         if f"[Errno {errno.ECONNREFUSED}]" in str(error):  # also where each address of a host refused
             return self._origin.failure(f"nothing listens at {self._to.base_url} (connection refused)", "timeout")
         return self._origin.failure(f"the connection failed: {error or type(error).__name__}", "timeout")
-
-
-def tools_and_format(
-    request: ModelRequest, when: Literal["never", "object", "alone", "always"]
-) -> tuple[Sequence[Schema], dict[str, Any] | None]:
-    """The tools that go along, and the format of the answer in OpenAI's terms; `when` is the provider's `json_schema`.
-
-    Where a schema can't go with tools, they are left out once no more of them are needed.
-    """
-    schema = request.output_schema
-    tools = () if schema and request.answers_now and when in {"alone", "object"} else request.tools
-    if not schema or when == "never" or (tools and when != "always"):
-        return tools, None
-    if when == "object":
-        return tools, {"type": "json_object"}
-    strict = closed(schema, all_required=True)  # held to strictly where that is possible
-    return tools, {"type": "json_schema", "name": "answer", "schema": strict or schema, "strict": strict is not None}
-
-
-def with_options(fields: dict[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a request with the user's own over them.
-
-    Tools and includes in `extra_body` are added to ours; a tool replaces ours of the same name.
-    """
-    extra = options.get("extra_body") or {}
-    chosen = {name: value for name, value in options.items() if value is not None and name != "extra_body"}
-    merged = {**fields, **chosen, **extra}
-    if "include" in fields and extra.get("include"):
-        merged["include"] = [*fields["include"], *extra["include"]]
-    if "tools" in fields and extra.get("tools"):
-        taken = {tool.get("name", "") for tool in extra["tools"]}
-        merged["tools"] = [*(tool for tool in fields["tools"] if tool.get("name") not in taken), *extra["tools"]]
-    return merged
-
-
-_KEPT: Final = frozenset(
-    {"$ref", "const", "default", "description", "enum", "format", "required", "title", "type"}
-)  # limits of numbers and lengths are refused; whoever asked for the answer checks them
-_NAMED: Final = ("$defs", "definitions", "properties")
-_NESTED: Final = ("allOf", "anyOf", "items")
-
-
-class _Open(Exception):
-    """An object may hold fields that the schema doesn't name."""
-
-
-def closed(schema: dict[str, Any], *, all_required: bool = False) -> dict[str, Any] | None:
-    """The schema with every object closed to further fields; None where that would change its meaning.
-
-    `all_required`: also None where a field may be left out.
-    """
-    try:
-        return _closed(schema, all_required)
-    except _Open:
-        return None
-
-
-def _closed(node: Any, all_required: bool) -> Any:
-    if isinstance(node, list):
-        return [_closed(each, all_required) for each in node]
-    if not isinstance(node, dict):
-        return node
-    made = {key: value for key, value in node.items() if key in _KEPT}
-    made |= {key: _closed(node[key], all_required) for key in _NESTED if key in node}
-    for key in _NAMED:
-        if key in node:
-            made[key] = {name: _closed(each, all_required) for name, each in node[key].items()}
-    if node.get("type") == "object":
-        fields = node.get("properties")
-        if fields is None or node.get("additionalProperties"):
-            raise _Open
-        if all_required and set(fields) - set(node.get("required", ())):
-            raise _Open
-        made["additionalProperties"] = False
-    return made

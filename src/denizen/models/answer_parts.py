@@ -1,0 +1,50 @@
+"""The parts of an answer that has words and thoughts in pieces, one run of them after the other, and calls between."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from denizen.events import StreamEvent, TextDelta, TextEnd, ThinkingDelta, ThinkingEnd
+from denizen.messages import AssistantPart, Opaque, Text, Thinking
+from denizen.models.failures import Origin
+
+
+class GrowingCall(Protocol):
+    """A call as it grows."""
+
+    def parts(self, author: str) -> Sequence[AssistantPart]:
+        """The call, and what its provider wants back with it."""
+        ...
+
+
+class AnswerParts:
+    """What `OpenAIAnswer` and `GeminiAnswer` share."""
+
+    def __init__(self, origin: Origin) -> None:
+        self.done = False
+        self.paused = False
+        self._origin = origin
+        self._parts: list[Text | Thinking | Opaque | GrowingCall] = []
+        self._kind: type[Text | Thinking] = Text
+        self._pieces: list[str] = []
+
+    def _content(self) -> list[AssistantPart]:
+        content: list[AssistantPart] = []
+        for part in self._parts:
+            content.extend((part,) if isinstance(part, Text | Thinking | Opaque) else part.parts(self._origin.author))
+        return content
+
+    def _extend(self, kind: type[Text | Thinking], text: str, news: list[StreamEvent]) -> None:
+        if not text:
+            return
+        if kind is not self._kind:
+            self._end_run(news)
+            self._kind = kind
+        self._pieces.append(text)
+        news.append(TextDelta(text) if kind is Text else ThinkingDelta(text))
+
+    def _end_run(self, news: list[StreamEvent]) -> None:
+        """The words or thoughts so far are a part."""
+        if text := "".join(self._pieces):
+            self._parts.append(self._kind(text))
+            news.append(TextEnd(text) if self._kind is Text else ThinkingEnd(text))
+            self._pieces = []

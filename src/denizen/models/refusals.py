@@ -1,0 +1,61 @@
+"""What a refused request teaches: how the provider wants it written, and that it can't verify thoughts in it."""
+
+import re
+from dataclasses import replace
+from http import HTTPStatus
+from typing import Final
+
+from denizen.errors import ModelError
+from denizen.messages import AssistantPart, Opaque, Thinking
+from denizen.models.providers import NEW_LIMIT, Provider
+
+_WANTS_NEW_LIMIT: Final = re.compile(rf"'max_tokens'.*\buse '?{NEW_LIMIT}", re.IGNORECASE)
+_NO_SCHEMA: Final = re.compile(
+    r"text\.format|response[_ ]?format|json[_ ]?(schema|object|mode)|structured output", re.IGNORECASE
+)
+_NO_FILES: Final = re.compile(r"input_file|'file'|\bfiles?\b.*\b(not|un)[ -]?(support|allow|accept)", re.IGNORECASE)
+_UNVERIFIABLE: Final = re.compile(
+    r"invalid\W+(signature|data)\W+in\W+(redacted_)?thinking"
+    r"|encrypted content .{0,400}could not be (verified|decrypted)"
+    r"|(corrupted|invalid) thought[_ ]?signature|thought[_ ]?signature is not valid",
+    re.IGNORECASE,
+)
+"""What Anthropic, OpenAI and Google say of thoughts; a proxy may say any of it."""
+
+
+def adapted(provider: Provider, error: ModelError) -> Provider:
+    """The provider as its refusal shows it: the limit has a new name, or it takes no schema, no JSON, no files."""
+    if provider.max_tokens != NEW_LIMIT and _WANTS_NEW_LIMIT.search(error.message):
+        return replace(provider, max_tokens=NEW_LIMIT)
+    if error.status not in {400, 415, 422}:
+        return provider
+    if provider.json_schema != "never" and _NO_SCHEMA.search(error.message):
+        return replace(provider, json_schema="never" if provider.json_schema == "object" else "object")
+    return replace(provider, documents=()) if _NO_FILES.search(error.message) else provider
+
+
+def refuses_thoughts(error: ModelError) -> bool:
+    """Whether thoughts in the request are refused: another account's, or those after a message that was changed.
+
+    https://platform.claude.com/docs/en/build-with-claude/preserved-thinking
+    """
+    return error.status == HTTPStatus.BAD_REQUEST and bool(_UNVERIFIABLE.search(error.message))
+
+
+def unsigned(part: AssistantPart) -> AssistantPart | None:
+    """What is left of a part without what only its provider can verify: mostly nothing, or all of it."""
+    match part:
+        case Thinking(_, signature) if signature:
+            return None
+        case Opaque(author, {"thoughtSignature": _, **rest}) if rest.keys() - {"text", "thought"}:
+            return Opaque(author, rest, part.untrusted)
+        case Opaque(
+            _,
+            {"type": "redacted_thinking"}
+            | {"encrypted_content": str()}
+            | {"thoughtSignature": _}
+            | {"reasoning_details": _}
+            | {"extra_content": _},
+        ):
+            return None
+    return part
