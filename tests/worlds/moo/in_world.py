@@ -21,7 +21,7 @@ from denizen.worlds.moo.session_log import SessionLog
 from denizen.worlds.moo.settings import MooSettings
 from denizen.worlds.moo.tools import builder_tools
 
-PATIENCE = 60.0
+PATIENCE = 200.0
 """Seconds after which a test gives up on something that takes a few, on a busy machine."""
 
 

@@ -63,6 +63,22 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
     writer.close()
 
 
+class UntilGone(FakeClock):
+    """Whoever signs in again waits until the world has seen the player go.
+
+    DjangoMOO takes whoever is back earlier for away: the end of the old session signs the new one out. No page would
+    come any more. The seconds that an agent waits are for that.
+    """
+
+    def __init__(self, witness: Watcher, player: str) -> None:
+        super().__init__()
+        self._witness, self._player = witness, player
+
+    async def sleep(self, seconds: float) -> None:
+        await until(lambda: any(f"({self._player}) has disconnected." in each for each in self._witness.told("server")))
+        await super().sleep(seconds)
+
+
 def turn(name: str) -> AssistantMessage:
     """A worker's part: it says that it works, reports, and is done."""
     work = ToolCall("1", "raw", {"command": f'say "{name} works"'})
@@ -105,7 +121,7 @@ async def test_the_token_goes_round_once_though_its_holder_is_cut_off_and_nothin
         async with Agent(seat.folder.loaded.config, environ=environ, profile="denizen", model=model) as agent:
             session = await agent.open(seat.folder.session_key)
             brain = Brain(agent.record, session, Character(seat.folder.path, seat.folder.settings), builder_tools, seat)
-            await live(brain, seat.folder, FakeClock(), stop)  # which doesn't wait before it signs in again
+            await live(brain, seat.folder, UntilGone(watchers["Mason"], "Tinker"), stop)
             await agent.leave(session)
 
     def came_to(name: str) -> int:
