@@ -14,6 +14,7 @@ from denizen import Agent, load_config, run_agent
 from denizen.errors import ModelError
 from denizen.messages import AssistantMessage, Opaque, Text, ToolCall, ToolResult, UserMessage
 from denizen.models.gemini_vertex import VertexModel
+from denizen.models.http import Http
 from denizen.testing import LoopbackGemini
 
 
@@ -93,6 +94,27 @@ async def test_path_has_project_and_location(
     answer(await call(model(loopback_gemini, variables, **options), request(stream=False)))
     path = loopback_gemini.requests[-1].path
     assert path == f"/v1beta/projects/{place}/publishers/google/models/gemini-3.5-flash:generateContent"
+
+
+async def test_token_is_asked_for_through_the_proxy(loopback_gemini: LoopbackGemini, account: Path) -> None:
+    fields = json.loads(account.read_text(encoding="utf-8"))
+    account.write_text(json.dumps(fields | {"token_uri": "http://tokens.example/give/"}), encoding="utf-8")
+    give_token(loopback_gemini, "token-1")
+    loopback_gemini.say("ok")
+    proxy = loopback_gemini.base_url.removesuffix("/v1beta")
+    assert answer(await call(model(loopback_gemini, http=Http(proxy=proxy)))).text == "ok"
+    asked = loopback_gemini.requests[0]
+    assert (asked.headers["host"], asked.path) == ("tokens.example", "/give/")
+
+
+async def test_token_server_that_cannot_be_reached_is_asked_again(
+    loopback_gemini: LoopbackGemini, account: Path
+) -> None:
+    fields = json.loads(account.read_text(encoding="utf-8"))
+    account.write_text(json.dumps(fields | {"token_uri": "http://127.0.0.1:9/token"}), encoding="utf-8")
+    error = failure(await call(model(loopback_gemini)))
+    assert error.kind == "timeout"
+    assert "Google's token server can't be reached" in error.message
 
 
 async def test_refused_credentials_are_a_failure(loopback_gemini: LoopbackGemini) -> None:

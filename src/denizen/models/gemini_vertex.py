@@ -6,10 +6,12 @@ Credentials are Google's application default ones, as google-auth finds them for
 
 import asyncio
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import quote
+
+from yarl import URL
 
 from denizen.config.extras import how_to_install
 from denizen.errors import ConfigError, ModelError
@@ -24,6 +26,17 @@ if TYPE_CHECKING:
 
 _SCOPES: Final = ("https://www.googleapis.com/auth/cloud-platform",)
 _NOT_SET_UP: Final = "Vertex AI isn't set up"
+
+TOKEN: Final = 30.0
+"""Seconds that Google has to give a token."""
+
+
+class _Answer(NamedTuple):
+    """As google-auth reads it."""
+
+    status: int
+    headers: Mapping[str, str]
+    data: bytes
 
 
 class VertexModel(GeminiModel):
@@ -76,17 +89,35 @@ class VertexModel(GeminiModel):
     async def _endpoint(self, request: ModelRequest) -> Endpoint:
         found = self._found
         if found is None or not found.valid:
-            found = await asyncio.to_thread(self._renewed)  # reads files, and asks Google
+            loop = asyncio.get_running_loop()
+
+            def send(url: str, method: str = "", body: bytes = b"", headers: Any = (), **_: Any) -> _Answer:
+                """A request of google-auth's, which calls this in its thread: GET, or POST where there is a body."""
+                sent = self._send(url, body, dict(headers or ()))
+                return asyncio.run_coroutine_threadsafe(sent, loop).result()
+
+            found = await asyncio.to_thread(self._renewed, send)  # reads files, and asks Google
         to = await super()._endpoint(request)
         to.headers = {**to.headers}
         found.apply(to.headers)
         return to
 
-    def _renewed(self) -> "Credentials":
+    async def _send(self, url: str, body: bytes, headers: Mapping[str, str]) -> "_Answer":
+        """Raises TransportError."""
+        from google.auth.exceptions import TransportError
+
+        try:
+            to = Endpoint(url, "", "the address of its token server", headers)
+            to.url = URL(url)  # to the letter
+            async with asyncio.timeout(TOKEN), self._http.post(to, (body,) if body else (), stream=True) as response:
+                return _Answer(response.status, response.headers, await response.read())
+        except (OSError, ConfigError) as error:
+            raise TransportError(str(error) or "it was too slow") from error
+
+    def _renewed(self, send: Callable[..., "_Answer"]) -> "Credentials":
         """Credentials that are valid for a while; blocks. Raises ModelError."""
         import google.auth
         from google.auth.exceptions import GoogleAuthError, TransportError
-        from google.auth.transport.requests import Request
 
         with self._finding:
             try:
@@ -94,7 +125,7 @@ class VertexModel(GeminiModel):
                     self._found, project = google.auth.default(scopes=_SCOPES)
                     self._project = self._project or project or ""
                 if not self._found.valid:
-                    self._found.refresh(Request())
+                    self._found.refresh(send)
             except TransportError as error:
                 raise self._origin.failure(f"Google's token server can't be reached: {error}", "timeout") from error
             except GoogleAuthError as error:

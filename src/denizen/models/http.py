@@ -44,6 +44,9 @@ PIECE: Final = 64 * 1024
 AT_ONCE: Final = 2.0
 """Seconds within which a connection breaks that the server had closed while it was idle."""
 
+_METADATA: Final = {"metadata.google.internal", "169.254.169.254"}
+"""Where a cloud's machine asks who it is: no proxy can know."""
+
 
 class Http:
     """Sends requests, and keeps connections open between them: those of an event loop end with it.
@@ -147,7 +150,7 @@ class Http:
             self._proxies = {name.lower()[:-6]: (name, value.strip()) for name, value in found}
         host = to.url.host or ""
         bypassed = urllib.request.proxy_bypass_environment  # pyrefly: ignore[missing-attribute]
-        if on_this_machine(host) or bypassed(host, {"no": self._proxies.get("no", ("", ""))[1]}):
+        if on_this_machine(host) or host in _METADATA or bypassed(host, {"no": self._proxies.get("no", ("", ""))[1]}):
             return ""
         name, value = self._proxies.get(to.url.scheme, ("", ""))
         return self._proxy or read_proxy(value, name, needs_scheme=False)
