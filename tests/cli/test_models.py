@@ -75,6 +75,20 @@ def test_bedrock_is_asked_with_the_credentials_of_aws(denizen: Run) -> None:
     assert [offer["ready"] for offer in offers] == [True, False]
 
 
+def test_vertex_is_asked_with_the_application_default_credentials(denizen: Run, environ: dict[str, str]) -> None:
+    def offer(**variables: str) -> Any:
+        none = {"GOOGLE_APPLICATION_CREDENTIALS": "", "GOOGLE_CLOUD_PROJECT": "p"}
+        return json.loads(denizen("models", "vertex", "--json", **none | variables).out)
+
+    assert (offer()["ready"], "gcloud auth application-default login" in offer()["why"]) == (False, True)
+    file = Path(environ["HOME"], ".config/gcloud/application_default_credentials.json")
+    assert not offer(GOOGLE_APPLICATION_CREDENTIALS=str(file))["ready"]
+    file.parent.mkdir(parents=True)
+    file.write_text("{}")
+    assert (offer()["ready"], offer()["why"]) == (True, f"credentials from {file}")
+    assert offer(GOOGLE_APPLICATION_CREDENTIALS=str(file))["ready"]
+
+
 def test_as_json_every_provider_is_a_line(denizen: Run) -> None:
     offers: dict[str, Any] = {}
     for line in denizen("models", "--json").out.splitlines():

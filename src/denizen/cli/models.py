@@ -4,7 +4,6 @@ import asyncio
 import difflib
 from collections.abc import Sequence
 from importlib.metadata import entry_points
-from importlib.util import find_spec
 from typing import Literal
 
 import click
@@ -12,17 +11,13 @@ import msgspec
 
 from denizen.cli.output import print_table, write, write_json
 from denizen.clock import SystemClock
-from denizen.config.extras import how_to_install
 from denizen.config.load import Loaded, load
 from denizen.config.toml import SettingsFile
 from denizen.errors import ConfigError, ModelError
 from denizen.models.catalogue import PricedModel, known_model, known_models
-from denizen.models.local import served_models
 from denizen.models.providers import PROVIDERS, ProviderAccess, provider_access, provider_named
+from denizen.models.readiness import readiness
 from denizen.models.resolve import first_there, list_models, model_settings, with_api
-
-_AWS = ("AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_BEARER_TOKEN_BEDROCK")
-_GOOGLE = ("GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_CLOUD_PROJECT")
 
 
 class ModelInfo(msgspec.Struct, frozen=True):
@@ -137,42 +132,20 @@ def _provider(loaded: Loaded, name: str, *, listed: bool) -> ProviderInfo:
     if name == "offline":
         return ProviderInfo(name, True, "always there: rules, not a language model", [ModelInfo("offline")])
     access = provider_access(name, loaded.config, loaded.environ)
-    served = served_models(access.base_url) if access.provider.local else []
-    if access.provider.local:
-        ready, why = bool(served), f"{'a' if served else 'no'} server answers at {access.address}"
-    elif name == "bedrock" and not access.keys:
-        found = next((variable for variable in _AWS if loaded.environ.get(variable)), "")
-        ready = bool(find_spec("anthropic") and found)
-        missing = f"set {_AWS[0]}, or another of AWS's variables" if find_spec("anthropic") else how_to_install(name)
-        why = f"credentials from {found}" if ready else missing
-    elif name == "vertex":
-        found = next((variable for variable in _GOOGLE if loaded.environ.get(variable)), "")
-        installed = bool(find_spec("google") and find_spec("google.auth"))
-        ready, why = installed and bool(found), f"credentials from {found}" if found else f"set {' or '.join(_GOOGLE)}"
-        why = why if installed else how_to_install(name)
-    elif missing := access.missing():
-        ready, why = False, missing
-    elif not access.base_url:
-        ready, why = True, "provided by an installed package"
-    else:
-        ready, why = True, f"key from {access.keys[0].source}" if access.keys else f"no key set, at {access.address}"
+    ready, why, served = readiness(access, loaded.environ)
     if not (ready or listed):
         return ProviderInfo(name, ready, why)
-    note = f"From the catalogue: {why}." if listed and not ready else ""
+    now, note = (), f"From the catalogue: {why}." if listed and not ready else ""
     if listed and ready and access.base_url and not access.provider.local:
         now, note = _served_now(loaded, access)
-        if now:
-            return ProviderInfo(
-                name,
-                ready,
-                why,
-                [_info(loaded, access, model, known_model(name, model.id)) for model in now],
-                "provider",
-            )
     window = access.settings.context_window or None
     models = [ModelInfo(f"{name}:{model}", window, 0.0, 0.0, access.provider.api) for model in served]
-    models += [_info(loaded, access, known, known) for known in known_models(name)]
-    return ProviderInfo(name, ready, why, models, "server" if served else "catalogue", note if models else "")
+    if now:
+        models += [_info(loaded, access, model, known_model(name, model.id)) for model in now]
+    else:
+        models += [_info(loaded, access, known, known) for known in known_models(name)]
+    source = "server" if served else "provider" if now else "catalogue"
+    return ProviderInfo(name, ready, why, models, source, note if models else "")
 
 
 def _served_now(loaded: Loaded, access: ProviderAccess) -> tuple[Sequence[PricedModel], str]:
