@@ -43,6 +43,15 @@ def read_pdf(data: bytes, name: str) -> Document:
         return _document(data, name, [*_texts(reader, range(count))])
 
 
+def attached_document(media_type: str, data: bytes, name: str) -> Document:
+    """A file that somebody attached: text, or a PDF document, which is read. Raises ConfigError for any other."""
+    if is_pdf(data):
+        return read_pdf(data, name)
+    if not media_type.startswith("text/"):
+        raise ConfigError(f"{name} is neither a PDF document nor text.")
+    return Document(media_type, data, name)
+
+
 def read_pages(
     data: bytes, name: str, pages: tuple[int, int | None], *, most: int, stop: threading.Event
 ) -> tuple[Document, int, int]:

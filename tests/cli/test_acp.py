@@ -318,7 +318,13 @@ async def test_what_is_not_there_or_not_understood_is_an_error(connect: Connect,
         with pytest.raises(acp.RequestError):
             await agent.new_session(cwd=str(repo / "nowhere"))
         session = (await agent.new_session(cwd=str(repo))).session_id
-        for block in (acp.audio_block("AAAA", "audio/wav"), acp.image_block("no base64!", "image/png")):
+        refused = (
+            acp.audio_block("AAAA", "audio/wav"),
+            acp.image_block("no base64!", "image/png"),
+            acp.resource_block(acp.embedded_blob_resource("file:///a.zip", "UEsDBA==", mime_type="application/zip")),
+            acp.resource_block(acp.embedded_blob_resource("file:///a.pdf", "JVBERi0=", mime_type="application/pdf")),
+        )
+        for block in refused:
             with pytest.raises(acp.RequestError):
                 await agent.prompt(session_id=session, prompt=[block])
         model.plays("Hello.")
@@ -338,6 +344,8 @@ async def test_files_and_images_go_with_a_prompt(connect: Connect, repo: Path, m
                 acp.resource_block(acp.embedded_text_resource("file:///else/a%20b.txt", "the text")),
                 acp.image_block("AAAA", "image/png"),
                 acp.resource_block(acp.embedded_blob_resource("file:///b.pdf", pdf, mime_type="application/pdf")),
+                acp.resource_block(acp.embedded_blob_resource("file:///c.png", "BBBB", mime_type="image/png")),
+                acp.resource_block(acp.embedded_blob_resource("file:///d.csv", "YSxi", mime_type="text/csv")),
             ],
         )
     said = str(model.requests[0]["messages"][-1])
@@ -345,6 +353,8 @@ async def test_files_and_images_go_with_a_prompt(connect: Connect, repo: Path, m
     assert '<file path="/else/a b.txt">' in said
     assert "data:image/png;base64,AAAA" in said
     assert "[the text of /b.pdf, 2 pages;" in said
+    assert "data:image/png;base64,BBBB" in said
+    assert '<file path="/d.csv">\\na,b\\n</file>' in said
 
 
 async def test_a_permission_that_waits_is_asked_for_again_and_not_taken_from_words(

@@ -16,6 +16,7 @@ from tests.cli.conftest import OnTerminal, Run
 from tests.cli.gateway import PATIENCE, GatewayProgram
 from tests.cli.model import Model, stalls
 from tests.cli.test_cancel import wait_until
+from tests.documents import LINE, PAPER
 
 from denizen.cli.gateway.client import Client
 from denizen.cli.gateway.exchange import Exchange
@@ -68,6 +69,24 @@ async def test_chat_sends_each_line_and_prints_the_replies(gateway: GatewayProgr
     ran = await asyncio.to_thread(denizen, "chat", "--gateway", piped=lines)
     assert ran.out.splitlines() == ["It is leaking.", "I told you.", "Nothing waits here for an approval."], ran.err
     assert ran.status == 0
+
+
+async def test_files_that_are_mentioned_go_along(
+    gateway: GatewayProgram, denizen: Run, model: Model, repo: Path
+) -> None:
+    (repo / "bridge.pdf").write_bytes(PAPER.data)
+    (repo / "notes.txt").write_text("It leaks.")
+    model.plays("Yes.", "It does.")
+    ran = await asyncio.to_thread(denizen, "send", "is it open? @bridge.pdf")
+    assert (ran.out, ran.status) == ("Yes.\n", 0), ran.err
+    assert LINE in json.dumps(model.requests[0])
+    await asyncio.to_thread(denizen, "chat", "--gateway", piped="what of @notes.txt and @roof.txt?\n")
+    assert "It leaks." in model.told()
+    (repo / "bridge.pdf").write_bytes(PAPER.data[:400])
+    refused = await asyncio.to_thread(denizen, "send", "is it open? @bridge.pdf")
+    assert refused.status != 0
+    assert "bridge.pdf is no PDF document that can be read" in refused.err
+    assert len(model.requests) == 2
 
 
 async def test_chat_answers_commands_that_the_gateway_does_not_know_by_itself(

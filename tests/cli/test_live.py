@@ -12,6 +12,7 @@ from tests.cli.conftest import PROGRAM, OnTerminal, Run
 from tests.cli.model import Model, Reply, call, refuses, stalls
 from tests.cli.screen import Screen
 from tests.cli.test_cancel import wait_until
+from tests.documents import LINE, PAPER
 
 from denizen.messages import AssistantMessage, ToolCall
 
@@ -96,6 +97,21 @@ def test_an_entered_line_is_shown_as_queued_and_then_as_said(working: Working, m
     screen.expect("> but be short\n")
     screen.expect("Shorter, then.")
     assert model.told().startswith("but be short")
+
+
+def test_a_file_that_an_entered_line_mentions_goes_along(working: Working, model: Model, repo: Path) -> None:
+    (repo / "bridge.pdf").write_bytes(PAPER.data)
+    (repo / "cut.pdf").write_bytes(PAPER.data[:400])
+    screen = working("Open, then.")
+    screen.enter("see @bridge.pdf")
+    screen.shows("queued: see @bridge.pdf")
+    screen.enter("and @cut.pdf")
+    screen.shows("queued: and @cut.pdf")
+    (repo / "go").touch()
+    screen.shows("cut.pdf is no PDF document that can be read")
+    screen.expect("Open, then.")
+    assert LINE in json.dumps(model.requests[-1])
+    assert "and @cut.pdf" in json.dumps(model.requests[-1])
 
 
 @pytest.fixture

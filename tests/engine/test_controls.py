@@ -108,11 +108,11 @@ async def test_what_is_queued_is_taken_when_the_next_model_call_will_see_it(agen
     agent = agent_of(call(("step", {"name": "a"}), ("step", {"name": "b"})), say("as you wish"), tools=[step])
     host, entered, taken_after = Host(), ["quietly, please"], []
 
-    def queued() -> list[str]:
+    async def queued() -> list[UserMessage]:
         if not (host.of(LlmEnd) and entered):
             return []
         taken_after.extend(event.tool_call_id for event in host.of(ToolEnd))
-        return [entered.pop()]
+        return [UserMessage([Text(entered.pop())])]
 
     async with agent:
         session = await agent.open("default")

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TextIO
 
-from denizen.documents import is_pdf, read_pdf
+from denizen.documents import PDF, as_taken, attached_document, is_pdf, read_pdf
 from denizen.errors import ConfigError
-from denizen.messages import Image, Text, UserPart
+from denizen.messages import Document, Image, Text, UserPart
 
 MOST_BYTES = 10_000_000
 """Bytes of one attachment."""
@@ -27,22 +27,11 @@ def compose(text: str, workspace: Path, images: Sequence[Path] = (), piped: byte
     Raises ConfigError for a file that can't be used, and for a message of nothing.
     """
     parts: list[UserPart] = [Text(text)] if text.strip() else []
-    for path in dict.fromkeys(path for _, path in _mentioned(text) if path):
-        data = _read(path)
-        if kind := _kind(data):
-            parts.append(Image(kind, data))
-            continue
-        name = os.path.normpath(Path.cwd() / path).removeprefix(f"{workspace}/")
-        if is_pdf(data):
-            parts.append(read_pdf(data, name))
-            continue
-        words = _text(data, str(path), "Leave out the @ to name it only.")
-        parts.append(Text(f'\n\n<file path="{name}">\n{words}\n</file>'))
-    for path in images:
-        data = _read(path)
-        if not _kind(data):
-            raise ConfigError(f"{path} is no picture that models can see: png, jpeg, gif or webp.")
-        parts.append(Image(_kind(data), data))
+    files = [
+        each if isinstance(each, Image) else attached_document(each.media_type, each.data, each.name)
+        for each in attachments(text, workspace, images)
+    ]
+    parts += as_taken(files, (PDF,))
     if piped.strip() and _kind(piped):
         parts.append(Image(_kind(piped), piped))
     elif is_pdf(piped):
@@ -55,6 +44,30 @@ def compose(text: str, workspace: Path, images: Sequence[Path] = (), piped: byte
             'There is no message. Say in words what to do, as in "What language is this project?", or pipe it in.'
         )
     return parts
+
+
+def attachments(text: str, workspace: Path, images: Sequence[Path] = ()) -> list[Image | Document]:
+    """The files that a message mentions, and the images; PDF documents aren't read yet.
+
+    Raises ConfigError for a file that can't be used.
+    """
+    found: list[Image | Document] = []
+    for path in dict.fromkeys(path for _, path in _mentioned(text) if path):
+        data = _read(path)
+        name = os.path.normpath(Path.cwd() / path).removeprefix(f"{workspace}/")
+        if kind := _kind(data):
+            found.append(Image(kind, data))
+        elif is_pdf(data):
+            found.append(Document(PDF, data, name))
+        else:
+            _text(data, str(path), "Leave out the @ to name it only.")
+            found.append(Document("text/plain", data, name))
+    for path in images:
+        data = _read(path)
+        if not _kind(data):
+            raise ConfigError(f"{path} is no picture that models can see: png, jpeg, gif or webp.")
+        found.append(Image(_kind(data), data))
+    return found
 
 
 def unattached(text: str) -> list[str]:

@@ -1,8 +1,10 @@
 """A conversation at the terminal: an agent, one of its sessions, and its turns."""
 
+import asyncio
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -16,9 +18,9 @@ from denizen.cli.turns import opened, turn_of
 from denizen.config.load import Loaded
 from denizen.engine.resume import nothing_left, question_of, unfinished
 from denizen.entries import AnyEntry, AssistantEntry, EndEntry, UserEntry
-from denizen.errors import DenizenError
+from denizen.errors import ConfigError, DenizenError
 from denizen.events import Notice, TurnStop
-from denizen.messages import Text, Usage, UserMessage
+from denizen.messages import Text, Usage, UserMessage, UserPart
 from denizen.ports import Session
 from denizen.sessions import new_name
 from denizen.worlds.server_prompts import prompt_said
@@ -71,7 +73,7 @@ class Conversation:
 
     async def say(self, text: str) -> TurnStop:
         """One turn; how it ended. Raises ToolRefused for a prompt of an MCP server that it doesn't have."""
-        parts = compose(text, self.agent.workspace)
+        parts = await asyncio.to_thread(compose, text, self.agent.workspace)
         parts += await prompt_said(self.agent, await self.session(), text)
         return await self._turn(UserMessage(parts), unattached(text))
 
@@ -119,8 +121,22 @@ class Conversation:
                 host.emit(Notice(text, "warning"))
             turn = self.options.turn(self.agent)
             if (typing := self.prompt or self.lines) and not self.options.json:
-                turn = dataclasses.replace(turn, queued=typing.waiting)
+                turn = dataclasses.replace(turn, queued=partial(self._entered, typing.waiting, host))
             return await turn_of(self.agent, session, message, host, turn)
+
+    async def _entered(self, waiting: Callable[[], Sequence[str]], host: TurnHost) -> list[UserMessage]:
+        """What was entered meanwhile, with the files that it mentions; of one that can't be used, the words alone."""
+        said: list[UserMessage] = []
+        for text in waiting():
+            parts: list[UserPart] = [Text(text)]
+            try:
+                parts = await asyncio.to_thread(compose, text, self.agent.workspace)
+            except ConfigError as why:
+                host.emit(Notice(f"Nothing is attached: {why}", "warning"))
+            for notice in unattached(text):
+                host.emit(Notice(notice, "warning"))
+            said.append(UserMessage(parts))
+        return said
 
     async def reopen(self) -> TurnStop | None:
         """Show what was said last; ask the question that the session waits for. How the turn ended, if one ran."""

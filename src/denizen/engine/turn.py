@@ -74,7 +74,7 @@ class TurnOptions:
     stream: bool = True
     output: Output | None = None
     accept: AcceptReply | None = None
-    queued: Callable[[], Sequence[str]] = tuple
+    queued: Callable[[], Awaitable[Sequence[UserMessage]]] | None = None
     read_only: bool = False
     channel: str = ""
     chat: str = ""
@@ -309,7 +309,8 @@ class Turn:
     async def hear_messages(self) -> bool:
         """Take in all of that, and what is queued; whether the model is to see any of it next."""
         await self.hear()
-        self.steers += [UserMessage([Text(text)]) for text in self.options.queued()]
+        if self.options.queued:
+            self.steers += await self.options.queued()
         return bool(self.interrupts or self.steers)
 
     def listen(self) -> bool:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from tests.documents import LINE, PAPER
 from tests.models.offline.workshop import Ask
 
 
@@ -22,6 +23,12 @@ async def test_shows_a_file_as_it_is(ask: Ask, question: str) -> None:
     reply = (await ask(question)).reply
     assert reply.startswith("`README.md` contains:\n\n````\n# Workshop\n\nA shop for lamps. Prices are in cents.")
     assert reply.endswith("from shop.prices import price_of\n```\n````")
+
+
+async def test_shows_the_text_of_a_document(ask: Ask, workshop: Path) -> None:
+    (workshop / "bridge.pdf").write_bytes(PAPER.data)
+    reply = (await ask("what does bridge.pdf contain?")).reply
+    assert reply.startswith(f"`bridge.pdf` contains:\n\n```\n[page 1]\n{LINE}\n")
 
 
 async def test_file_nearest_to_the_root_is_shown_and_the_others_are_named(ask: Ask, workshop: Path) -> None:

@@ -2,12 +2,15 @@
 
 import asyncio
 import sys
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 from tests.disk_calls import disk_calls
+from tests.documents import LINE, PAPER
 from tests.engine.scene import call
 from tests.worlds.chat.conftest import PATIENCE, Held, Serve, SimulatedClock, key_of, message, said
 
@@ -25,7 +28,7 @@ from denizen.worlds.chat.last_chat import read_last_chat
 from denizen.worlds.chat.ledger import Claim, Connection
 from denizen.worlds.chat.outbound import add_outbound
 from denizen.worlds.chat.queue import HELD_WAIT, LedgerTurn
-from denizen.worlds.chat.run_options import DEFAULT_RESPONSE, RunOptions
+from denizen.worlds.chat.run_options import DEFAULT_RESPONSE, RunOptions, with_attachments
 
 ASKS = call(("post", {"text": "hello"}))
 
@@ -188,16 +191,23 @@ async def test_steering_channel_says_a_message_to_the_running_turn(serve: Serve)
         assert (await scene.contents(3))[2] == "third"
 
 
-async def test_message_with_attachments_waits_for_a_turn_of_its_own(serve: Serve) -> None:
+@pytest.mark.parametrize(
+    ("more", "shown"),
+    [({"media": ["roof.png"]}, "roof.png"), ({"metadata": with_attachments(message(""), [PAPER]).metadata}, LINE)],
+    ids=["a path", "a document"],
+)
+async def test_message_with_attachments_waits_for_a_turn_of_its_own(
+    serve: Serve, more: Mapping[str, Any], shown: str
+) -> None:
     held = Held("first")
     async with serve(held, "seen", when_busy={"http": "steer"}) as scene:
         await scene.say("1")
         await held.begun.wait()
-        await scene.say("look", media=["roof.png"])
+        await scene.say("look", **more)
         await scene.heard()
         held.go.set()
         assert await scene.contents(2) == ["first", "seen"]
-        assert "roof.png" in said(scene.model)
+        assert shown in said(scene.model)
 
 
 NOTES = {

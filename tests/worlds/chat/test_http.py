@@ -1,5 +1,6 @@
 """The routes: what they take and answer, and whom they let in."""
 
+from base64 import b64encode
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -10,9 +11,11 @@ from urllib.parse import quote
 
 import aiohttp
 import pytest
+from tests.documents import PAPER, scanned
 from tests.engine.scene import call
 from tests.worlds.chat.conftest import Scene, Serve, SimulatedClock, key_of
 
+from denizen.messages import Document, UserMessage
 from denizen.worlds.chat.server import listening
 from denizen.worlds.chat.token import read_token
 
@@ -65,6 +68,35 @@ async def test_message_is_accepted_and_its_reply_fetched(serve: Serve, home: Pat
         assert (await client.ask("GET", "/api/replies?chat=ann&after=1&wait=0"))[1] == {"replies": []}
 
 
+async def test_files_in_a_message_are_seen_by_the_model(serve: Serve, home: Path) -> None:
+    raw = {"type": "document", "media_type": "application/pdf", "name": "bridge.pdf"}
+    notes = {"type": "document", "media_type": "text/plain", "data": "bWluZQ==", "name": "n.txt"}
+    async with serve("open") as scene, reached(scene, home) as client:
+        media: list[Any] = [{**raw, "data": b64encode(PAPER.data).decode()}, notes, "roof.png"]
+        assert (await client.post(media=media))[0] == 202
+        await scene.replies(1)
+        (seen,) = [each for each in scene.model.requests[-1].messages if isinstance(each, UserMessage)]
+        assert seen.content[1:3] == [PAPER, Document("text/plain", b"mine", "n.txt")]
+        assert "[attached: roof.png]" in seen.text
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (PAPER.data[:400], "a.pdf is no PDF document that can be read"),
+        (scanned(pages=101), "a.pdf has 101 pages; at most 100"),
+        (b"\0\1", "a.pdf is neither a PDF document nor text"),
+    ],
+    ids=["damaged", "too long", "something else"],
+)
+async def test_a_file_that_cannot_be_used_is_refused(serve: Serve, home: Path, data: bytes, why: str) -> None:
+    sent = {"type": "document", "media_type": "application/pdf", "name": "a.pdf", "data": b64encode(data).decode()}
+    async with serve() as scene, reached(scene, home) as client:
+        status, answer = await client.post(media=[sent])
+        assert status == 400
+        assert why in answer["error"]["message"]
+
+
 async def test_last_replies_are_fetched_alone(serve: Serve, home: Path) -> None:
     async with serve("one", "two", "three") as scene, reached(scene, home) as client:
         for content in ("1", "2", "3"):
@@ -107,7 +139,7 @@ async def test_malformed_message_is_refused(serve: Serve, home: Path, data: byte
 
 async def test_oversized_message_is_refused(serve: Serve, home: Path) -> None:
     async with serve() as scene, reached(scene, home) as client:
-        assert (await client.ask("POST", "/api/messages", data=BytesIO(b"x" * 1_000_001)))[0] == 413
+        assert (await client.ask("POST", "/api/messages", data=BytesIO(b"x" * 20_000_001)))[0] == 413
 
 
 async def test_body_that_is_nested_too_deeply_is_refused(serve: Serve, home: Path) -> None:

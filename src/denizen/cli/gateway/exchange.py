@@ -1,10 +1,15 @@
 """A chat with the gateway: what is said in it, and what comes back."""
 
+import asyncio
 import getpass
 from collections.abc import AsyncGenerator
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import msgspec
+
+from denizen.cli.attachments import attachments, unattached
 from denizen.cli.gateway.client import Client
 from denizen.cli.output import say, write
 from denizen.cli.text import printable
@@ -31,9 +36,12 @@ class Exchange:
         self._went_on((await self._client.get("/api/replies", {**self._query, "last": 1}))["replies"])
 
     async def post(self, text: str) -> str:
-        """Send a message: its id."""
+        """Send a message, with the files that it mentions: its id. Raises ConfigError for one that can't be used."""
+        for notice in unattached(text):
+            say(notice, dim=True)
         message_id = uuid4().hex
-        body = {**self._query, "sender": getpass.getuser(), "content": text, "id": message_id}
+        media = msgspec.to_builtins(await asyncio.to_thread(attachments, text, Path("/")))
+        body = {**self._query, "sender": getpass.getuser(), "content": text, "id": message_id, "media": media}
         await self._client.post("/api/messages", body)
         return message_id
 

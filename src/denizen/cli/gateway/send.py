@@ -13,7 +13,7 @@ from denizen.cli.home import home
 @click.argument("text", nargs=-1, required=True)
 @click.option("--chat", default="home", show_default=True, metavar="NAME", help="The chat, which is a session.")
 def send(text: tuple[str, ...], chat: str) -> int:
-    """Send a message to the gateway, wait for the reply and print it."""
+    """Send a message to the gateway, wait for the reply and print it. @path attaches a file."""
     return asyncio.run(_send(" ".join(text), chat))
 
 

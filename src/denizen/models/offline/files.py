@@ -10,7 +10,8 @@ from pathlib import Path, PurePosixPath
 from posixpath import commonpath, dirname
 from typing import Final, NamedTuple
 
-from denizen.messages import ToolResult
+from denizen.documents import text_in
+from denizen.messages import Document, ToolResult
 from denizen.models.offline import code
 from denizen.models.offline.plan import (
     Listing,
@@ -133,7 +134,7 @@ def content(asked: Question, found: re.Match[str]) -> Plan:
     path = asked.name(found["name"])
     [result] = yield from read_files([path])
     if not result.is_error:
-        return _beginning(path, result.text)
+        return _beginning(path, result)
     if _IS_FOLDER in result.text:
         return _folder(path, (yield from run("ls", path=path)))
     if _NOT_A_FILE in result.text:
@@ -148,7 +149,7 @@ def content(asked: Question, found: re.Match[str]) -> Plan:
     if nearest and path not in paths:
         [result] = yield from read_files(nearest)
         others = f"\n\nOthers of that name:\n\n{block(paths[1:], NAMED)}" if paths[1:] else ""
-        return _beginning(paths[0], result.text) + others
+        return _beginning(paths[0], result) + others
     missing = _MISSING in result.text or _NOT_A_FILE in result.text
     why = f"There is no `{path}` here." if missing else failed(result, "read")
     others = [each for each in paths if each != path]
@@ -164,13 +165,15 @@ def _of_name(name: str) -> Generator[Sequence[Want], Sequence[ToolResult], Seque
     return sorted(inside or files, key=lambda path: (path.count("/"), path))
 
 
-def _beginning(path: str, text: str) -> str:
-    """A file as it is, or its beginning."""
-    file = file_text(text)
-    if not file.lines:
+def _beginning(path: str, result: ToolResult) -> str:
+    """A file as it is, or its beginning; of a document its text."""
+    file = file_text(result.text)
+    documents = (part for part in result.content if isinstance(part, Document))
+    lines = file.lines or [line for document in documents for line in text_in(document).splitlines()]
+    if not lines:
         return f"`{path}`: {file.remarks}"
-    part = "\n".join(file.lines[:LINES])[:CHARACTERS]
-    cut = not file.complete or len(part) < len(file.text)
+    part = "\n".join(lines[:LINES])[:CHARACTERS]
+    cut = not file.complete or len(part) < len("\n".join(lines))
     note = f"\n\nThat is its beginning: {counted(part.count(chr(10)) + 1, 'line')}." if cut else ""
     return f"`{path}` contains:\n\n{block([part])}{note}"
 

@@ -20,7 +20,7 @@ from denizen.worlds.chat.metrics import Metrics
 from denizen.worlds.chat.outbox import Outbox
 from denizen.worlds.chat.queue import LedgerQueue
 from denizen.worlds.chat.relay import SideChannel
-from denizen.worlds.chat.run_options import RunOptions
+from denizen.worlds.chat.run_options import RunOptions, has_attachments
 from denizen.worlds.chat.settings import GatewaySettings
 from denizen.worlds.chat.turn_runner import TurnRunner
 from denizen.worlds.server_prompts import says_prompt
@@ -136,7 +136,7 @@ class Gateway:
         word, words = split_command(message.content)
         if word not in COMMANDS or message.channel == ledger.SYSTEM:
             self.last_chat.remember(message)
-            waits = bool(message.media) or says_prompt(self.agent, message.content)
+            waits = has_attachments(message) or says_prompt(self.agent, message.content)
             return await self.queue.put(message, waits=waits)
         key, control = message.session_key, Stop() if word == "/stop" else None
         asked = partial(outbound.open_question, channel=message.channel, chat=message.chat)

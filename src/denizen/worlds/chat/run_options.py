@@ -44,6 +44,11 @@ def with_attachments(message: InboundMessage, attached: Sequence[Attachment]) ->
     return msgspec.structs.replace(message, metadata={**message.metadata, _ATTACHED: msgspec.to_builtins(attached)})
 
 
+def has_attachments(message: InboundMessage) -> bool:
+    """Whether there is more to it than words."""
+    return bool(message.media or message.metadata.get(_ATTACHED))
+
+
 def parts_of(message: InboundMessage) -> list[UserPart]:
     """What the model sees of a message."""
     words = "\n".join((message.content, *(f"[attached: {each}]" for each in message.media)))

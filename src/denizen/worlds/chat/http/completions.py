@@ -9,7 +9,7 @@ from uuid import uuid4
 import msgspec
 from aiohttp import web
 
-from denizen.documents import is_pdf, read_pdf
+from denizen.documents import attached_document
 from denizen.entries import SystemEntry
 from denizen.errors import ConfigError
 from denizen.messages import AssistantMessage, Document, Image, Text, ToolCall, ToolResult, Usage, UserMessage, UserPart
@@ -228,13 +228,10 @@ def _image(part: Part) -> Image:
 
 def _document(file: File) -> Document:
     media_type, data = _data(file.file_data, "file")
-    name = file.filename or "file"
-    if media_type.startswith("text/"):
-        return Document(media_type, data, name)
-    if not is_pdf(data):
-        raise Refused(400, "Files are PDF documents or text, as data: URLs (data:application/pdf;base64,…).")
+    if not media_type:
+        raise Refused(400, "Files aren't fetched: send them as data: URLs (data:application/pdf;base64,…).")
     try:
-        return read_pdf(data, name)
+        return attached_document(media_type, data, file.filename or "file")
     except ConfigError as error:
         raise Refused(400, str(error)) from error
 

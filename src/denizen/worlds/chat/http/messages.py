@@ -1,5 +1,7 @@
 """Messages in, replies out."""
 
+import asyncio
+from collections.abc import Iterable
 from functools import partial
 from typing import Annotated, Literal
 from uuid import uuid4
@@ -7,12 +9,16 @@ from uuid import uuid4
 import msgspec
 from aiohttp import web
 
-from denizen.errors import SessionError
+from denizen.documents import attached_document
+from denizen.errors import ConfigError, SessionError
+from denizen.messages import Document, Image
 from denizen.ports import InboundMessage
 from denizen.sessions import SessionKey
 from denizen.worlds.chat import ledger, outbound
+from denizen.worlds.chat.http.completions import MAX_BODY
 from denizen.worlds.chat.http.requests import GATEWAY, Refused, read_body, read_number
 from denizen.worlds.chat.outbound import ALSO
+from denizen.worlds.chat.run_options import Attachment, with_attachments
 
 LONGEST_WAIT = 60.0
 """Seconds that a request for replies may wait."""
@@ -23,31 +29,48 @@ _Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 
 
 class NewMessage(msgspec.Struct, forbid_unknown_fields=True):
-    """What a client posts. `id` is the same whenever it posts the message again."""
+    """What a client posts. `id` is the same whenever it posts the message again.
+
+    `media` are files of the workspace, which the agent is told of, or pictures and documents, which go to the model.
+    """
 
     chat: _Name
     sender: _Name
     content: str
     channel: Literal["http", "cli"] = "http"
     id: _Name | None = None
-    media: tuple[_Name, ...] = ()
+    media: tuple[_Name | Image | Document, ...] = ()
 
 
 async def post_message(request: web.Request) -> web.Response:
     """Accept a message: it is in the inbox, and synced, once this answers."""
-    new = await read_body(request, NewMessage)
+    new = await read_body(request, NewMessage, MAX_BODY)
     if not new.content.strip() and not new.media:
         raise Refused(400, "The message is empty: it needs content or media.")
     try:
         key = str(SessionKey(new.chat, channel=new.channel))
     except SessionError as error:
         raise Refused(400, str(error)) from error
-    message = InboundMessage(new.channel, new.chat, new.sender, new.content, key, new.media, id=new.id or uuid4().hex)
+    files = [each for each in new.media if isinstance(each, str)]
+    message = InboundMessage(new.channel, new.chat, new.sender, new.content, key, (*files,), id=new.id or uuid4().hex)
+    message = with_attachments(message, await asyncio.to_thread(_attached, new.media))
     gateway = request.app[GATEWAY]
     accepted = await gateway.accept(message)
     if not accepted:
         key = await gateway.database.read(partial(ledger.accepted_key, channel=new.channel, message_id=message.id))
     return web.json_response({"accepted": accepted, "id": message.id, "session_key": key}, status=202)
+
+
+def _attached(media: Iterable[str | Image | Document]) -> list[Attachment]:
+    """What goes to the model, PDF documents with their text. Raises HTTPException."""
+    try:
+        return [
+            attached_document(each.media_type, each.data, each.name) if isinstance(each, Document) else each
+            for each in media
+            if not isinstance(each, str)
+        ]
+    except ConfigError as error:
+        raise Refused(400, str(error)) from error
 
 
 async def get_replies(request: web.Request) -> web.Response:

@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 import acp
 from acp.schema import AvailableCommand, AvailableCommandInput, UnstructuredCommandInput
 
-from denizen.documents import PDF, read_pdf
+from denizen.documents import attached_document
 from denizen.engine import state_of
 from denizen.engine.compact import compact
 from denizen.engine.resume import nothing_left, question_of, unfinished
@@ -19,7 +19,7 @@ from denizen.engine.undo import redo, undo
 from denizen.entries import AnswerEntry
 from denizen.errors import ConfigError, ToolRefused
 from denizen.events import LlmStream, RunResult, TextDelta
-from denizen.messages import Image, Text, UserMessage, UserPart
+from denizen.messages import Document, Image, Text, UserMessage, UserPart
 from denizen.ports import TurnIO
 from denizen.worlds.code.acp.open_session import OpenSession
 from denizen.worlds.server_prompts import prompt_said
@@ -59,18 +59,10 @@ def _parts_of(prompt: Sequence[Any], workspace: Path) -> list[UserPart]:
             case "text":
                 parts.append(Text(block.text))
             case "image":
-                try:
-                    parts.append(Image(block.mime_type, base64.b64decode(block.data, validate=True)))
-                except ValueError as error:
-                    problem = f"the image can't be read: {error}"
-                    raise acp.RequestError.invalid_params({"prompt": problem}) from error
-            case "resource" if getattr(block.resource, "mime_type", "") == PDF and hasattr(block.resource, "blob"):
-                try:
-                    data = base64.b64decode(block.resource.blob, validate=True)
-                    parts.append(read_pdf(data, _path_of(block.resource.uri, workspace)))
-                except (ValueError, ConfigError) as error:
-                    problem = f"the document can't be read: {error}"
-                    raise acp.RequestError.invalid_params({"prompt": problem}) from error
+                parts.append(Image(block.mime_type, _data(block.data)))
+            case "resource" if hasattr(block.resource, "blob"):
+                path = _path_of(block.resource.uri, workspace)
+                parts.append(_file(block.resource.mime_type or "", _data(block.resource.blob), path))
             case "resource_link":
                 parts.append(Text(f"\n[{block.name}]({_path_of(block.uri, workspace)})"))
             case "resource" if hasattr(block.resource, "text"):
@@ -79,6 +71,22 @@ def _parts_of(prompt: Sequence[Any], workspace: Path) -> list[UserPart]:
             case _:
                 raise acp.RequestError.invalid_params({"prompt": f"{block.type} isn't understood"})
     return parts
+
+
+def _data(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except ValueError as error:
+        raise acp.RequestError.invalid_params({"prompt": f"the data isn't base64: {error}"}) from error
+
+
+def _file(media_type: str, data: bytes, path: str) -> Image | Document:
+    if media_type.startswith("image/"):
+        return Image(media_type, data)
+    try:
+        return attached_document(media_type, data, path)
+    except ConfigError as error:
+        raise acp.RequestError.invalid_params({"prompt": str(error)}) from error
 
 
 def _path_of(uri: str, workspace: Path) -> str:
