@@ -1,17 +1,20 @@
 """Jobs run when they are due, once, and where they were made one learns of it."""
 
 import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
 from tests.engine.scene import call
-from tests.worlds.chat.conftest import Scene, Serve, SimulatedClock, key_of, said
+from tests.worlds.chat.conftest import PATIENCE, Scene, Serve, SimulatedClock, key_of, message, said
 
 from denizen.engine.session_state import IN_SIGHT
 from denizen.entries import StateEntry
 from denizen.testing import FakeClock
+from denizen.worlds.chat import ledger
 from denizen.worlds.chat.cron import Cron, Job
 from denizen.worlds.chat.database import Database
 from denizen.worlds.chat.settings import CronSettings
@@ -35,6 +38,24 @@ async def results(scene: Scene) -> list[str]:
     """All that went to the chat."""
     found = await scene.gateway.outbox.replies("http", "ann", after=0, most=100, wait=0)
     return [each.message.content for each in found]
+
+
+async def inbox(database: Database) -> list[str]:
+    """The ids of all messages."""
+    return [
+        each for (each,) in await database.run(lambda db: db.execute("SELECT id FROM inbox ORDER BY seq").fetchall())
+    ]
+
+
+@asynccontextmanager
+async def running(*crons: Cron) -> AsyncGenerator[None]:
+    """Schedulers for as long as the block runs, which has so much time."""
+    tasks = [asyncio.create_task(each.run()) for each in crons]
+    async with asyncio.timeout(PATIENCE):
+        yield
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
 
 
 @pytest.mark.parametrize(
@@ -155,16 +176,38 @@ async def test_run_is_one_message_though_two_schedulers_begin_it(database: Datab
     clocks = [FakeClock(NOON + HOUR)] * 2
     crons = [Cron(database, clock=each, zone=UTC, settings=CronSettings()) for each in clocks]
     await crons[0].add(job("at", "2026-03-27T13:00"), NOON + HOUR)
-    running = [asyncio.create_task(each.run()) for each in crons]
-    async with asyncio.timeout(60):
+    async with running(*crons):
         while await crons[0].jobs():
             pass
-    for task in running:
-        task.cancel()
-    await asyncio.wait(running)
-    assert await database.run(lambda db: db.execute("SELECT id FROM inbox").fetchall()) == [
-        ("cron:j:2026-03-27T13:00:00Z",)
-    ]
+    assert await inbox(database) == ["cron:j:2026-03-27T13:00:00Z"]
+
+
+async def test_run_in_the_chat_is_left_out_while_the_last_one_waits_whatever_else_waits_there(
+    database: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    cron = Cron(database, clock=FakeClock(NOON), zone=UTC, settings=CronSettings())
+    await database.run(lambda db: ledger.put(db, message("hi")))
+    await cron.add(job("every", "1h", in_chat=True), NOON + HOUR)
+    async with running(cron):
+        while (await cron.jobs())[0][1] != NOON + 4 * HOUR:
+            pass
+    assert await inbox(database) == ["hi", "cron:j:2026-03-27T13:00:00Z"]
+    assert "its last run isn't over" in caplog.text
+
+
+async def test_job_whose_time_zone_is_gone_runs_and_is_disabled_and_the_others_go_on(
+    database: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    cron = Cron(database, clock=FakeClock(NOON), zone=UTC, settings=CronSettings())
+    gone = job("every", "1h", id="gone", zone="Mars/Olympus")
+    await cron.add(gone, NOON + HOUR)
+    await cron.add(job("at", "2026-03-27T14:00"), NOON + 2 * HOUR)
+    async with running(cron):
+        while len(await cron.jobs()) > 1:
+            pass
+    assert await cron.jobs() == [(gone, None)]
+    assert await inbox(database) == ["cron:gone:2026-03-27T13:00:00Z", "cron:j:2026-03-27T14:00:00Z"]
+    assert "Cron job gone (report) is disabled: 'No time zone found with key Mars/Olympus'" in caplog.text
 
 
 async def test_jobs_are_listed_disabled_enabled_and_removed(serve: Serve) -> None:

@@ -8,12 +8,15 @@ from typing import Any
 
 import pytest
 from tests.engine.scene import call
-from tests.worlds.chat.conftest import Scene, Serve, SimulatedClock, said
+from tests.worlds.chat.conftest import PATIENCE, Scene, Serve, SimulatedClock, said
 from tests.worlds.chat.test_cron import job
 
 from denizen.errors import ModelError
 from denizen.messages import AssistantMessage, UserMessage
-from denizen.worlds.chat.heartbeat import is_active, is_blank
+from denizen.worlds.chat.database import Database
+from denizen.worlds.chat.heartbeat import Heartbeat, is_active, is_blank
+from denizen.worlds.chat.postgres_ledger import PostgresLedger
+from denizen.worlds.chat.settings import HeartbeatSettings
 
 BEGIN = datetime(2026, 3, 27, 23, tzinfo=UTC)
 HALF_HOUR, HOUR, DAY = timedelta(minutes=30), timedelta(hours=1), timedelta(days=1)
@@ -92,6 +95,31 @@ async def test_beat_that_fails_is_logged_and_the_next_comes(
         await clock.advance(2 * HALF_HOUR, scene)
         assert await results(scene) == ["hello", "dry"]
     assert "The heartbeat failed, and isn't made up" in caplog.text
+
+
+async def test_beat_is_one_message_though_two_processes_beat(postgres_url: str, tasks: Path) -> None:
+    clocks = SimulatedClock(BEGIN), SimulatedClock(BEGIN)
+    databases = [Database(PostgresLedger(postgres_url), clock) for clock in clocks]
+    heartbeats = [
+        Heartbeat(HeartbeatSettings(), database, tasks, lambda: ("http", "ann"), clock=clock, zone=UTC)
+        for database, clock in zip(databases, clocks, strict=True)
+    ]
+    beating = [asyncio.create_task(each.run()) for each in heartbeats]
+    found: list[tuple[str]] = []
+    async with asyncio.timeout(PATIENCE):
+        for _ in range(4):
+            while not all(clock.sleepers for clock in clocks):
+                await databases[0].run(lambda _: None)
+            found += await databases[0].run(lambda db: db.execute("DELETE FROM inbox RETURNING id").fetchall())
+            for clock in clocks:
+                clock.wake(HALF_HOUR)
+                await asyncio.sleep(0)
+    for task in beating:
+        task.cancel()
+    await asyncio.wait(beating)
+    for database in databases:
+        database.close()
+    assert [each for (each,) in found] == [f"heartbeat:2026-03-{at}Z" for at in ("27T23:30", "28T00:00", "28T00:30")]
 
 
 async def test_beat_that_a_restart_cuts_short_goes_on_without_a_second_text(serve: Serve, tasks: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.conftest import Drive
 
-DRIVER = Path(__file__).with_name("kill_driver.py")
+DRIVER, HEARD_DRIVER = (Path(__file__).with_name(name) for name in ("kill_driver.py", "kill_heard_driver.py"))
 
 
 def kill_at_every_step(drive: Drive, place_of: Callable[[int], object]) -> None:
@@ -34,3 +34,12 @@ def test_every_transaction_can_be_the_last_and_each_message_is_answered_once_in_
 
 def test_every_transaction_on_a_server_can_be_the_last(drive: Drive, postgres_url: str) -> None:
     kill_at_every_step(drive, lambda _: postgres_url)
+
+
+def test_message_that_a_turn_has_heard_is_answered_with_it_though_the_process_dies_at_its_end(
+    drive: Drive, home: Path
+) -> None:
+    first = drive(HEARD_DRIVER, home, "dies")
+    assert first.returncode == -9, first.stderr
+    again = drive(HEARD_DRIVER, home, "lives")
+    assert again.stdout.splitlines() == ["first second → both"], again.stderr

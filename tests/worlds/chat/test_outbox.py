@@ -1,18 +1,21 @@
 """What goes out: in order, and never twice unasked."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
+from pathlib import Path
 
 import pytest
 
-from denizen.ports import Channel, ChannelLimits, OutboundMessage, Sent
+from denizen.ports import Channel, ChannelLimits, InboundMessage, OutboundMessage, Sent
 from denizen.testing import FakeClock, MemoryChannel
 from denizen.worlds.chat import outbound
-from denizen.worlds.chat.database import Database
+from denizen.worlds.chat.database import Database, LedgerError, T
+from denizen.worlds.chat.ledger import Connection
 from denizen.worlds.chat.outbound import Reply
 from denizen.worlds.chat.outbox import Outbox, parts
+from denizen.worlds.chat.sqlite_file import SqliteFile
 
 
 def text(content: str, chat: str = "den") -> OutboundMessage:
@@ -47,6 +50,26 @@ async def sending(database: Database, *channels: Channel) -> AsyncGenerator[Outb
         running.cancel()
         with suppress(asyncio.CancelledError):
             await running
+
+
+class GoneOnce(SqliteFile):
+    """A file that can't be read at first."""
+
+    gone = True
+
+    async def read(self, work: Callable[[Connection], T]) -> T:
+        if self.gone:
+            self.gone = False
+            raise LedgerError("It is gone.")
+        return await super().read(work)
+
+
+async def test_who_waits_for_a_reply_waits_on_while_the_ledger_cannot_be_read(home: Path) -> None:
+    database = Database(GoneOnce(home / "gateway.db"), FakeClock())
+    question = InboundMessage("irc", "den", "ann", "?", "k", id="1")
+    await put(database, outbound.reply_to(question, "yes"))
+    assert await Outbox(database, {}, clock=FakeClock()).outcome(question, frozenset({""})) == ("", "yes")
+    database.close()
 
 
 async def put(database: Database, message: OutboundMessage, state: outbound.OutboxState = "pending") -> None:
@@ -121,6 +144,9 @@ async def test_message_to_a_channel_that_is_not_there_fails(database: Database) 
         ("one two three", ["one two", "three"]),
         ("one\ntwo three", ["one\ntwo", "three"]),
         ("0123456789", ["01234567", "89"]),
+        ("do:\n  a\n  b", ["do:\n  a", "  b"]),
+        ("one\n \n  two", ["one\n ", "  two"]),
+        ("one two   three", ["one two ", "three"]),
     ],
 )
 def test_long_message_is_cut_at_lines_and_words(content: str, pieces: list[str]) -> None:

@@ -50,6 +50,31 @@ async def test_message_for_a_busy_session_is_said_to_its_turn_and_over_with_it(
         assert await worker.finish_all(1) == ["3"], "2 is over"
 
 
+async def test_queue_without_room_for_another_turn_hears_what_is_said_to_its_own(database: Database) -> None:
+    suite = TurnQueueConformance()
+    queue = LedgerQueue(database, clock=SystemClock(), turns=1, when_busy={"irc": "steer"})
+    async with suite.serving(queue) as worker:
+        await queue.put(message("1"))
+        running = await worker.next()
+        await queue.put(message("2"))
+        assert await worker.controls_of(running) == [Steer("2", "2")]
+        running.end()
+
+
+async def test_half_a_character_in_a_failure_or_a_reply_ends_nothing(database: Database) -> None:
+    suite = TurnQueueConformance()
+    queue = LedgerQueue(database, clock=SystemClock(), attempts=1)
+    async with suite.serving(queue) as worker:
+        for content in ("1", "2", "3"):
+            await queue.put(message(content))
+        (await worker.next()).end(DenizenError("there is no file \udcff"))
+        running = await worker.next()
+        running.end(outbound.reply_to(running.turn.message, "it is \udcff"))
+        assert await worker.finish_all(1) == ["3"]
+    sent = await database.run(lambda db: outbound.replies(db, "irc", "ann", 0, 10))
+    assert [each.message.content.rpartition(". ")[2] for each in sent] == ["there is no file ?", "it is ?"]
+
+
 async def test_parked_turn_goes_on_once_after_a_message_that_interrupts_it(database: Database) -> None:
     suite = TurnQueueConformance()
     queue = LedgerQueue(database, clock=SystemClock(), when_busy={"irc": "interrupt"})

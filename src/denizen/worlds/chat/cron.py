@@ -26,6 +26,8 @@ LATE = 60.0
 LEAST = 10.0
 """Seconds between two runs, at least."""
 Kind = Literal["at", "every", "cron"]
+UNSCHEDULABLE = (ValueError, LookupError, OSError, OverflowError)
+"""What `Job.next` raises for a time, an interval, an expression or a zone that is none."""
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _EVERY = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([smhd])[a-z]*\s*", re.IGNORECASE)
 _log = logging.getLogger(__name__)
@@ -59,7 +61,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def next(self, after: datetime, zone: tzinfo | None) -> datetime | None:
         """When it runs first after that time, in UTC; None: never again. `zone`: the user's (None: the machine's).
 
-        Raises ValueError for a time, an interval, an expression or a zone that is none.
+        Raises what is `UNSCHEDULABLE`.
         """
         zone = ZoneInfo(self.zone) if self.zone else zone
         match self.kind:
@@ -138,7 +140,16 @@ class Cron:
                 _log.warning("Cron job %s (%s) is skipped: %s.", job.id, job.name, why)
             else:
                 ledger.put(db, _message(job, due))
-            if following := job.next(now, self.zone):
+            try:
+                following = job.next(now, self.zone)
+            except UNSCHEDULABLE as wrong:  # it could be scheduled once, with a zone that this machine hasn't
+                _log.error(
+                    "Cron job %s (%s) is disabled: %s. Ask the agent to enable it once that is fixed, or to remove it.",
+                    *(job.id, job.name, wrong),
+                )
+                ledger.set_due(db, job.id, None)
+                continue
+            if following:
                 ledger.set_due(db, job.id, following.timestamp())
             else:
                 ledger.remove_job(db, job.id)
@@ -148,7 +159,7 @@ class Cron:
         """Why a run doesn't begin; empty: it does."""
         if late > LATE and job.missed == "skip":
             return f"it was due {late:.0f} s ago"
-        if not job.in_chat and ledger.is_busy(db, job.session_key):
+        if ledger.is_busy(db, job.session_key, _run_id(job)):
             return "its last run isn't over"
         return ""
 
@@ -207,7 +218,7 @@ def cron_tool(cron: Cron) -> Tool:
         )
         try:
             due = new.next(turn.clock.now(), cron.zone)
-        except (ValueError, LookupError, OSError, OverflowError) as wrong:
+        except UNSCHEDULABLE as wrong:
             raise ToolRefused(f"{kind} {when!r} {zone}: {wrong}") from wrong
         if due is None:
             raise ToolRefused(f"{when} is over, or never comes; it is {_shown(turn.clock.now(), cron.zone)}")
@@ -231,8 +242,13 @@ def _message(job: Job, due: float) -> InboundMessage:
     return InboundMessage(
         *(job.channel, job.chat, "cron", f"[cron job {job.name}] {job.text}", job.session_key),
         metadata=metadata,
-        id=f"cron:{job.id}:{at:%Y-%m-%dT%H:%M:%SZ}",
+        id=f"{_run_id(job)}{at:%Y-%m-%dT%H:%M:%SZ}",
     )
+
+
+def _run_id(job: Job) -> str:
+    """What the ids of its runs begin with."""
+    return f"cron:{job.id}:"
 
 
 def _seconds(interval: str) -> float:

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 import msgspec
 
+from denizen.config.redact import map_text, whole_characters
 from denizen.ports import Answer, Control, FollowUp, InboundMessage, Interrupt, Steer, Stop
 from denizen.sessions import SessionKey
 
@@ -147,11 +148,12 @@ def say(db: Connection, message: InboundMessage, control: Steer | FollowUp | Int
     return True
 
 
-def is_busy(db: Connection, session_key: str) -> bool:
-    """Whether a message of the session waits, runs or is parked."""
+def is_busy(db: Connection, session_key: str, prefix: str = "") -> bool:
+    """Whether a message of the session, whose id begins with `prefix`, waits, runs or is parked."""
     found = db.execute(
-        "SELECT 1 FROM inbox WHERE session_key = ? AND state IN ('ready', 'waiting', 'running', 'parked') LIMIT 1",
-        [session_key],
+        "SELECT 1 FROM inbox WHERE session_key = ? AND state IN ('ready', 'waiting', 'running', 'parked') "
+        "AND substr(id, 1, ?) = ? LIMIT 1",
+        [session_key, len(prefix), prefix],
     )
     return found.fetchone() is not None
 
@@ -411,7 +413,10 @@ def next_job(db: Connection) -> float | None:
 
 def to_json(value: msgspec.Struct) -> str:
     """A value as the tables keep it."""
-    return msgspec.json.encode(value).decode()
+    try:
+        return msgspec.json.encode(value).decode()
+    except UnicodeEncodeError:  # half a character, as in an error that names a file
+        return msgspec.json.encode(map_text(value, whole_characters)).decode()
 
 
 def _inbound(text: str) -> InboundMessage:

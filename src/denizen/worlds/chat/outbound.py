@@ -1,10 +1,12 @@
 """What goes out: every statement on the ledger's outbox, in the terms of `ledger`."""
 
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
+from denizen.config.redact import whole_characters
 from denizen.ports import Answer, Control, InboundMessage, OutboundMessage
 from denizen.sessions import SessionKey
 from denizen.worlds.chat.ledger import IN_SIGHT, KEPT_IN, ORIGIN, SYSTEM, Connection, background, control, put, to_json
@@ -69,9 +71,11 @@ def reply_id(message_id: str) -> str:
     return f"{message_id}:reply"
 
 
-def reply_to(message: InboundMessage, text: str) -> OutboundMessage:
-    """The reply to a message; it comes from where the message does."""
+def reply_to(message: InboundMessage, text: str, heard: Sequence[str] = ()) -> OutboundMessage:
+    """The reply to a message, and to others that its turn has `heard`, by id; it comes from where the message does."""
     metadata = {name: message.metadata[name] for name in (ORIGIN, KEPT_IN, IN_SIGHT) if name in message.metadata}
+    if also := [each for each in heard if each != message.id]:
+        metadata[ALSO] = also
     return OutboundMessage(
         *(message.channel, message.chat, text, message.session_key, message.id),
         metadata=metadata,
@@ -134,7 +138,7 @@ def mark_outbound(db: Connection, message: OutboundMessage, state: OutboxState, 
     """Say what became of a message."""
     db.execute(
         "UPDATE outbox SET state = ?, reason = ? WHERE channel = ? AND id = ?",
-        [state, reason, message.channel, message.id],
+        [state, whole_characters(reason), message.channel, message.id],
     )
 
 

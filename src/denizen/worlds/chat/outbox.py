@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -18,6 +19,8 @@ from denizen.worlds.chat.outbound import OutboxState, Reply
 
 RECONCILED_AFTER = (1.0, 10.0, 60.0)
 """Seconds before a channel is asked again what became of a message of unknown fate."""
+_GAP = re.compile(r"\A(?:(?: *\n)+| +)")
+"""What lies between two pieces: the end of a line and blank ones, but not the indentation of the next, or spaces."""
 _log = logging.getLogger(__name__)
 
 
@@ -83,7 +86,7 @@ class Outbox:
         """The state of a message, once it is one of these, and its reply."""
         while True:
             news = self._reader(message.channel, message.chat)
-            state, reply = await self.database.read(partial(outbound.outcome, message=message))
+            state, reply = await self.database.find(partial(outbound.outcome, message=message))
             if state in states:
                 return state, reply
             await news.wait()
@@ -160,6 +163,6 @@ def parts(message: OutboundMessage, chars: int) -> Iterator[OutboundMessage]:
         cut = max(rest.rfind("\n", chars // 2, chars + 1), 0) or max(rest.rfind(" ", chars // 2, chars + 1), 0) or chars
         number += 1
         yield replace(message, content=rest[:cut], media=(), id=f"{message.id}/{number}")
-        rest = rest[cut:].lstrip("\n ")
+        rest = _GAP.sub("", rest[cut:])
     if rest or message.media:
         yield replace(message, content=rest, id=f"{message.id}/{number + 1}")

@@ -3,11 +3,12 @@
 import asyncio
 import functools
 import os
+import secrets
 import socket
 import time
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager, contextmanager
+from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 import psycopg
@@ -28,6 +29,8 @@ _WRITER = 0x64656E6C656467
 _GATEWAY = 0x64656E67617465
 """The advisory lock of the gateway, which its connection holds."""
 _LOCK_TRIES, _LOCK_WAIT = 10, 0.1
+_UNKNOWN = "unknown"
+"""The name of what had the lock when it was tried, and has let it go since."""
 _SETTINGS = """
 SET idle_in_transaction_session_timeout = '5s';
 SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 2
@@ -84,7 +87,9 @@ class PostgresLedger:
     def __init__(self, url: str, *, sole: bool = False, timing: Timing = USUAL) -> None:
         self._server = PostgresDatabase(url)
         self._sole = sole
-        self._name = f"denizen {'gateway' if sole else 'worker'}, process {os.getpid()} on {socket.gethostname()}"
+        self._id = secrets.token_hex(4)  # two containers may have the same name and process
+        kind, where = "gateway" if sole else "worker", f"process {os.getpid()} on {socket.gethostname()}"
+        self._name = f"denizen {kind} {self._id}, {where}"  # of which the server keeps the beginning
         self._timing = timing
         self._readers = ThreadPoolExecutor(1, "denizen-ledger-reader")
         self._reader: psycopg.Connection[tuple[Any, ...]] | None = None
@@ -94,7 +99,7 @@ class PostgresLedger:
             self._server.prepare("ledger", cast("LiteralString", schema))
             self._db = self._connect()
             for _ in range(_LOCK_TRIES):  # one that was killed may hold it for a moment
-                if not (other := self._other_gateway()):
+                if not (other := self._other_gateway(self._db)):
                     return
                 time.sleep(_LOCK_WAIT)
         self._db.close()
@@ -111,28 +116,30 @@ class PostgresLedger:
 
     def _connect_again(self) -> None:
         """Replace a connection that is over, and with it the lock of the gateway. Raises LedgerError without it."""
-        self._db = self._connect()
-        if other := self._other_gateway():
-            self._db.close()
-            where = f"The database at {self._server.name}"
-            if other == self._name:
-                raise LedgerError(f"{where} takes this gateway's last connection to be open still.")
-            raise LedgerTaken(
-                f"{where} has another gateway ({other}), which began while this one had no connection. This one ends; "
-                "its turns and messages are the other's."
-            )
+        with ExitStack() as opened:
+            db = opened.enter_context(self._connect())
+            if other := self._other_gateway(db):
+                where = f"The database at {self._server.name}"
+                if other == _UNKNOWN or self._id in other:
+                    raise LedgerError(f"{where} has only just given up this gateway's last connection, or hasn't yet.")
+                raise LedgerTaken(
+                    f"{where} has another gateway ({other}), which began while this one had no connection. This one "
+                    "ends; its turns and messages are the other's."
+                )
+            opened.pop_all()
+        self._db = db
 
-    def _other_gateway(self) -> str:
-        """The name of what keeps this one from being the gateway; empty: nothing does."""
-        if not self._sole or self._db.execute("SELECT pg_try_advisory_lock(%s)", [_GATEWAY]).fetchone() == (True,):
+    def _other_gateway(self, db: psycopg.Connection[tuple[Any, ...]]) -> str:
+        """The name of what keeps the owner of the connection from being the gateway; empty: nothing does."""
+        if not self._sole or db.execute("SELECT pg_try_advisory_lock(%s)", [_GATEWAY]).fetchone() == (True,):
             return ""
-        name = self._db.execute(
+        name = db.execute(
             "SELECT application_name FROM pg_stat_activity JOIN pg_locks USING (pid) "
             "WHERE locktype = 'advisory' AND granted AND datname = current_database() "
             "AND (classid::bigint << 32) + objid::bigint = %s",
             [_GATEWAY],
         ).fetchone()
-        return name[0] if name else "unknown"
+        return name[0] if name else _UNKNOWN
 
     @contextmanager
     def transaction(self) -> Generator[ledger.Connection]:

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 
@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from denizen.cancellation import run_to_completion
 from denizen.clock import Clock
+from denizen.config.redact import whole_characters
 from denizen.errors import DenizenError, SessionHeld
 from denizen.ports import (
     Control,
@@ -27,7 +28,6 @@ from denizen.worlds.chat.database import Database, LedgerError, Worker, bell_or_
 from denizen.worlds.chat.ledger import ArrivedControl, Claim, Connection, WhenBusy
 from denizen.worlds.chat.outbound import OutboxState
 
-SAID = (Steer, FollowUp, Interrupt)
 Said = OutboundMessage | InboundMessage | None
 """What a turn comes to: a message to a chat, one to another session, or nothing."""
 DEATHS = 25
@@ -54,6 +54,10 @@ class LedgerTurn:
         self._arrived = []
         self.heard += new
         return [each.control for each in new]
+
+    def heard_before(self, message_ids: Collection[str]) -> None:
+        """Count these messages as heard: an earlier attempt said them, and died before that was written down."""
+        self.heard += [each for each in self._arrived if each.message and _message_id(each.control) in message_ids]
 
     def arrive(self, control: ArrivedControl) -> None:
         """Have a control heard, once."""
@@ -109,7 +113,10 @@ class LedgerQueue:
         """
         how = "queue" if waits else self._when_busy.get(message.channel, "queue")
         self._database.ring()  # who serves looks right after this is put, in the same transaction if it can
-        return await self._database.run(partial(ledger.put, message=message, when_busy=how))
+        accepted = await self._database.run(partial(ledger.put, message=message, when_busy=how))
+        if how != "queue":
+            self._database.ring()  # a turn that runs may hear it: who has no room for another one has looked too early
+        return accepted
 
     async def say(self, message: InboundMessage, control: Steer | FollowUp | Interrupt) -> bool:
         """Accept a message that the session's open turn is to hear; False: there is none, and nothing is accepted."""
@@ -201,13 +208,15 @@ class LedgerQueue:
             if claim.deaths >= DEATHS:
                 raise DenizenError(f"The program ended {claim.deaths} times while it worked on it.")
             outcome = await handler(turn)
+            if isinstance(outcome, OutboundMessage):
+                turn.heard_before(outcome.metadata.get(outbound.ALSO, ()))
         except SessionHeld as held:
             _log.info("Message %s waits: %s", message.id, held)
             due = self._clock.now().timestamp() + HELD_WAIT
             await self._settle(message, lambda db: ledger.retry(db, claim, heard, due, failed=False))
             return
         except Exception as error:  # noqa: BLE001 (the worker's boundary: it is this turn's failure, and the others go on)
-            why, failures = self._explain(error), claim.failures + 1
+            why, failures = whole_characters(self._explain(error)), claim.failures + 1
             if failures < self._attempts and claim.deaths < DEATHS:
                 _log.warning("Message %s of %s failed, and is tried again: %s", message.id, message.session_key, why)
                 due = self._clock.now().timestamp() + self._retry_after * 2 ** (failures - 1)
@@ -265,5 +274,10 @@ def _also(reply: Said, heard: Sequence[ArrivedControl]) -> Said:
     """The reply, if it is one: it answers the messages that its turn heard, too."""
     if not isinstance(reply, OutboundMessage):
         return reply
-    also = [said.control.id for said in heard if isinstance(said.control, SAID) and said.message]
+    also = [_message_id(said.control) for said in heard if said.message]
     return replace(reply, metadata={**reply.metadata, outbound.ALSO: also}) if also else reply
+
+
+def _message_id(control: Control) -> str:
+    """The id of the message that was said by a control; empty: it was none."""
+    return control.id if isinstance(control, Steer | FollowUp | Interrupt) else ""

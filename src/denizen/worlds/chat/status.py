@@ -7,7 +7,6 @@ import msgspec
 from denizen.plural import counted
 from denizen.worlds.chat import ledger
 from denizen.worlds.chat.gateway import Gateway
-from denizen.worlds.chat.last_chat import read_last_chat
 
 
 class Status(msgspec.Struct, frozen=True):
@@ -37,7 +36,7 @@ async def status_of(gateway: Gateway) -> Status:
     """The status of a gateway as it is now."""
     agent = gateway.agent
     counts = await gateway.database.read(ledger.counts)
-    last = read_last_chat(gateway.home)
+    last = gateway.last_chat.now
     return Status(
         model=agent.record.model.name,
         tools=[tool.name for tool in agent.record.tools],

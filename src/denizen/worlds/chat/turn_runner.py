@@ -13,7 +13,7 @@ from denizen.engine import TurnOptions, run_turn
 from denizen.engine.resume import question_of
 from denizen.engine.session_state import IN_SIGHT, InSight, state_of
 from denizen.engine.turn import Start
-from denizen.entries import AnyEntry, CompactionEntry, EndEntry, ParkedEntry, StateEntry, SystemEntry, UserEntry
+from denizen.entries import CompactionEntry, ParkedEntry, StateEntry, SystemEntry
 from denizen.errors import DenizenError, SessionHeld, ToolRefused
 from denizen.events import Compacted, Notice, Retry, RunEvent
 from denizen.messages import UserMessage
@@ -83,8 +83,6 @@ class TurnRunner:
             if message.channel == ledger.SYSTEM:
                 await _keep(session, message)
                 return None
-            if turn.attempt > 1 and _was_heard(session.entries, message.id):
-                return None
             if spawned := spawn.spawned_by(message):
                 return await self._work(turn, session, spawned)
             tools = caller.offered(message)
@@ -125,7 +123,8 @@ class TurnRunner:
             return ParkedTurn(self._question(message, question), question.until)
         if is_beat and not has_answered(result):
             return reply_of(message, result)
-        reply = outbound.reply_to(message, reply_text(result, run.default_response))
+        heard = [each.id for each in result.messages if isinstance(each, UserMessage) and each.id]
+        reply = outbound.reply_to(message, reply_text(result, run.default_response), heard)
         return msgspec.structs.replace(reply, send=run.send_response and not has_answered(result))
 
     async def _start(self, message: InboundMessage, session: Session) -> Start:
@@ -260,16 +259,3 @@ async def _keep(session: Session, message: InboundMessage) -> None:
             await session.append(StateEntry(name=IN_SIGHT, value=seen))
         await session.append(SystemEntry(text=message.content, message_id=message.id))
     _log.info("Kept for %s, from %s: %s", message.session_key, message.sender, message.content.partition("\n")[0][:200])
-
-
-def _was_heard(entries: Sequence[AnyEntry], message_id: str) -> bool:
-    """Whether the message was said to a turn that another one had begun, whose reply answers it, too."""
-    open_turn = False
-    for entry in entries:
-        if isinstance(entry, EndEntry):
-            open_turn = False
-        elif isinstance(entry, UserEntry):
-            if entry.message.id == message_id:
-                return open_turn
-            open_turn = True
-    return False

@@ -1,0 +1,76 @@
+"""A gateway that is told a second message while it answers the first, and kills itself when that turn is over.
+
+    kill_heard_driver.py HOME dies|lives
+
+It dies before the ledger hears that the turn is over. Where it lives, it prints what each reply answers.
+"""
+
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+
+from denizen import Agent, load_config
+from denizen.clock import SystemClock
+from denizen.messages import AssistantMessage, Text, ToolCall, UserMessage
+from denizen.ports import InboundMessage, ModelRequest, OutboundMessage, Parked, QueuedTurn
+from denizen.testing import ScriptedModel
+from denizen.worlds.chat import ledger
+from denizen.worlds.chat.cron import Cron
+from denizen.worlds.chat.database import Database
+from denizen.worlds.chat.gateway import Gateway
+from denizen.worlds.chat.outbound import ALSO
+from denizen.worlds.chat.outbox import Outbox
+from denizen.worlds.chat.settings import CronSettings
+from denizen.worlds.chat.sqlite_file import SqliteFile
+
+HOME, DIES = Path(sys.argv[1]), sys.argv[2] == "dies"
+KEY = "agent:main:channel:http:account:default:peer:direct:ann"
+FIRST, SECOND = (InboundMessage("http", "ann", "ann", each, KEY, id=each) for each in ("first", "second"))
+
+
+class MortalGateway(Gateway):
+    async def handle(self, turn: QueuedTurn) -> OutboundMessage | InboundMessage | Parked | None:
+        outcome = await super().handle(turn)
+        if DIES:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return outcome
+
+
+async def main() -> None:
+    clock, stop = SystemClock(), asyncio.Event()
+    config = load_config(
+        home=HOME,
+        environ={},
+        cwd=HOME,
+        overrides={"gateway": {"grace": 0.0, "heartbeat": {"enabled": False}, "when_busy": {"http": "steer"}}},
+    )
+    database = Database(SqliteFile(HOME / "gateway.db"), clock)
+    outbox = Outbox(database, {}, clock=clock)
+
+    async def listen_or_answer(request: ModelRequest) -> AssistantMessage | str:
+        if any(isinstance(each, UserMessage) and "second" in each.text for each in request.messages):
+            return "both"
+        await gateway.accept(SECOND)
+        for _ in range(20):
+            await database.run(lambda _: None)
+        return AssistantMessage([Text("wait"), ToolCall(f"call-{len(request.messages)}", "ls", {})])
+
+    model = ScriptedModel([listen_or_answer] * 20 if DIES else [])
+    async with Agent(config, profile="gateway", model=model, clock=clock, environ={}) as agent:
+        cron = Cron(database, clock=clock, zone=None, settings=CronSettings())
+        gateway = MortalGateway(agent, outbox, cron)
+        await gateway.accept(FIRST)
+        running = asyncio.create_task(gateway.run(stop))
+        for message in (FIRST, SECOND):
+            await outbox.outcome(message, ledger.OVER)
+        for reply in await outbox.replies("http", "ann", after=0, most=10, wait=0):
+            sent = reply.message
+            print(sent.in_reply_to, *sent.metadata.get(ALSO, ()), "→", sent.content)
+        stop.set()
+        await running
+    database.close()
+
+
+asyncio.run(main())
