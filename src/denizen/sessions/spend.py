@@ -71,7 +71,12 @@ class Spend:
 
     async def charge(self, session_key: str, cost: float | None, model: str) -> str:
         """Count what a call cost; returns what the user should know: that it couldn't be counted, or has no price."""
-        return await self._apart(self._charge, session_key, cost, model)
+        if cost:
+            return await self._apart(self._charge, session_key, cost)
+        if cost is None and model not in self._unpriced:
+            self._unpriced.add(model)
+            return f"No price is known for {model}; its calls don't count against budgets."
+        return ""
 
     async def close(self) -> None:
         """Write what isn't written yet, and close what holds it."""
@@ -99,20 +104,14 @@ class Spend:
                 return f"The budget of {what} is spent: ${spent:.4f} of ${limit:g} ({setting} sets it)."
         return ""
 
-    def _charge(self, session_key: str, cost: float | None, model: str) -> str:
-        if cost is None:
-            if model in self._unpriced:
-                return ""
-            self._unpriced.add(model)
-            return f"No price is known for {model}; its calls don't count against budgets."
-        if cost:
-            self._unwritten_usd += cost
-            self._unwritten[session_key] = self._unwritten.get(session_key, 0.0) + cost
-            if self._unwritten_usd >= _MOST_UNWRITTEN or self._clock.monotonic() - self._written_at >= _WRITTEN_EVERY:
-                try:
-                    self._write()
-                except DenizenError as error:
-                    return str(error)  # the answer is paid for and kept all the same
+    def _charge(self, session_key: str, cost: float) -> str:
+        self._unwritten_usd += cost
+        self._unwritten[session_key] = self._unwritten.get(session_key, 0.0) + cost
+        if self._unwritten_usd >= _MOST_UNWRITTEN or self._clock.monotonic() - self._written_at >= _WRITTEN_EVERY:
+            try:
+                self._write()
+            except DenizenError as error:
+                return str(error)  # the answer is paid for and kept all the same
         return ""
 
     def _close(self) -> None:

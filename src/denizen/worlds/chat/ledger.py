@@ -104,17 +104,20 @@ class ArrivedControl(NamedTuple):
 
 def put(db: Connection, message: InboundMessage, when_busy: WhenBusy = "queue") -> bool:
     """Accept a message; False: its channel's message of that id was accepted before."""
-    busy = is_busy(db, message.session_key)
-    row = db.execute(
-        "INSERT INTO inbox (channel, id, session_key, message, state) VALUES (?, ?, ?, ?, ?) "
-        "ON CONFLICT DO NOTHING RETURNING seq",
-        [message.channel, message.id, message.session_key, to_json(message), "waiting" if busy else "ready"],
+    key = message.session_key
+    row = db.execute(  # one statement, as a server takes its time for each
+        "INSERT INTO inbox (channel, id, session_key, message, state) VALUES (?, ?, ?, ?, "
+        "CASE WHEN EXISTS (SELECT 1 FROM inbox WHERE session_key = ? AND state IN "
+        "('ready', 'waiting', 'running', 'parked')) THEN 'waiting' ELSE 'ready' END) "
+        "ON CONFLICT DO NOTHING RETURNING seq, state",
+        [message.channel, message.id, key, to_json(message), key],
     ).fetchone()
     if row is None:
         return False
-    if busy and when_busy != "queue":
+    seq, state = row
+    if state == "waiting" and when_busy != "queue":
         control = (Steer if when_busy == "steer" else Interrupt)(message.content, message.id)
-        _add_control(db, message.session_key, control, row[0])
+        _add_control(db, key, control, seq)
     return True
 
 

@@ -42,13 +42,14 @@ def add_outbound(db: Connection, message: OutboundMessage, state: OutboxState) -
     if origin := message.metadata.get(ORIGIN):
         key = message.metadata.get(KEPT_IN) or session_of_chat(db, message.channel, message.chat)
         message = replace(message, metadata={**message.metadata, KEPT_IN: key})
-    row = db.execute(
-        "INSERT INTO outbox (channel, chat, seq, id, message, state) "
+    is_kept_elsewhere = bool(origin) and state != "kept" and message.metadata[KEPT_IN] != message.session_key
+    added = db.execute(
+        "INSERT INTO outbox (channel, chat, seq, id, message, state) "  # noqa: S608 (both forms are ours)
         "SELECT ?, ?, COALESCE(MAX(seq), 0) + 1, ?, ?, ? FROM outbox WHERE channel = ? AND chat = ? "
-        "ON CONFLICT DO NOTHING RETURNING seq",
+        f"ON CONFLICT DO NOTHING {'RETURNING seq' if is_kept_elsewhere else ''}",
         [message.channel, message.chat, message.id, to_json(message), state, message.channel, message.chat],
-    ).fetchone()
-    if row and origin and state != "kept" and message.metadata[KEPT_IN] != message.session_key:
+    )
+    if is_kept_elsewhere and added.fetchone():
         text = "\n".join((f"You sent this here, from {origin}:", message.content, *message.media))
         key, same_id = message.metadata[KEPT_IN], f"{message.channel}:{message.id}"
         seen = {name: traits for name, traits in message.metadata.items() if name == IN_SIGHT}

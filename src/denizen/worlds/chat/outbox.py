@@ -50,12 +50,14 @@ class Outbox:
             self._tell([msgspec.json.decode(chat, type=tuple[str, str])])
         except msgspec.DecodeError:
             self._tell([*self._readers])
+            self._news.set()
 
     def _tell(self, chats: Iterable[tuple[str, str]]) -> None:
         for chat in chats:
             if reader := self._readers.pop(chat, None):
                 reader.set()
-        self._news.set()
+            if chat[0] not in outbound.POLLED:
+                self._news.set()
 
     async def replies(
         self, channel: str, chat: str, *, after: int, most: int, wait: float, last: bool = False

@@ -148,13 +148,14 @@ class LedgerQueue:
 
             looked_at = float("inf")
 
-            def claim(db: Connection) -> list[Claim]:
+            def claim(db: Connection) -> tuple[list[Claim], list[ArrivedControl], float | None]:
                 nonlocal looked_at
                 now, before = self._clock.now().timestamp(), looked_at
                 looked_at = now
                 if now < before:  # the clock was set back, or may have been before the first look
                     ledger.bring_forward(db, now + self._longest_wait)
-                return worker.claim(db, running.keys(), now, self._room(running))
+                claims = worker.claim(db, running.keys(), now, self._room(running))
+                return claims, *look(db)
 
             def look(db: Connection) -> tuple[list[ArrivedControl], float | None]:
                 return ledger.controls_for(db, worker.id), worker.next_due(db)
@@ -173,11 +174,12 @@ class LedgerQueue:
                         bell.clear()
                         claims = list[Claim]()
                         if worker.may_claim(running.keys(), self._room(running)):
-                            claims = await self._database.persist(claim)
+                            claims, controls, due = await self._database.persist(claim)
                             worker.began(claims)
                             if claims:
                                 self._idle.clear()
-                        controls, due = await self._database.find(look)  # those that a turn begins with, too
+                        else:
+                            controls, due = await self._database.find(look)
                         for begun in claims:
                             turn = running[begun.message.session_key] = LedgerTurn(begun)
                             turns.create_task(run(turn))

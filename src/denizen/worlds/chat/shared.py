@@ -13,6 +13,7 @@ from denizen.config.home import places, private_folder
 from denizen.config.lock_file import lock
 from denizen.config.redact import Redactor
 from denizen.config.settings import Config
+from denizen.entries import EndEntry
 from denizen.errors import ConfigError
 from denizen.memory import LongTermMemory, open_memory
 from denizen.ports import Budget, SessionStore
@@ -69,7 +70,11 @@ async def open_shared(
         memory = open_memory(config, clock=clock, redact=redactor.text, with_notes=True, database=notes)
         stack.callback(memory.close)
         sessions = PostgresStore(
-            tables, clock=clock, redactor=redactor, lease=timing.stalled, synced=ACKNOWLEDGED_ELSEWHERE
+            tables,
+            clock=clock,
+            redactor=redactor,
+            lease=timing.stalled,
+            synced=ACKNOWLEDGED_ELSEWHERE | {EndEntry},  # nothing is left to sync after a turn
         )
         side = SideChannel(partial(notify, tables), timing)
         yield Shared(database, sessions, memory, Spend(config, SpendTable(tables), clock), side)
