@@ -81,16 +81,6 @@ async def test_any_appends_moves_forks_and_crashes_give_the_tree_they_should(ste
         await session.close()
 
 
-async def test_entries_stay_the_same_list_while_it_only_grows(store: JsonlStore) -> None:
-    async with opened(store) as session:
-        first = await session.append(said("1"))
-        entries = session.entries
-        await session.append(said("2"))
-        assert session.entries is entries
-        await session.move_head(first)
-        assert session.entries is not entries
-
-
 # What an entry may hold
 
 

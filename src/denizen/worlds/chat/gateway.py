@@ -156,18 +156,10 @@ class Gateway:
         self.outbox.added(message)
         return new
 
-    async def ask(
-        self,
-        content: str,
-        session_key: str,
-        *,
-        channel: str = "cli",
-        chat: str = "direct",
-        run: RunOptions | None = None,
-    ) -> str:
-        """The reply to a message of a program's own, which goes the way of all others."""
+    async def ask(self, content: str, session_key: str, *, channel: str = "cli", chat: str = "direct") -> str:
+        """The reply to a message of a program's own, which goes the way of all others, and is not sent."""
         message = InboundMessage(channel, chat, "direct", content, session_key)
-        message = (run or RunOptions(send_response=False)).put_in(message)
+        message = RunOptions(send_response=False).put_in(message)
         self.last_chat.remember(message)
         await self.queue.put(message)
         return await self.outbox.reply_to(message)

@@ -1,7 +1,6 @@
 """`message`: what the model sends to a chat while its turn goes on."""
 
 from collections.abc import Sequence
-from functools import partial
 from itertools import takewhile
 from typing import Any
 
@@ -56,10 +55,7 @@ def message_tool(outbox: Outbox) -> Tool:
             },
             id=f"{turn.session_key}:{reply}:{turn.call_id}",
         )
-        put = partial(outbound.add_outbound, message=sent, state=outbound.first_state(sent))
-        await outbox.database.run(put)
-        outbox.database.ring()
-        outbox.added(sent)
+        await outbox.put(sent)
         return result(f"Goes to {to[0]}:{to[1]}.", **{ANSWERS: own})
 
     return message

@@ -34,11 +34,14 @@ class Reply(NamedTuple):
     reason: str
 
 
-def add_outbound(db: Connection, message: OutboundMessage, state: OutboxState) -> None:
+def add_outbound(db: Connection, message: OutboundMessage, state: OutboxState | None = None) -> None:
     """Keep a message for its chat, after the earlier ones; one of an id that is there already is that one.
+
+    Without a state it is to be sent, if it is for anybody, and has arrived where its channel is `POLLED`.
 
     One with an `ORIGIN` is kept in the chat's session, too, ahead of whatever the person answers.
     """
+    state = state or ("kept" if not message.send else "sent" if message.channel in POLLED else "pending")
     if origin := message.metadata.get(ORIGIN):
         key = message.metadata.get(KEPT_IN) or session_of_chat(db, message.channel, message.chat)
         message = replace(message, metadata={**message.metadata, KEPT_IN: key})
@@ -87,13 +90,6 @@ def reply_to(message: InboundMessage, text: str, heard: Sequence[str] = ()) -> O
 def apology(message: InboundMessage, why: str) -> OutboundMessage:
     """The reply to a message that is given up."""
     return reply_to(message, f"I could not answer this message. {why}")
-
-
-def first_state(message: OutboundMessage) -> OutboxState:
-    """The state that a message of the outbox begins in."""
-    if not message.send:
-        return "kept"
-    return "sent" if message.channel in POLLED else "pending"
 
 
 def replies(db: Connection, channel: str, chat: str, after: int, most: int, *, last: bool = False) -> list[Reply]:
@@ -172,7 +168,7 @@ def obey(
     else:
         return True
     reply = replace(reply_to(message, words), send=RunOptions.of(message).send_response)
-    add_outbound(db, reply, first_state(reply))
+    add_outbound(db, reply)
     return True
 
 

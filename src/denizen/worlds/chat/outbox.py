@@ -40,6 +40,12 @@ class Outbox:
         self._readers: WeakValueDictionary[tuple[str, str], asyncio.Event] = WeakValueDictionary()
         database.news["outbox"] = self._hear
 
+    async def put(self, message: OutboundMessage) -> None:
+        """Take a message that is to go out. Raises LedgerError."""
+        await self.database.run(partial(outbound.add_outbound, message=message))
+        self.database.ring()  # where it comes from another session, it is a message to that of its chat, too
+        self.added(message)
+
     def added(self, message: OutboundMessage | InboundMessage) -> None:
         """Tell who waits that there may be something new for the chat of this message."""
         self._tell([(message.channel, message.chat)])

@@ -257,7 +257,7 @@ class LedgerQueue:
             if isinstance(sent, InboundMessage):
                 ledger.put(db, sent)
             elif sent:
-                outbound.add_outbound(db, sent, state or outbound.first_state(sent))
+                outbound.add_outbound(db, sent, state)
             return True
 
         def tell(settled: bool) -> None:

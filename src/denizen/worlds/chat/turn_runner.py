@@ -4,7 +4,6 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
 
 import msgspec
 
@@ -218,12 +217,9 @@ class TurnRunner:
         text = f"I can't answer yet, and keep trying. {retry.words}"
         told = OutboundMessage(message.channel, message.chat, text, message.session_key, id=f"{message.id}:retry")
         try:
-            await self._outbox.database.run(
-                partial(outbound.add_outbound, message=told, state=outbound.first_state(told))
-            )
+            await self._outbox.put(told)
         except LedgerError as error:
             _log.error("%s", error)
-        self._outbox.added(told)
 
 
 class _TurnHost:
