@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from denizen.config import Config
+from denizen.config.settings import ModelSettings
 from denizen.errors import ConfigError
 from denizen.ports import Fact, Sandboxed, Scope, Tool, Traits
 from denizen.testing import ToolConformance
@@ -63,6 +64,16 @@ def test_they_are_all_there() -> None:
 
 def test_the_web_is_searched_where_a_service_is_set_up() -> None:
     assert "web_search" in tools(BRAVE_API_KEY="k")
+
+
+@pytest.mark.parametrize(("kind", "offered"), [("memory_20250818", True), ("web_search_20250305", False)])
+def test_anthropics_memory_is_offered_where_the_settings_of_a_model_ask_for_it(
+    kind: str, offered: bool, tmp_path: Path
+) -> None:
+    settings = ModelSettings(extra_body={"tools": [{"type": kind, "name": "memory"}]})
+    config = Config(models={"anthropic:claude-sonnet-4-5": settings}, home=tmp_path, workspace=tmp_path)
+    made = default_tools(config, sandbox=OpenSandbox(), memory=NoMemory(), environ={})
+    assert ("memory" in [tool.name for tool in made]) == offered
 
 
 def test_together_they_take_little_of_the_prompt() -> None:

@@ -30,7 +30,7 @@ ELSEWHERE = frozenset(
         *("read", "write", "edit", "apply_patch", "ls", "find", "grep", "bash", "git", "web_fetch", "web_search"),
         *("view", "edit_symbol", "analyze", "package", "remember", "recall", "forget", "task", "ask", "message"),
         *("spawn", "subagent", "cron", "i2c", "spi", "package_check", "checkpoint", "rollback", "jobs"),
-        *("keep", "note", "notes"),
+        *("keep", "memory", "note", "notes"),
     }
 )
 """Tools that not every profile has: the settings are for all profiles."""

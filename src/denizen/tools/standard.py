@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from denizen.config.home import places
 from denizen.config.plugins import load_entry_point
 from denizen.errors import ConfigError
 from denizen.ports import Checkpoints, Memory, Sandbox, Tool
@@ -28,6 +29,7 @@ def default_tools(
     from denizen.tools.grep import grep_tool
     from denizen.tools.ls import ls
     from denizen.tools.memory import memory_tools
+    from denizen.tools.memory_folder import NAME, is_asked_for, memory_folder_tool
     from denizen.tools.patch import apply_patch
     from denizen.tools.read import read
     from denizen.tools.sandbox import Unconfined
@@ -48,7 +50,10 @@ def default_tools(
     web: list[Tool] = [web_fetch_tool(config.web, most=most)]
     if is_set_up(config.web, environ):
         web.append(web_search_tool(config.web, environ))
-    return [*files, *programs, *web, *memory_tools(memory), *plugin_tools()]
+    kept, plugins = memory_tools(memory), plugin_tools()
+    if is_asked_for(config) and NAME not in {each.name for each in plugins}:
+        kept.append(memory_folder_tool(places(config)[0] / "memories"))
+    return [*files, *programs, *web, *kept, *plugins]
 
 
 def code_tools(
