@@ -24,6 +24,10 @@ class SessionError(DenizenError):
     """A session can't be opened, read or written: it is held by another process, unknown, or the disk refuses."""
 
 
+class SessionUnknown(SessionError):
+    """There is no session of that key."""
+
+
 class SessionHeld(SessionError):
     """A session is open elsewhere: it can be had once it is closed there."""
 

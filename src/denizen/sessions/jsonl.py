@@ -15,7 +15,7 @@ from denizen.clock import Clock
 from denizen.config.home import private_folder
 from denizen.config.redact import Redactor
 from denizen.entries import AnswerEntry, AnyEntry, HeadEntry, ParkedEntry, SessionEntry, StartedEntry, UserEntry
-from denizen.errors import ConfigError, SessionError
+from denizen.errors import ConfigError, SessionError, SessionUnknown
 from denizen.ports import Session, SessionInfo
 from denizen.sessions.codec import VERSION, encode, load
 from denizen.sessions.file import FileState, Lock, TranscriptFile, create, explain, explained
@@ -162,11 +162,11 @@ class JsonlStore:
             _log.warning("Session %s: %s", key, "; ".join(tree.warnings[:5]))
         return tree
 
-    def _unknown(self, key: str) -> SessionError:
+    def _unknown(self, key: str) -> SessionUnknown:
         names = {known.rpartition(":")[2]: known for known in map(key_of, self._root.glob("*/*.jsonl"))}
         near = get_close_matches(key.rpartition(":")[2], names, 1)
         hint = f"Did you mean {names[near[0]]}?" if near else "`denizen sessions list` shows those that there are."
-        return SessionError(f"There is no session {key}. {hint}")
+        return SessionUnknown(f"There is no session {key}. {hint}")
 
 
 class JsonlSession:

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from denizen.clock import Clock
 from denizen.config.redact import Redactor
 from denizen.entries import AnyEntry, HeadEntry, SessionEntry
-from denizen.errors import SessionError, SessionHeld
+from denizen.errors import SessionError, SessionHeld, SessionUnknown
 from denizen.ports import Session, SessionInfo
 from denizen.sessions.codec import ENCODER, encode
 from denizen.sessions.index import with_entry
@@ -68,7 +68,7 @@ class MemoryStore:
 
     def _find(self, key: str) -> EntryTree:
         if (tree := self._trees.get(session_key(key))) is None:
-            raise SessionError(f"There is no session {session_key(key)}.")
+            raise SessionUnknown(f"There is no session {session_key(key)}.")
         return tree
 
 

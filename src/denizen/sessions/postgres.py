@@ -16,7 +16,7 @@ from denizen.cancellation import run_to_completion
 from denizen.clock import Clock
 from denizen.config.redact import Redactor
 from denizen.entries import AnyEntry, HeadEntry, SessionEntry
-from denizen.errors import SessionError, SessionHeld
+from denizen.errors import SessionError, SessionHeld, SessionUnknown
 from denizen.ports import Session, SessionInfo
 from denizen.sessions.codec import VERSION, encode, load
 from denizen.sessions.index import with_entry
@@ -195,8 +195,8 @@ class PostgresStore:
             )
         return self._unknown(key)
 
-    def _unknown(self, key: str) -> SessionError:
-        return SessionError(f"There is no session {key}. `denizen sessions list` shows those that there are.")
+    def _unknown(self, key: str) -> SessionUnknown:
+        return SessionUnknown(f"There is no session {key}. `denizen sessions list` shows those that there are.")
 
     def _begin_renewing(self) -> None:
         running = asyncio.get_running_loop()

@@ -14,8 +14,11 @@ import pytest
 from denizen import Agent, load_config, tool
 from denizen.clock import Clock, SystemClock
 from denizen.config.zone import user_zone
+from denizen.entries import AnyEntry
+from denizen.errors import SessionError
 from denizen.events import StreamEvent, TextDelta
-from denizen.ports import Channel, InboundMessage, Model, ModelRequest, SessionStore, Traits
+from denizen.ports import Channel, InboundMessage, Model, ModelRequest, SessionInfo, SessionStore, Traits
+from denizen.sessions import MemoryStore
 from denizen.testing import ScriptedModel
 from denizen.testing.scripted import Line, Scripted
 from denizen.tools.subagent import subagent
@@ -79,6 +82,27 @@ class Halting(ScriptedModel):
             yield event
             if isinstance(event, TextDelta) and event.delta == "and ":
                 await self.go.wait()
+
+
+AWAY = "The database at db.example is away. Check that it is running."
+
+
+class AwayStore(MemoryStore):
+    """Sessions in a database that may be away."""
+
+    is_away = False
+
+    async def read(self, key: str) -> Sequence[AnyEntry]:
+        self._check()
+        return await super().read(key)
+
+    async def list(self) -> Sequence[SessionInfo]:
+        self._check()
+        return await super().list()
+
+    def _check(self) -> None:
+        if self.is_away:
+            raise SessionError(AWAY)
 
 
 class Scene:

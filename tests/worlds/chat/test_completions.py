@@ -15,13 +15,15 @@ import pytest
 from openai import AsyncOpenAI
 from tests.documents import PAPER
 from tests.engine.scene import call
-from tests.worlds.chat.conftest import PLUMS, Halting, Scene, Serve, SimulatedClock, key_of, said
+from tests.worlds.chat.conftest import PLUMS, AwayStore, Halting, Scene, Serve, SimulatedClock, key_of, said
 from tests.worlds.chat.test_gateway import Held
 
+from denizen.clock import SystemClock
 from denizen.errors import ModelError
-from denizen.events import Done
+from denizen.events import Done, StreamEvent, TextDelta
 from denizen.messages import AssistantMessage, Document, Image, Text, Thinking, ToolResult, UserMessage
-from denizen.ports import Schema, Traits
+from denizen.ports import ModelRequest, Schema, Traits
+from denizen.testing import ScriptedModel
 from denizen.worlds.chat.gateway import COMMANDS, Gateway
 from denizen.worlds.chat.http.stream import QUIET
 from denizen.worlds.chat.http.turns import Conversation, Reply, answer
@@ -37,6 +39,16 @@ WEATHER: Any = {
     },
 }
 ASKS_WEATHER = call(("weather", {"town": "Oslo"}), ("weather", {"town": "Rome"}))
+
+
+class Breaking(ScriptedModel):
+    """A model whose adapter has a fault that shows midway."""
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent]:
+        async for event in super().stream(request):
+            yield event
+            if isinstance(event, TextDelta):
+                raise TypeError("nobody foresaw this")
 
 
 def user(text: Any) -> Any:
@@ -178,6 +190,54 @@ async def test_request_waits_for_the_turn_that_its_session_is_in(serve: Serve, h
         held.go.set()
         assert (await chat(client, user("2"))).choices[0].message.content == "second"
         assert await scene.contents(1) == ["first"]
+
+
+async def test_message_that_is_sent_again_under_its_key_is_answered_once(serve: Serve, home: Path) -> None:
+    async with serve("plum", "pear") as scene, sdk(scene, home, "ann") as client:
+        key: Any = {"extra_headers": {"Idempotency-Key": "1"}}
+        for _ in range(2):
+            assert (await chat(client, user("a fruit?"), **key)).choices[0].message.content == "plum"
+        elsewhere: Any = {"extra_headers": {"Idempotency-Key": "1", "Denizen-Session": "ben"}}
+        assert (await chat(client, user("a fruit?"), **elsewhere)).choices[0].message.content == "pear"
+        assert len(scene.model.requests) == 2
+
+
+async def test_message_that_the_sdk_repeats_while_its_turn_is_open_is_the_same(serve: Serve, home: Path) -> None:
+    repeated: Any = {"tools": [WEATHER], "extra_headers": {"X-Stainless-Retry-Count": "1"}}
+    async with serve(call(("post", {"text": "hi"})), "posted", "again") as scene, sdk(scene, home, "ann") as client:
+        question = (await chat(client, user("post it"), tools=[WEATHER])).choices[0].message.content
+        assert (await chat(client, user("post it"), **repeated)).choices[0].message.content == question
+        assert (await chat(client, user("/approve"))).choices[0].message.content == "posted"
+        assert (await chat(client, user("post it"), **repeated)).choices[0].message.content == "again", "it is over"
+
+
+async def test_question_and_calls_are_told_again_to_who_sends_the_message_again(serve: Serve, home: Path) -> None:
+    async with serve(call(("post", {"text": "hi"})), call(("weather", {}))) as scene, sdk(scene, home, "ann") as client:
+        asked: Any = {"tools": [WEATHER], "extra_headers": {"Idempotency-Key": "1"}}
+        for _ in range(2):
+            assert "/approve" in (await chat(client, user("?"), **asked)).choices[0].message.content
+        await chat(client, user("/deny"))
+        for _ in range(2):
+            assert (await chat(client, user("?"), **asked)).choices[0].message.tool_calls[0].function.name == "weather"
+
+
+async def test_failure_after_the_message_was_accepted_is_not_repeated_by_the_sdk(serve: Serve, home: Path) -> None:
+    store = AwayStore(clock=SystemClock())
+    async with serve("plum", store=store) as scene, sdk(scene, home, "ann") as client:
+        key: Any = {"extra_headers": {"Idempotency-Key": "1"}}
+        await chat(client, user("a fruit?"), **key)
+        store.is_away = True
+        with pytest.raises(openai.InternalServerError, match="was accepted") as refused:
+            await chat(client, user("a fruit?"), **key)
+        assert refused.value.response.headers["x-should-retry"] == "false"
+
+
+async def test_session_with_too_long_a_name_is_refused(serve: Serve, home: Path) -> None:
+    async with serve("plum") as scene, sdk(scene, home, "n" * 1900) as client:
+        await chat(client, user("a fruit?"))
+        for name in ("n" * 2000, "%00" * 800, key_of("n" * 1990)):
+            with pytest.raises(openai.BadRequestError, match=r"Denizen-Session is too long.*2,000"):
+                await chat(client, user("a fruit?"), extra_headers={"Denizen-Session": name})
 
 
 @pytest.mark.parametrize("session", ["", "ann"])
@@ -369,6 +429,22 @@ async def test_failure_is_not_repeated_by_the_sdk(serve: Serve, home: Path) -> N
         with pytest.raises(openai.InternalServerError):
             await chat(client.with_options(max_retries=2), user("hi"))
         assert len(scene.model.requests) == 1
+
+
+@pytest.mark.parametrize("path", ["chat/completions", "responses"])
+async def test_stream_that_fails_midway_ends_with_an_error(serve: Serve, home: Path, path: str) -> None:
+    body = {"stream": True, "messages": [user("?")], "input": "?"}
+    async with (
+        serve(asked=Breaking([PLUMS])) as scene,
+        sdk(scene, home) as client,
+        aiohttp.ClientSession(headers={"Authorization": f"Bearer {client.api_key}"}) as session,
+        session.post(f"{client.base_url}{path}", json=body) as response,
+    ):
+        told = (await response.read()).decode()
+    assert "There" in told
+    assert told.endswith("\n\n")
+    assert told.split("\n\n")[-2].startswith('event: error\ndata: {"error":{"message":"This is a fault of the gateway')
+    assert "HTTP/1.1" not in told
 
 
 @pytest.mark.parametrize(

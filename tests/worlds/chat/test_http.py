@@ -13,8 +13,10 @@ import aiohttp
 import pytest
 from tests.documents import PAPER, scanned
 from tests.engine.scene import call
-from tests.worlds.chat.conftest import Scene, Serve, SimulatedClock, key_of
+from tests.full_disk import file_size_limit
+from tests.worlds.chat.conftest import AWAY, AwayStore, Scene, Serve, SimulatedClock, key_of
 
+from denizen.clock import SystemClock
 from denizen.messages import Document, UserMessage
 from denizen.worlds.chat.server import listening
 from denizen.worlds.chat.token import read_token
@@ -147,6 +149,45 @@ async def test_body_that_is_nested_too_deeply_is_refused(serve: Serve, home: Pat
         status, answer = await client.ask("POST", "/v1/chat/completions", data=b'{"x": ' + b"[" * 100_000)
     assert status == 400
     assert "The body is not what this route takes" in answer["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("GET", "/api/sessions", {}),
+        ("GET", f"/api/sessions/{key_of('ann')}", {}),
+        ("GET", "/api/status", {}),
+        ("POST", f"/api/sessions/{key_of('ann')}/controls", {"json": {"type": "approve", "call_id": "c1"}}),
+    ],
+)
+async def test_request_while_the_sessions_are_away_says_so(
+    serve: Serve, home: Path, method: str, path: str, body: Any
+) -> None:
+    store = AwayStore(clock=SystemClock())
+    async with serve("hello", store=store) as scene, reached(scene, home) as client:
+        await scene.say("hi")
+        await scene.contents(1)
+        store.is_away = True
+        status, answer = await client.ask(method, path, **body)
+        assert (status, answer["error"]["message"]) == (503, AWAY)
+
+
+async def test_session_that_is_not_there_is_not_found(serve: Serve, home: Path) -> None:
+    async with serve() as scene, reached(scene, home) as client:
+        for key in (key_of("ann"), "agent:nonsense"):
+            for method, path, body in (("GET", "", {}), ("POST", "/controls", {"json": {"type": "stop"}})):
+                assert (await client.ask(method, f"/api/sessions/{key}{path}", **body))[0] == 404
+
+
+async def test_token_that_cannot_be_kept_stays_as_it_is(serve: Serve, home: Path) -> None:
+    async with serve() as scene, reached(scene, home) as client:
+        token = read_token(home)
+        with file_size_limit(0):
+            status, answer = await client.ask("POST", "/api/token")
+        assert status == 503
+        assert "token" in answer["error"]["message"]
+        assert read_token(home) == token
+        assert (await client.ask("GET", "/api/sessions"))[0] == 200
 
 
 @pytest.mark.parametrize("query", ["", "?chat=", "?chat=a&after=x", "?chat=a&after=-1", "?chat=a&wait=1e9&after=1"])

@@ -9,7 +9,7 @@ from typing import Any
 
 from denizen.config.home import places
 from denizen.engine.resume import question_of
-from denizen.errors import DenizenError, SessionError
+from denizen.errors import DenizenError, SessionUnknown
 from denizen.ports import Answer, Channel, InboundMessage, OutboundMessage, Parked, QueuedTurn, Stop
 from denizen.worlds.chat import ledger, outbound, spawn
 from denizen.worlds.chat.cron import Cron
@@ -176,7 +176,7 @@ class Gateway:
         """Answer the question that a session waits with; False: it waits with none of that call."""
         try:
             question = question_of(await self.agent.record.store.read(session_key))
-        except SessionError:
+        except SessionUnknown:
             return False
         return bool(question and question.call_id == answer.call_id) and await self.queue.control(session_key, answer)
 

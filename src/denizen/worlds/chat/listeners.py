@@ -1,7 +1,7 @@
 """Who hears what happens in turns: whoever listens in this process, and the gateway that a worker reports to."""
 
-from collections.abc import Callable, Coroutine, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import Callable, Coroutine, Generator, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from typing import Any
 
 from denizen.clock import Clock
@@ -16,14 +16,14 @@ OnEvent = Callable[[str, RunEvent], None]
 
 
 class Listeners:
-    """Those `of_all` turns hear all events; those `of_message`, by its id, the events of its turn.
+    """Those `of_all` turns hear all events.
 
     By the `side` channel a gateway hears those of workers' turns, too, if there may be workers.
     """
 
     def __init__(self, side: SideChannel | None, database: Database, metrics: Metrics, clock: Clock) -> None:
         self.of_all: list[OnEvent] = []
-        self.of_message: dict[str, Callable[[TurnEvent], None]] = {}
+        self._of_message: dict[str, list[Callable[[TurnEvent], None]]] = {}
         self._side = side
         self._database = database
         self._metrics = metrics
@@ -49,9 +49,21 @@ class Listeners:
         """Hear the events of workers' turns, too, for as long as the block runs."""
         return self._audience.listening() if self._audience else nullcontext()
 
+    @contextmanager
+    def hearing(self, message: InboundMessage, listener: Callable[[TurnEvent], None]) -> Generator[None]:
+        """Have the events of a message's turn heard for as long as the block runs."""
+        listeners = self._of_message.setdefault(message.id, [])
+        listeners.append(listener)
+        try:
+            yield
+        finally:
+            listeners.remove(listener)
+            if not listeners:
+                del self._of_message[message.id]
+
     def hear(self, message: InboundMessage) -> bool:
         """Whether somebody listens to a message's turn, here or where this worker reports to."""
-        here = bool(self.of_all) or message.id in self.of_message
+        here = bool(self.of_all) or message.id in self._of_message
         return here or (self._reporter is not None and self._reporter.is_heard)
 
     def tell(self, event: TurnEvent) -> None:
@@ -73,5 +85,5 @@ class Listeners:
     def _tell_here(self, event: TurnEvent) -> None:
         for listener in self.of_all:
             listener(event.session_key, event.event)
-        if listener := self.of_message.get(event.message_id):
+        for listener in self._of_message.get(event.message_id, ()):
             listener(event)

@@ -1,13 +1,11 @@
 """The application: its routes, and how it words refusals."""
 
-import logging
 from pathlib import Path
 from typing import Any
 
 from aiohttp import web
 
 from denizen.clock import Clock
-from denizen.worlds.chat.database import LedgerError
 from denizen.worlds.chat.gateway import Gateway
 from denizen.worlds.chat.http import (
     access,
@@ -23,12 +21,10 @@ from denizen.worlds.chat.http import (
 )
 from denizen.worlds.chat.http.access import ACCESS, Access, Handler
 from denizen.worlds.chat.http.events import EVENTS, EventLog
-from denizen.worlds.chat.http.requests import GATEWAY, refusal
+from denizen.worlds.chat.http.requests import GATEWAY, failure, refusal
 
 NOT_AGAIN = {"x-should-retry": "false"}
 """Keeps clients of OpenAI's API from saying the same again by themselves: in a session it would be there twice."""
-
-_log = logging.getLogger(__name__)
 
 
 def make_app(gateway: Gateway, home: Path, host: str) -> web.Application:
@@ -58,11 +54,11 @@ def _guard(clock: Clock) -> Any:
         began = clock.monotonic()
         try:
             return await request.app[ACCESS].handle(request, handler)
-        except web.HTTPException as why:
-            return refusal(why.status, why.text or why.reason, NOT_AGAIN if why.status in {409, 502} else None)
-        except LedgerError as why:
-            _log.error("%s", why)
-            return refusal(503, str(why))
+        except ConnectionError:
+            raise  # the client has left
+        except Exception as error:  # noqa: BLE001 (the boundary to a client: the others are served on)
+            status, why = failure(request, error)
+            return refusal(status, why, NOT_AGAIN if status in {409, 500, 502} else None)
         finally:
             if route := request.match_info.route.resource:
                 request.app[GATEWAY].metrics.observe(

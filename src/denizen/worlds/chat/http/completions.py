@@ -22,8 +22,6 @@ MODEL = "denizen"
 """The name under which clients ask the agent; others do, too."""
 MAX_BODY = 20_000_000
 """Bytes of a conversation."""
-SESSION = "Denizen-Session"
-"""The header that names a session."""
 
 
 class ImageUrl(msgspec.Struct):
@@ -117,10 +115,8 @@ async def post_completion(request: web.Request) -> web.StreamResponse:
     asked, gateway = await read_body(request, ChatRequest, MAX_BODY), request.app[GATEWAY]
     given = (asked.tools or []) if asked.tool_choice != "none" else []
     tools = [schema(tool.function.name, tool.function.description, tool.function.parameters) for tool in given]
-    session = request.headers.get(SESSION, "")
-    pieces = answer(
-        gateway, Conversation(said=await asyncio.to_thread(_said, asked.messages), tools=tools, session=session)
-    )
+    said = await asyncio.to_thread(_said, asked.messages)
+    pieces = answer(gateway, Conversation.of(request, said, tools))
     shared = {
         "id": f"chatcmpl-{uuid4().hex}",
         "created": int(gateway.agent.record.clock.now().timestamp()),

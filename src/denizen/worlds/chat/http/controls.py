@@ -8,11 +8,9 @@ import msgspec
 from aiohttp import web
 from msgspec.structs import replace
 
-from denizen.errors import SessionError
 from denizen.ports import Answer, FollowUp, Interrupt, Steer, Stop
-from denizen.sessions import SessionKey
 from denizen.worlds.chat import ledger
-from denizen.worlds.chat.http.requests import GATEWAY, Refused, read_body
+from denizen.worlds.chat.http.requests import GATEWAY, Refused, read_body, read_key
 
 _SAID = {"steer": Steer, "follow_up": FollowUp, "interrupt": Interrupt}
 _ANSWERS = {"approve", "deny"}
@@ -34,11 +32,7 @@ class ControlRequest(msgspec.Struct, forbid_unknown_fields=True):
 
 async def post_control(request: web.Request) -> web.Response:
     """Hand a control to the session's turn."""
-    gateway = request.app[GATEWAY]
-    try:
-        key = str(SessionKey.parse(request.match_info["key"]))
-    except SessionError as error:
-        raise Refused(404, str(error)) from error
+    gateway, key = request.app[GATEWAY], read_key(request)
     asked = await read_body(request, ControlRequest)
     last = await gateway.database.read(partial(ledger.latest, session_key=key))
     if last is None:

@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 
 from denizen.engine.resume import question_of
 from denizen.entries import AssistantEntry, EndEntry, UserEntry
+from denizen.errors import DenizenError
 from denizen.events import Done, LlmEnd, LlmStream, RunEvent, RunResult, TextDelta, Withdrawn
 from denizen.messages import AssistantMessage
 from denizen.ports import InboundMessage
@@ -49,36 +50,38 @@ async def follow(
 ) -> AsyncGenerator[RunEvent | Retold]:
     """The events of a message's turn, once it is begun; one that fails and is tried again goes on.
 
-    Where some are missing, the transcript says how it went, in its entries `after` that number.
+    Where some are missing, the transcript says how it went, in its entries `after` that number. Raises HTTPException
+    502 for what fails once the message is accepted: it isn't to be sent again.
     """
-    if message.id in gateway.listeners.of_message:
-        raise Refused(409, "Another request is being answered by this turn.")
     heard, over = _Heard(), None
-    gateway.listeners.of_message[message.id] = heard.hear
     try:
-        async with gateway.listeners.listening():
-            await begin()
-            over = asyncio.create_task(gateway.outbox.outcome(message, ledger.OVER | {"parked"}))
-            over.add_done_callback(lambda _: heard.events.put_nowait(None))
-            while event := await heard.events.get():
-                if not isinstance(event, Done):
-                    yield event
-                elif event.result.stop_reason != "error":
-                    state, _ = await over  # the next request finds the turn parked, or over
-                    if event.result.stop_reason == "parked" and state != "parked":
-                        continue  # it was answered meanwhile, and went on
-                    yield event
-                    return
-        state, reply = over.result()
-        if state == "failed":
-            raise Refused(502, reply)
-        yield Retold()
-        for event in await _retold(gateway, message, after, reply, is_parked=state == "parked"):
-            yield event
+        with gateway.listeners.hearing(message, heard.hear):
+            async with gateway.listeners.listening():
+                await begin()
+                over = asyncio.create_task(gateway.outbox.outcome(message, ledger.OVER | {"parked"}))
+                over.add_done_callback(lambda _: heard.events.put_nowait(None))
+                while event := await heard.events.get():
+                    if not isinstance(event, Done):
+                        yield event
+                    elif event.result.stop_reason != "error":
+                        state, _ = await over  # the next request finds the turn parked, or over
+                        if event.result.stop_reason == "parked" and state != "parked":
+                            continue  # it was answered meanwhile, and went on
+                        yield event
+                        return
+            state, reply = over.result()
+            if state == "failed":
+                raise Refused(502, reply)
+            yield Retold()
+            for event in await _retold(gateway, message, after, reply, is_parked=state == "parked"):
+                yield event
+    except DenizenError as error:
+        if not over:
+            raise
+        raise Refused(502, f"The message was accepted, but its answer can't be read now: {error}") from error
     finally:
         if over:
             over.cancel()
-        del gateway.listeners.of_message[message.id]
 
 
 async def _retold(

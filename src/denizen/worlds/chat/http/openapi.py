@@ -8,12 +8,13 @@ import msgspec
 from aiohttp import hdrs, web
 
 from denizen.worlds.chat.http.access import OPEN_ROUTES
-from denizen.worlds.chat.http.completions import SESSION, ChatRequest, post_completion
+from denizen.worlds.chat.http.completions import ChatRequest, post_completion
 from denizen.worlds.chat.http.controls import ControlRequest, post_control
 from denizen.worlds.chat.http.events import get_events
 from denizen.worlds.chat.http.messages import LONGEST_WAIT, MOST_REPLIES, NewMessage, get_replies, post_message
 from denizen.worlds.chat.http.responses import ResponseRequest, post_response
 from denizen.worlds.chat.http.sessions import get_session, get_sessions
+from denizen.worlds.chat.http.turns import MESSAGE, SESSION
 
 
 class ErrorDetail(msgspec.Struct):
@@ -36,7 +37,7 @@ _BODIES: dict[Callable[..., Any], type[msgspec.Struct]] = {
 }
 _ACCEPTED = frozenset({post_message, post_control})
 _AFTER = {"name": "after", "in": "query", "schema": {"type": "integer", "minimum": 0, "maximum": 2**53}}
-_SESSION = [{"name": SESSION, "in": "header", "schema": {"type": "string"}}]
+_SESSION = [{"name": name, "in": "header", "schema": {"type": "string"}} for name in (SESSION, MESSAGE)]
 _PARAMETERS: dict[Callable[..., Any], list[dict[str, Any]]] = {
     get_replies: [
         {"name": "chat", "in": "query", "required": True, "schema": {"type": "string", "minLength": 1}},

@@ -1,12 +1,15 @@
 """What routes read of a request, and how they refuse."""
 
 import json
+import logging
 from collections.abc import Mapping
 from typing import TypeVar
 
 import msgspec
 from aiohttp import web
 
+from denizen.errors import DenizenError, SessionError
+from denizen.sessions.key import session_key
 from denizen.worlds.chat.gateway import Gateway
 
 MAX_BODY = 1_000_000
@@ -14,6 +17,7 @@ MAX_BODY = 1_000_000
 GATEWAY = web.AppKey("gateway", Gateway)
 
 Body = TypeVar("Body")
+_log = logging.getLogger(__name__)
 
 
 def refusal(status: int, why: str, headers: Mapping[str, str] | None = None) -> web.Response:
@@ -29,6 +33,20 @@ class Refused(web.HTTPException):
         super().__init__(text=why)
 
 
+def failure(request: web.Request, error: Exception) -> tuple[int, str]:
+    """The status and the reason to give where a request fails: what isn't the client's fault is logged."""
+    match error:
+        case web.HTTPException():
+            return error.status, error.text or error.reason
+        case DenizenError():
+            why = request.app[GATEWAY].agent.record.redact(str(error))
+            _log.error("%s %s: %s", request.method, request.path, why)
+            return 503, why
+        case _:
+            _log.error("%s %s failed.", request.method, request.path, exc_info=error)
+            return 500, f"This is a fault of the gateway's ({type(error).__name__}); its log says more."
+
+
 async def read_body(request: web.Request, kind: type[Body], most: int = MAX_BODY) -> Body:
     """The body as JSON of that kind. Raises HTTPException: 400 where it is none, 413 where it has more bytes."""
     data = await request.clone(client_max_size=most).read()
@@ -36,6 +54,14 @@ async def read_body(request: web.Request, kind: type[Body], most: int = MAX_BODY
         return msgspec.json.decode(data, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Refused(400, f"The body is not what this route takes: {error}.") from error
+
+
+def read_key(request: web.Request) -> str:
+    """The key of the session that the path names. Raises HTTPException 404 where it names none."""
+    try:
+        return session_key(request.match_info["key"])
+    except SessionError as error:
+        raise Refused(404, str(error)) from error
 
 
 def read_number(request: web.Request, name: str, kind: type[int] | type[float], most: float) -> float:

@@ -13,7 +13,6 @@ from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult, Usage
 from denizen.worlds.chat.http.completions import (
     MAX_BODY,
     MODEL,
-    SESSION,
     FunctionTool,
     Part,
     arguments,
@@ -24,7 +23,7 @@ from denizen.worlds.chat.http.completions import (
 )
 from denizen.worlds.chat.http.requests import GATEWAY, Refused, read_body
 from denizen.worlds.chat.http.stream import EventStream, event_stream
-from denizen.worlds.chat.http.turns import Conversation, Reply, Said, Thought, answer
+from denizen.worlds.chat.http.turns import SESSION, Conversation, Reply, Said, Thought, answer
 
 
 class ResponseItem(msgspec.Struct):
@@ -67,7 +66,7 @@ async def post_response(request: web.Request) -> web.StreamResponse:
     said = await asyncio.to_thread(_said, asked.input)
     if asked.instructions:
         said.insert(0, SystemEntry(text=asked.instructions, by_operator=True))
-    pieces = answer(gateway, Conversation(said=said, tools=tools, session=request.headers.get(SESSION, "")))
+    pieces = answer(gateway, Conversation.of(request, said, tools))
     response: dict[str, Any] = {
         "id": f"resp_{uuid4().hex}",
         "object": "response",

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import msgspec
 from aiohttp import web
 
-from denizen.errors import SessionError
-from denizen.worlds.chat.http.requests import GATEWAY, Refused, read_number
+from denizen.errors import SessionUnknown
+from denizen.worlds.chat.http.requests import GATEWAY, Refused, read_key, read_number
 
 PAGE = 200
 """Sessions, or entries, in one response."""
@@ -21,8 +21,8 @@ async def get_sessions(request: web.Request) -> web.Response:
 async def get_session(request: web.Request) -> web.Response:
     """The entries of a session from its first; after so many of them."""
     try:
-        entries = await request.app[GATEWAY].agent.record.store.read(request.match_info["key"])
-    except SessionError as error:
+        entries = await request.app[GATEWAY].agent.record.store.read(read_key(request))
+    except SessionUnknown as error:
         raise Refused(404, str(error)) from error
     return _page(request, "entries", entries)
 

@@ -9,7 +9,7 @@ import msgspec
 from aiohttp import web
 
 from denizen.events import Withdrawn
-from denizen.worlds.chat.http.requests import GATEWAY, Refused
+from denizen.worlds.chat.http.requests import GATEWAY, Refused, failure
 from denizen.worlds.chat.http.turns import Pieces, Reply, Thought
 
 WITHDRAWN = "The answer broke off, and the agent began it anew. Ask without `stream`, or again."
@@ -27,8 +27,11 @@ async def event_stream(request: web.Request, pieces: Pieces) -> AsyncGenerator["
         await stream.begin()
         try:
             yield stream
-        except Refused as why:
-            await stream.send({"error": {"message": why.text, "code": why.status}}, "error")
+        except ConnectionError:
+            raise  # the client has left
+        except Exception as error:  # noqa: BLE001 (the boundary to a client: it can't be given another response)
+            status, why = failure(request, error)
+            await stream.send({"error": {"message": why, "code": status}}, "error")
     finally:
         comments.cancel()
         with suppress(asyncio.CancelledError, ConnectionError):
@@ -45,17 +48,17 @@ class EventStream:
         )
         self._request = request
         self._source = pieces
-        self._first: str | Thought | Withdrawn | Reply | Refused | None = None
+        self._first: str | Thought | Withdrawn | Reply | Exception | None = None
         self._written = 0
 
     async def begin(self) -> None:
         """Begin with the first piece, or why there is none where a comment was sent already."""
         try:
             self._first = await anext(self._source)
-        except Refused as why:
+        except Exception as error:
             if not self.response.prepared:
                 raise
-            self._first = why
+            self._first = error
         await self.response.prepare(self._request)
 
     async def fill_silence(self) -> None:
@@ -78,7 +81,7 @@ class EventStream:
         while piece is not None:
             if isinstance(piece, Withdrawn):
                 raise Refused(502, WITHDRAWN)
-            if isinstance(piece, Refused):
+            if isinstance(piece, Exception):
                 raise piece
             yield piece
             piece = await anext(self._source, None)

@@ -2,12 +2,14 @@
 
 import asyncio
 import dataclasses
+import hashlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
 from functools import partial
 from uuid import uuid4
 
 import msgspec
+from aiohttp import web
 from msgspec.structs import replace
 
 from denizen.cache import SharedCache
@@ -20,12 +22,16 @@ from denizen.events import Done, LlmEnd, LlmStream, RunEvent, RunResult, TextDel
 from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult, Usage, UserMessage, UserPart
 from denizen.ports import Answer, Ask, Control, InboundMessage, Parked, Schema, Session, Steer
 from denizen.sessions import MemoryStore, SessionKey
-from denizen.worlds.chat import caller, ledger
+from denizen.worlds.chat import caller, ledger, outbound
 from denizen.worlds.chat.gateway import COMMANDS, Gateway, split_command
 from denizen.worlds.chat.http.follow import Retold, follow
 from denizen.worlds.chat.http.requests import Refused
 from denizen.worlds.chat.run_options import RunOptions, reply_text, with_attachments
 
+SESSION, MESSAGE, REPEATED = "Denizen-Session", "Idempotency-Key", "X-Stainless-Retry-Count"
+"""The headers that name a session and a message in it, and with which official SDKs count how often they repeat it."""
+LONGEST_KEY = 2000
+"""Characters of a session's key: an index of PostgreSQL takes no more than 2,704 bytes."""
 NOBODY_ASKED = "nobody can be asked here: the request names no session"
 
 Said = UserMessage | AssistantMessage | ToolResult | SystemEntry
@@ -33,11 +39,24 @@ Said = UserMessage | AssistantMessage | ToolResult | SystemEntry
 
 
 class Conversation(msgspec.Struct, frozen=True, kw_only=True):
-    """What a caller sends: all that was said, their tools, and the session that it belongs to (empty: to none)."""
+    """What a caller sends: all that was said, their tools, and the session that it belongs to (empty: to none).
+
+    What they say with the same `id` again is the same message. So is, while it isn't over, the session's last one where
+    the caller says that this `is_repeated`.
+    """
 
     said: Sequence[Said]
     tools: Sequence[Schema] = ()
     session: str = ""
+    id: str = ""
+    is_repeated: bool = False
+
+    @classmethod
+    def of(cls, request: web.Request, said: Sequence[Said], tools: Sequence[Schema]) -> "Conversation":
+        """What a request brings, with what its headers say of it."""
+        named = request.headers.get
+        is_repeated = named(REPEATED, "0") != "0"
+        return cls(said=said, tools=tools, session=named(SESSION, ""), id=named(MESSAGE, ""), is_repeated=is_repeated)
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
@@ -158,19 +177,17 @@ def _waiting(result: RunResult, names: set[str]) -> list[ToolCall]:
 
 async def _in_session(gateway: Gateway, conversation: Conversation) -> AsyncGenerator[RunEvent | Retold]:
     """Append what was said after the agent's last message, and run the turn in the order of the session."""
-    key, said = str(_key(conversation.session)), conversation.said
+    key, said = _key(conversation.session), conversation.said
     start = next((at for at in range(len(said), 0, -1) if isinstance(said[at - 1], AssistantMessage)), 0)
     new = said[start:]
-    parts = _parts([each for each in new if isinstance(each, UserMessage)])
-    text = "".join(part.text for part in parts if isinstance(part, Text))
-    word, words = split_command(text)
-    attached = [part for part in parts if not isinstance(part, Text)]
-    message = with_attachments(InboundMessage("http", SessionKey.parse(key).peer, "api", text, key), attached)
-    message = RunOptions(send_response=False).put_in(caller.offer(message, conversation.tools))
-    parked = await gateway.database.read(partial(ledger.parked, session_key=key))
-    entries = await gateway.agent.record.store.read(key) if parked else []
+    message, attached = _message(key, conversation, new)
+    word, words = split_command(message.content)
+    parked = await gateway.database.read(partial(ledger.parked, session_key=str(key)))
+    entries = await gateway.agent.record.store.read(str(key)) if parked else []
     calls = caller.open_calls(entries, caller.offered(parked)) if parked else []
-    begin: Callable[[], Awaitable[object]]
+    begin: Callable[[], Awaitable[object]] = partial(asyncio.sleep, 0)
+    after = len(entries)
+    accepted = partial(_accepted, message=message, is_repeated=conversation.is_repeated)
     if word == "/stop" or (word in COMMANDS and not calls):
         begin = partial(gateway.accept, message)
         if not parked:
@@ -179,12 +196,14 @@ async def _in_session(gateway: Gateway, conversation: Conversation) -> AsyncGene
             yield Done(RunResult(reply or "Stopped."))
             return
         if word != "/stop" and (question := question_of(entries)):  # it was asked in this chat, or elsewhere
-            begin = partial(_go_on, gateway, key, [Answer(question.call_id, word == "/approve", words)])
+            begin = partial(_go_on, gateway, str(key), [Answer(question.call_id, word == "/approve", words)])
+    elif known := await gateway.database.read(accepted):
+        parked, after = known, 0
     elif calls:
         if attached:
             raise Refused(400, "Nothing can be attached to the results of tools in a session: send it afterwards.")
-        controls: list[Control] = [_answer(call, new) for call in calls]
-        begin = partial(_go_on, gateway, key, [*controls, *([Steer(text, message.id)] if text else [])])
+        steered = [Steer(message.content, message.id)] if message.content else []
+        begin = partial(_go_on, gateway, str(key), [*(_answer(call, new) for call in calls), *steered])
     elif parked:
         raise Refused(409, "The session waits for an answer of its owner: /approve, or /deny and why.")
     elif any(isinstance(each, ToolResult) for each in new):
@@ -192,9 +211,21 @@ async def _in_session(gateway: Gateway, conversation: Conversation) -> AsyncGene
     else:
         instructions = "\n\n".join(each.text for each in new if isinstance(each, SystemEntry))
         begin = partial(_put, gateway, message, instructions)
-    async with aclosing(follow(gateway, parked or message, begin, after=len(entries))) as events:
+    async with aclosing(follow(gateway, parked or message, begin, after=after)) as events:
         async for event in events:
             yield event
+
+
+def _message(key: SessionKey, conversation: Conversation, said: Sequence[Said]) -> tuple[InboundMessage, bool]:
+    """What users say, as one message, and whether something is attached to it."""
+    parts = _parts([each for each in said if isinstance(each, UserMessage)])
+    text = "".join(part.text for part in parts if isinstance(part, Text))
+    attached = [part for part in parts if not isinstance(part, Text)]
+    message = with_attachments(InboundMessage("http", key.peer, "api", text, str(key)), attached)
+    if conversation.id:
+        named = f"{key} {conversation.id}".encode(errors="surrogateescape")
+        message = replace(message, id=hashlib.sha256(named).hexdigest())
+    return RunOptions(send_response=False).put_in(caller.offer(message, conversation.tools)), bool(attached)
 
 
 def _parts(said: Sequence[UserMessage]) -> list[UserPart]:
@@ -208,11 +239,25 @@ def _parts(said: Sequence[UserMessage]) -> list[UserPart]:
 def _key(session: str) -> SessionKey:
     """The session of that key, or that messages to the chat of that name are in."""
     try:
-        if session.strip().lower().startswith("agent:"):
-            return SessionKey.parse(session)
-        return SessionKey(session, channel="http")
+        whole = session.strip().lower().startswith("agent:")
+        key = SessionKey.parse(session) if whole else SessionKey(session, channel="http")
     except SessionError as error:
         raise Refused(400, str(error)) from error
+    if len(str(key)) > LONGEST_KEY:
+        raise Refused(
+            400,
+            f"{SESSION} is too long: percent-encoded, its key may have {LONGEST_KEY:,} characters. Shorten the name.",
+        )
+    return key
+
+
+def _accepted(db: ledger.Connection, message: InboundMessage, *, is_repeated: bool) -> InboundMessage | None:
+    """The message as it was accepted before."""
+    if ledger.accepted_key(db, message.channel, message.id):
+        return message
+    last = ledger.latest(db, message.session_key) if is_repeated else None
+    is_same = last is not None and last == replace(message, id=last.id)
+    return last if last and is_same and outbound.outcome(db, last)[0] not in ledger.OVER else None
 
 
 def _answer(call: ToolCall, said: Sequence[Said]) -> Answer:
