@@ -4,14 +4,19 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.engine.scene import Host
+from tests.documents import scanned
+from tests.engine.conftest import MakeAgent
+from tests.engine.scene import Host, say
 
 from denizen import Agent, run_agent
 from denizen.config import Config
 from denizen.config.settings import AgentSettings, AuthProfile, ModelSettings, ProviderSettings
+from denizen.documents import read_pdf
+from denizen.errors import ModelError
 from denizen.events import Compacted
-from denizen.messages import AssistantMessage, Text, Usage
-from denizen.testing import LoopbackAnthropic
+from denizen.messages import AssistantMessage, Text, Usage, UserMessage
+from denizen.ports import Limits, ModelRequest
+from denizen.testing import LoopbackAnthropic, ScriptedModel
 
 WINDOW = 20_000
 COUNT, CALL = "/v1/messages/count_tokens", "/v1/messages"
@@ -78,6 +83,37 @@ async def test_what_does_not_fit_or_cannot_be_counted_is_made_smaller(
     await run_agent(LONG, session_key="work", agent=agent, io=host)
     assert paths(loopback_anthropic)[0] == COUNT
     assert len(host.of(Compacted)) == 1
+
+
+async def test_documents_are_counted_by_the_provider_not_by_their_pages(
+    agent: Agent, loopback_anthropic: LoopbackAnthropic, host: Host
+) -> None:
+    scan = read_pdf(scanned(pages=20), "scan.pdf")  # estimated to fill the window, as each page may be a picture
+    loopback_anthropic.fail(200, b'{"input_tokens": 15000}')
+    loopback_anthropic.say("A blank page.")
+    said = UserMessage([Text("What is it?"), scan])
+    assert (await run_agent(said, session_key="work", agent=agent, io=host)).reply == "A blank page."
+    assert paths(loopback_anthropic) == [COUNT, CALL]
+    assert host.of(Compacted) == []
+    counted = loopback_anthropic.requests[2].json["messages"][-1]["content"]
+    assert [block["type"] for block in counted][:2] == ["text", "document"]
+
+
+class FailsToCount(ScriptedModel):
+    """A model that raises where it should give None."""
+
+    error: Exception = ModelError("not now")
+
+    async def count_tokens(self, request: ModelRequest) -> int | None:
+        raise self.error
+
+
+@pytest.mark.parametrize("error", [ModelError("not now"), ConnectionResetError()], ids=["a model error", "a system's"])
+async def test_a_count_that_fails_does_not_fail_the_turn(agent_of: MakeAgent, error: Exception) -> None:
+    model = FailsToCount([say("It fits.")], limits=Limits(2_000))
+    model.error = error
+    async with agent_of(model=model) as agent:
+        assert (await run_agent(LONG, session_key="work", agent=agent)).reply == "It fits."
 
 
 async def test_a_server_that_does_not_count_is_asked_once(

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Coroutine, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import msgspec
@@ -130,7 +131,9 @@ async def _fits(turn: Turn, view: View, tokens: int) -> bool:
         return True
     if not isinstance(model, CountingModel):
         return False
-    exact = await _until_stopped(turn, model.count_tokens(request_of(turn)))
+    exact: int | None = None
+    with suppress(ModelError, OSError):  # whatever is wrong, the call itself will tell
+        exact = await _until_stopped(turn, model.count_tokens(request_of(turn)))
     if exact is None:
         return False
     state.overestimate = tokens - exact
