@@ -1,8 +1,9 @@
-"""A gateway that is told a second message while it answers the first, and kills itself when that turn is over.
+"""A gateway that is told a second message while it answers the first, and kills itself at the end of that turn.
 
-    kill_heard_driver.py HOME dies|lives
+    kill_heard_driver.py HOME answered|over|never
 
-It dies before the ledger hears that the turn is over. Where it lives, it prints what each reply answers.
+It dies when the answer is written, or when the turn is over and the ledger doesn't know. Where it lives, it prints what
+each reply answers.
 """
 
 import asyncio
@@ -13,6 +14,7 @@ from pathlib import Path
 
 from denizen import Agent, load_config
 from denizen.clock import SystemClock
+from denizen.events import LlmEnd, RunEvent
 from denizen.messages import AssistantMessage, Text, ToolCall, UserMessage
 from denizen.ports import InboundMessage, ModelRequest, OutboundMessage, Parked, QueuedTurn
 from denizen.testing import ScriptedModel
@@ -25,16 +27,20 @@ from denizen.worlds.chat.outbox import Outbox
 from denizen.worlds.chat.settings import CronSettings
 from denizen.worlds.chat.sqlite_file import SqliteFile
 
-HOME, DIES = Path(sys.argv[1]), sys.argv[2] == "dies"
+HOME, DIES = Path(sys.argv[1]), sys.argv[2]
 KEY = "agent:main:channel:http:account:default:peer:direct:ann"
 FIRST, SECOND = (InboundMessage("http", "ann", "ann", each, KEY, id=each) for each in ("first", "second"))
+
+
+def die_when(now: bool) -> None:
+    if now:
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 class MortalGateway(Gateway):
     async def handle(self, turn: QueuedTurn) -> OutboundMessage | InboundMessage | Parked | None:
         outcome = await super().handle(turn)
-        if DIES:
-            os.kill(os.getpid(), signal.SIGKILL)
+        die_when(DIES == "over")
         return outcome
 
 
@@ -57,10 +63,14 @@ async def main() -> None:
             await database.run(lambda _: None)
         return AssistantMessage([Text("wait"), ToolCall(f"call-{len(request.messages)}", "ls", {})])
 
-    model = ScriptedModel([listen_or_answer] * 20 if DIES else [])
+    def hear(_: str, event: RunEvent) -> None:
+        die_when(DIES == "answered" and isinstance(event, LlmEnd) and event.message.text == "both")
+
+    model = ScriptedModel([] if DIES == "never" else [listen_or_answer] * 20)
     async with Agent(config, profile="gateway", model=model, clock=clock, environ={}) as agent:
         cron = Cron(database, clock=clock, zone=None, settings=CronSettings())
         gateway = MortalGateway(agent, outbox, cron)
+        gateway.listeners.of_all.append(hear)
         await gateway.accept(FIRST)
         running = asyncio.create_task(gateway.run(stop))
         for message in (FIRST, SECOND):

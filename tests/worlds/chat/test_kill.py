@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from tests.conftest import Drive
 
 DRIVER, HEARD_DRIVER = (Path(__file__).with_name(name) for name in ("kill_driver.py", "kill_heard_driver.py"))
@@ -36,10 +37,11 @@ def test_every_transaction_on_a_server_can_be_the_last(drive: Drive, postgres_ur
     kill_at_every_step(drive, lambda _: postgres_url)
 
 
+@pytest.mark.parametrize("moment", ["answered", "over"])
 def test_message_that_a_turn_has_heard_is_answered_with_it_though_the_process_dies_at_its_end(
-    drive: Drive, home: Path
+    drive: Drive, home: Path, moment: str
 ) -> None:
-    first = drive(HEARD_DRIVER, home, "dies")
+    first = drive(HEARD_DRIVER, home, moment)
     assert first.returncode == -9, first.stderr
-    again = drive(HEARD_DRIVER, home, "lives")
+    again = drive(HEARD_DRIVER, home, "never")
     assert again.stdout.splitlines() == ["first second → both"], again.stderr
