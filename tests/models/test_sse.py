@@ -30,14 +30,23 @@ def feed(stream: EventStream, data: bytes, cuts: list[int]) -> list[bytes]:
 
 
 @given(
-    events=st.lists(st.tuples(payloads, dressed), max_size=6),
-    newline=st.sampled_from(["\n", "\r\n", "\r"]),
+    events=st.lists(st.tuples(payloads, dressed, st.sampled_from(["\n", "\r\n", "\r"])), max_size=6),
+    newline=st.sampled_from(["\n", "\r\n", "\r", "any"]),
     cuts=st.lists(st.integers(0, 400), max_size=12),
 )
-def test_cut_anywhere_the_same_data_comes_out(events: list[tuple[str, str]], newline: str, cuts: list[int]) -> None:
-    text = "".join(frame.replace("{}", payload) for payload, frame in events)
-    data = text.replace("\n", newline).encode()
-    assert feed(EventStream(), data, cuts) == [payload.encode() for payload, _ in events]
+def test_cut_anywhere_the_same_data_comes_out(
+    events: list[tuple[str, str, str]], newline: str, cuts: list[int]
+) -> None:
+    frames = [(frame.replace("{}", payload), own if newline == "any" else newline) for payload, frame, own in events]
+    data = "".join(frame.replace("\n", end) for frame, end in frames).encode()
+    assert feed(EventStream(), data, cuts) == [payload.encode() for payload, _, _ in events]
+
+
+@pytest.mark.parametrize("newline", [b"\n", b"\r\n", b"\r"])
+def test_event_ends_with_its_empty_line(newline: bytes) -> None:
+    stream = EventStream()
+    told = stream.feed(b"data: 1\n\ndata: 2\n\ndata: 3".replace(b"\n", newline))
+    assert [each.strip() for each in told] == [b"1", b"2"]
 
 
 def test_event_is_passed_on_as_soon_as_it_is_complete() -> None:

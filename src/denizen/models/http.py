@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import ssl
 import urllib.request
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -191,6 +192,9 @@ class Response:
                     await self.read()
 
 
+_LONE_CR: Final = re.compile(rb"\r(?!\n)")
+
+
 class EventStream:
     """Cuts the bytes of a stream, however they arrive, into the data of its server-sent events.
 
@@ -207,10 +211,12 @@ class EventStream:
             raise ConnectionError(f"its stream has an event of more than {LONGEST_EVENT >> 20} MB")
         data = self._rest + data
         held = b""
-        if b"\r" in data:
-            held = b"\r" if data.endswith(b"\r") else b""  # its line feed may be yet to come
-            data = data.removesuffix(held).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         end = data.rfind(b"\n\n")
+        if b"\r" in data:
+            if _LONE_CR.search(data):
+                held = b"\r" if data.endswith(b"\r") else b""  # its line feed may be yet to come
+                data = data.removesuffix(held).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+            end = max(data.rfind(b"\n\n"), data.rfind(b"\n\r\n"))
         self._rest = data[end + 1 :] + held
         return _payloads(data[: end + 1]) if end >= 0 else []
 
@@ -305,11 +311,11 @@ def _broken(error: Exception, timeout: ClientTimeout) -> OSError:
 def _payloads(events: bytes) -> list[bytes]:
     """The data of whole events; an event has one line of data, with few exceptions."""
     first, *pieces = events.split(b"\ndata:")
-    payloads = [piece[:end] for piece in pieces if (end := piece.find(b"\n")) > 0]
+    payloads = [piece[:end] for piece in pieces if (end := piece.find(b"\n")) > 1]
     if len(payloads) == len(pieces) and not first.startswith(b"\n\xef\xbb\xbf"):
         return payloads
     payloads = []
-    for event in events.split(b"\n\n"):
+    for event in events.replace(b"\r\n", b"\n").split(b"\n\n"):
         fields = [line.removeprefix(b"\xef\xbb\xbf").partition(b":") for line in event.split(b"\n")]
         payloads.append(b"\n".join([value.removeprefix(b" ") for name, _, value in fields if name == b"data"]))
     return [payload for payload in payloads if payload]
