@@ -19,7 +19,8 @@ class Format:
     """A format by one of its providers.
 
     `answer` calls `look` after thoughts and blocks of its own. `own` is what of it must be in its later requests and
-    in no other's; `check` raises AssertionError for a request that isn't in the format.
+    in no other's; `check` raises AssertionError for a request that isn't in the format. `overloaded` are the events
+    by which a stream that has begun may end in a failure.
     """
 
     model: str
@@ -28,6 +29,7 @@ class Format:
     answer: AssistantMessage
     own: Sequence[str]
     check: Callable[[Any], None]
+    overloaded: Sequence[bytes]
 
     @property
     def provider(self) -> str:
@@ -135,6 +137,7 @@ FORMATS: Final[Sequence[Format]] = (
         ),
         ("Claude wonders.", "Y2xhdWRl", "only Claude reads this"),
         _check_anthropic,
+        (b'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}\n\n',),
     ),
     Format(
         "openrouter:moonshotai/kimi-k2",
@@ -154,6 +157,7 @@ FORMATS: Final[Sequence[Format]] = (
         ),
         ("only the router reads this",),
         _check_chat,
+        (b'data: {"error":{"code":503,"message":"Overloaded"},"choices":[{"index":0,"delta":{}}]}\n\n',),
     ),
     Format(
         "openai:gpt-5.3-codex",
@@ -180,6 +184,10 @@ FORMATS: Final[Sequence[Format]] = (
         ),
         ("Codex wonders.", "only OpenAI reads this", "msg_1", "commentary", "fc_1"),
         _check_responses,
+        (
+            b'event: error\ndata: {"type":"error","code":"server_error","message":"Overloaded"}\n\n',
+            b'data: {"type":"response.failed","response":{"error":{"code":"server_error","message":"Overloaded"}}}\n\n',
+        ),
     ),
     Format(
         "google:gemini-3-pro-preview",
@@ -200,6 +208,7 @@ FORMATS: Final[Sequence[Format]] = (
         ),
         ("Gemini wonders.", "Z2VtaW5p", "only_gemini_runs(this)", "only Gemini reads this", "b25seUdlbWluaQ=="),
         _check_gemini,
+        (b'data: {"error":{"code":503,"message":"Overloaded","status":"UNAVAILABLE"}}\r\n\r\n',),
     ),
 )
 """One row for each; what is said in one goes on in all others (`test_crossing.py`)."""

@@ -14,10 +14,10 @@ from tests.models.formats import FORMATS, PICTURE, PICTURE_CODE, Format
 
 from denizen import Agent, Config, run_agent, tool
 from denizen.config.settings import AgentSettings, AuthProfile, ProviderSettings
-from denizen.events import RunEvent
-from denizen.messages import Image, Text, Thinking, UserMessage, UserPart
+from denizen.events import LlmStream, Retry, RunEvent, TextDelta, Withdrawn
+from denizen.messages import AssistantMessage, Image, Text, Thinking, ToolResult, UserMessage, UserPart
 from denizen.ports import Traits
-from denizen.testing import FakeClock
+from denizen.testing import FakeClock, Step
 from denizen.testing.loopback import LoopbackServer
 
 PAIRS = [*itertools.permutations(FORMATS, 2)]
@@ -64,8 +64,10 @@ def at(server: LoopbackServer, api: Any = "") -> ProviderSettings:
     return ProviderSettings(base_url=server.base_url, auth_profiles=keys, api=api)
 
 
-def agent_of(home: Path, model: str, providers: dict[str, ProviderSettings], *fallbacks: str) -> Agent:
-    settings = AgentSettings(workspace_dir=home / "workspace")
+def agent_of(
+    home: Path, model: str, providers: dict[str, ProviderSettings], *fallbacks: str, max_retries: int = 3
+) -> Agent:
+    settings = AgentSettings(workspace_dir=home / "workspace", max_retries=max_retries)
     config = Config(model=model, fallback_models=[*fallbacks], providers=providers, home=home, agent=settings)
     return Agent(config, tools=[look], clock=FakeClock(), environ={})
 
@@ -123,6 +125,45 @@ async def test_thoughts_are_kept_and_said_to_nobody_else(
     thoughts = [part.text for part in result.messages[1].content if isinstance(part, Thinking)]
     assert thoughts == [part.text for part in first.answer.content if isinstance(part, Thinking)]
     assert [each for each in thoughts if each in said(two.requests[0].json)] == []
+
+
+@pytest.mark.parametrize(
+    ("number", "which"),
+    [(number, which) for number, each in enumerate(FORMATS) for which in range(len(each.overloaded))],
+)
+async def test_failure_amid_the_words_loses_nothing_that_was_said(number: int, which: int, tmp_path: Path) -> None:
+    first, second = FORMATS[number], FORMATS[number - 1]
+    shown: list[RunEvent] = []
+    with first.server() as one, second.server() as two:
+        one.say(first.answer)
+        begun = one.wire.streamed(AssistantMessage([Text("Half")]))
+        spoken = next(place for place, piece in enumerate(begun) if b"Half" in piece)
+        one.send(*begun[: spoken + 1], Step.HOLD, first.overloaded[which])
+        two.say("Two lamps.")
+
+        def hear(event: RunEvent) -> None:
+            shown.append(event)
+            if event == LlmStream(TextDelta("Half")):
+                one.release()
+
+        providers = {first.provider: at(one), second.provider: at(two)}
+        async with agent_of(tmp_path, first.model, providers, second.model, max_retries=0) as agent:
+            asked = UserMessage([Text("What is there?"), PAPER])
+            result = await run_agent(asked, session_key="work", agent=agent, on_event=hear)
+        [elsewhere] = [each.json for each in two.requests]
+    assert (result.reply, result.retries) == ("Two lamps.", 1)
+    [retry] = [each for each in shown if isinstance(each, Retry)]
+    assert (retry.reason, retry.model, "Overloaded" in retry.error) == ("timeout", second.model, True)
+    assert [each.text for each in shown if isinstance(each, Withdrawn)] == ["Half"]
+    second.check(elsewhere)
+    assert holds_all(elsewhere, results=1)
+    assert "Half" not in said(elsewhere)
+    assert [type(message) for message in result.messages] == [
+        UserMessage,
+        AssistantMessage,
+        ToolResult,
+        AssistantMessage,
+    ]
 
 
 async def test_formats_of_one_provider_do_not_send_each_other_s_blocks(

@@ -132,6 +132,36 @@ async def test_damaged_stream_is_an_answer_or_a_failure(
     assert isinstance(events[-1], Finished) or failure(events).kind in {"timeout", "unknown"}
 
 
+def as_list(recording: GeminiRecording) -> bytes:
+    """The stream as it comes without `alt=sse`."""
+    events = [line[6:] for line in recording.body.splitlines() if line.startswith(b"data: ")]
+    return b"[" + b"\r\n,\r\n".join(events) + b"]"
+
+
+async def replay_list(server: LoopbackGemini, recording: GeminiRecording, *pieces: bytes) -> list[StreamEvent]:
+    server.send(*pieces, content_type="application/json; charset=UTF-8")
+    return await call(recording.model_at(server.base_url), ModelRequest([], stream=True))
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    recording=st.sampled_from([each for each in ENDS_ONCE if len(each.body) < 20_000]),
+    sizes=st.lists(st.integers(1, 300), min_size=1, max_size=6),
+    share=st.floats(0, 1, exclude_max=True),
+    junk=st.binary(max_size=4),
+)
+async def test_list_of_events_is_the_same_message_or_a_failure(
+    recording: GeminiRecording, sizes: list[int], share: float, junk: bytes, server: LoopbackGemini
+) -> None:
+    body = as_list(recording)
+    place = int(len(body) * share)
+    whole = await replay_list(server, recording, *split(body, *sizes))
+    assert told(answer(whole)) == golden_of(recording.golden or {})
+    assert failure(await replay_list(server, recording, body[:place])).kind in {"timeout", "unknown"}
+    damaged = await replay_list(server, recording, body[:place] + junk + body[place:])
+    assert isinstance(damaged[-1], Finished | Failed)
+
+
 @pytest.mark.parametrize("recording", [each for each in ENDS_ONCE if len(each.body) < 40_000], ids=str)
 async def test_stream_cut_after_any_event_but_the_last_is_a_failure(
     recording: GeminiRecording, server: LoopbackGemini

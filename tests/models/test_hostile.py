@@ -1,7 +1,7 @@
 """Whatever a server sends, a call ends with an answer or a failure, and raises nothing."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -9,13 +9,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.models.calls import ASKED, call
 
+from denizen.errors import ModelError
 from denizen.events import Failed, Finished
 from denizen.messages import AssistantMessage, Opaque, Text, Thinking, ToolCall, Usage
 from denizen.models.anthropic import AnthropicModel
+from denizen.models.anthropic_answer import AnthropicAnswer
+from denizen.models.failures import Origin
 from denizen.models.gemini import GeminiModel
+from denizen.models.gemini_answer import GeminiAnswer
+from denizen.models.http import EventStream
 from denizen.models.openai import OpenAIModel
+from denizen.models.openai_answer import OpenAIAnswer
 from denizen.models.responses import ResponsesModel
-from denizen.models.wire import WireModel
+from denizen.models.responses_answer import ResponsesAnswer
+from denizen.models.wire import AnswerReader, WireModel
 from denizen.testing import LoopbackAnthropic, LoopbackGemini, LoopbackOpenAI, LoopbackResponses
 from denizen.testing.loopback import LoopbackServer
 
@@ -36,6 +43,12 @@ values = st.recursive(
 )
 
 
+READERS = [
+    (LoopbackAnthropic, AnthropicAnswer),
+    (LoopbackOpenAI, OpenAIAnswer),
+    (LoopbackGemini, GeminiAnswer),
+    (LoopbackResponses, ResponsesAnswer),
+]
 CLIENTS = [
     (LoopbackAnthropic, AnthropicModel),
     (LoopbackOpenAI, OpenAIModel),
@@ -85,6 +98,34 @@ async def test_any_value_anywhere_in_a_stream(
     server.send(*(b"data: %s\n\n" % json.dumps(event).encode() for event in order))
     told = await call(client("m", base_url=server.base_url))
     assert isinstance(told[-1], Finished | Failed)
+
+
+@pytest.mark.parametrize(("server", "reader"), READERS, ids=["anthropic", "openai", "gemini", "responses"])
+def test_stream_cut_at_every_byte_is_never_a_shorter_answer(
+    server: type[LoopbackServer], reader: Callable[[Origin], AnswerReader]
+) -> None:
+    body = b"".join(server.wire.streamed(SAID))
+    kinds: set[str] = set()
+
+    def read(*pieces: bytes) -> AssistantMessage | None:
+        answer, events = reader(Origin("a:m", "a")), EventStream()
+        try:
+            for piece in pieces:
+                answer.feed(events.feed(piece))
+            answer.feed(events.close())
+        except ModelError as error:
+            kinds.add(error.kind)
+            return None
+        return answer.message() if answer.complete else None
+
+    whole = read(*(body[place : place + 1] for place in range(len(body))))
+    assert whole
+    assert whole == read(body)
+    assert whole.tool_calls == SAID.tool_calls
+    for place in range(len(body)):
+        cut = read(body[:place])
+        assert cut is None or cut.content == whole.content
+    assert kinds <= {"timeout"}
 
 
 @settings(max_examples=60)

@@ -299,6 +299,21 @@ async def test_stream_that_ends_early_is_a_failure_and_never_a_shorter_answer(
     assert not any(isinstance(event, Finished | Failed) for event in events[:-1])
 
 
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    recording=st.sampled_from(STREAMS),
+    share=st.floats(0, 1, exclude_max=True),
+    junk=st.binary(min_size=1, max_size=6) | st.sampled_from([b"null", b"-1", b"[]", b"{}", b'"', b"\n\n"]),
+    gone=st.integers(0, 40),
+)
+async def test_damaged_stream_is_an_answer_or_a_failure(
+    recording: Recording, share: float, junk: bytes, gone: int, server: LoopbackResponses
+) -> None:
+    place = int(len(recording.body) * share)
+    events = await replay(recording, server, recording.body[:place] + junk + recording.body[place + gone :])
+    assert isinstance(events[-1], Finished) or failure(events).kind in {"timeout", "unknown"}
+
+
 # What isn't an answer
 
 REFUSED = [each for each in ALL if each.status != 200]
