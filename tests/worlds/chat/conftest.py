@@ -139,6 +139,11 @@ class Scene:
                 found = await self.gateway.outbox.replies(channel, chat, after=0, most=count, wait=0.01)
         return [*found]
 
+    async def sent(self) -> list[str]:
+        """All that went to the first chat until now."""
+        found = await self.gateway.outbox.replies("http", "ann", after=0, most=100, wait=0)
+        return [each.message.content for each in found]
+
     async def contents(self, count: int, chat: str = "ann", channel: str = "http") -> list[str]:
         return [reply.message.content for reply in await self.replies(count, chat, channel)]
 

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from tests.engine.scene import call
-from tests.worlds.chat.conftest import PATIENCE, Scene, Serve, SimulatedClock, key_of, message, said
+from tests.worlds.chat.conftest import PATIENCE, Serve, SimulatedClock, key_of, message, said
 
 from denizen.engine.session_state import IN_SIGHT
 from denizen.entries import StateEntry
@@ -32,12 +32,6 @@ def job(kind: Any, when: str, **more: Any) -> Job:
 
 def adds(**args: Any) -> Any:
     return call(("cron", {"action": "add", "text": "Report.", "name": "report", **args}))
-
-
-async def results(scene: Scene) -> list[str]:
-    """All that went to the chat."""
-    found = await scene.gateway.outbox.replies("http", "ann", after=0, most=100, wait=0)
-    return [each.message.content for each in found]
 
 
 async def inbox(database: Database) -> list[str]:
@@ -101,7 +95,7 @@ async def test_job_runs_in_its_own_session_and_its_result_is_known_in_the_chat(s
         await scene.say("report every hour")
         await scene.settled()
         await clock.advance(HOUR, scene)
-        assert await results(scene) == ["scheduled", "all is well"]
+        assert await scene.sent() == ["scheduled", "all is well"]
         assert "report every hour" not in said(scene.model, 2)
         assert "[cron job report] Report." in said(scene.model, 2)
         await scene.say("good")
@@ -131,7 +125,7 @@ async def test_job_that_was_due_while_the_machine_slept_runs_once_it_wakes(serve
         await clock.advance(HOUR, scene)
         clock.suspend(7 * HOUR)
         await clock.advance(HOUR / 60, scene)
-        assert await results(scene) == ["scheduled", "good morning"]
+        assert await scene.sent() == ["scheduled", "good morning"]
 
 
 async def test_what_a_job_saw_counts_as_seen_in_the_chat_that_hears_of_it(serve: Serve) -> None:
@@ -141,7 +135,7 @@ async def test_what_a_job_saw_counts_as_seen_in_the_chat_that_hears_of_it(serve:
         await scene.say("report every hour")
         await scene.settled()
         await clock.advance(HOUR, scene)
-        assert (await results(scene))[1] == "they say: fetch this"
+        assert (await scene.sent())[1] == "they say: fetch this"
         entries = await scene.gateway.agent.record.store.read(key_of("ann"))
     assert [entry.value for entry in entries if isinstance(entry, StateEntry) and entry.name == IN_SIGHT] == [
         {"untrusted": True}
@@ -156,9 +150,9 @@ async def test_runs_missed_over_a_restart_become_one_or_none(serve: Serve, misse
     later = SimulatedClock(NOON + 3 * DAY + HOUR / 2)
     async with serve("made up", "on time", clock=later) as scene:
         await later.advance(HOUR / 4, scene)
-        assert (await results(scene))[1:] == runs
+        assert (await scene.sent())[1:] == runs
         await later.advance(HOUR / 2, scene)
-        assert len(await results(scene)) == len(runs) + 2
+        assert len(await scene.sent()) == len(runs) + 2
 
 
 async def test_job_for_one_time_runs_and_is_gone(serve: Serve) -> None:
@@ -168,9 +162,9 @@ async def test_job_for_one_time_runs_and_is_gone(serve: Serve) -> None:
         await scene.settled()
         await scene.gateway.cron.add(job("every", "7d"), NOON + 7 * DAY)
         await clock.advance(2 * HOUR - HOUR / 60, scene)
-        assert await results(scene) == ["scheduled"]
+        assert await scene.sent() == ["scheduled"]
         await clock.advance(HOUR / 60, scene)
-        assert await results(scene) == ["scheduled", "wake up"]
+        assert await scene.sent() == ["scheduled", "wake up"]
         assert [each.id for each, _ in await scene.gateway.cron.jobs()] == ["j"]
 
 

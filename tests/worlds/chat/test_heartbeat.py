@@ -38,11 +38,6 @@ async def begun(scene: Scene, kind: str) -> list[str]:
     return [each.rpartition(f"{kind}:")[2] for (each,) in found if each.startswith(kind)]
 
 
-async def results(scene: Scene) -> list[str]:
-    found = await scene.gateway.outbox.replies("http", "ann", after=0, most=100, wait=0)
-    return [each.message.content for each in found]
-
-
 async def test_beat_gives_the_file_as_the_last_message_and_leaves_the_prompt_as_it_is(
     serve: Serve, tasks: Path
 ) -> None:
@@ -69,9 +64,9 @@ async def test_all_well_is_silent_and_anything_else_goes_to_the_last_chat_and_is
         await scene.say("hi")
         await scene.settled()
         await clock.advance(HALF_HOUR, scene)
-        assert await results(scene) == ["hello"]
+        assert await scene.sent() == ["hello"]
         await clock.advance(HALF_HOUR, scene)
-        assert await results(scene) == ["hello", "The plants are dry."]
+        assert await scene.sent() == ["hello", "The plants are dry."]
         await scene.say("yes, do that")
         await scene.settled()
         assert "You sent this here, from the heartbeat:" in said(scene.model)
@@ -93,7 +88,7 @@ async def test_beat_that_fails_is_logged_and_the_next_comes(
         await scene.say("hi")
         await scene.settled()
         await clock.advance(2 * HALF_HOUR, scene)
-        assert await results(scene) == ["hello", "dry"]
+        assert await scene.sent() == ["hello", "dry"]
     assert "The heartbeat failed, and isn't made up" in caplog.text
 
 
@@ -137,7 +132,7 @@ async def test_beat_that_a_restart_cuts_short_goes_on_without_a_second_text(serv
         await asked.wait()
     async with serve("dry", clock=clock, **BEATS) as scene:
         await scene.settled()
-        assert await results(scene) == ["hello", "dry"]
+        assert await scene.sent() == ["hello", "dry"]
         assert said(scene.model).count("water the plants") == 1
 
 
@@ -184,7 +179,7 @@ async def test_heartbeat_and_jobs_hold_for_72_hours_in_which_clocks_change(serve
         assert len(beats_at) == len(set(beats_at)) == 3 * 28
         assert beats_at[0] == "2026-03-28T07:00Z"
         assert "2026-03-29T06:00Z" in beats_at
-        assert await results(scene) == ["hello", *["reported", "dry"] * 3]
+        assert await scene.sent() == ["hello", *["reported", "dry"] * 3]
 
 
 @pytest.mark.parametrize(
