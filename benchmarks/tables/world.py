@@ -14,10 +14,10 @@ from benchmarks.report import Goal, Table
 from denizen.worlds.moo.attribution import Timing
 
 NOTE = """\
-One player gives commands that print, tell, move nowhere and page, each awaited; two others say, emote, whisper and page
-all the while. *Wrong*: outputs, of all three, that lack a line or have one too many. *Lost*: lines of the two others
-that didn't arrive word for word, in order and with their talker. Seconds by the clock; the server runs on the same
-machine."""
+One player gives commands that print, tell, move nowhere and page, each awaited; with each, one of two others says,
+emotes, whispers or pages something. *Wrong*: outputs, of all three, that lack a line or have one too many. *Lost*:
+lines of the two others that didn't arrive word for word and with their talker. Seconds by the clock; the server runs on
+the same machine."""
 COLUMNS = ("commands", "wrong", "said by others", "lost", "median s", "slowest s")
 
 

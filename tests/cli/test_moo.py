@@ -1,7 +1,9 @@
 """`denizen moo` as a program."""
 
 import asyncio
+import signal
 import socketserver
+import subprocess
 import threading
 from asyncio.subprocess import PIPE
 from pathlib import Path
@@ -74,9 +76,20 @@ def test_a_trace_that_cannot_be_sent_is_said_and_no_reason_to_stop(denizen: Run,
     (tmp_path / "logfire.py").write_text("raise ImportError\n")  # as where it isn't installed
     given = {"MOO_PASSWORD": "mason-pass-123", "PYTHONPATH": str(tmp_path)}
     ran = denizen("moo", "run", "--plain", str(tmp_path), warm=False, LOGFIRE_TOKEN="pylf_x", **given)
-    assert "LOGFIRE_TOKEN is set, but logfire isn't installed" in ran.err
+    assert "LOGFIRE_TOKEN is set, but logfire isn't installed" in ran.out
     assert "can't be reached over ssh" in ran.err
-    assert "logfire" not in denizen("moo", "run", "--plain", str(tmp_path), warm=False, **given).err
+    assert "logfire" not in denizen("moo", "run", "--plain", str(tmp_path), warm=False, **given).out
+
+
+def test_ctrl_c_ends_it_before_it_has_signed_in(denizen: Run, environ: dict[str, str], tmp_path: Path) -> None:
+    denizen("moo", "init", str(tmp_path), "--host", "127.0.0.1", "--port", "1", "--model", "offline")
+    command = [*PROGRAM, "moo", "run", "--delay", "1000000", str(tmp_path)]
+    given = environ | {"MOO_PASSWORD": "mason-pass-123"}
+    with subprocess.Popen(command, env=given, stdout=subprocess.PIPE, text=True) as program:
+        assert program.stdout
+        assert "rules, no language model" in program.stdout.readline()
+        program.send_signal(signal.SIGINT)
+        assert program.wait() == 0
 
 
 def test_run_plays_until_it_is_stopped_and_says_what_a_rule_only_model_cannot(
@@ -103,7 +116,7 @@ def test_run_plays_until_it_is_stopped_and_says_what_a_rule_only_model_cannot(
         )
         assert program.stdout
         out = ""
-        while "Signed in as ann" not in out:
+        while "Signed in as Ann" not in out:
             line = await program.stdout.readline()
             assert line, out
             out += line.decode()
@@ -118,7 +131,7 @@ def test_run_plays_until_it_is_stopped_and_says_what_a_rule_only_model_cannot(
     assert got == ["connect ann ann-pass-1", "@quit"]
     assert "rules, no language model" in out
     [log] = (tmp_path / "Ann" / "logs").glob("*.log")
-    assert "[system] Signed in as ann.\n" in log.read_text()
+    assert "[system] Signed in as Ann.\n" in log.read_text()
 
 
 def test_run_has_the_whole_screen_on_a_terminal(on_terminal: OnTerminal, tmp_path: Path) -> None:
@@ -141,7 +154,7 @@ def test_run_has_the_whole_screen_on_a_terminal(on_terminal: OnTerminal, tmp_pat
         (tmp_path / "denizen.toml").write_text(f'model = "offline"\n[moo]\n{where}')
         screen = on_terminal("moo", "run", str(tmp_path), MOO_PASSWORD="ann-pass-1")
         screen.shows("The model is `offline`")
-        screen.shows("Signed in as ann")
+        screen.shows("Signed in as Ann")
         screen.shows("(ann) ")
         screen.type("light the lamp\r")
         screen.shows("      light the lamp")

@@ -7,10 +7,13 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from tests.cli.conftest import PROGRAM, OnTerminal, Run
+from tests.cli.model import Model
 
 from denizen.worlds.moo.group import open_group
 
@@ -96,7 +99,7 @@ def test_a_group_runs_once_says_how_it_is_and_leaves_with_quit(
         "ann": ("connect ann a-pass-1", "@quit"),
         "bob": ("connect bob a-pass-1", "@quit"),
     }
-    assert "Bob [system] Signed in as bob." in out
+    assert "Bob [system] Signed in as Bob." in out
     ran = denizen("moo", "group", "status", str(folder))
     assert (ran.status, ran.out.splitlines()[0]) == (1, "not running")
     assert ran.out.count("stopped") == 2
@@ -122,6 +125,62 @@ def test_an_agent_that_cannot_play_is_given_up_and_the_others_play_on(
     assert mud.got["ann"][-1] == "@quit"
 
 
+LOGFIRE = """\
+import os
+from urllib.request import urlopen
+from opentelemetry import trace
+from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
+
+def configure(*, token, **options):
+    class Sends(SpanProcessor):
+        def on_end(self, span):
+            urlopen(os.environ["COLLECTOR"], f"{token} {span.name}".encode()).close()
+
+    provider = TracerProvider()
+    provider.add_span_processor(Sends())
+    trace.set_tracer_provider(provider)
+"""
+"""What Logfire's package does, as far as it matters here."""
+
+
+class Collector(BaseHTTPRequestHandler):
+    """Keeps what it is sent."""
+
+    got: ClassVar[list[str]] = []
+
+    def do_POST(self) -> None:
+        self.got.append(self.rfile.read(int(self.headers["Content-Length"])).decode())
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nowhere."""
+
+
+@pytest.mark.parametrize("processes", ["one", "each"])
+def test_the_cycles_of_a_group_are_recorded_where_a_token_asks_for_that(
+    environ: dict[str, str], home: Path, folder: Path, model: Model, processes: str
+) -> None:
+    (home / ".env").write_text("LOGFIRE_TOKEN=pylf_x\n")
+    (home / ".env").chmod(0o600)
+    (folder / "logfire.py").write_text(LOGFIRE)
+    for name in ("Ann", "Bob"):
+        file = folder / name / "denizen.toml"
+        timed = file.read_text().replace('model = "offline"\n', "").replace("_seconds = 0", "_seconds = 0.1")
+        file.write_text(timed)
+    model.plays(*["Nothing to do."] * 50)
+    Collector.got.clear()
+    command = [*PROGRAM, "moo", "group", "up", "--processes", processes, str(folder)]
+    with HTTPServer(("127.0.0.1", 0), Collector) as collector:
+        threading.Thread(target=collector.serve_forever, daemon=True).start()
+        given = {"PYTHONPATH": str(folder), "COLLECTOR": f"http://127.0.0.1:{collector.server_port}/"}
+        with subprocess.Popen(command, env=environ | given, stdout=subprocess.DEVNULL) as program:
+            until(lambda: "pylf_x llm_cycle" in Collector.got)
+            program.terminate()
+            assert program.wait() == 0
+        collector.shutdown()
+
+
 def test_after_a_group_was_killed_it_is_not_said_to_play_and_can_be_started_again(
     denizen: Run, environ: dict[str, str], folder: Path, mud: Mud
 ) -> None:
@@ -138,7 +197,7 @@ def test_on_a_terminal_all_are_on_one_screen_and_instructions_go_to_the_one_in_s
     on_terminal: OnTerminal, folder: Path, mud: Mud
 ) -> None:
     screen = on_terminal("moo", "group", "up", "--processes", "each", str(folder))
-    screen.shows("Signed in as ann")
+    screen.shows("Signed in as Ann")
     screen.shows("(Ann) waiting>")
     screen.type("light the lamp\r")
     screen.shows("      light the lamp")

@@ -28,7 +28,7 @@ class Screen:
 async def screen() -> AsyncIterator[Screen]:
     told: list[str] = []
     mason = AgentView("Mason", lambda text: told.append(f"Mason: {text}"), FakeClock())
-    tinker = AgentView("Tinker", lambda text: told.append(f"Tinker: {text}"), FakeClock())
+    tinker = AgentView("shop", lambda text: told.append(f"Tinker: {text}"), FakeClock(), player="Tinker")
     async with AgentsApp([mason, tinker]).run_test(size=(100, 20)) as pilot:
         yield Screen(pilot, mason, tinker, told)
 
@@ -106,7 +106,7 @@ async def test_the_line_above_names_the_agents_marks_the_one_with_the_token_and_
     screen.mason.facts(Facts(token="Tinker", tally=Tally(cost_usd=0.25)))
     screen.tinker.facts(Facts(token="Tinker", tally=Tally(cost_usd=0.5)))
     await screen.pilot.press("ctrl+n")
-    assert (await screen.rows())[0] == " Mason  ●Tinker   $0.7500"
+    assert (await screen.rows())[0] == " Mason  ●shop   $0.7500"
 
 
 @pytest.mark.parametrize("key", ["ctrl+c", "ctrl+d", "ctrl+q"])

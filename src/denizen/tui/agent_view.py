@@ -47,7 +47,8 @@ class SidePanel(Static):
 class AgentView(Vertical):
     """One agent: what it sees and does above, the operator's input below, what it knows at the side.
 
-    It is the listener of an agent's brain, in the event loop of the program; `instruct` takes what the operator enters.
+    It is the listener of an agent's brain, in the event loop of the program; `instruct` takes what the operator enters,
+    and `player` is its name in the world.
     """
 
     DEFAULT_CSS = """
@@ -62,9 +63,12 @@ class AgentView(Vertical):
         Binding("pageup", "scroll_page_up", "Page up", priority=True, show=False),
     ]
 
-    def __init__(self, name: str, instruct: Callable[[str], None], clock: Clock, *, most: int = 100_000) -> None:
+    def __init__(
+        self, name: str, instruct: Callable[[str], None], clock: Clock, *, player: str = "", most: int = 100_000
+    ) -> None:
         super().__init__(id=f"agent-{name.encode().hex()}")
         self.agent_name = name
+        self.player = player or name
         self.doing: Status = "ready"
         self.known = Facts()
         self._instruct = instruct

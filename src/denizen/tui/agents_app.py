@@ -61,10 +61,10 @@ class AgentsApp(FullScreen):
 
     def _name_agents(self) -> None:
         parts: list[tuple[str, str]] = []
-        holder = next((agent.known.token.lower() for agent in self._agents if agent.known.token), "")
+        holder = next((agent.known.token for agent in self._agents if agent.known.token), "")
         for number, agent in enumerate(self._agents):
             style = f"ansi_bright_{STATUSES.get(agent.doing, 'white')}"
-            mark = "●" if agent.agent_name.lower() == holder else ""
+            mark = "●" if agent.player == holder else ""
             parts.append((f" {mark}{agent.agent_name} ", f"{style} reverse" if number == self._shown else style))
         cost = sum(agent.known.tally.cost_usd for agent in self._agents)
         parts.append((f"  ${cost:.4f}" if cost else "", "dim"))

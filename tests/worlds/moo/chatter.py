@@ -37,20 +37,23 @@ class Tally:
 
 
 async def work_while_others_talk(server: DjangoMoo, home: Path, commands: int, timing: Timing = PATIENT) -> Tally:
-    """Mason gives so many commands, while foreman and tinker talk."""
+    """Mason gives so many commands, and with each of them foreman or tinker says something."""
     async with AsyncExitStack() as stack:
         users = ("mason", "foreman", "tinker")
         players = [await stack.enter_async_context(connected(server.address(user), home, timing)) for user in users]
         mason, *others = players
-        tally, quiet = Tally(), asyncio.Event()
-        talks = [asyncio.create_task(_talk(each, "mason", quiet, tally)) for each in others]
+        tally, turns, quiet = Tally(), asyncio.Semaphore(0), asyncio.Event()
+        talks = [asyncio.create_task(_talk(each, "mason", turns, quiet, tally)) for each in others]
         for command, lines in _exercise(commands):
+            turns.release()
             begun = time.monotonic()
             output = await mason.request(command)
             tally.seconds.append(time.monotonic() - begun)
             if output != Output(command, lines):
                 tally.wrong.append(output)
         quiet.set()
+        for _ in others:
+            turns.release()
         said = await asyncio.gather(*talks)
         heard = await _said_to(mason, [line for lines in said for line in lines])
         for lines in map(Counter, said):
@@ -75,21 +78,24 @@ def _exercise(commands: int) -> Iterator[tuple[str, Sequence[str]]]:
         yield each[5 if number % 10 == 5 else number % 5]
 
 
-async def _talk(speaker: Connection, listener: str, quiet: asyncio.Event, tally: Tally) -> list[ServerLine]:
-    """Talk in all ways until it is to be quiet; what the listener must have heard."""
+async def _talk(
+    speaker: Connection, listener: str, turns: asyncio.Semaphore, quiet: asyncio.Event, tally: Tally
+) -> list[ServerLine]:
+    """Talk in all ways, a line in each turn, until it is to be quiet; what the listener must have heard."""
     said, name = list[ServerLine](), speaker.name
-    while not quiet.is_set():
+    while await turns.acquire() and not quiet.is_set():
         text = f"{len(said)} of {name}, said to all"
-        for command, line in (
+        ways = (
             (f"say {quoted(text)}", ServerLine(f"{name}: {text}", "say", name)),
             (f"emote nods {text}", ServerLine(f"{name} nods {text}", "emote", name)),
             (f"whisper {quoted(text)} to {listener}", ServerLine(f"{name} whispers to you: {text}", "whisper", name)),
             (f"page {listener} with {quoted(text)}", ServerLine(f'{name} pages, "{text}"', "page", name)),
-        ):
-            output = await speaker.request(command)
-            if len(output.lines) != 1 or output.problem:
-                tally.wrong.append(output)
-            said.append(line)
+        )
+        command, line = ways[len(said) % len(ways)]
+        output = await speaker.request(command)
+        if len(output.lines) != 1 or output.problem:
+            tally.wrong.append(output)
+        said.append(line)
     return said
 
 

@@ -1,6 +1,7 @@
 """A player's connection, against small servers on loopback that speak as real ones do."""
 
 import asyncio
+import errno
 import ssl
 import subprocess
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -8,14 +9,15 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import asyncssh
+import msgspec
 import pytest
 from msgspec.structs import replace
 
 from denizen.errors import ConfigError
 from denizen.worlds.moo.attribution import Timing
-from denizen.worlds.moo.connection import connected
+from denizen.worlds.moo.connection import Connection, connected
 from denizen.worlds.moo.server_text import Output, ServerLine
-from denizen.worlds.moo.transport import Server, ServerUnreachable, open_stream
+from denizen.worlds.moo.transport import Server, ServerUnreachable, Stream, open_stream
 
 Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 PATIENT = Timing(timeout=300, quiet=0.2, silence=300)
@@ -56,7 +58,7 @@ def mud(mark: bytes) -> Handler:
 @pytest.mark.parametrize("mark", [b"\xff\xf9", b"\xff\xef", b""])
 async def test_another_mud_works_with_and_without_prompt_marks(mark: bytes, tmp_path: Path) -> None:
     async with serving(mud(mark)) as server, connected(server, tmp_path, PATIENT) as connection:
-        assert connection.welcome.lines == ["Welcome!", "You did connect ann sesame"]
+        assert connection.name == "Ann"
         assert await connection.request("look\nat me") == Output("look at me", ["You did look at me"])
 
 
@@ -73,6 +75,51 @@ async def test_a_lost_connection_is_the_problem_of_the_request_and_ends_the_line
         assert "closed" in (await connection.request("look")).problem
         assert [line async for line in connection.lines] == []
         assert [line async for line in connection.lines] == []
+
+
+class ClosedWriter:
+    """The outgoing half of a channel that is closed, as of a moment ago."""
+
+    def write(self, data: bytes) -> None:
+        raise BrokenPipeError("Channel not open for sending")
+
+    def close(self) -> None:
+        """It is."""
+
+
+@pytest.mark.parametrize(
+    "error", [None, TimeoutError(errno.ETIMEDOUT, "timed out"), asyncssh.ConnectionLost("gone")], ids=repr
+)
+async def test_a_connection_that_breaks_in_any_way_is_lost_and_the_problem_of_the_request(
+    error: Exception | None,
+) -> None:
+    reader = asyncio.StreamReader()
+    connection = Connection(Stream(reader, ClosedWriter()), Server(), PATIENT)
+    asked = asyncio.create_task(connection.request("look"))
+    await asyncio.sleep(0)
+    if error:
+        reader.set_exception(error)
+    reader.feed_eof()
+    await connection.receive()
+    assert connection.is_lost
+    assert "closed" in (await asked).problem
+
+
+def told(talker: str, text: str) -> bytes:
+    """A line of the world, after GMCP's word on who it is from."""
+    value = msgspec.json.encode({"channel": "emote", "talker": talker, "text": text})
+    return b"\xff\xfa\xc9Comm.Channel.Text " + value + b"\xff\xf0" + f"{talker} {text}\r\n".encode()
+
+
+async def test_our_own_words_are_ours_where_the_server_names_talkers_but_not_us(tmp_path: Path) -> None:
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        for text in (b"", b"Welcome.\r\n", told("Bob", "nods") + told("Ann", "waves")):
+            writer.write(text + b"> \xff\xf9")
+            await reader.readline()
+
+    async with serving(handle) as server, connected(server, tmp_path, PATIENT) as connection:
+        assert await connection.request("emote waves") == Output("emote waves", ["Ann waves"])
+        assert await anext(connection.lines) == ServerLine("Bob nods", "emote", "Bob")
 
 
 async def test_a_server_that_answers_no_more_is_given_up(tmp_path: Path) -> None:
@@ -155,7 +202,6 @@ async def test_telnet_over_tls_signs_in_where_the_certificate_can_be_trusted(
         serving(mud(b"\xff\xf9"), tls) as server,
         connected(replace(server, transport="telnets"), tmp_path, PATIENT) as connection,
     ):
-        assert connection.welcome.lines == ["Welcome!", "You did connect ann sesame"]
         assert await connection.request("look") == Output("look", ["You did look"])
 
 
@@ -252,6 +298,16 @@ async def test_the_first_key_of_a_server_is_pinned_and_another_one_refused(tmp_p
     pinned.unlink()
     async with ssh_server(OTHER_KEY, server.port):
         assert await read_all(server, home)
+
+
+async def test_a_key_is_pinned_below_a_line_that_was_left_without_an_end(tmp_path: Path) -> None:
+    other = f"[elsewhere]:22 {OTHER_KEY.export_public_key().decode().strip()}"
+    (tmp_path / "known_hosts").write_text(other)
+    async with ssh_server(KEY) as server:
+        for _ in range(2):
+            assert await read_all(server, tmp_path) == b"xterm-256-basic"
+    pinned = (tmp_path / "known_hosts").read_text().splitlines()
+    assert (pinned[0], pinned[1].split()[0], len(pinned)) == (other, f"[127.0.0.1]:{server.port}", 2)
 
 
 async def test_a_wrong_password_is_for_the_user_to_fix(tmp_path: Path) -> None:

@@ -20,11 +20,12 @@ PROMPT = b"> \xff\xf9"
 
 
 class Mud:
-    """A server that speaks telnet; `got` are the lines it got, and `cut` closes all connections."""
+    """A server that speaks telnet, or says nothing while it `is_slow`; `got`: its lines, `cut` closes connections."""
 
     def __init__(self) -> None:
         self.got: list[str] = []
         self.port = 0
+        self.is_slow = False
         self._writers: list[asyncio.StreamWriter] = []
         self._server: asyncio.Server | None = None
 
@@ -48,6 +49,8 @@ class Mud:
             self.got.append(line.decode().strip())
             if self.got[-1] == "@quit":
                 break
+            if self.is_slow:
+                continue
             writer.write(b"You are in a hall.\r\n" + PROMPT)
         writer.close()
 
@@ -94,12 +97,21 @@ async def test_it_leaves_with_quit_when_it_is_stopped(tmp_path: Path) -> None:
         assert mud.got[-1] == "@quit"
 
 
+async def test_it_stops_while_it_still_signs_in(tmp_path: Path) -> None:
+    async with living(tmp_path) as (mud, _, __, stop, life):
+        mud.is_slow = True
+        await until(lambda: mud.got)
+        stop.set()
+        await life
+        await until(lambda: mud.got[-1] == "@quit")
+
+
 async def test_it_signs_in_again_when_it_was_cut_off(tmp_path: Path) -> None:
     async with living(tmp_path) as (mud, watcher, clock, _, __):
         await until(lambda: watcher.told("system"))
         for times in (2, 3):
             mud.cut()
-            await until(lambda times=times: watcher.told("system").count("Signed in as ann.") == times)
+            await until(lambda times=times: watcher.told("system").count("Signed in as Ann.") == times)
         assert [each for each in clock.slept if each >= 5] == [5, 5]
         assert "The connection is lost. Attempt 1 of 5 to sign in again, in 5 s." in watcher.told("system")
 

@@ -15,7 +15,7 @@ import click
 import msgspec
 
 from denizen.cli.moo.apart import play_apart
-from denizen.cli.moo.run import PlainLines, brain_of, stop_at_signals
+from denizen.cli.moo.run import PlainLines, brain_of, stop_at_signals, trace
 from denizen.cli.output import print_table, say_error, write
 from denizen.cli.text import one_line
 from denizen.clock import SystemClock
@@ -28,6 +28,7 @@ from denizen.worlds.moo.group import AgentState, Group, open_group
 from denizen.worlds.moo.listener import Listener
 from denizen.worlds.moo.live import live
 from denizen.worlds.moo.supervise import Seat, supervise
+from denizen.worlds.moo.token_pages import avatar
 
 PATIENCE = 60.0
 """Seconds that `down` waits for a group to end."""
@@ -84,15 +85,19 @@ async def _up(found: Group, members: Sequence[AgentFolder], options: Sequence[st
         from denizen.tui.agent_view import AgentView
         from denizen.tui.agents_app import AgentsApp
 
-        def view(number: int, member: AgentFolder) -> AgentView:
-            return AgentView(member.name, lambda text: seats[number].instruct(text), clock)  # noqa: PLW0108 - made below
-
-        listeners = views = [view(number, member) for number, member in enumerate(members)]
+        listeners = views = [
+            AgentView(each.name, lambda text, at=at: seats[at].instruct(text), clock, player=avatar(each.settings.user))
+            for at, each in enumerate(members)
+        ]
         screen = AgentsApp(views).shown(stop.set)
     seats += [Seat(found, member, shown, clock) for member, shown in zip(members, listeners, strict=True)]
 
+    is_apart = found.settings.processes == "each"
+    for missing in () if is_apart else trace(members[0].loaded.environ):
+        seats[0].line("system", missing)
+
     async def play(seat: Seat) -> None:
-        if found.settings.processes == "each":
+        if is_apart:
             await play_apart(seat, options, stop)
             return
         for notice in seat.folder.notices:

@@ -2,9 +2,10 @@
 
 import asyncio
 import importlib
+import os
 import signal
 import sys
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -23,7 +24,7 @@ from denizen.worlds.moo.character import Character
 from denizen.worlds.moo.folder import AgentFolder, open_folder
 from denizen.worlds.moo.group import open_group
 from denizen.worlds.moo.listener import Facts, Kind, Listener, Status
-from denizen.worlds.moo.live import live
+from denizen.worlds.moo.live import live, unless
 from denizen.worlds.moo.session_log import SessionLog
 from denizen.worlds.moo.tools import builder_tools
 
@@ -89,10 +90,6 @@ def run(
 
 async def _run(folder: AgentFolder, delay: float, *, on_screen: bool, as_json: bool) -> None:
     clock = SystemClock()
-    for notice in folder.notices:
-        click.secho(one_line(notice), fg="yellow", err=True)
-    if missing := _trace(folder.loaded.environ):
-        click.secho(missing, fg="yellow", err=True)
     stop = asyncio.Event()
     stop_at_signals(stop)
     listener: Listener = PlainLines(clock)
@@ -106,8 +103,10 @@ async def _run(folder: AgentFolder, delay: float, *, on_screen: bool, as_json: b
 
         listener = AgentView(folder.settings.user, lambda text: brain.instruct(text), clock)  # noqa: PLW0108 - made below
         screen = AgentsApp([listener]).shown(stop.set)
-    await clock.sleep(delay)
+    for notice in (*folder.notices, *trace(folder.loaded.environ)):
+        listener.line("system", one_line(notice))
     async with brain_of(folder, listener) as brain, screen:
+        await unless(stop, clock.sleep(delay))
         await live(brain, folder, clock, stop)
 
 
@@ -139,13 +138,14 @@ def stop_at_signals(stop: asyncio.Event) -> None:
         loop.add_signal_handler(number, heard, number)
 
 
-def _trace(environ: Mapping[str, str]) -> str:
+def trace(environ: Mapping[str, str]) -> Sequence[str]:
     """Let Logfire record where LOGFIRE_TOKEN asks for that; what is missing for it."""
-    if not environ.get("LOGFIRE_TOKEN"):
-        return ""
+    if not (token := environ.get("LOGFIRE_TOKEN")):
+        return ()
     try:
         logfire = importlib.import_module("logfire")
     except ImportError:
-        return "LOGFIRE_TOKEN is set, but logfire isn't installed: pip install logfire"
-    logfire.configure(send_to_logfire="if-token-present", console=False, service_name="denizen-moo")
-    return ""
+        return ("LOGFIRE_TOKEN is set, but logfire isn't installed: pip install logfire",)
+    os.environ.setdefault("OTEL_EXPORTER_OTLP_TIMEOUT", "3")  # seconds that it may hold us up at the end
+    logfire.configure(token=token, console=False, metrics=False, service_name="denizen-moo")
+    return ()

@@ -16,6 +16,7 @@ from denizen.worlds.moo.quoting import one_line
 from denizen.worlds.moo.server_text import Output, Room, ServerLine
 from denizen.worlds.moo.speech import message_of
 from denizen.worlds.moo.telnet import Event, Option, PromptMark, Subnegotiation, TelnetParser, Text
+from denizen.worlds.moo.token_pages import avatar
 from denizen.worlds.moo.transport import Server, ServerUnreachable, Stream, open_stream
 
 WRAPPED_AT = 80
@@ -59,14 +60,14 @@ class Connection:
         """The last value of each package."""
         self.status: dict[str, str] = {}
         """What the server says of itself (MSSP)."""
-        self.welcome = Output("")
-        """What it said at the sign-in, and at the first look."""
         self.is_lost = False
         self._stream, self._server, self._timing = stream, server, timing
-        self._markers = _markers(secrets.token_hex(4))
+        session = secrets.token_hex(4)
+        self._markers = Markers(*(f">>MOO-{word}-{session}<<" for word in ("START", "END", "OWN-START", "OWN-END")))
         self._parser, self._negotiator = TelnetParser(), Negotiator()
         self._reader = LineReader(self._markers)
         self._attribution = Attribution(timing)
+        self._attribution.name = avatar(server.user)
         self._one_at_a_time = asyncio.Lock()
         self._news = asyncio.Event()
         self._heard_at = 0.0
@@ -79,7 +80,7 @@ class Connection:
 
     @property
     def name(self) -> str:
-        """The name that others see; empty: the server didn't tell."""
+        """The name that others see; the user's, where the server doesn't tell."""
         return self._attribution.name
 
     async def request(self, command: str) -> Output:
@@ -96,7 +97,7 @@ class Connection:
             if self._attribution.owed or self.is_lost:
                 return Output(command, problem=_CLOSED if self.is_lost else _STUCK)
             self._attribution.sent(command, self._now)
-            self._stream.writer.write(f"{command}\n".encode(errors="replace"))
+            self._write(f"{command}\n".encode(errors="replace"))
             return await self._output()
 
     async def _output(self) -> Output:
@@ -122,28 +123,32 @@ class Connection:
 
     async def receive(self) -> None:
         """Take what comes until the server closes."""
-        reader = self._stream.reader
         try:
             while True:
+                limit = asyncio.timeout_at(self._next_due)
                 try:
-                    async with asyncio.timeout_at(self._next_due):
-                        data = await reader.read(_READ)
-                except TimeoutError:
+                    async with limit:
+                        data = await self._stream.reader.read(_READ)
+                except Exception:  # noqa: BLE001 - cut off, the same as closed; asyncssh says that in errors of its own
+                    if not limit.expired():
+                        break
                     self._pass_time()
                     continue
                 if not data:
                     break
                 self._take(data)
-        except OSError:
-            pass  # cut off: the same as closed
         finally:
             self._lose()
+
+    def _write(self, data: bytes) -> None:
+        with suppress(OSError):  # closed a moment ago: `receive` is about to hear of it
+            self._stream.writer.write(data)
 
     def _take(self, data: bytes) -> None:
         self._heard_at = self._now
         for event in self._parser.feed(data):
             if reply := self._negotiator.answer(event):
-                self._stream.writer.write(reply)
+                self._write(reply)
             self._event(event)
         self._publish()
 
@@ -153,7 +158,7 @@ class Connection:
                 self._passages(self._reader.feed(data))
                 if self._attribution.frames and self._reader.holds_question and not self._has_cancelled:
                     self._has_cancelled = True
-                    self._stream.writer.write(_CANCEL)
+                    self._write(_CANCEL)
                     self._attribution.trouble(_ASKED)
             case PromptMark():
                 self._has_cancelled = False
@@ -172,7 +177,7 @@ class Connection:
         if package == "Comm.Channel.Text" and (message := message_of(value)):
             self._attribution.message(message, self._now)
         elif package == "Char.Name" and isinstance(value, dict):
-            self._attribution.name = str(value.get("name", ""))
+            self._attribution.name = str(value.get("name") or self.name)
         elif package == "Room.Info":
             with suppress(msgspec.ValidationError):
                 self._attribution.room = msgspec.convert(value, Room, strict=False)
@@ -224,18 +229,13 @@ class Connection:
         outputs = [await self._output()]
         for line in server.login if server.transport != "ssh" else ():
             outputs += [await self.request(line.format(user=server.user, password=server.password))]
-        if self._is_djangomoo:
-            outputs += await self._set_up()
+        if server.transport == "ssh" or self.status.get("CODEBASE") == "DjangoMOO":
+            outputs += [await self._set_up()]
         for output in outputs:
             if output.problem:
                 raise ServerUnreachable(f"{server.host}:{server.port} didn't let us in: {output.problem}.")
-        self.welcome = Output("", [line for output in outputs for line in output.lines])
 
-    @property
-    def _is_djangomoo(self) -> bool:
-        return self.status.get("CODEBASE") == "DjangoMOO" or self._server.transport == "ssh"
-
-    async def _set_up(self) -> list[Output]:
+    async def _set_up(self) -> Output:
         """Have output framed. The settings take effect some time after their prompt: so until markers arrive."""
         markers, look = self._markers, Output("")
         settings = f"OUTPUTPREFIX {markers.start}; OUTPUTSUFFIX {markers.end}; PREFIX {markers.printed}"
@@ -244,19 +244,17 @@ class Connection:
             self._reader.markers_seen.clear()
             look = await self.request("look")
             if look.problem or len(self._reader.markers_seen) == len(msgspec.structs.fields(Markers)):
+                self._attribution.frames, self._reader.columns = True, WRAPPED_AT
+                self._attribution.proves |= Option.GMCP in self._negotiator.theirs
                 break
-        else:
-            return [look]
-        self._attribution.frames, self._reader.columns = True, WRAPPED_AT
-        self._attribution.proves |= Option.GMCP in self._negotiator.theirs
-        return [look]
+        return look
 
     async def leave(self) -> None:
         """Say `@quit`, without which the server keeps the session for a while, and wait for its end."""
         if self.is_lost:
             return
         self._attribution.abandon()
-        self._stream.writer.write(b"@quit\n")
+        self._write(b"@quit\n")
         await self._wait(lambda: self.is_lost, _FAREWELL)
 
 
@@ -269,11 +267,7 @@ async def connected(server: Server, home: Path, timing: Timing | None = None) ->
         try:
             await connection.sign_in()
             yield connection
-            await connection.leave()
         finally:
+            await connection.leave()
             receiving.cancel()
             await asyncio.wait([receiving])
-
-
-def _markers(session: str) -> Markers:
-    return Markers(*(f">>MOO-{word}-{session}<<" for word in ("START", "END", "OWN-START", "OWN-END")))

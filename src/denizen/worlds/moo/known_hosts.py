@@ -38,6 +38,8 @@ def pin(home: Path, host: str, port: int, key: asyncssh.SSHKey) -> None:
     """Remember a server's key. Raises ConfigError when it can't be written."""
     path = home / NAME
     line = f"[{host}]:{port} ".encode() + b" ".join(key.export_public_key().split()[:2]) + b"\n"
+    if not (read_settings(path) or b"\n").endswith(b"\n"):
+        line = b"\n" + line
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -2,7 +2,10 @@
 
 import asyncio
 from collections.abc import Coroutine
-from typing import Any
+from contextlib import AsyncExitStack
+from typing import Any, TypeVar
+
+import msgspec
 
 from denizen.clock import Clock
 from denizen.config.home import places
@@ -15,7 +18,8 @@ from denizen.worlds.moo.transport import Server, ServerUnreachable
 ATTEMPTS = 5
 """How often an agent tries to sign in again."""
 FIRST_WAIT, LONGEST_WAIT = 5.0, 60.0
-"""Seconds before the first attempt, doubled for each further one, and before any at most."""
+"""Seconds before the first attempt, and before any at most."""
+T = TypeVar("T")
 
 
 async def live(brain: Brain, folder: AgentFolder, clock: Clock, stop: asyncio.Event) -> None:
@@ -26,48 +30,42 @@ async def live(brain: Brain, folder: AgentFolder, clock: Clock, stop: asyncio.Ev
     """
     home, _ = places(folder.loaded.config)
     timing = Timing(timeout=folder.settings.command_timeout)
+    server = msgspec.convert(folder.settings, Server, from_attributes=True)
+    server = msgspec.structs.replace(server, password=folder.password)
     failures = None
     await brain.begin()
     while not stop.is_set():
         try:
-            async with connected(server_of(folder), home, timing) as connection:
-                failures = 0
-                brain.note(f"Signed in as {connection.name or folder.settings.user}.")
-                await unless(stop, brain.play(connection))
+            async with AsyncExitStack() as stack:
+                signing_in = stack.enter_async_context(connected(server, home, timing))
+                if connection := await unless(stop, signing_in):
+                    failures = 0
+                    brain.note(f"Signed in as {connection.name}.")
+                    await unless(stop, brain.play(connection))
             why = "The connection is lost."
         except ServerUnreachable as error:
             if failures is None or failures == ATTEMPTS:
                 raise
             why = str(error)
         if failures is not None and not stop.is_set():
-            wait = min(FIRST_WAIT * 2**failures, LONGEST_WAIT)
             failures += 1
+            wait = back_off(failures, LONGEST_WAIT)
             brain.note(f"{why} Attempt {failures} of {ATTEMPTS} to sign in again, in {wait:g} s.")
             await unless(stop, clock.sleep(wait))
     await brain.end()
 
 
-def server_of(folder: AgentFolder) -> Server:
-    """Where the agent plays, and how it signs in."""
-    settings = folder.settings
-    return Server(
-        host=settings.host,
-        port=settings.port,
-        transport=settings.transport,
-        user=settings.user,
-        password=folder.password,
-        key_file=settings.key_file,
-        login=settings.login,
-    )
+def back_off(failures: int, longest: float) -> float:
+    """Seconds to wait after that many failures in a row: `FIRST_WAIT`, then ever twice as long."""
+    return min(FIRST_WAIT * 2 ** min(failures - 1, 64), longest)
 
 
-async def unless(stop: asyncio.Event, work: Coroutine[Any, Any, object]) -> None:
-    """Work until it is done, or it is to stop."""
+async def unless(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T | None:
+    """Work until it is done, which gives its result, or it is to stop."""
     working, stopped = asyncio.create_task(work), asyncio.create_task(stop.wait())
     try:
         await asyncio.wait({working, stopped}, return_when=asyncio.FIRST_COMPLETED)
-        if working.done():
-            await working
+        return await working if working.done() else None
     finally:
         for task in (working, stopped):
             task.cancel()

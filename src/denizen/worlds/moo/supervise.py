@@ -11,11 +11,11 @@ from denizen.errors import ConfigError, DenizenError
 from denizen.worlds.moo.folder import AgentFolder
 from denizen.worlds.moo.group import AgentState, Group
 from denizen.worlds.moo.listener import Facts, Kind, Listener, Status, Tally
-from denizen.worlds.moo.live import unless
+from denizen.worlds.moo.live import back_off, unless
 from denizen.worlds.moo.token_pages import avatar
 
-FIRST_WAIT, LONGEST_WAIT = 5.0, 300.0
-"""Seconds before an agent that fell is started again, doubled each time, and at most."""
+LONGEST_WAIT = 300.0
+"""Seconds before an agent that fell is started again, at most."""
 SOUND = 600.0
 """Seconds that an agent must have played for its earlier falls not to count."""
 NOT_HERE = "It isn't playing: nobody heard that."
@@ -113,7 +113,7 @@ async def _keep_playing(seat: Seat, play: Play, clock: Clock, stop: asyncio.Even
             seat.line("server_error", f"{why} It isn't started again.")
             seat.change(life="gave up", problem=why, token="")
             return
-        wait = min(FIRST_WAIT * 2 ** (falls - 1), LONGEST_WAIT)
+        wait = back_off(falls, LONGEST_WAIT)
         seat.line("server_error", f"{why} Restart {falls} of {most} in {wait:g} s.")
         seat.change(life="fallen", problem=why, token="", restarts=seat.state.restarts + 1)
         await unless(stop, clock.sleep(wait))
