@@ -1,5 +1,6 @@
 """The gateway: what it needs while it waits, and for a message; what comes in at random, and in many chats."""
 
+import os
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -48,9 +49,9 @@ ASKED, RATE, FEW_ASKED, SLOW = 400, 40.0, 30, 2.0
 WORKERS_NOTE = """\
 `denizen gateway` and `denizen worker` on one PostgreSQL, {slots} turns at once in each process, against a model that
 takes {waits:g} s. {chats} people for each process talk at once, {count} messages each. *At most* is what the model's
-time alone would allow, and the part of it that is reached says where the machine, on which all of them run, saturates:
-they share its cores with PostgreSQL, the model and the people. The gateway is the first of the processes."""
-WORKERS = ("processes", "turns at once", "at most turns/s", "turns/s", "of that", "× one")
+time alone would allow. All of them share one machine with PostgreSQL, the model and the people: where its cores are all
+busy, with whatever else runs there, it saturates. The gateway is the first of the processes."""
+WORKERS = ("processes", "turns at once", "at most turns/s", "turns/s", "of that", "× one", "cores busy", "of")
 PROCESSES, SLOTS, WAITS, WORKER_COUNT = (1, 2, 4), 8, 0.2, 5
 NANOBOT_SHARE = 50  # how many times fewer chats it gets
 QUIET = 1.0  # seconds until a gateway that listens is idle
@@ -137,7 +138,8 @@ def workers(plan: Plan, peers: Sequence[Entry]) -> Table:
                 paces[processes] = pace = samples(figures, "turns_per_second")
                 most = processes * SLOTS / WAITS
                 ratio = pace.over(paces[1]) if 1 in paces else ""
-                result.add(processes, processes * SLOTS, f"{most:g}", pace, f"{pace.median / most:.0%}", ratio)
+                reached, cores = f"{pace.median / most:.0%}", samples(figures, "cores")
+                result.add(processes, processes * SLOTS, f"{most:g}", pace, reached, ratio, cores, os.cpu_count())
         if {1, 2} <= paces.keys():
             goal = "a turn with two processes over one with one, at 1.7 times the pace"
             result.goals.append(Goal(goal, 1 / 1.7, paces[1].median / paces[2].median))
@@ -156,10 +158,18 @@ def _with_workers(meeting: Hall, processes: int, plan: Plan) -> Figures:
             settings = f'turns = {SLOTS}\ndatabase = "{url}"\n'
             with serving(meeting.server.url("slow"), home, settings, processes - 1) as place:
                 _visit(meeting, place, "pace", chats=processes * SLOTS, count=1)
-                return _visit(meeting, place, "pace", chats=plan.worker_chats * processes, count=WORKER_COUNT)
+                begun, worked = time.perf_counter(), _worked()
+                figures = _visit(meeting, place, "pace", chats=plan.worker_chats * processes, count=WORKER_COUNT)
+                return {**figures, "cores": (_worked() - worked) / (time.perf_counter() - begun)}
         finally:
             postgres.drop_database(url)
             postgres.remove_begun(shared)
+
+
+def _worked() -> float:
+    """Seconds that the cores of this machine have worked."""
+    user, nice, system, _, _, *interrupts = map(int, Path("/proc/stat").read_text().split(maxsplit=8)[1:8])
+    return (user + nice + system + sum(interrupts)) / os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager

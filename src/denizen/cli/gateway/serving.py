@@ -2,11 +2,12 @@
 
 import asyncio
 import dataclasses
+import gc
 import logging
 import signal
 import sys
-from collections.abc import AsyncGenerator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Literal
 
 from denizen.cli.gateway.logs import log_to
@@ -28,6 +29,8 @@ from denizen.worlds.chat.settings import GatewaySettings
 from denizen.worlds.chat.shared import open_shared
 from denizen.worlds.chat.spawn import spawn_tool
 
+_THRESHOLD = (20_000, 10, 10)
+"""After so many new objects garbage is looked for, among new, younger and all ones; a turn leaves about a hundred."""
 _log = logging.getLogger(__name__)
 
 Run = Callable[[asyncio.Event], Coroutine[Any, Any, None]]
@@ -59,7 +62,21 @@ async def opened(
         async with options.agent(
             loaded, profile=profile_with(*lent), store=shared.sessions, memory=shared.memory, budget=shared.budget
         ) as agent:
-            yield Gateway(agent, outbox, cron, shared.side)
+            with _collecting_seldom():
+                yield Gateway(agent, outbox, cron, shared.side)
+
+
+@contextmanager
+def _collecting_seldom() -> Generator[None]:
+    """Look for garbage seldom, and not in what there is by now: all turns stand still meanwhile, for up to 0.3 s."""
+    usual = gc.get_threshold()
+    gc.freeze()
+    gc.set_threshold(*_THRESHOLD)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*usual)
+        gc.unfreeze()
 
 
 async def run_until_stopped(
