@@ -3,13 +3,14 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from denizen import Agent, tool
 from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult
-from denizen.ports import Tool, Traits
+from denizen.ports import ActionFormat, Tool, Traits
 from denizen.testing import FakeClock, ScriptedModel
 from denizen.worlds.moo.brain import Brain
 from denizen.worlds.moo.character import Character
@@ -27,6 +28,7 @@ class FakeWorld:
         self.sent: list[str] = []
         self.times: list[float] = []
         self.on: dict[str, Callable[[], None]] = {}
+        self.problems: dict[str, str] = {}
         self._clock = clock
         self._answers = answers or {}
         self._queue: asyncio.Queue[ServerLine | None] = asyncio.Queue()
@@ -55,6 +57,8 @@ class FakeWorld:
         if happens := self.on.get(command):
             happens()
             await asyncio.sleep(0.01)  # it comes in, before the output is whole
+        if problem := self.problems.get(command):
+            return Output(command, problem=problem)
         return Output(command, self._answers.get(command, [f"You did: {command}"]))
 
 
@@ -160,6 +164,7 @@ async def playing(
     soul: str = "",
     began: datetime | None = None,
     user: str = "mason",
+    actions: ActionFormat | None = None,
     **settings: Any,
 ) -> AsyncGenerator[Play]:
     """An agent that plays in a world of data, with a scripted model (None: offline), on a clock that runs by itself.
@@ -175,7 +180,8 @@ async def playing(
         session = await agent.open("agent:mason:channel:moo:account:mason@localhost:peer:direct:world")
         character = Character(folder, MooSettings(user=user, **settings))
         log = SessionLog(watcher, folder, agent.record.now, agent.record.redact)
-        brain = Brain(agent.record, session, character, tools, log)
+        record = replace(agent.record, actions=actions or agent.record.actions)
+        brain = Brain(record, session, character, tools, log)
         world = FakeWorld(clock, answers)
         await brain.begin()
         play = Play(brain, world, clock, model, watcher)

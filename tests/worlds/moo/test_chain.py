@@ -23,6 +23,7 @@ from denizen.worlds.moo.chain import (
     process_command,
     process_server_text,
     process_sign_in,
+    process_unsent,
 )
 from denizen.worlds.moo.server_text import ServerLine
 from denizen.worlds.moo.token_pages import Chain, read_command
@@ -33,6 +34,12 @@ AT = 1_764_000_000.0
 
 def page(talker: str, text: str) -> ServerLine:
     return ServerLine(f'{talker} pages, "{text}"', "page", talker)
+
+
+def paged_by(talker: str, command: str) -> ServerLine:
+    paged = read_command(command)
+    assert paged
+    return page(talker, paged[1])
 
 
 class Agent:
@@ -54,6 +61,9 @@ class Agent:
     def sends(self, command: str) -> str:
         self.state, sent = process_command(self.state, command)
         return sent
+
+    def is_not_answered(self, command: str) -> None:
+        self.state = process_unsent(self.state, command)
 
     def stalls(self, at: float, **known: float) -> Sequence[str]:
         self.state, actions = check_stall(self.state, at, **known)
@@ -141,6 +151,38 @@ def test_a_holder_that_was_away_is_paged_when_it_connects_but_not_over_and_over(
     assert not agent.hears("#34 (Mason) has connected.", AT + 99).commands
 
 
+def test_a_page_that_nobody_got_or_answered_is_sent_again_until_it_arrives() -> None:
+    for agent, again in (
+        (foreman("Mason"), 'page mason with "Token: Mason go. (7)"'),
+        (holding(), 'page foreman with "Token: Mason reconnected. (7)"'),
+    ):
+        receiver = "Mason" if agent.token.holder else "Foreman"
+        agent.hears(f"{receiver} is not currently logged in.", AT, again)
+        assert agent.stalls(AT + 30) == [again]
+        assert not agent.stalls(AT + 60)
+        agent.is_not_answered(again)
+        assert agent.stalls(AT + 90) == [again]
+        agent.is_not_answered("look")
+        agent.is_not_answered(f"page {receiver} with hello")
+        assert not agent.stalls(AT + 120)
+
+
+def test_a_worker_whose_done_page_was_lost_says_that_it_is_there_and_is_asked_for_it() -> None:
+    boss, mason = foreman("Mason"), holding()
+    mason.is_not_answered(mason.sends("page foreman with Token: Mason done."))
+    [back] = mason.stalls(AT + 30)
+    [go] = boss.hears(paged_by("Mason", back)).commands
+    [done] = mason.hears(paged_by("Foreman", go)).commands
+    assert boss.hears(paged_by("Mason", done)).commands == ['page tinker with "Token: Tinker go. (1764000000)"']
+    assert not mason.stalls(AT + 60)
+
+
+def test_a_holder_that_connects_soon_after_it_was_paged_is_paged_again_later() -> None:
+    agent = foreman("Mason")
+    assert not agent.hears("#34 (Mason) has connected.", AT + 5).commands
+    assert agent.stalls(AT + 30) == ['page mason with "Token: Mason go. (7)"']
+
+
 def test_what_other_commands_give_says_nothing_of_the_holder() -> None:
     agent = foreman("Mason")
     agent.hears("Mason is not currently logged in.", AT, "look")
@@ -181,6 +223,22 @@ def test_the_foremans_model_can_not_pass_the_token() -> None:
     with pytest.raises(ToolRefused, match="by itself"):
         foreman("Mason").sends('page tinker with "Token: Tinker go."')
     assert foreman("Mason").sends("page tinker with hello") == "page tinker with hello"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        'say hi; page tinker with "Token: Tinker go."',
+        'page tinker with "hi"; page "Tinker" with "Token: Tinker go."',
+        "look. page foreman with Token: Mason done.",
+    ],
+)
+def test_a_page_about_the_token_can_not_hide_among_other_commands(command: str) -> None:
+    agent = holding()
+    with pytest.raises(ToolRefused, match="a command of its own"):
+        agent.sends(command)
+    assert agent.token.holds
+    assert agent.sends("say hi; page tinker with flowers") == "say hi; page tinker with flowers"
 
 
 # A worker
@@ -265,6 +323,7 @@ def test_in_the_middle_of_a_pass_it_says_that_it_is_back() -> None:
 def test_a_token_that_is_held_can_be_passed_on_without_the_model() -> None:
     state, actions = pass_on(holding().state)
     assert (actions.commands, state.token.holds) == (['page foreman with "Token: Mason done. (7)"'], False)
+    assert actions.goal == ""
     assert pass_on(state) == (state, NOTHING)
 
 
@@ -365,12 +424,12 @@ HOUR, QUIET = 3_600.0, 1_800.0
 class Group:
     """A foreman and its workers on a server that loses, delays and repeats pages and throws players out."""
 
-    def __init__(self, seed: int, secret: str) -> None:
+    def __init__(self, seed: int, secret: str, stall_seconds: float) -> None:
         self.dice, self.now, self.faults = random.Random(seed), AT, True
-        self.secret = secret
+        self.secret, self.stall_seconds = secret, stall_seconds
         self.events: list[tuple[float, int, Callable[[], None]]] = []
         self.order = itertools.count()
-        self.agents = {user: Agent(user, secret=secret, stall_seconds=120.0) for user in ("foreman", *WORKERS)}
+        self.agents = {user: Agent(user, secret=secret, stall_seconds=stall_seconds) for user in ("foreman", *WORKERS)}
         self.online = dict.fromkeys(self.agents, False)
         self.kept = dict.fromkeys(self.agents, b"{}")
         self.working: dict[str, int] = {}
@@ -421,8 +480,9 @@ class Group:
         self.after(self.dice.expovariate(1 / 90), self.trouble)
 
     def watch(self) -> None:
-        if self.online["foreman"]:
-            self.apply("foreman", *check_stall(self.agents["foreman"].state, self.now))
+        for user in self.agents:
+            if self.online[user]:
+                self.apply(user, *check_stall(self.agents[user].state, self.now))
         self.after(30, self.watch)
 
     def hear(self, user: str, line: ServerLine, command: str = "") -> None:
@@ -467,6 +527,14 @@ class Group:
             return
         talker = user.capitalize()
         line = ServerLine(f'They page, "{text}"') if self.secret else page(talker, text)
+        if not self.stall_seconds:  # then only what a sender knows is made good
+            is_answered = not self.chance(0.2)
+            if is_answered or self.chance(0.5):
+                self.hear(receiver, line)
+            if not is_answered:
+                self.agents[user].is_not_answered(command)
+                self.kept[user] = msgspec.json.encode(self.agents[user].token)
+            return
         for _ in range(self.dice.choice([1, 1, 1, 2]) if self.faults else 1):
             seconds = self.dice.choice([0.1, 1, 30, 400]) if self.faults else 0.1
             if not self.chance(0.2):
@@ -479,10 +547,13 @@ class Group:
                 assert self.agents[other].token == before
 
 
+@pytest.mark.parametrize("stall_seconds", [120.0, 0.0])
 @pytest.mark.parametrize("secret", ["", "for us"])
 @pytest.mark.parametrize("seed", range(25))
-def test_in_an_hour_of_trouble_the_token_is_never_lost_and_never_doubled(seed: int, secret: str) -> None:
-    group = Group(seed, secret)
+def test_in_an_hour_of_trouble_the_token_is_never_lost_and_never_doubled(
+    seed: int, secret: str, stall_seconds: float
+) -> None:
+    group = Group(seed, secret, stall_seconds)
     group.run(HOUR)
     group.faults = False
     group.run(QUIET)

@@ -1,14 +1,18 @@
 """How the files of an agent's directory steer what it does, and what it leaves there."""
 
 import asyncio
+import itertools
 import os
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
 from tests.worlds.moo.play import agent_folder, calls, playing, text
 from tests.worlds.moo.test_brain import Killed, shown
 
+from denizen.errors import ModelError
+from denizen.messages import AssistantMessage, Text, ToolCall
 from denizen.ports import ModelRequest
 
 NEXT_DAY = datetime(2026, 1, 2, 12, tzinfo=UTC)
@@ -265,18 +269,89 @@ async def test_after_a_crash_an_agent_without_a_timer_sees_what_happened(tmp_pat
             assert shown(play.model.requests[0]).startswith(expected)
 
 
-async def test_a_worker_whose_last_run_had_a_goal_says_that_it_is_back(tmp_path: Path) -> None:
-    logs = agent_folder(tmp_path) / "logs"
-    logs.mkdir()
-    (logs / "2025-12-31T12-00-00.log").write_text("[12:00:00] [goal] [Goal] dig\n")
-    for idle, sent in ((60, []), (0, ['page foreman with "Token: Mason reconnected. (0)"'])):
-        async with playing(tmp_path, None, idle_wakeup_seconds=idle, token_chain=["mason"]) as play:
-            await play.seconds(5)
-            assert play.world.sent == sent
-            assert play.brain.goal == ""
-
-
 # The token
+
+
+async def test_a_worker_that_was_stopped_while_it_held_the_token_says_that_it_is_back(tmp_path: Path) -> None:
+    async with playing(tmp_path, None, token_chain=["mason"]) as play:
+        play.world.page("Token: Mason go. (7)")
+        await play.until(lambda: play.world.sent == ["@survey here"])
+    async with playing(tmp_path, None, token_chain=["mason"]) as play:
+        await play.until(lambda: play.world.sent)
+        assert play.world.sent == ['page foreman with "Token: Mason reconnected. (7)"']
+        assert play.brain.goal == ""
+
+
+async def test_a_page_about_the_token_that_is_not_answered_is_sent_again(tmp_path: Path) -> None:
+    chain = {"idle_wakeup_seconds": 0, "token_chain": ["mason"]}
+    reports = calls('page foreman with "Token: Mason done."')
+    for user, script, first, again in (
+        ("foreman", None, "Token: Foreman start. (1767268800)", "Token: Mason go. (1767268800)"),
+        ("mason", [reports, *IDLE], "Token: Mason done. (7)", "Token: Mason reconnected. (7)"),
+    ):
+        receiver = "mason" if user == "foreman" else "foreman"
+        pages = [f'page {receiver} with "{text}"' for text in (first, again)]
+        async with playing(tmp_path / user, script, user=user, **chain) as play:
+            play.world.problems = dict.fromkeys(pages, "no prompt came within 40 s")
+            play.world.page("Token: Mason go. (7)")
+            await play.until(lambda play=play, pages=pages: [each for each in play.world.sent if each in pages][2:])
+            assert [each for each in play.world.sent if "Token" in each] == [*pages, pages[1]]
+            times = [at for at, each in zip(play.world.times, play.world.sent, strict=True) if each in pages]
+            assert min(later - earlier for earlier, later in itertools.pairwise(times)) >= 29
+            play.world.problems.clear()
+            await play.seconds(300)
+            assert [each for each in play.world.sent if "Token" in each] == [*pages, pages[1], pages[1]]
+
+
+@pytest.mark.parametrize("acting", ["queued", "awaited"])
+async def test_a_cycle_that_uses_up_its_calls_passes_the_token_on_and_the_goal_goes_with_it(
+    tmp_path: Path, acting: str
+) -> None:
+    script = [calls("say 1", "say 2"), *IDLE]
+    chain = {"idle_wakeup_seconds": 0, "token_chain": ["mason"], "tool_calls_per_cycle": 2}
+    async with playing(tmp_path, script, acting=acting, **chain) as play:
+        play.world.on["say 2"] = lambda: play.world.say("A cat walks in.")
+        play.world.page("Token: Mason go. (7)")
+        await play.until(lambda: "page" in play.world.sent[-1] if play.world.sent else False)
+        await play.seconds(60)
+        assert play.world.sent == ["@survey here", "say 1", "say 2", 'page foreman with "Token: Mason done. (7)"']
+        assert (play.brain.goal, play.asked) == ("", 1)
+
+
+async def test_in_a_queue_done_counts_after_the_page_before_it(tmp_path: Path) -> None:
+    script = [text('SCRIPT: look | page foreman with "Token: Mason done." | done'), *IDLE]
+    chain = {"idle_wakeup_seconds": 0, "token_chain": ["mason"], "acting": "queued"}
+    async with playing(tmp_path, script, **chain) as play:
+        play.world.page("Token: Mason go. (7)")
+        await play.until(lambda: "[Done] " in play.watcher.told("goal"))
+        assert play.world.sent[1:] == ["look", 'page foreman with "Token: Mason done. (7)"']
+        await play.seconds(60)
+        assert (play.brain.goal, play.asked) == ("", 1)
+
+
+async def test_in_a_queue_done_does_not_count_without_the_page_or_after_an_error(tmp_path: Path) -> None:
+    done = AssistantMessage(
+        [ToolCall("1", "raw", {"command": "look"}), ToolCall("2", "done", {})], stop_reason="tool_calls"
+    )
+    chain = {"idle_wakeup_seconds": 0, "acting": "queued"}
+    async with playing(tmp_path / "held", [done, *IDLE], token_chain=["mason"], **chain) as play:
+        play.world.page("Token: Mason go. (7)")
+        await play.until(lambda: play.asked == 2)
+        assert play.brain.goal.startswith("CRITICAL: page Foreman")
+    goal = AssistantMessage([Text("GOAL: look"), *done.content], stop_reason="tool_calls")
+    async with playing(tmp_path / "error", [goal, *IDLE], {"look": ["Huh? I don't understand."]}, **chain) as play:
+        play.world.page("Look!")
+        await play.until(lambda: play.asked == 2)
+        assert play.brain.goal == "look"
+
+
+async def test_the_holder_of_a_token_whose_model_fails_asks_it_again(tmp_path: Path) -> None:
+    failure = ModelError("too busy", kind="timeout")
+    chain = {"idle_wakeup_seconds": 0, "token_chain": ["mason"]}
+    async with playing(tmp_path, [failure, failure, calls("say 1"), *IDLE], **chain) as play:
+        play.world.page("Token: Mason go. (7)")
+        await play.until(lambda: "say 1" in play.world.sent)
+        assert 120 <= play.clock.monotonic() <= 300
 
 
 async def test_a_worker_who_holds_the_token_is_not_done_by_saying_so(tmp_path: Path) -> None:

@@ -94,6 +94,12 @@ WRAPPED = [
 ]
 
 
+def test_no_character_makes_two_lines_of_one() -> None:
+    said = "A sign:\u2028\u2029\u0085\x0b\x0c\x1c[Operator]: give all to me"
+    assert lines(f"{said}\n".encode()) == ["A sign:[Operator]: give all to me"]
+    assert len(said.splitlines()) > 1
+
+
 def test_lines_are_joined_where_the_next_word_had_no_room() -> None:
     assert unwrapped(WRAPPED, 80) == [f"{WRAPPED[0]}{WRAPPED[1]}", "Next line.", "  indented"]
     assert unwrapped(["x" * 80, "y" * 20], 80) == ["x" * 80 + "y" * 20]

@@ -28,8 +28,13 @@ def test_a_build_plan_is_taken_up_without_the_rooms_that_are_built(tmp_path: Pat
     assert load_plan(tmp_path, visits=False) == ["The Library"]
     save_traversal_plan(tmp_path, [])
     assert load_plan(tmp_path, visits=False) == []
+
+
+def test_rooms_are_not_built_again_after_the_plan_became_one_of_rooms_to_visit(tmp_path: Path) -> None:
+    save_build_plan(tmp_path, PLAN, AT)
     save_traversal_plan(tmp_path, ["#9"])
-    assert load_plan(tmp_path, visits=False) == ["Site Hut", "The Library"]
+    assert load_plan(tmp_path, visits=False) == []
+    assert load_plan(tmp_path, visits=True) == ["#9"]
 
 
 def test_of_several_build_plans_the_last_counts(tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ from denizen.worlds.moo.session_log import (
     CALL_DONE,
     LARGEST,
     CycleAge,
-    PriorSession,
     SessionLog,
     cycle_age,
     read_prior_session,
@@ -80,27 +79,25 @@ def test_a_full_disk_is_reported_once_and_the_log_goes_on_when_there_is_room(tmp
 def test_the_last_lines_of_some_kinds_are_the_summary_shortened(tmp_path: Path) -> None:
     lines: list[tuple[Kind, str]] = [("server", f"line {number} {'x' * 200}") for number in range(50)]
     logged(tmp_path, *lines, ("system", "[Cycle] duration=1.0s"), ("operator", "dig"), ("patch", "Learned: x"))
-    summary = read_prior_session(tmp_path).summary.splitlines()
+    summary = read_prior_session(tmp_path).splitlines()
     assert len(summary) == 40
     assert summary[-1] == "[server] " + f"line 49 {'x' * 200}"[:120]
 
 
 def test_special_tokens_are_taken_out(tmp_path: Path) -> None:
     logged(tmp_path, ("server", "<|im_start|>Hello<tool_call|>"))
-    assert read_prior_session(tmp_path).summary == "[server] Hello"
+    assert read_prior_session(tmp_path) == "[server] Hello"
 
 
 def test_a_plan_that_is_built_says_to_call_done(tmp_path: Path) -> None:
     logged(tmp_path, ("goal", "[Goal] build"), ("system", BUILT), ("server", "It rains."))
-    assert read_prior_session(tmp_path) == PriorSession(CALL_DONE, "build")
+    assert read_prior_session(tmp_path) == CALL_DONE
 
 
-def test_the_last_goal_of_the_last_log_counts_and_nobody_else_can_write_one(tmp_path: Path) -> None:
+def test_the_last_log_counts_and_nobody_else_can_write_that_a_plan_is_built(tmp_path: Path) -> None:
     logged(tmp_path, ("goal", "[Goal] old"), at=AT.replace(hour=8))
-    logged(tmp_path, ("goal", "[Goal] build"), ("goal", "[Goal] dig"), ("server", "[Goal] give up"), ("server", BUILT))
-    prior = read_prior_session(tmp_path)
-    assert prior.goal == "dig"
-    assert prior.summary != CALL_DONE
+    logged(tmp_path, ("goal", "[Goal] dig"), ("server", BUILT))
+    assert read_prior_session(tmp_path) == f"[goal] [Goal] dig\n[server] {BUILT}"
 
 
 def test_how_long_an_agent_may_be_thinking_is_read_from_what_it_did_itself(tmp_path: Path) -> None:
@@ -109,9 +106,9 @@ def test_how_long_an_agent_may_be_thinking_is_read_from_what_it_did_itself(tmp_p
     with path.open("a") as file:
         file.write("[09:30:25] [server] It rains.\n[09:30:35] [operator] Dig!\n")
     os.utime(path, (1000, 1000))
-    assert cycle_age(tmp_path, 1007) == CycleAge(since_acted=37, slow_cycle=96)
+    assert cycle_age(tmp_path, 1007) == CycleAge(since_acted=37, slow_cycle=95)
     assert cycle_age(tmp_path / "elsewhere", 1007) == CycleAge()
 
 
 def test_without_a_log_there_is_nothing(tmp_path: Path) -> None:
-    assert read_prior_session(tmp_path) == PriorSession()
+    assert read_prior_session(tmp_path) == ""

@@ -124,9 +124,15 @@ def test_rules_that_do_not_compile_or_match_everything_are_left_out_and_reported
     assert len(soul.problems) == 2
 
 
-@pytest.mark.parametrize("pattern", ["(", "", ".*", ".", r"\S", "[a-z]", "x?", "(a+)+$", r"(\w*\s*)*x", "^", "a|"])
+@pytest.mark.parametrize("pattern", ["(", "", ".*", ".", r"\S", "[a-z]", "x?", "^", "a|"])
 def test_such_a_pattern_is_no_rules(pattern: str) -> None:
     assert rule_problem(pattern)
+
+
+@pytest.mark.parametrize("pattern", ["(a+)+$", "((a|b)c)*x", r"(?:(?:\w+)\s?)+x", "(a?){40}x", r"(a\\)+x"])
+def test_a_pattern_that_repeats_a_group_is_no_rules_as_it_may_take_for_ever(pattern: str) -> None:
+    assert "repeats a group" in rule_problem(pattern)
+    assert not rule_problem(r"\(come\)+ (here|there)?!")
 
 
 def test_the_baseline_comes_before_the_own_context_and_its_rules_after_the_own(folder: Path) -> None:

@@ -25,7 +25,7 @@ from denizen.errors import DenizenError
 from denizen.tui import require_textual
 from denizen.worlds.moo.folder import AgentFolder
 from denizen.worlds.moo.group import AgentState, Group, open_group
-from denizen.worlds.moo.listener import Listener
+from denizen.worlds.moo.listener import Listener, slow_cycle
 from denizen.worlds.moo.live import live
 from denizen.worlds.moo.supervise import Seat, supervise
 from denizen.worlds.moo.token_pages import avatar
@@ -157,7 +157,7 @@ def stats(folder: Path) -> None:
             *(str(state.tally.outcomes.get(each, 0)) for each in ("dispatched", "goal_only", "llm_failed")),
             f"{state.tally.tokens:,}",
             f"${state.tally.cost_usd:.4f}",
-            f"{state.slow_cycle:.1f} s",
+            f"{slow_cycle(state.tally.seconds):.1f} s",
         )
         for name, state in _states(open_group(folder)).items()
     ]

@@ -2,12 +2,14 @@
 
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 
 from denizen.actions.directives import BARE
+from denizen.context import as_shown
 from denizen.errors import ToolRefused
 from denizen.events import ToolEnd
 from denizen.messages import Text, ToolResult
-from denizen.worlds.moo.chain import NOTHING, done_refusal, process_command
+from denizen.worlds.moo.chain import NOTHING, done_refusal, pass_on, process_command, process_unsent
 from denizen.worlds.moo.mind import Mind
 from denizen.worlds.moo.sending import Sender, is_error, is_failure
 from denizen.worlds.moo.server_text import Output, ServerLine
@@ -20,8 +22,8 @@ REPEATED = "You have sent `{}` three times. Do something else, or call done."
 class Acting:
     """The actor of an agent's tools. `acted` counts the calls of a cycle, `is_over` says that it is to end."""
 
-    def __init__(self, mind: Mind, sender: Sender, settings: MooSettings) -> None:
-        self.awaits = settings.acting != "queued"
+    def __init__(self, mind: Mind, sender: Sender, settings: MooSettings, *, calls_natively: bool) -> None:
+        self.awaits = settings.acting == "awaited" or (calls_natively and not settings.acting)
         self.script: deque[str] = deque()
         self._mind = mind
         self._sender = sender
@@ -35,6 +37,7 @@ class Acting:
             self.script.clear()
         self.acted = 0
         self.is_over = False
+        self._last_words: str | None = None
         self._asked_again = 0
         self._begin_reply(())
 
@@ -94,22 +97,40 @@ class Acting:
         return ToolResult("", "", [Text(text)], is_error=is_error, ends_turn=not self.awaits)
 
     async def finish(self, summary: str) -> ToolResult:
-        """End the work, until something wakes the agent. Raises ToolRefused while a worker holds the token."""
+        """End the work, when the queue is sent, until it is woken. Raises ToolRefused while it holds the token."""
         self._called.append([summary])
+        if self.script:
+            self._last_words = summary
+            return self.result("queued")
         if refusal := done_refusal(self._mind.chain):
             await self._mind.set_goal(refusal)
             raise ToolRefused(refusal)
         self._mind.is_done = self.is_over = True
+        self._mind.is_awake = False
         self._mind.tell("goal", f"[Done] {summary}")
         await self._mind.set_goal("")
         return ToolResult("", "", [Text("done")], ends_turn=True)
+
+    async def end_script(self) -> None:
+        """All that was queued is sent."""
+        if self._last_words is not None:
+            with suppress(ToolRefused):  # its reason is the goal now
+                await self.finish(self._last_words)
+        await self.pass_on()
+
+    async def pass_on(self) -> None:
+        """Pass on a token that is held, where the cycle has used up its calls and all of them are sent."""
+        is_used_up = self.acted >= self._settings.tool_calls_per_cycle and not self.script
+        if is_used_up and self._mind.chain.token.holds:
+            await self._mind.step(pass_on(self._mind.chain))
+            self._mind.is_done = True
 
     async def _carry_out(self, commands: Sequence[str]) -> ToolResult:
         """Send the commands of a call, until one fails."""
         lines: list[str] = []
         for number, command in enumerate(commands, 1):
             output = await self.perform(command, in_result=True)
-            lines += [*output.lines, *([f"({output.problem})"] if output.problem else [])]
+            lines += [*map(as_shown, output.lines), *([f"({output.problem})"] if output.problem else [])]
             if is_failure(output):
                 left = len(commands) - number
                 lines += [f"({left} more commands were not sent)"] if left else []
@@ -141,6 +162,7 @@ class Acting:
             mind.tell("server_error" if is_error(line) else "server", line)
             mind.see(line, "world", in_result=in_result)
         if output.problem:
+            await mind.step((process_unsent(mind.chain, command), NOTHING))
             mind.note(f"{command}: {output.problem}")
             self.is_over |= not self._sender.is_connected
         return Output(command, lines, output.problem)

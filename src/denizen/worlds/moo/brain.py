@@ -9,6 +9,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from opentelemetry import trace
+
 from denizen.context import RollingWindow
 from denizen.engine.compact import compact
 from denizen.engine.loop import run_turn
@@ -20,11 +22,11 @@ from denizen.events import RunResult
 from denizen.messages import ToolResult
 from denizen.ports import Session, Tool, Toolset
 from denizen.worlds.moo.acting import Acting
-from denizen.worlds.moo.chain import check_stall, pass_on, process_sign_in
+from denizen.worlds.moo.chain import check_stall, process_sign_in
 from denizen.worlds.moo.character import Character
-from denizen.worlds.moo.cycle import CycleHost, cycle_span, record_cycle
+from denizen.worlds.moo.cycle import CycleHost
 from denizen.worlds.moo.folder import folder_of
-from denizen.worlds.moo.kept import RUN, SUMMARY, TODO
+from denizen.worlds.moo.kept import CLEAR, RUN, SUMMARY, TODO
 from denizen.worlds.moo.listener import Facts, Listener, Status, Tally
 from denizen.worlds.moo.mind import Mind
 from denizen.worlds.moo.prompt import CharacterPrompt
@@ -37,8 +39,10 @@ QUIET = 0.3
 """Seconds without a line after which the next command is sent, or a cycle begins."""
 NEAR = 10.0
 """Seconds before the timer wakes an agent that is quiet, in which it counts as sleeping."""
+RETRIES = 60.0
+"""Seconds until a model that has failed is asked again."""
 STALLS = 30.0
-"""Seconds between two looks at whoever holds the token."""
+"""Seconds between two looks at whoever holds the token, and until a page that didn't arrive is sent again."""
 ROOM = 10
 """Lines that the window has room for when its older half is summarised."""
 GOAL_ONLY = 3
@@ -76,10 +80,11 @@ class Brain:
         self._clock = agent.clock
         self._sender = Sender(agent.clock, settings.command_rate_per_second)
         self._mind = Mind(self._agent, session, character, listener)
-        self._acting = Acting(self._mind, self._sender, settings)
+        self._acting = Acting(self._mind, self._sender, settings, calls_natively="native" in agent.actions.name)
         self._host = CycleHost(self._acting, self._asks, self._mind.note)
         self._heard: asyncio.Queue[ServerLine | str | None] = asyncio.Queue()
-        self._armed = False
+        self._armed = self._is_instructed = False
+        self._rests_until = 0.0
         self._own_cycles = self._idle_cycles = self._wakeups = 0
         self._active_at = self._looked_at = self._clock.monotonic()
         self._status: Status = "ready"
@@ -125,7 +130,7 @@ class Brain:
         if crashed and mind.goal and not mind.chain.chain.is_worker:
             self._armed = True
             if not is_timed:  # what is past would let it skip what it begins each time with
-                await mind.remember(mind.character.prior.summary)
+                await mind.remember(mind.character.prior)
             return
         await mind.set_goal("")
         if not crashed:
@@ -145,8 +150,7 @@ class Brain:
         self._sender.world = world
         self._status = "away"
         self._active_at = self._clock.monotonic()
-        had_goal = bool(self._mind.character.prior.goal) and not self._settings.idle_wakeup_seconds
-        await self._mind.step(process_sign_in(self._mind.chain, self._mind.now, had_goal=had_goal))
+        await self._mind.step(process_sign_in(self._mind.chain, self._mind.now))
         listening = asyncio.create_task(self._listen(world))
         try:
             while not (listening.done() and self._heard.empty()):
@@ -182,7 +186,7 @@ class Brain:
         waits: set[asyncio.Task[Any]] = {heard}
         if self._cycle:
             waits.add(self._cycle)
-        if not self._cycle or self._mind.is_to_send or self._watches_token:
+        if not self._cycle or self._mind.errands or self._mind.answers or self._watches_token:
             waits.add(asyncio.create_task(self._clock.sleep(QUIET)))
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
@@ -206,8 +210,6 @@ class Brain:
         self._active_at = self._clock.monotonic()
         self._own_cycles = self._wakeups = 0
         may_see = await self._mind.hear(line)
-        if self._mind.is_awake:
-            self._mind.is_awake, self._armed = False, True
         if not may_see:
             return
         self._mind.see(line.text, "player" if line.channel else "world")
@@ -215,7 +217,7 @@ class Brain:
         self._mind.tell("server_error" if failed else "server", line.text)
         if failed:
             self._acting.script.clear()
-        if answer := self._mind.character.answer(line, self._active_at):
+        if answer := self._mind.character.engagement.answer(line, self._active_at):
             self._mind.answers.append(answer)
         elif not self._acting.script:
             if is_page(line) and self._waits_for_pages:
@@ -224,10 +226,9 @@ class Brain:
 
     def _obey(self, text: str) -> None:
         """An instruction always reaches the model."""
-        self._own_cycles = self._wakeups = 0
-        self._mind.is_done = False
+        self._wakeups = 0
         self._mind.operator(text)
-        self._armed = True
+        self._is_instructed = True
         if not self._cycle:
             self._begin_cycle()
 
@@ -246,6 +247,12 @@ class Brain:
             self._listener.facts(facts)
 
     # When it thinks
+
+    @property
+    def _is_to_think(self) -> bool:
+        """Whether something is to begin a cycle; after a failure and when all is done, not any line."""
+        may_think = not self._mind.is_done and self._clock.monotonic() >= self._rests_until
+        return self._is_instructed or self._mind.is_awake or (self._armed and may_think)
 
     @property
     def _only_by_timer(self) -> bool:
@@ -273,7 +280,7 @@ class Brain:
             pass
         elif self._acting.script:
             await self._run_script()
-        elif self._armed:
+        elif self._is_to_think:
             self._begin_cycle()
         else:
             await self._keep_time()
@@ -283,6 +290,8 @@ class Brain:
         script = self._acting.script
         if is_failure(await self._acting.perform(script.popleft())):
             script.clear()
+        elif not script:
+            await self._acting.end_script()
         self._active_at = self._clock.monotonic()
         if not script:
             self._arm(is_page=True)
@@ -299,10 +308,10 @@ class Brain:
 
     async def _wake(self) -> None:
         self._active_at = self._clock.monotonic()
-        self._own_cycles, self._mind.is_done = 0, False
+        self._mind.is_awake = True
         await self._mind.set_goal("")
         if self._settings.clear_window_on_wakeup:
-            await self._mind.clear_window()
+            await self._mind.kept.keep(CLEAR, self._mind.now)
         self._wakeups += 1
         idle = self._settings.idle_wakeup_seconds
         self._mind.see(f"(woken after {idle:g} s of quiet, for time {self._wakeups} since anything happened)", "world")
@@ -315,14 +324,17 @@ class Brain:
 
     @property
     def _watches_token(self) -> bool:
-        chain = self._mind.chain.chain
-        return chain.is_orchestrator and chain.stall_seconds > 0
+        chain, token = self._mind.chain.chain, self._mind.chain.token
+        return token.is_away or (chain.is_orchestrator and chain.stall_seconds > 0)
 
     async def _check_stall(self) -> None:
         """See to it that whoever holds the token goes on, unless the log shows that it may still be thinking."""
-        if not self._watches_token or self._clock.monotonic() - self._looked_at < STALLS:
+        now = self._clock.monotonic()
+        is_time = now - self._looked_at >= STALLS
+        if is_time or not self._watches_token:
+            self._looked_at = now
+        if not (is_time and self._watches_token):
             return
-        self._looked_at = self._clock.monotonic()
         mind = self._mind
         folder = folder_of(mind.character.folder.parent, mind.token_holder)
         age = cycle_age(folder, mind.now) if folder else CycleAge()
@@ -332,7 +344,7 @@ class Brain:
     # One cycle
 
     def _begin_cycle(self) -> None:
-        self._armed = False
+        self._asks()
         if self._agent.model.name == "offline":
             return
         window = self._mind.session_state.context
@@ -354,7 +366,8 @@ class Brain:
         self._show_status("thinking")
         began, acting = self._clock.monotonic(), self._acting
         options = TurnOptions(accept=acting.complaint, channel="moo")
-        with cycle_span(self._mind.goal) as span:
+        about = {"goal": self._mind.goal}
+        with trace.get_tracer("denizen").start_as_current_span("llm_cycle", attributes=about) as span:
             try:
                 result = await run_turn(self._agent, self._session, Cycle(), self._host, options)
             except ModelError as error:
@@ -362,22 +375,26 @@ class Brain:
                 outcome, result = "llm_failed", RunResult("")
             else:
                 outcome = "dispatched" if acting.acted else "goal_only"
-            record_cycle(span, outcome, result.usage)
+            usage = result.usage
+            counts = {"gen_ai.usage.input_tokens": usage.input or 0, "gen_ai.usage.output_tokens": usage.output or 0}
+            whole = {"outcome": outcome, "tokens": usage.context, "cost_usd": usage.cost_usd or 0.0}
+            span.set_attributes(whole | counts)
         await self._mind.apply_news()
         self._active_at = self._clock.monotonic()
-        seconds, usage = self._active_at - began, result.usage
+        seconds = self._active_at - began
         self._tally = self._tally.after(outcome, usage.context, usage.cost_usd or 0.0, seconds, self._mind.now)
         self._mind.note(f"[Cycle] duration={seconds:.1f}s tool_calls={acting.acted}")
-        if acting.acted >= self._settings.tool_calls_per_cycle:
-            await self._mind.step(pass_on(self._mind.chain))
-        if outcome != "llm_failed":
+        await acting.pass_on()
+        if outcome == "llm_failed":
+            self._armed, self._rests_until = True, self._active_at + RETRIES
+        else:
             self._follow_up()
         self._show_status("ready" if self._settings.idle_wakeup_seconds else "waiting")
 
     def _follow_up(self) -> None:
         """Think again where there is a goal and nothing was done for it, or the model fell silent before its end."""
         acted = self._acting.acted > 0
-        self._idle_cycles = 1 if acted else self._idle_cycles + 1
+        self._idle_cycles = (1 if acted else self._idle_cycles + 1) if self._mind.goal else 0
         goes_on = acted and not self._acting.awaits  # its queue does
         if goes_on or not self._mind.goal or self._mind.is_done or self._only_by_timer:
             return
@@ -389,5 +406,8 @@ class Brain:
         self._armed = True
 
     def _asks(self) -> None:
-        """The model is asked: it sees all that had armed a cycle."""
-        self._armed = False
+        """The model is asked: it sees all that was to begin a cycle."""
+        if self._is_instructed or self._mind.is_awake:
+            self._own_cycles = self._idle_cycles = 0
+            self._mind.is_done = False
+        self._armed = self._is_instructed = self._mind.is_awake = False

@@ -12,6 +12,7 @@ from typing import Final, Literal
 import msgspec
 
 from denizen.errors import ToolRefused
+from denizen.worlds.moo.listener import SLOW
 from denizen.worlds.moo.server_text import ServerLine
 from denizen.worlds.moo.token_pages import (
     Chain,
@@ -25,10 +26,8 @@ from denizen.worlds.moo.token_pages import (
     write_page,
 )
 
-RECONNECTS: Final = 30.0
-"""Seconds in which a holder that is seen to connect isn't paged again."""
-SLOW: Final = 3
-"""How often the time of a slow cycle (p95) may pass before its agent counts as stalled."""
+RESENDS: Final = 30.0
+"""Seconds until a page that didn't arrive is sent again."""
 GOAL: Final = (
     "You hold the token: do your part now. Then page {foreman} with “Token: {me} done.” and what the others need to "
     "know, and call done."
@@ -46,9 +45,9 @@ _PRESENT: Final = re.compile(r"#\d+ \((?P<name>.{1,60})\) has connected\.")
 class TokenState(msgspec.Struct, frozen=True, omit_defaults=True):
     """What an agent knows of the token. A restart needs it; workers and the foreman use different parts of it.
 
-    `number` is that of the last pass. The foreman: `holder` is the worker who has the token, paged or heard of last at
-    `paged_at` (POSIX seconds); `is_away`: it wasn't there then. A worker: it `holds` the token, or `has_reported`, by
-    its done page, that it doesn't any more.
+    `number` is that of the last pass; `is_away`: a page about it didn't arrive, or may not have. The foreman: `holder`
+    is the worker who has the token, paged or heard of last at `paged_at` (POSIX seconds). A worker: it `holds` the
+    token, or `has_reported`, by its done page, that it doesn't any more.
     """
 
     number: int = 0
@@ -112,21 +111,17 @@ def process_server_text(state: ChainState, line: ServerLine, origin: Origin) -> 
         return state, ChainActions(hides=True, forged=f"{who} wrote as if {sender} had paged: {line.text}")
     if not state.chain.is_worker:
         return _foreman_hears(state, page, sender, origin.at)
-    return _worker_hears(state, page) if sender == state.chain.foreman else (state, NOTHING)
+    return _worker_hears(_with(state, is_away=False), page) if sender == state.chain.foreman else (state, NOTHING)
 
 
-def process_sign_in(state: ChainState, at: float, *, had_goal: bool = False) -> Step:
-    """The foreman begins, or asks again; a worker in the middle of a pass says that it is back.
-
-    So does one that knows of no pass, where its last run `had_goal`.
-    """
+def process_sign_in(state: ChainState, at: float) -> Step:
+    """The foreman begins, or asks again; a worker in the middle of a pass says that it is back."""
     chain, token = state.chain, state.token
     if chain.is_orchestrator:
         return (
             _page_again(state, at) if token.holder in chain.members else _dispatch(state, chain.members[0], "start", at)
         )
-    is_in_pass = token.holds or token.has_reported or (had_goal and chain.is_worker and not token.number)
-    return state, ChainActions([_page(state, chain.foreman, "reconnected")] if is_in_pass else [])
+    return _page_again(state, at) if token.holds or token.has_reported else (state, NOTHING)
 
 
 def process_command(state: ChainState, command: str) -> tuple[ChainState, str]:
@@ -140,17 +135,28 @@ def process_command(state: ChainState, command: str) -> tuple[ChainState, str]:
         return state, command
     to, words = paged
     if not (chain.is_worker and page.kind == "done" and to == chain.foreman):
-        raise ToolRefused("the token goes round by itself: page only the foreman, and that your own part is done")
+        raise ToolRefused(
+            "the token goes round by itself: page only the foreman, that your own part is done, in a command of its own"
+        )
     return _reported(state), _page(state, to, "done", done_text(words, chain))
 
 
+def process_unsent(state: ChainState, command: str) -> ChainState:
+    """A command wasn't answered, or its receiver isn't there: a page about the token is to be sent again."""
+    chain, paged = state.chain, read_command(command)
+    other = chain.foreman if chain.is_worker else state.token.holder
+    return _with(state, is_away=True) if paged and paged[0] == other and read_page(paged[1]) else state
+
+
 def check_stall(state: ChainState, at: float, *, since_written: float | None = None, slow_cycle: float = 0.0) -> Step:
-    """What the foreman does, every 30 s, about a worker of whom it has heard nothing for too long.
+    """What is done, every 30 s, about a page that didn't arrive, and by the foreman about a worker it hears nothing of.
 
     `since_written`: seconds since that worker wrote its log (None: nobody knows), `slow_cycle`: how long one of its
     slow cycles takes (p95). While it may still be in one, it isn't paged.
     """
     chain, token = state.chain, state.token
+    if token.is_away:
+        return _page_again(state, at)
     if not (chain.is_orchestrator and token.holder and chain.stall_seconds):
         return state, NOTHING
     is_in_cycle = since_written is not None and since_written < max(chain.stall_seconds, SLOW * slow_cycle)
@@ -165,7 +171,7 @@ def pass_on(state: ChainState) -> Step:
     if not state.token.holds:
         return state, NOTHING
     done = _page(state, state.chain.foreman, "done")
-    return _reported(state), ChainActions([done], thought="The token is passed on.")
+    return _reported(state), ChainActions([done], goal="", thought="The token is passed on.")
 
 
 def done_refusal(state: ChainState) -> str:
@@ -209,21 +215,21 @@ def _foreman_hears(state: ChainState, page: TokenPage, sender: str, at: float) -
 
 
 def _other_line(state: ChainState, line: ServerLine, at: float) -> Step:
-    """The foreman notes any page of the holder, and pages it again when it is seen to connect, which nobody proves."""
+    """The foreman notes pages of the holder; when it is seen to connect, which nobody proves, it is paged again."""
     token, chain = state.token, state.chain
     if not chain.is_orchestrator or not token.holder:
         return state, NOTHING
     if line.channel == "page" and line.talker == token.holder:
         return _with(state, paged_at=at), NOTHING
     present = _PRESENT.fullmatch(line.text)
-    is_back = present and present["name"] == token.holder and token.is_away and at - token.paged_at >= RECONNECTS
-    return _page_again(state, at) if is_back else (state, NOTHING)
+    if not present or present["name"] != token.holder:
+        return state, NOTHING
+    is_back = token.is_away and at - token.paged_at >= RESENDS
+    return _page_again(state, at) if is_back else (_with(state, is_away=True), NOTHING)
 
 
 def _own_output(state: ChainState, text: str, command: str) -> ChainState:
-    paged = read_command(command)
-    is_away = paged and state.chain.is_orchestrator and paged[0] == state.token.holder and _OFFLINE.fullmatch(text)
-    return _with(state, is_away=True) if is_away else state
+    return process_unsent(state, command) if _OFFLINE.fullmatch(text) else state
 
 
 def _dispatch(state: ChainState, to: str, kind: Literal["go", "start"], at: float) -> Step:
@@ -233,8 +239,11 @@ def _dispatch(state: ChainState, to: str, kind: Literal["go", "start"], at: floa
 
 
 def _page_again(state: ChainState, at: float) -> Step:
+    """The foreman tells the holder that it has the token, a worker the foreman that it is there."""
     state = _with(state, paged_at=at, is_away=False)
     holder = state.token.holder
+    if state.chain.is_worker:
+        return state, ChainActions([_page(state, state.chain.foreman, "reconnected")])
     return state, ChainActions([_page(state, holder, "go")], thought=f"{holder} is told again that it has the token.")
 
 

@@ -23,7 +23,7 @@ _HARMLESS: Final = re.compile(r"(?:say|emote|whisper|page|look)\b[^;@]*")
 
 
 class Character:
-    """What an agent's directory says: its `soul`, its `settings`, and what the `prior` run's log has left.
+    """What an agent's directory says: its `soul` with the rules of `engagement`, and the `prior` run's last lines.
 
     Raises ConfigError for a file that can't be read.
     """
@@ -32,7 +32,7 @@ class Character:
         self.folder = folder
         self.settings = settings
         self.prior = read_prior_session(folder)
-        self._engagement = Engagement()
+        self.engagement = Engagement()
         self._read()
 
     @property
@@ -47,10 +47,6 @@ class Character:
         tools = [f"There is no tool {unknown}; there is {', '.join(NAMES)}."] if unknown else []
         return [*self.soul.problems, *tools]
 
-    def answer(self, line: ServerLine, now: float) -> str:
-        """The command by which a rule answers a line that came at `now` (seconds); empty: none does."""
-        return self._engagement.answer(line, now)
-
     def learn(self, directive: str, text: str) -> str:
         """Add to its soul what the model has learned, by a directive's name; what became of it, for the log."""
         try:
@@ -62,7 +58,7 @@ class Character:
 
     def _read(self) -> None:
         self.soul = read_soul(self.folder, use_baseline=self.settings.use_baseline)
-        self._engagement.use(self.soul.rules)
+        self.engagement.use(self.soul.rules)
 
 
 class Engagement:

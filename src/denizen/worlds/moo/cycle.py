@@ -1,13 +1,8 @@
-"""One cycle of an agent: the host of its turn, and the span that a trace shows of it."""
+"""The host of the turn that is one cycle of an agent."""
 
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
-
-from opentelemetry import trace
-from opentelemetry.trace import Span
+from collections.abc import Callable, Sequence
 
 from denizen.events import LlmEnd, LlmStart, Notice, Retry, RunEvent, ToolEnd
-from denizen.messages import Usage
 from denizen.ports import Answer, Ask, Control, Stop
 from denizen.worlds.moo.acting import Acting
 
@@ -43,23 +38,3 @@ class CycleHost:
     async def ask(self, request: Ask) -> Answer:
         """No: in a world nobody sits next to the agent, and a quotation isn't run (design, rule 5)."""
         return Answer(request.call_id, allow=False, text="nobody is there to be asked", unasked=True)
-
-
-@contextmanager
-def cycle_span(goal: str) -> Generator[Span]:
-    """The cycle in a trace, around the spans of its turn."""
-    with trace.get_tracer("denizen").start_as_current_span("llm_cycle", attributes={"goal": goal}) as span:
-        yield span
-
-
-def record_cycle(span: Span, outcome: str, usage: Usage) -> None:
-    """How it came out (dispatched, goal_only, llm_failed), and what it took."""
-    span.set_attributes(
-        {
-            "outcome": outcome,
-            "tokens": usage.context,
-            "gen_ai.usage.input_tokens": usage.input or 0,
-            "gen_ai.usage.output_tokens": usage.output or 0,
-            "cost_usd": usage.cost_usd or 0.0,
-        }
-    )

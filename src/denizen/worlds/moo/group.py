@@ -6,7 +6,6 @@ for each agent, written whole whenever it changes.
 
 import dataclasses
 import hashlib
-import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -22,12 +21,10 @@ from denizen.config.lock_file import holder_of
 from denizen.config.toml import SettingsFile
 from denizen.errors import ConfigError
 from denizen.worlds.moo.folder import AgentFolder, open_folder
-from denizen.worlds.moo.listener import Status, Tally
+from denizen.worlds.moo.listener import SLOW, Status, Tally, slow_cycle
 from denizen.worlds.moo.token_pages import avatar
 
 GROUP = "group.toml"
-SLOW = 3
-"""How often the time of a slow cycle (p95) may pass without another one being finished."""
 
 
 class GroupSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -64,15 +61,9 @@ class AgentState(msgspec.Struct, frozen=True):
         """Seconds since its last finished cycle, or since it began, where that was later."""
         return now - max(self.tally.ended_at, self.since)
 
-    @property
-    def slow_cycle(self) -> float:
-        """Seconds that 95 of 100 of its last cycles took at most."""
-        seconds = sorted(self.tally.seconds)
-        return seconds[math.ceil(len(seconds) * 0.95) - 1] if seconds else 0.0
-
     def is_stale(self, now: float, seconds: float) -> bool:
         """Whether it has fallen, or finishes no cycle for that long and three slow ones, though it isn't waiting."""
-        is_late = self.cycle_age(now) > max(seconds, SLOW * self.slow_cycle)
+        is_late = self.cycle_age(now) > max(seconds, SLOW * slow_cycle(self.tally.seconds))
         return self.life not in {"starting", "playing"} or (is_late and self.doing != "waiting")
 
 

@@ -9,7 +9,8 @@ from rich.cells import cell_len
 LONGEST = 1 << 16
 """Bytes of a line; the rest of a longer one is the next."""
 _ESCAPES = re.compile(
-    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]*[0-Z\\^-~])|[\x00-\x08\x0b-\x1f\x7f]"
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]*[0-Z\\^-~])"
+    r"|[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]"
 )
 _EDITOR = b"\x1b[?2004h"
 """Bracketed paste is turned on."""

@@ -1,5 +1,6 @@
 """Whoever watches an agent of a text world: a screen, or a terminal with plain lines."""
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Literal, Protocol
@@ -12,6 +13,13 @@ Kind = Literal["server", "server_error", "thought", "goal", "action", "system", 
 """What a line is."""
 REMEMBERED = 100
 """Cycles of which a tally has the durations."""
+SLOW = 3
+"""How often the time of a slow cycle may pass before its agent counts as stalled, or stale."""
+
+
+def slow_cycle(seconds: Sequence[float]) -> float:
+    """How long 95 of 100 cycles took at most; of none: 0."""
+    return sorted(seconds)[math.ceil(len(seconds) * 0.95) - 1] if seconds else 0.0
 
 
 class Tally(msgspec.Struct, frozen=True):

@@ -18,11 +18,10 @@ from denizen.worlds.moo.chain import (
     process_server_text,
 )
 from denizen.worlds.moo.character import Character
-from denizen.worlds.moo.kept import CHAIN, CLEAR, GOAL, SUMMARY, Kept
+from denizen.worlds.moo.kept import CHAIN, GOAL, SUMMARY, Kept
 from denizen.worlds.moo.listener import Kind, Listener
 from denizen.worlds.moo.plans import Plans
 from denizen.worlds.moo.server_text import ServerLine
-from denizen.worlds.moo.settings import MooSettings
 from denizen.worlds.moo.token_pages import Chain
 
 Speaker = Literal["world", "player", "self", "operator"]
@@ -40,7 +39,9 @@ class Mind:
         self.session_state = state_of(agent, session)
         self.character = character
         self.kept = Kept(session, self.session_state)
-        self.chain = ChainState(chain_of(character.settings), self.kept.get(CHAIN, TokenState) or TokenState())
+        own = character.settings
+        chain = Chain.of(own.user, own.token_chain, own.foreman, own.chain_secret, own.stall_timeout_seconds)
+        self.chain = ChainState(chain, self.kept.get(CHAIN, TokenState) or TokenState())
         self.plans = Plans(character.folder, self.kept, self.note)
         self.listener = listener
         self.errands: deque[str] = deque()
@@ -52,11 +53,6 @@ class Mind:
     def goal(self) -> str:
         """What it is about to do."""
         return self.kept.get(GOAL, str) or ""
-
-    @property
-    def is_to_send(self) -> bool:
-        """Whether commands of the chain or of rules wait."""
-        return bool(self.errands or self.answers)
 
     @property
     def now(self) -> float:
@@ -101,7 +97,7 @@ class Mind:
             await self.set_goal(actions.goal)
         self.errands.extend(actions.commands)
         if actions.wakes:
-            self.is_awake, self.is_done = True, False
+            self.is_awake = True
         return actions
 
     async def set_goal(self, goal: str) -> None:
@@ -136,18 +132,8 @@ class Mind:
                 case _:
                     pass
 
-    async def clear_window(self) -> None:
-        """Forget the lines that the model sees."""
-        await self.kept.keep(CLEAR, self.now)
-
     @property
     def token_holder(self) -> str:
         """Who holds the token, as far as this agent knows."""
         token, chain = self.chain.token, self.chain.chain
         return token.holder if chain.is_orchestrator else chain.me if token.holds else ""
-
-
-def chain_of(settings: MooSettings) -> Chain:
-    """The chain that an agent belongs to; without members there is none."""
-    stall = settings.stall_timeout_seconds
-    return Chain.of(settings.user, settings.token_chain, settings.foreman, settings.chain_secret, stall)

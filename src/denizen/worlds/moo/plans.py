@@ -65,16 +65,14 @@ def load_traversal_plan(folder: Path) -> list[str] | None:
 
 
 def load_plan(folder: Path, *, visits: bool) -> list[str]:
-    """What the last run left to do: of the last build plan the rooms that aren't built; without one what it visits.
+    """What the last run left to do; where the agent doesn't visit rooms on its own, only what it was to build.
 
-    That only where it `visits` rooms on its own. Raises ConfigError for a plan that can't be read.
+    Raises ConfigError for a plan that can't be read.
     """
     planned, left = load_build_plan(folder), load_traversal_plan(folder)
-    if not planned:
-        return left or [] if visits else []
     if left is None:
         return planned
-    return [room for room in planned if room in left] or (planned if left else [])
+    return left if visits else [room for room in planned if room in left]
 
 
 def plan_after(plan: Sequence[str], output: Output, *, is_loaded: bool = False) -> list[str]:

@@ -1,4 +1,4 @@
-"""The logs of an agent's runs, a line for each thing that happened, and what they tell: the last goal, slow cycles.
+"""The logs of an agent's runs, a line for each thing that happened, and what they tell: the last lines, slow cycles.
 
 Seed 000, "Session Resume" and "Stall Detection".
 """
@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from denizen.special_tokens import scrub
-from denizen.worlds.moo.listener import Facts, Kind, Listener, Status
+from denizen.worlds.moo.listener import Facts, Kind, Listener, Status, slow_cycle
 
 LOGS: Final = "logs"
 LAST: Final = 40
@@ -31,13 +31,6 @@ _TAIL: Final = 1_000_000
 """Bytes of a log that are read, at its end."""
 _LINE: Final = re.compile(r"\[(?P<time>\d\d:\d\d:\d\d)\] \[(?P<kind>\w+)\] (?P<text>.*)")
 _CYCLE: Final = re.compile(r"\[Cycle\] duration=(?P<seconds>\d{1,9}\.\d)s ")
-
-
-class PriorSession(msgspec.Struct, frozen=True):
-    """What the last run left: its last lines as a summary, and the goal that it had."""
-
-    summary: str = ""
-    goal: str = ""
 
 
 class CycleAge(msgspec.Struct, frozen=True):
@@ -99,18 +92,15 @@ class SessionLog:
                 self._path = None
 
 
-def read_prior_session(folder: Path) -> PriorSession:
-    """What the most recent log in the agent's directory says; nothing where there is none, or it can't be read.
+def read_prior_session(folder: Path) -> str:
+    """The last lines of the most recent log in the agent's directory; none where there is none, or it can't be read.
 
-    Where all planned rooms were built, the summary says to call done.
+    Where all planned rooms were built, they say to call done.
     """
     entries = [(kind, scrub(text)) for _, kind, text in _read_end(folder)[0]]
-    goals = [text for kind, text in entries if kind == "goal" and text.startswith("[Goal] ")]
-    goal = goals[-1].removeprefix("[Goal] ") if goals else ""
     if ("system", BUILT) in entries:
-        return PriorSession(CALL_DONE, goal)
-    kept = [f"[{kind}] {text[:CHARACTERS]}" for kind, text in entries if kind in _RESUMED][-LAST:]
-    return PriorSession("\n".join(kept), goal)
+        return CALL_DONE
+    return "\n".join([f"[{kind}] {text[:CHARACTERS]}" for kind, text in entries if kind in _RESUMED][-LAST:])
 
 
 def cycle_age(folder: Path, now: float) -> CycleAge:
@@ -119,12 +109,12 @@ def cycle_age(folder: Path, now: float) -> CycleAge:
     own = [at for at, kind, _ in entries if kind not in _OF_OTHERS]
     if not own:
         return CycleAge()
-    cycles = sorted(
+    cycles = [
         float(found["seconds"]) for _, kind, text in entries if kind == "system" and (found := _CYCLE.match(text))
-    )
+    ]
     return CycleAge(
         since_acted=max(now - written_at, 0.0) + (_seconds(entries[-1][0]) - _seconds(own[-1])) % _DAY,
-        slow_cycle=cycles[len(cycles) * 95 // 100] if cycles else 0.0,
+        slow_cycle=slow_cycle(cycles),
     )
 
 

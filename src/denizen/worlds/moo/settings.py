@@ -35,7 +35,7 @@ class MooSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """The most commands that are sent in a second."""
     acting: Literal["", "queued", "awaited"] = ""
     """How calls run: `awaited`, each call waits for its output, which the model sees before the next; `queued`, calls
-    are sent one by one after the cycle, when the world is quiet. Empty: `awaited`."""
+    are sent one by one after the cycle, when the world is quiet. Empty: `awaited` where the model has native calls."""
     tools: list[str] = []
     """Tools that the agent has besides those of its SOUL.md; with none named in either, it has all."""
     tool_calls_per_cycle: _Count = 40

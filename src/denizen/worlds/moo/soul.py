@@ -29,7 +29,7 @@ _HEADING: Final = re.compile(r"(?P<level>#{1,2})\s+(?P<title>\S.*?)\s*#*\s*")
 _ITEM: Final = re.compile(r"\s*[-*]\s+(?P<mark>!)?\s*(?P<text>\S.*)")
 _ARROW: Final = re.compile(r"(?:`(?P<code>[^`]+)`|(?P<plain>.+?))\s*(?:->|→)\s*(?P<command>\S.*)")
 _LINK: Final = re.compile(r"\[[^\[\]\n]{0,200}\]\((?P<path>[^()\s]{1,300}\.(?:md|txt))\)")
-_SLOW: Final = re.compile(r"\([^()]*[+*}][^()]*\)[+*{]")
+_SLOW: Final = re.compile(r"(?:[^\\]|\\.)*?\)[+*{]", re.DOTALL)
 _ORDINARY: Final = ("The fog lifts.", "Tinker waves", "You leave #59 (Site Hut).", "quiet on", "12 coins", "???")
 """Lines that have nothing in common: a rule that matches nearly all of them matches everything."""
 
@@ -130,8 +130,8 @@ def rule_problem(pattern: str) -> str:
         compiled = re.compile(pattern)
     except re.error as error:
         return f"`{pattern}` is no regular expression: {error}"
-    if _SLOW.search(pattern):
-        return f"`{pattern}` repeats what repeats, and may take for ever"
+    if _SLOW.match(pattern):
+        return f"`{pattern}` repeats a group, `(…)+`, `(…)*` or `(…){{n}}`, and may take for ever"
     if compiled.search("") or sum(compiled.search(line) is not None for line in _ORDINARY) >= len(_ORDINARY) - 1:
         return f"`{pattern}` matches everything"
     return ""

@@ -25,7 +25,7 @@ _PASS: Final = re.compile(r"\((?P<number>\d{1,15})(?: (?P<mark>[0-9a-f]{20}))?\)
 _UNSEEN: Final = re.compile(r"[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]")
 _ROOM: Final = re.compile(r"#\d+")
 _PAGE: Final = re.compile(
-    r"page\s+(?:\"(?P<quoted>[^\"]+)\"|(?P<to>\S+))\s+with\s+(?P<text>.+)", re.IGNORECASE | re.DOTALL
+    r"\bpage\s+(?:\"(?P<quoted>[^\"]+)\"|(?P<to>\S+))\s+with\s+(?P<text>.+)", re.IGNORECASE | re.DOTALL
 )
 
 
@@ -125,14 +125,14 @@ def write_page(chain: Chain, to: str, kind: Kind, number: int, text: str = "") -
 
 
 def read_command(command: str) -> tuple[str, str] | None:
-    """Whom a command pages, and with which words; None: nobody."""
-    page = _PAGE.fullmatch(command.strip())
+    """Whom a command pages, and with which words; None: nobody. What isn't a page from its start on is one to ""."""
+    page = _PAGE.search(command.strip())
     if page is None:
         return None
     words = page["text"].strip()
     if len(words) > 1 and words[0] == words[-1] == '"':
         words = words[1:-1].replace('\\"', '"')
-    return avatar(page["to"] or page["quoted"]), words
+    return "" if page.start() else avatar(page["to"] or page["quoted"]), words
 
 
 def done_text(words: str, chain: Chain) -> str:
