@@ -92,6 +92,13 @@ def test_all_pages_are_the_file_itself() -> None:
     assert pages(WHOLE, 1) == (read_pdf(WHOLE, "book.pdf"), 2, 2)
 
 
+def test_pages_that_are_small_are_all_shown_whatever_else_the_file_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("denizen.documents.LARGEST", 5_000)
+    shown, end, count = pages(WHOLE.ljust(6_000), 1)
+    assert (shown.pages, end, count) == (2, 2, 2)
+    assert len(shown.data) < 5_000
+
+
 def test_pages_that_are_too_large_become_fewer_and_one_alone_its_text(monkeypatch: pytest.MonkeyPatch) -> None:
     book = written(pages=40)
     monkeypatch.setattr("denizen.documents.LARGEST", len(pages(book, 1, 6)[0].data))

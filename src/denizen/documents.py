@@ -71,7 +71,8 @@ def read_pages(
                 break
             texts.append(text)
         end = first + len(texts) - 1
-        while len(shown := data if len(texts) == count else _extract(reader, first, end)) > LARGEST:
+        as_it_is = len(texts) == count and len(data) <= LARGEST
+        while len(shown := data if as_it_is else _extract(reader, first, end)) > LARGEST:
             if end == first:  # it shares what it shows with other pages, or is a huge picture
                 note = f"[the text alone: with its pictures the page has more than {LARGEST // 1_000_000} MB]"
                 return Document("text/plain", f"{note}\n{texts[0]}".encode(), name), end, count

@@ -186,6 +186,20 @@ async def test_without_a_summary_the_old_messages_are_cut_and_the_model_sees_tha
     assert "cut off" in policy.assemble(view())[0].text
 
 
+async def test_the_text_of_documents_that_were_read_is_summarised() -> None:
+    paper = Document("application/pdf", b"%PDF-", "paper.pdf", "The bridge is open.", 1)
+    read = ToolEntry(id="t", message=ToolResult("c0.0", "read", [Text("see"), paper]))
+    policy = policy_of([user(0), calls(0)[0], read, answer(0), *history(10)])
+    asked: list[Message] = []
+
+    async def ask(messages: Sequence[Message], system: str) -> AssistantMessage:
+        asked.extend(messages)
+        return await summary_of(messages, system)
+
+    await policy.relieve(view(), 1, ask)
+    assert "The bridge is open." in asked[0].text
+
+
 async def test_what_can_not_be_made_smaller_is_left_alone() -> None:
     policy = policy_of(history(1))
     assert await policy.relieve(view(), 1, summary_of) is None

@@ -73,7 +73,7 @@ class Conversation:
 
     async def say(self, text: str) -> TurnStop:
         """One turn; how it ended. Raises ToolRefused for a prompt of an MCP server that it doesn't have."""
-        parts = await asyncio.to_thread(compose, text, self.agent.workspace)
+        parts = await self._composed(text)
         parts += await prompt_said(self.agent, await self.session(), text)
         return await self._turn(UserMessage(parts), unattached(text))
 
@@ -124,13 +124,19 @@ class Conversation:
                 turn = dataclasses.replace(turn, queued=partial(self._entered, typing.waiting, host))
             return await turn_of(self.agent, session, message, host, turn)
 
+    async def _composed(self, text: str) -> list[UserPart]:
+        """The parts of a message. To read the documents that it mentions takes a while, in which the screen goes on."""
+        if "@" not in text:
+            return compose(text, self.agent.workspace)
+        return await asyncio.to_thread(compose, text, self.agent.workspace)
+
     async def _entered(self, waiting: Callable[[], Sequence[str]], host: TurnHost) -> list[UserMessage]:
         """What was entered meanwhile, with the files that it mentions; of one that can't be used, the words alone."""
         said: list[UserMessage] = []
         for text in waiting():
             parts: list[UserPart] = [Text(text)]
             try:
-                parts = await asyncio.to_thread(compose, text, self.agent.workspace)
+                parts = await self._composed(text)
             except ConfigError as why:
                 host.emit(Notice(f"Nothing is attached: {why}", "warning"))
             for notice in unattached(text):

@@ -251,6 +251,6 @@ def _rendered(message: Message) -> str:
             shown = (f"Agent calls {name} {args[:RESULT_CHARS]}" for name, args in calls)
             return "\n".join([f"Agent: {message.text}", *shown])
         case ToolResult():
-            text = message.text
+            text = "".join(part.text for part in as_taken(message.content, ()) if isinstance(part, Text))
             short = text if len(text) <= RESULT_CHARS else f"{text[:RESULT_CHARS]}[… {len(text) - RESULT_CHARS} more]"
             return f"Result of {message.name}{' (error)' if message.is_error else ''}: {short}"
