@@ -74,7 +74,7 @@ class Opaque(_Exact, frozen=True, tag="opaque", omit_defaults=True):
     """A block that only its provider understands: kept, and sent back to that provider unchanged.
 
     `provider`: its name; `name/format` where the wire format isn't its usual one, as a proxy may have several.
-    `untrusted`: it shows that a tool of the provider's own gave the model what others wrote.
+    `untrusted`: it shows that a tool of the provider's own gave the model what others wrote, as citations do.
     """
 
     provider: str

@@ -91,10 +91,11 @@ async def test_the_users_own_files_in_the_prompt_are_private(scene: Any, host: H
     assert await _stops(agent, host, "go") == ["parked"]
 
 
-PROVIDERS: dict[str, tuple[str, Literal["anthropic", "responses", "gemini"]]] = {
+PROVIDERS: dict[str, tuple[str, Literal["anthropic", "responses", "gemini", "openai"]]] = {
     "anthropic": ("claude-sonnet-4-5", "anthropic"),
     "openai": ("gpt-5", "responses"),
     "google": ("gemini-3-pro-preview", "gemini"),
+    "openrouter": ("perplexity/sonar", "openai"),
 }
 """A model of each, and the wire format that it speaks."""
 ASKED = {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"query": "offices"}}
@@ -102,6 +103,9 @@ FOUND = {"type": "web_search_tool_result", "tool_use_id": "s1", "content": []}
 SEARCHED = {"type": "web_search_call", "id": "ws_1", "status": "completed"}
 REASONED = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAA"}
 CODE = {"executableCode": {"language": "PYTHON", "code": "print(1)"}}
+CITED = [{"type": "url_citation", "url_citation": {"url": "https://evil.example", "title": "Offices"}}]
+LINK = {"type": "url_citation", "url": "https://evil.example", "title": "Offices"}
+LINKED = [{"type": "output_text", "text": "I looked.", "annotations": [LINK]}]
 PRINTED = {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1"}}
 
 
@@ -115,6 +119,11 @@ PRINTED = {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1"}}
         ("openai", SEARCHED, "parked"),
         ("openai", {"type": "mcp_call", "id": "mcp_1", "output": "evil.example"}, "parked"),
         ("openai", REASONED, "answered"),
+        ("openai", {"id": "msg_1", "content": LINKED}, "parked"),
+        ("openai", {"id": "msg_1", "phase": "final_answer"}, "answered"),
+        ("openrouter", {"annotations": CITED}, "parked"),
+        ("openrouter", {"annotations": [{"type": "file", "file": {"name": "a.pdf"}}]}, "answered"),
+        ("openrouter", {"reasoning_details": [{"type": "reasoning.encrypted", "data": "x=="}]}, "answered"),
         ("google", PRINTED, "parked"),
         ("google", {"groundingMetadata": {"webSearchQueries": ["offices"]}}, "parked"),
         ("google", {"urlContextMetadata": {"urlMetadata": [{}]}}, "parked"),
@@ -134,7 +143,7 @@ async def test_what_a_providers_own_tools_return_is_untrusted(
         providers={provider: ProviderSettings(api=api, base_url=server.base_url, auth_profiles=[key])},
         policy=ALLOWS_ALL.policy,
     )
-    server.say(AssistantMessage([Opaque(provider, block), Text("I looked.")]), SEND, "Sent.")
+    server.say(AssistantMessage([Text("I looked."), Opaque(provider, block)]), SEND, "Sent.")
     agent = agent_of(tools=[send], config=config, model=None, profile="assistant")
     agent.config.agent.workspace_dir.mkdir(parents=True)
     (agent.config.agent.workspace_dir / "USER.md").write_text("Ada lives in London.")

@@ -257,6 +257,16 @@ async def test_details_of_an_answer_in_one_piece_are_not_put_together(loopback_o
     assert message.content == [Opaque("openrouter", {"reasoning_details": SUMMARIES}), Text("x")]
 
 
+async def test_citations_are_kept_once_and_not_sent_back(loopback_openai: LoopbackOpenAI) -> None:
+    cited = [{"type": "url_citation", "url_citation": {"url": f"https://{name}.example"}} for name in "ab"]
+    listed = {"citations": ["https://c.example"]}
+    chunks = [delta(content="x", annotations=cited[:1]) | listed, delta(annotations=cited) | listed]
+    message = await received(loopback_openai, *chunks, STOP)
+    pages = Opaque("openai/chat", {"annotations": [*listed["citations"], *cited]}, untrusted=True)
+    assert message.content == [Text("x"), pages]
+    assert "example" not in str((await sent(loopback_openai, request(HI, message, HI)))["messages"])
+
+
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "in one piece"])
 async def test_what_came_with_a_call_goes_back_with_it(loopback_openai: LoopbackOpenAI, *, stream: bool) -> None:
     extra = {"extra_content": {"google": {"thought_signature": "c2ln"}}}

@@ -77,6 +77,7 @@ class Delta(msgspec.Struct, gc=False):
     tool_calls: list[CallDelta] | None = None
     refusal: str | None = None
     extra_content: Any = None
+    annotations: Any = None
 
 
 class Details(msgspec.Struct, gc=False):
@@ -132,6 +133,8 @@ class Chunk(msgspec.Struct, gc=False):
     choices: list[Choice] | None = None
     usage: Counts | None = None
     error: Any = None
+    citations: Any = None
+    """Addresses, at Perplexity and xAI; others have `annotations`."""
 
 
 CHUNK: Final = msgspec.json.Decoder(Chunk)
@@ -145,6 +148,7 @@ class OpenAIAnswer(AnswerParts):
         self._thoughts_extra = thoughts_extra
         self._details: list[dict[str, Any]] = []
         self._extra: Any = None
+        self._cited: list[Any] = []
         self._stop: str | None = None
         self._refused = False
         self._usage = Counts()
@@ -179,6 +183,8 @@ class OpenAIAnswer(AnswerParts):
         if self._details or self._extra:
             fields = {"reasoning_details": self._details, "extra_content": self._extra}
             content.insert(0, Opaque(self._origin.author, {name: value for name, value in fields.items() if value}))
+        if self._cited:  # a search of the provider's own gave the model what others wrote
+            content.append(Opaque(self._origin.author, {"annotations": self._cited}, untrusted=True))
         reason = "refusal" if self._refused else _STOPS.get(self._stop or "", "end")
         if reason == "end" and any(isinstance(part, Call) for part in self._parts):
             reason = "tool_calls"
@@ -200,7 +206,7 @@ class OpenAIAnswer(AnswerParts):
                     chunk = decode(CHUNK, payload)
                 except ValueError as error:
                     raise self._origin.damaged(payload) from error
-            if chunk.usage is not None or chunk.choices is None or chunk.error is not None:
+            if chunk.usage is not None or chunk.choices is None or chunk.error is not None or chunk.citations:
                 self._check(chunk, payload)
             for choice in chunk.choices or ():
                 self._add(choice, news)
@@ -229,8 +235,14 @@ class OpenAIAnswer(AnswerParts):
             if delta.reasoning_details:
                 self._add_details(delta.reasoning_details)
             self._extra = delta.extra_content or self._extra
+            if isinstance(delta.annotations, list):
+                self._cite([each for each in delta.annotations if isinstance(each, dict) and "url_citation" in each])
         if choice.finish_reason or choice.error is not None:
             self._end_for(choice, news)
+
+    def _cite(self, pages: Sequence[Any]) -> None:
+        """Keep what the answer cites; some servers repeat all of it in every event."""
+        self._cited += [page for page in pages if page not in self._cited]
 
     def _end_for(self, choice: Choice, news: list[StreamEvent]) -> None:
         if choice.error is not None:
@@ -252,6 +264,8 @@ class OpenAIAnswer(AnswerParts):
         if chunk.choices is None and (failure := self._origin.refused_in_event(payload)):
             raise failure
         self._usage = chunk.usage or self._usage
+        if isinstance(chunk.citations, list):
+            self._cite(chunk.citations)
 
     def _add_call(self, piece: CallDelta, news: list[StreamEvent]) -> None:
         """Add it to the latest call that takes it; else it begins a new one."""

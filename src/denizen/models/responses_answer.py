@@ -263,7 +263,9 @@ class Item:
         ]
         if len(contents) > 1 or any(contents):
             rest["content"] = contents
-        return [Opaque(author, rest)] if rest else []
+        notes = (note for fields in contents for note in _listed(fields, "annotations"))
+        cites = any(note.get("type") == "url_citation" for note in notes)
+        return [Opaque(author, rest, untrusted=cites)] if rest else []
 
     def _texts(self) -> list[str]:
         """Its words, or its thoughts."""
