@@ -1,6 +1,7 @@
 """What may happen to agents in a real DjangoMOO world: they work side by side, are killed, cut off, and lied to."""
 
 import asyncio
+import itertools
 import os
 import re
 import sys
@@ -142,7 +143,8 @@ async def test_an_agent_killed_in_mid_cycle_goes_on_with_its_goal_and_does_nothi
                 again.terminate()
                 assert await asyncio.wait_for(again.wait(), PATIENCE) == 0
             assert b"You hold the token" in model.requests[asked].body
-            assert foreman.heard("[Chain]") == [
+            told = foreman.heard("[Chain]")  # that it is told again twice, where it takes Mason half a minute to say so
+            assert [each for each, _ in itertools.groupby(told)] == [
                 "[Chain] Mason gets the token.",
                 "[Chain] Mason is told again that it has the token.",
                 "[Chain] Mason gets the token.",
