@@ -103,7 +103,12 @@ class Usage(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     @property
     def context(self) -> int:
         """Tokens of the whole context after the call: what was sent, cached or not, and what came back."""
-        return (self.input or 0) + (self.cache_read or 0) + (self.cache_write or 0) + (self.output or 0)
+        return self.sent + (self.output or 0)
+
+    @property
+    def sent(self) -> int:
+        """Tokens of what was sent, cached or not."""
+        return (self.input or 0) + (self.cache_read or 0) + (self.cache_write or 0)
 
     def plus(self, call: "Usage") -> "Usage":
         """This sum with one more call: input, output and cost add up, the cache fields are the call's."""

@@ -99,7 +99,10 @@ async def test_chat_answers_commands_that_the_gateway_does_not_know_by_itself(
     assert ran.out.splitlines() == ["It is in /etc.", "A file.", "Nothing waits here for an approval."], ran.err
     assert "/stop [all]" in ran.err
     assert "/undo isn't available in a chat with the gateway." in ran.err
-    assert "There is no /hlep." in ran.err
+    assert "error: There is no /hlep, and nothing was sent." in ran.err
+    assert ran.status == 2, "not all was sent"
+    ran = await asyncio.to_thread(denizen, "chat", "--gateway", piped="/help\n")
+    assert ran.status == 0, ran.err
 
 
 async def test_answer_that_another_program_sends_waits_for_what_comes_next(

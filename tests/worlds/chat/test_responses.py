@@ -9,6 +9,8 @@ from tests.engine.scene import call
 from tests.worlds.chat.conftest import Serve, said
 from tests.worlds.chat.test_completions import heard, sdk
 
+from denizen.messages import AssistantMessage, Text, Thinking, ToolCall
+
 WEATHER: Any = {
     "type": "function",
     "name": "weather",
@@ -49,6 +51,32 @@ async def test_answer_streams(serve: Serve, home: Path) -> None:
             final = await stream.get_final_response()
         assert len(deltas) > 1
         assert "".join(deltas) == final.output_text == "a plum, I say"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_thoughts_are_items_of_their_own(serve: Serve, home: Path, *, stream: bool) -> None:
+    first = AssistantMessage([Thinking("let me see"), Text("I look."), ToolCall("c1", "look", {})])
+    second = AssistantMessage([Thinking("it is empty"), ToolCall("c2", "weather", {"town": "Oslo"})])
+    async with serve(first, second, "rain") as scene, sdk(scene, home) as client:
+        asked: Any = {"model": "denizen", "input": "?", "tools": [WEATHER]}
+        events: list[Any] = []
+        if stream:
+            async with client.responses.stream(**asked) as told:
+                events = [event async for event in told]
+                answer: Any = await told.get_final_response()
+        else:
+            answer = await client.responses.create(**asked)
+        summaries = [part.text for item in answer.output if item.type == "reasoning" for part in item.summary]
+        assert summaries == ["let me see", "it is empty"]
+        assert answer.output_text == "I look."
+        deltas = [event.delta for event in events if event.type == "response.reasoning_summary_text.delta"]
+        assert "".join(deltas) == "".join(summaries) * stream
+        done = {event.output_index: event.item.id for event in events if event.type == "response.output_item.done"}
+        assert [done[at] for at in sorted(done)] == [item.id for item in answer.output] * stream
+        items: Any = [each.model_dump(exclude_none=True, exclude={"parsed_arguments"}) for each in answer.output]
+        result: Any = {"type": "function_call_output", "call_id": items[-1]["call_id"], "output": "it pours"}
+        asked["input"] = [*items, result]
+        assert (await client.responses.create(**asked)).output_text == "rain"
 
 
 @SESSIONS

@@ -7,6 +7,7 @@ import sys
 from denizen.cli.gateway.client import Client
 from denizen.cli.gateway.exchange import Exchange, show
 from denizen.cli.home import home
+from denizen.cli.main import WRONG_USE
 from denizen.cli.output import say, say_error
 from denizen.cli.turns import run
 from denizen.clock import SystemClock
@@ -27,9 +28,16 @@ _AGAIN = 1.0
 _QUIT, _LIST = "/quit", "/help"
 
 
+class UnknownCommand(DenizenError):
+    """A line is no command of the gateway's: it isn't sent."""
+
+
 def talk(chat: str) -> int:
-    """Talk in a chat. From a pipe, each line waits for the reply to the one before; the status is the last reply's."""
-    client, status = Client(home()), 0
+    """Talk in a chat. From a pipe, each line waits for the reply to the one before.
+
+    The status is the last reply's, or says that a line wasn't sent, as it is no command.
+    """
+    client, status, refused = Client(home()), 0, 0
     exchange = Exchange(client, chat)
     with asyncio.Runner() as runner:
         run(runner, exchange.skip())
@@ -38,8 +46,12 @@ def talk(chat: str) -> int:
             run(runner, _typed(exchange))
             return 0
         for text in filter(None, map(str.strip, sys.stdin)):
-            status = run(runner, _said(exchange, text))
-    return status
+            try:
+                status = run(runner, _said(exchange, text))
+            except UnknownCommand as error:
+                say_error(error)
+                refused = WRONG_USE
+    return refused or status
 
 
 async def _said(exchange: Exchange, text: str) -> int:
@@ -67,11 +79,10 @@ async def _read(exchange: Exchange) -> None:
 
     editor = Editor(home() / "history", [*COMMANDS, _LIST, _QUIT], SystemClock())
     while (text := await editor.read()) is not None and text.strip() != _QUIT:
-        if words := _answered_here(text.strip()):
-            say(words)
-            continue
         try:
-            if text.strip():
+            if words := _answered_here(text.strip()):
+                say(words)
+            elif text.strip():
                 await exchange.post(text.strip())
         except DenizenError as error:
             say_error(error)
@@ -79,7 +90,7 @@ async def _read(exchange: Exchange) -> None:
 
 
 def _answered_here(text: str) -> str:
-    """What to say to a command that the gateway doesn't know: it would be a message to the model."""
+    """What to say to a command of this program's. Raises UnknownCommand: to the gateway, it would be a message."""
     command = _COMMAND.fullmatch(text)
     if not command or command[1] in COMMANDS:
         return ""
@@ -88,8 +99,8 @@ def _answered_here(text: str) -> str:
     from denizen.cli.slash import COMMANDS as LOCAL
 
     if command[1].removeprefix("/") in LOCAL:
-        return f"{command[1]} isn't available in a chat with the gateway. {_LIST} lists what is."
-    return f"There is no {command[1]}. {_LIST} lists the commands."
+        raise UnknownCommand(f"{command[1]} isn't available in a chat with the gateway. {_LIST} lists what is.")
+    raise UnknownCommand(f"There is no {command[1]}, and nothing was sent. {_LIST} lists the commands.")
 
 
 async def _follow(exchange: Exchange) -> None:

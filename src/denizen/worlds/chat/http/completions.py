@@ -124,7 +124,8 @@ async def post_completion(request: web.Request) -> web.StreamResponse:
     }
     if not asked.stream:
         reply = await last(pieces)
-        message = {"role": "assistant", "content": reply.text or None, **_calls(reply.calls)}
+        thoughts = {"reasoning_content": "\n\n".join(reply.thoughts)} if reply.thoughts else {}
+        message = {"role": "assistant", "content": reply.text or None, **thoughts, **_calls(reply.calls)}
         choice = {"index": 0, "message": message, "finish_reason": _finish(reply)}
         usage = _usage(reply.usage)
         return web.json_response({**shared, "object": "chat.completion", "choices": [choice], "usage": usage})
@@ -262,11 +263,10 @@ def _finish(reply: Reply) -> str:
 
 
 def _usage(usage: Usage) -> dict[str, int]:
-    sent = (usage.input or 0) + (usage.cache_read or 0) + (usage.cache_write or 0)
     return {
-        "prompt_tokens": sent,
+        "prompt_tokens": usage.sent,
         "completion_tokens": usage.output or 0,
-        "total_tokens": sent + (usage.output or 0),
+        "total_tokens": usage.context,
     }
 
 

@@ -84,51 +84,81 @@ async def post_response(request: web.Request) -> web.StreamResponse:
         "incomplete_details": None,
     }
     if not asked.stream:
-        return web.json_response(_completed(response, await last(pieces), f"msg_{uuid4().hex}"))
+        reply = await last(pieces)
+        return web.json_response(_completed(response, reply, _output(reply)))
     async with event_stream(request, pieces) as stream:
         await _send(stream, response)
     return stream.response
 
 
 async def _send(stream: EventStream, response: dict[str, Any]) -> None:
-    message, nothing, text, number = f"msg_{uuid4().hex}", list[Any](), False, 0
+    output, words, number = list[dict[str, Any]](), "", 0
+    thought: dict[str, Any] | None = None
+    message: dict[str, Any] | None = None
 
     async def send(kind: str, **data: Any) -> None:
         nonlocal number
         await stream.send({"type": f"response.{kind}", "sequence_number": number, **data}, f"response.{kind}")
         number += 1
 
-    at: dict[str, Any] = {"item_id": message, "output_index": 0, "content_index": 0}
+    async def begin(item: dict[str, Any], **empty: Any) -> dict[str, Any]:
+        """Announce the next item, which is empty as yet: what its events call it."""
+        at = {"item_id": item["id"], "output_index": len(output)}
+        output.append(item)
+        await send(
+            "output_item.added", output_index=at["output_index"], item={**item, "status": "in_progress", **empty}
+        )
+        return at
+
+    async def end(at: dict[str, Any], item: dict[str, Any]) -> None:
+        output[at["output_index"]] = item
+        await send("output_item.done", output_index=at["output_index"], item=item)
+
     await send("created", response=response)
     async for piece in stream.pieces:
-        if isinstance(piece, str):
-            if not text:
-                opened = {**_message(message, ""), "status": "in_progress", "content": nothing}
-                await send("output_item.added", output_index=0, item=opened)
-                await send("content_part.added", **at, part=_text(""))
-                text = True
-            await send("output_text.delta", **at, delta=piece, logprobs=[])
-            continue
         if isinstance(piece, Thought):
+            if thought is None:
+                thought = {**await begin(_reasoning(), summary=[]), "summary_index": 0}
+                words = ""
+                await send("reasoning_summary_part.added", **thought, part=_summary(""))
+            words += piece.text
+            await send("reasoning_summary_text.delta", **thought, delta=piece.text)
             continue
-        completed = _completed(response, piece, message)
-        for index, item in enumerate(completed["output"]):
-            if item["type"] == "message":
-                await send("output_text.done", **at, text=piece.text, logprobs=[])
-                await send("content_part.done", **at, part=_text(piece.text))
-            else:
-                opened = {**item, "arguments": "", "status": "in_progress"}
-                call = {"item_id": item["id"], "output_index": index}
-                await send("output_item.added", output_index=index, item=opened)
-                await send("function_call_arguments.delta", **call, delta=item["arguments"])
-                await send("function_call_arguments.done", **call, name=item["name"], arguments=item["arguments"])
-            await send("output_item.done", output_index=index, item=item)
-        await send("incomplete" if piece.cut else "completed", response=completed)
+        if thought is not None:
+            await send("reasoning_summary_text.done", **thought, text=words)
+            await send("reasoning_summary_part.done", **thought, part=_summary(words))
+            await end(thought, {**output[thought["output_index"]], "summary": [_summary(words)]})
+            thought = None
+        if isinstance(piece, str):
+            if message is None:
+                message = {**await begin(_message(""), content=[]), "content_index": 0}
+                await send("content_part.added", **message, part=_text(""))
+            await send("output_text.delta", **message, delta=piece, logprobs=[])
+            continue
+        if message is not None:
+            await send("output_text.done", **message, text=piece.text, logprobs=[])
+            await send("content_part.done", **message, part=_text(piece.text))
+            await end(message, {**output[message["output_index"]], "content": [_text(piece.text)]})
+        for item in _calls(piece):
+            at = await begin(item, arguments="")
+            await send("function_call_arguments.delta", **at, delta=item["arguments"])
+            await send("function_call_arguments.done", **at, name=item["name"], arguments=item["arguments"])
+            await end(at, item)
+        await send("incomplete" if piece.cut else "completed", response=_completed(response, piece, output))
 
 
-def _completed(response: dict[str, Any], reply: Reply, message: str) -> dict[str, Any]:
-    output = [_message(message, reply.text)] if reply.text else []
-    output += [
+def _completed(response: dict[str, Any], reply: Reply, output: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    ended = {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}} if reply.cut else {}
+    return {**response, "status": "completed", "output": output, "usage": _usage(reply.usage), **ended}
+
+
+def _output(reply: Reply) -> list[dict[str, Any]]:
+    thoughts = [_reasoning(*reply.thoughts)] if reply.thoughts else []
+    return [*thoughts, *([_message(reply.text)] if reply.text else []), *_calls(reply)]
+
+
+def _calls(reply: Reply) -> list[dict[str, Any]]:
+    return [
         {
             "type": "function_call",
             "id": f"fc_{call.id}",
@@ -139,11 +169,18 @@ def _completed(response: dict[str, Any], reply: Reply, message: str) -> dict[str
         }
         for call in reply.calls
     ]
-    ended = {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}} if reply.cut else {}
-    return {**response, "status": "completed", "output": output, "usage": _usage(reply.usage), **ended}
 
 
-def _message(name: str, text: str) -> dict[str, Any]:
+def _reasoning(*thoughts: str) -> dict[str, Any]:
+    return {"type": "reasoning", "id": f"rs_{uuid4().hex}", "summary": [*map(_summary, thoughts)]}
+
+
+def _summary(text: str) -> dict[str, Any]:
+    return {"type": "summary_text", "text": text}
+
+
+def _message(text: str) -> dict[str, Any]:
+    name = f"msg_{uuid4().hex}"
     return {"type": "message", "id": name, "role": "assistant", "status": "completed", "content": [_text(text)]}
 
 
@@ -152,13 +189,12 @@ def _text(text: str) -> dict[str, Any]:
 
 
 def _usage(usage: Usage) -> dict[str, Any]:
-    sent = (usage.input or 0) + (usage.cache_read or 0) + (usage.cache_write or 0)
     return {
-        "input_tokens": sent,
+        "input_tokens": usage.sent,
         "input_tokens_details": {"cached_tokens": usage.cache_read or 0},
         "output_tokens": usage.output or 0,
         "output_tokens_details": {"reasoning_tokens": 0},
-        "total_tokens": sent + (usage.output or 0),
+        "total_tokens": usage.context,
     }
 
 

@@ -60,9 +60,10 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
-    """What it came to: all the text, the calls that the caller is to run, what it took."""
+    """What it came to: all the text, the thoughts by model call, the calls that the caller is to run, what it took."""
 
     text: str
+    thoughts: Sequence[str] = ()
     calls: Sequence[ToolCall] = ()
     usage: Usage = Usage()
     cut: bool = False
@@ -127,7 +128,7 @@ async def answer(gateway: Gateway, conversation: Conversation) -> Pieces:
         raise Refused(400, "The last message must be the user's, or the result of a tool.")
     events = _in_session(gateway, conversation) if conversation.session else _alone(gateway, conversation)
     names = {tool.name for tool in conversation.tools}
-    text, cut = _Text(), False
+    text, thoughts, cut = _Text(), [""], False
     async with aclosing(events):
         async for event in events:
             match event:
@@ -135,11 +136,14 @@ async def answer(gateway: Gateway, conversation: Conversation) -> Pieces:
                     if piece := text.add(delta):
                         yield piece
                 case LlmStream(ThinkingDelta(delta)):
+                    thoughts[-1] += delta
                     yield Thought(delta)
                 case LlmEnd(message):
+                    thoughts.append("")
                     cut = message.stop_reason == "length"
                     text.gap = "\n\n" if text and not cut else ""
                 case Withdrawn(words):
+                    thoughts[-1] = ""
                     text.withdraw(words)
                 case Retold():
                     text.withdraw()
@@ -150,7 +154,8 @@ async def answer(gateway: Gateway, conversation: Conversation) -> Pieces:
                         yield piece
                     if unsaid := text.unsaid():
                         yield Withdrawn(unsaid)
-                    yield Reply(text=str(text), calls=calls, usage=result.usage, cut=cut)
+                    thought = [*filter(None, thoughts)]
+                    yield Reply(text=str(text), thoughts=thought, calls=calls, usage=result.usage, cut=cut)
                 case _:
                     pass
 
