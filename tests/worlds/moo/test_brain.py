@@ -368,6 +368,21 @@ async def test_a_connection_that_is_lost_ends_the_cycle_and_the_next_one_goes_on
         assert play.brain.goal == "build"
 
 
+async def test_what_it_thought_about_when_it_was_cut_off_it_thinks_about_after_it_signs_in_again(
+    tmp_path: Path,
+) -> None:
+    async def is_cut_off(_: ModelRequest) -> AssistantMessage:
+        play.world.lose()
+        await asyncio.Event().wait()
+        raise AssertionError("nobody wakes it")
+
+    async with playing(tmp_path, [is_cut_off, text("So.")], idle_wakeup_seconds=0) as play:
+        play.world.page("Build!")
+        await play.until(play.running.done)
+        play.go_on(FakeWorld(play.clock))
+        await play.until(lambda: play.watcher.told("thought") == ["So."])
+
+
 async def test_without_a_language_model_it_watches(tmp_path: Path) -> None:
     async with playing(tmp_path, None) as play:
         play.world.page("Anybody there?")

@@ -167,6 +167,22 @@ def test_a_page_that_nobody_got_or_answered_is_sent_again_until_it_arrives() -> 
         assert not agent.stalls(AT + 120)
 
 
+def test_capitals_within_a_name_keep_no_page_from_being_sent_again() -> None:
+    boss = Agent("BigBoss", TokenState(number=7, holder="McCoy", paged_at=AT))
+    boss.is_not_answered('page mccoy with "Token: McCoy go. (7)"')
+    assert boss.stalls(AT + 30) == ['page mccoy with "Token: McCoy go. (7)"']
+    mason = holding(foreman="BigBoss")
+    mason.is_not_answered(mason.sends("page bigboss with Token: Mason done."))
+    assert mason.stalls(AT + 30) == ['page bigboss with "Token: Mason reconnected. (7)"']
+
+
+def test_only_a_page_about_this_pass_shows_a_worker_that_its_own_arrived() -> None:
+    for text in ("Token: Mason go. (6)", "Token: Tinker go. (8)"):
+        mason = Agent("mason", TokenState(number=7, has_reported=True, is_away=True))
+        mason.hears(page("Foreman", text))
+        assert mason.stalls(AT + 30) == ['page foreman with "Token: Mason reconnected. (7)"']
+
+
 def test_a_worker_whose_done_page_was_lost_says_that_it_is_there_and_is_asked_for_it() -> None:
     boss, mason = foreman("Mason"), holding()
     mason.is_not_answered(mason.sends("page foreman with Token: Mason done."))

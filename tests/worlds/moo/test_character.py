@@ -303,6 +303,14 @@ async def test_a_page_about_the_token_that_is_not_answered_is_sent_again(tmp_pat
             assert [each for each in play.world.sent if "Token" in each] == [*pages, pages[1], pages[1]]
 
 
+async def test_a_page_that_the_chain_repeats_is_not_held_against_the_model(tmp_path: Path) -> None:
+    go = 'page mason with "Token: Mason go. (1767268800)"'
+    async with playing(tmp_path, None, user="foreman", token_chain=["mason"]) as play:
+        play.world.problems = dict.fromkeys([go, go.replace("Mason go", "Foreman start")], "no prompt came")
+        await play.until(lambda: play.world.sent.count(go) == 3)
+        assert play.watcher.told("operator") == []
+
+
 @pytest.mark.parametrize("acting", ["queued", "awaited"])
 async def test_a_cycle_that_uses_up_its_calls_passes_the_token_on_and_the_goal_goes_with_it(
     tmp_path: Path, acting: str
@@ -315,6 +323,20 @@ async def test_a_cycle_that_uses_up_its_calls_passes_the_token_on_and_the_goal_g
         await play.until(lambda: "page" in play.world.sent[-1] if play.world.sent else False)
         await play.seconds(60)
         assert play.world.sent == ["@survey here", "say 1", "say 2", 'page foreman with "Token: Mason done. (7)"']
+        assert (play.brain.goal, play.asked) == ("", 1)
+
+
+@pytest.mark.parametrize("acting", ["queued", "awaited"])
+async def test_the_goal_goes_with_the_token_also_where_the_last_call_of_a_cycle_is_the_done_page(
+    tmp_path: Path, acting: str
+) -> None:
+    script = [calls("say 1", 'page foreman with "Token: Mason done."'), *IDLE]
+    chain = {"idle_wakeup_seconds": 0, "token_chain": ["mason"], "tool_calls_per_cycle": 2}
+    async with playing(tmp_path, script, acting=acting, **chain) as play:
+        play.world.page("Token: Mason go. (7)")
+        await play.until(lambda: len(play.world.sent) == 3)
+        await play.seconds(60)
+        assert play.world.sent == ["@survey here", "say 1", 'page foreman with "Token: Mason done. (7)"']
         assert (play.brain.goal, play.asked) == ("", 1)
 
 

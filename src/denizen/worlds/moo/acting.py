@@ -37,6 +37,7 @@ class Acting:
             self.script.clear()
         self.acted = 0
         self.is_over = False
+        self._had_token = self._mind.chain.token.holds
         self._last_words: str | None = None
         self._asked_again = 0
         self._begin_reply(())
@@ -119,10 +120,11 @@ class Acting:
         await self.pass_on()
 
     async def pass_on(self) -> None:
-        """Pass on a token that is held, where the cycle has used up its calls and all of them are sent."""
+        """End the turn of who had the token, where the cycle has used up its calls and all of them are sent."""
         is_used_up = self.acted >= self._settings.tool_calls_per_cycle and not self.script
-        if is_used_up and self._mind.chain.token.holds:
+        if is_used_up and (self._had_token or self._mind.chain.token.holds):
             await self._mind.step(pass_on(self._mind.chain))
+            await self._mind.set_goal("")
             self._mind.is_done = True
 
     async def _carry_out(self, commands: Sequence[str]) -> ToolResult:
@@ -146,6 +148,8 @@ class Acting:
             self._mind.see(f"(`{command}` was not sent: {why})", "world", in_result=in_result)
             return Output(command, problem=f"not sent: {why}")
         await self._mind.step((chain, NOTHING))
+        if self._sender.repeats(command):
+            self._mind.operator(REPEATED.format(command))
         return await self.send(command, in_result=in_result)
 
     async def send(self, command: str, *, in_result: bool = False) -> Output:
@@ -153,8 +157,6 @@ class Acting:
         mind = self._mind
         mind.tell("action", command)
         mind.see(command, "self", in_result=in_result)
-        if self._sender.repeats(command):
-            mind.operator(REPEATED.format(command))
         output = await self._sender.send(command)
         await mind.plans.advance(output)
         lines = [line for line in output.lines if await mind.hear(ServerLine(line), command)]

@@ -202,6 +202,7 @@ class Brain:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks)
+        self._armed |= self._cycle is not None
         self._cycle = None
 
     # What the world shows

@@ -101,7 +101,7 @@ def process_server_text(state: ChainState, line: ServerLine, origin: Origin) -> 
     if not state.chain.members:
         return state, NOTHING
     if origin.command:
-        return _own_output(state, line.text, origin.command), NOTHING
+        return process_unsent(state, origin.command) if _OFFLINE.fullmatch(line.text) else state, NOTHING
     page = read_page(line.text)
     if page is None:
         return _other_line(state, line, origin.at)
@@ -111,7 +111,7 @@ def process_server_text(state: ChainState, line: ServerLine, origin: Origin) -> 
         return state, ChainActions(hides=True, forged=f"{who} wrote as if {sender} had paged: {line.text}")
     if not state.chain.is_worker:
         return _foreman_hears(state, page, sender, origin.at)
-    return _worker_hears(_with(state, is_away=False), page) if sender == state.chain.foreman else (state, NOTHING)
+    return _worker_hears(state, page) if sender == state.chain.foreman else (state, NOTHING)
 
 
 def process_sign_in(state: ChainState, at: float) -> Step:
@@ -134,18 +134,19 @@ def process_command(state: ChainState, command: str) -> tuple[ChainState, str]:
     if paged is None or page is None:
         return state, command
     to, words = paged
-    if not (chain.is_worker and page.kind == "done" and to == chain.foreman):
+    if not (chain.is_worker and page.kind == "done" and to.lower() == chain.foreman.lower()):
         raise ToolRefused(
             "the token goes round by itself: page only the foreman, that your own part is done, in a command of its own"
         )
-    return _reported(state), _page(state, to, "done", done_text(words, chain))
+    return _reported(state), _page(state, chain.foreman, "done", done_text(words, chain))
 
 
 def process_unsent(state: ChainState, command: str) -> ChainState:
     """A command wasn't answered, or its receiver isn't there: a page about the token is to be sent again."""
     chain, paged = state.chain, read_command(command)
     other = chain.foreman if chain.is_worker else state.token.holder
-    return _with(state, is_away=True) if paged and paged[0] == other and read_page(paged[1]) else state
+    is_theirs = paged and paged[0].lower() == other.lower() and read_page(paged[1])
+    return _with(state, is_away=True) if is_theirs else state
 
 
 def check_stall(state: ChainState, at: float, *, since_written: float | None = None, slow_cycle: float = 0.0) -> Step:
@@ -186,6 +187,7 @@ def _worker_hears(state: ChainState, page: TokenPage) -> Step:
         return state, NOTHING
     if page.number is not None and page.number < token.number:
         return state, ChainActions(hides=True, thought="A late page about an earlier pass is ignored.")
+    state = _with(state, is_away=False)
     is_again = page.number == token.number if page.number is not None else token.holds or page.kind == "stall"
     if is_again and token.has_reported:
         done = _page(state, chain.foreman, "done")
@@ -226,10 +228,6 @@ def _other_line(state: ChainState, line: ServerLine, at: float) -> Step:
         return state, NOTHING
     is_back = token.is_away and at - token.paged_at >= RESENDS
     return _page_again(state, at) if is_back else (_with(state, is_away=True), NOTHING)
-
-
-def _own_output(state: ChainState, text: str, command: str) -> ChainState:
-    return process_unsent(state, command) if _OFFLINE.fullmatch(text) else state
 
 
 def _dispatch(state: ChainState, to: str, kind: Literal["go", "start"], at: float) -> Step:
