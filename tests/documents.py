@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from pypdf import PdfReader, PdfWriter
+from pypdf.annotations import Link
 
 from denizen.documents import read_pdf
 
@@ -15,13 +16,19 @@ COMMAND: Final = "$(rm -rf build)"
 PAPER: Final = read_pdf(BRIDGE.read_bytes(), "bridge.pdf")
 
 
-def written(*, pages: int = 2, password: str = "") -> bytes:
-    """The two pages, again and again, as a program writes them; with a password they are encrypted."""
+def written(*, pages: int = 2, password: str = "", owner: str | None = None, links: bool = False) -> bytes:
+    """The two pages, again and again, as a program writes them; with a password they are encrypted.
+
+    With the password of its `owner` alone anybody may read them; with `links`, each page leads to every other.
+    """
     writer, there = PdfWriter(), PdfReader(BRIDGE).pages
     for number in range(pages):
         writer.add_page(there[number % 2])
-    if password:
-        writer.encrypt(password, algorithm="RC4-128")
+    for number in range(pages if links else 0):
+        for other in range(pages):
+            writer.add_annotation(number, Link(rect=(0, 0, 9, 9), target_page_index=other))
+    if password or owner:
+        writer.encrypt(password, owner, algorithm="RC4-128")
     return _bytes(writer)
 
 

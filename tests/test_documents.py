@@ -79,6 +79,20 @@ def test_a_part_of_the_pages_is_a_document_of_its_own() -> None:
     assert len(part.data) < len(book) / 10
 
 
+def test_pages_with_links_leave_the_pages_that_these_lead_to_behind() -> None:
+    book = written(pages=40, links=True)
+    assert len(pages(book, 3, 4)[0].data) < len(book) / 5
+
+
+def test_what_only_its_owner_may_change_is_sent_without_encryption() -> None:
+    protected = written(owner="secret")
+    for document in (read_pdf(protected, "a.pdf"), pages(protected, 1)[0]):
+        assert document.text == PAPER.text
+        again = PdfReader(io.BytesIO(document.data))
+        assert not again.is_encrypted
+        assert LINE in again.pages[0].extract_text()
+
+
 def test_what_is_shown_at_once_is_limited_in_pages_and_text() -> None:
     book = written(pages=300)
     assert pages(book, 101)[1:] == (100 + MOST_SHOWN, 300)

@@ -40,7 +40,8 @@ def read_pdf(data: bytes, name: str) -> Document:
         count = len(reader.pages)
         if count > MOST_PAGES:
             raise ConfigError(f"{name} has {count} pages; at most {MOST_PAGES} go to a model at once. {_IN_PARTS}")
-        return _document(data, name, [*_texts(reader, range(count))])
+        readable = _extract(reader, 1, count) if reader.is_encrypted else data
+        return _document(readable, name, [*_texts(reader, range(count))])
 
 
 def attached_document(media_type: str, data: bytes, name: str) -> Document:
@@ -71,7 +72,7 @@ def read_pages(
                 break
             texts.append(text)
         end = first + len(texts) - 1
-        as_it_is = len(texts) == count and len(data) <= LARGEST
+        as_it_is = len(texts) == count and len(data) <= LARGEST and not reader.is_encrypted
         while len(shown := data if as_it_is else _extract(reader, first, end)) > LARGEST:
             if end == first:  # it shares what it shows with other pages, or is a huge picture
                 note = f"[the text alone: with its pictures the page has more than {LARGEST // 1_000_000} MB]"
@@ -112,12 +113,13 @@ def _texts(reader: "PdfReader", pages: Iterable[int]) -> Iterator[str]:
 
 
 def _extract(reader: "PdfReader", first: int, last: int) -> bytes:
-    """A document of these pages alone."""
+    """A document of these pages alone, not encrypted."""
     from pypdf import PdfWriter
 
     writer, file = PdfWriter(), io.BytesIO()
     for number in range(first - 1, last):
-        writer.add_page(reader.pages[number])
+        page = reader.pages[number]
+        writer.add_page(page, excluded_keys=("/Annots", "/B"))  # links to other pages would bring these along
     writer.write(file)
     return file.getvalue()
 

@@ -12,6 +12,7 @@ from denizen.actions import Native, Shell
 from denizen.clock import SystemClock
 from denizen.context import Transcript
 from denizen.context.transcript import OVERSIZED
+from denizen.documents import document_text
 from denizen.entries import AnyEntry, AssistantEntry, CompactionEntry, SystemEntry, ToolEntry, UserEntry
 from denizen.errors import ModelError
 from denizen.messages import (
@@ -233,6 +234,15 @@ async def test_level_two_turns_large_documents_into_their_text() -> None:
     assert mark.text.startswith("\n[truncated ")
     assert policy.tokens(view()) < before / 2
     assert await policy.relieve(view(), 2, summary_of) is None
+
+
+async def test_level_two_turns_documents_of_many_bytes_into_their_text_however_few_their_pages() -> None:
+    scan = Document("application/pdf", b"%PDF-".ljust(30_000), "scan.pdf", "A line.", 1)
+    policy = policy_of([user(0), calls(0)[0], ToolEntry(id="t", message=ToolResult("c0.0", "read", [scan]))])
+    entry = await policy.relieve(view(), 2, summary_of)
+    assert entry is not None
+    policy.observe(entry)
+    assert policy.assemble(view())[-1].content == [Text(document_text(scan))]
 
 
 async def test_level_two_shortens_each_long_result_that_was_reported_in_words() -> None:

@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 from tests.documents import LINE, PAPER
 from tests.models import chat
-from tests.models.calls import answer, call, request
+from tests.models.calls import answer, call, failure, request
 
 from denizen.messages import AssistantMessage, Document, Text, ToolCall, ToolResult, UserMessage
 from denizen.models.anthropic import AnthropicModel
+from denizen.models.gemini import GeminiModel
 from denizen.models.providers import Provider
-from denizen.testing import LoopbackAnthropic, LoopbackOpenAI
+from denizen.testing import LoopbackAnthropic, LoopbackGemini, LoopbackOpenAI
 
 DATA = base64.b64encode(PAPER.data).decode()
 FILE = {"type": "file", "file": {"filename": "bridge.pdf", "file_data": f"data:application/pdf;base64,{DATA}"}}
@@ -81,3 +82,36 @@ async def test_a_model_that_refuses_files_is_sent_the_text(loopback_openai: Loop
     body = await chat.sent(loopback_openai, request(ASKED))
     assert [DATA in json.dumps(each.json) for each in loopback_openai.requests] == [True, False]
     assert AS_TEXT in json.dumps(body["messages"])
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "messages.0.content.1.pdf.source.base64.data: The PDF specified is password protected.",
+        "The PDF specified was not valid.",
+        "Could not process PDF",
+        "A maximum of 100 PDF pages may be provided.",
+    ],
+)
+async def test_a_document_that_the_provider_cannot_read_is_sent_as_text(
+    loopback_anthropic: LoopbackAnthropic, sentence: str
+) -> None:
+    loopback_anthropic.fail(400, {"type": "error", "error": {"type": "invalid_request_error", "message": sentence}})
+    [said] = await sent_to_anthropic(loopback_anthropic, ASKED)
+    assert [DATA in json.dumps(each.json) for each in loopback_anthropic.requests] == [True, False]
+    assert LINE in said["content"][1]["text"]
+
+
+async def test_other_refusals_leave_documents_as_they_are(loopback_anthropic: LoopbackAnthropic) -> None:
+    loopback_anthropic.fail(400, "messages: roles must alternate")
+    model = AnthropicModel("claude-sonnet-4-5", api_key="key-0123456789", base_url=loopback_anthropic.base_url)
+    assert failure(await call(model, request(ASKED))).status == 400
+    assert len(loopback_anthropic.requests) == 1
+
+
+async def test_a_document_without_pages_is_sent_to_gemini_as_text(loopback_gemini: LoopbackGemini) -> None:
+    loopback_gemini.fail(400, "The document has no pages.")
+    loopback_gemini.say("ok")
+    model = GeminiModel("gemini-3.5-flash", api_key="key-0123456789", base_url=loopback_gemini.base_url)
+    answer(await call(model, request(ASKED)))
+    assert [DATA in json.dumps(each.json) for each in loopback_gemini.requests] == [True, False]

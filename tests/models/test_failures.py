@@ -45,6 +45,7 @@ def test_status_alone_decides(status: int, kind: ErrorKind) -> None:
         (400, "prompt is too long: 210000 tokens > 200000 maximum"),  # Anthropic
         (400, "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000"),
         (413, "Request exceeds the maximum size"),
+        (400, "Request payload size exceeds the limit: 20971520 bytes."),  # Gemini
         (
             400,
             "This model's maximum context length is 128000 tokens. However, your messages resulted in 130000 tokens.",

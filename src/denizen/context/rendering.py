@@ -127,11 +127,11 @@ def _cut(parts: Sequence[UserPart], limit: int, missing: int = 0) -> list[UserPa
 
 
 def _length(part: UserPart) -> int:
-    """Its characters; of a document as many as its pages weigh, of a picture none."""
+    """Its characters; of a document as many as its pages weigh, or its bytes, of a picture none."""
     match part:
         case Text(text):
             return len(text)
         case Document():
-            return int(estimate_document(part) * BYTES_PER_TOKEN)
+            return max(int(estimate_document(part) * BYTES_PER_TOKEN), len(part.data))
         case _:
             return 0

@@ -86,6 +86,7 @@ _TABLE: Final = (
         r"context length of only|context the overflows|context size has been exceeded",  # LM Studio
         r"context shift is disabled",  # llama.cpp, amid an answer
         r"(input|prompt) token count .{0,40}exceeds|prompt contains \d+ tokens",  # Gemini, Copilot, Mistral
+        "payload size exceeds",  # Gemini, of bytes
         r"reduce the length of the (messages|prompt|input)|reduce your message size",  # Groq, Cerebras
         r"inputs.? (tokens )?.{0,30}must (be <=|have less than)|range of input length should be",  # TGI, Alibaba
         r"total length of all messages is too long|too many (input )?tokens|too many total text bytes",

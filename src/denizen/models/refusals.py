@@ -14,6 +14,12 @@ _NO_SCHEMA: Final = re.compile(
     r"text\.format|response[_ ]?format|json[_ ]?(schema|object|mode)|structured output", re.IGNORECASE
 )
 _NO_FILES: Final = re.compile(r"input_file|'file'|\bfiles?\b.*\b(not|un)[ -]?(support|allow|accept)", re.IGNORECASE)
+_BAD_FILE: Final = re.compile(
+    r"\bpdf\b.{0,40}(not valid|invalid|password|encrypted|corrupt)"
+    r"|could not process pdf|maximum of \d+ pdf pages|document has no pages",
+    re.IGNORECASE,
+)
+"""What Anthropic and Google say of a document that they can't read, or of too many pages."""
 _UNVERIFIABLE: Final = re.compile(
     r"invalid\W+(signature|data)\W+in\W+(redacted_)?thinking"
     r"|encrypted content .{0,400}could not be (verified|decrypted)"
@@ -31,7 +37,13 @@ def adapted(provider: Provider, error: ModelError) -> Provider:
         return provider
     if provider.json_schema != "never" and _NO_SCHEMA.search(error.message):
         return replace(provider, json_schema="never" if provider.json_schema == "object" else "object")
-    return replace(provider, documents=()) if _NO_FILES.search(error.message) else provider
+    return replace(provider, documents=()) if _NO_FILES.search(error.message) else told_as_text(provider, error)
+
+
+def told_as_text(provider: Provider, error: ModelError) -> Provider:
+    """The provider as one that takes no files, where it can't read a document: it stays in the conversation."""
+    refused = error.status == HTTPStatus.BAD_REQUEST and _BAD_FILE.search(error.message)
+    return replace(provider, documents=()) if refused else provider
 
 
 def refuses_thoughts(error: ModelError) -> bool:

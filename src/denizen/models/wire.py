@@ -25,7 +25,7 @@ from denizen.models.http import EventStream, Http, Response
 from denizen.models.listing import models_in
 from denizen.models.parsing import UNREADABLE
 from denizen.models.providers import Api, Provider, provider_named
-from denizen.models.refusals import refuses_thoughts, unsigned
+from denizen.models.refusals import refuses_thoughts, told_as_text, unsigned
 from denizen.ports import Limits, ModelRequest
 
 LISTING: Final = 10.0
@@ -134,7 +134,8 @@ class WireModel(ABC):
 
     def _adapts(self, error: ModelError) -> bool:
         """Whether requests are from now on written otherwise, as the refusal of this one asks for."""
-        return False
+        known, self.provider = self.provider, told_as_text(self.provider, error)
+        return self.provider != known
 
     def _learns(self, last: Finished | Failed, request: ModelRequest) -> bool:
         """Whether the request is to be made once more, written as its refusal asks for."""
