@@ -123,7 +123,7 @@ async def test_our_own_words_are_ours_where_the_server_names_talkers_but_not_us(
 
 
 async def test_a_server_that_answers_no_more_is_given_up(tmp_path: Path) -> None:
-    async with serving(mud(b"\xff\xf9")) as server, connected(server, tmp_path, Timing(timeout=0.05)) as connection:
+    async with serving(mud(b"\xff\xf9")) as server, connected(server, tmp_path, Timing(timeout=1)) as connection:
         assert "no prompt" in (await connection.request("hang")).problem
         assert "given up" in (await connection.request("look")).problem
         assert [line async for line in connection.lines] == []
