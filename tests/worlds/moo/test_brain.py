@@ -8,6 +8,7 @@ import pytest
 from tests.worlds.moo.play import FakeWorld, calls, playing, text
 
 from denizen.actions import Directives
+from denizen.engine.ask import LISTEN_EVERY
 from denizen.errors import ModelError
 from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult, Usage
 from denizen.ports import ActionFormat, ModelRequest
@@ -433,6 +434,30 @@ async def test_the_older_half_of_a_full_window_is_summarised_while_the_agent_goe
         lines = shown(play.model.requests[2]).splitlines()
         assert lines[:4] == ["[Summary]", "It was loud.", "", "[World]"]
         assert lines[4:] == [*(f"Bang {number}." for number in range(6, 12)), "Silence."]
+
+
+async def test_a_cycle_that_ends_does_not_end_the_summary_that_is_being_made(tmp_path: Path) -> None:
+    is_over, is_summarised = asyncio.Event(), asyncio.Event()
+
+    async def reply(request: ModelRequest) -> AssistantMessage:
+        if "Summarise this." not in shown(request):
+            return AssistantMessage([ToolCall("1", "done", {})], stop_reason="tool_calls")
+        await is_over.wait()
+        await asyncio.sleep(2 * LISTEN_EVERY)  # a turn that heard the cycle's stop would end meanwhile
+        is_summarised.set()
+        return text("It was loud.")
+
+    async with playing(tmp_path, [reply] * 3, memory_window_lines=20, idle_wakeup_seconds=0) as play:
+        for number in range(12):
+            play.world.page(f"Bang {number}.")
+        await play.until(lambda: play.watcher.told("goal"))
+        is_over.set()
+        async with asyncio.timeout(60):
+            await is_summarised.wait()
+        await play.seconds(2)
+        play.brain.instruct("Well?")
+        await play.until(lambda: play.asked == 3)
+        assert "It was loud." in shown(play.model.requests[2])
 
 
 async def test_what_it_knows_is_told(tmp_path: Path) -> None:

@@ -282,6 +282,18 @@ async def test_a_worker_that_was_stopped_while_it_held_the_token_says_that_it_is
         assert play.brain.goal == ""
 
 
+async def test_a_worker_that_left_its_chain_forgets_the_token(tmp_path: Path) -> None:
+    async with playing(tmp_path, None, token_chain=["mason"]) as play:
+        play.world.problems = {"@survey here": "no prompt came"}
+        play.world.page("Token: Mason go. (7)")
+        await play.until(lambda: play.world.sent)
+    async with playing(tmp_path, [calls("say 1"), *IDLE], tool_calls_per_cycle=1) as play:
+        play.world.say("Hello.")
+        await play.seconds(50)
+        assert play.world.sent == ["say 1"]
+        assert {facts.token for facts in play.watcher.known} == {""}
+
+
 async def test_a_page_about_the_token_that_is_not_answered_is_sent_again(tmp_path: Path) -> None:
     chain = {"idle_wakeup_seconds": 0, "token_chain": ["mason"]}
     reports = calls('page foreman with "Token: Mason done."')
@@ -347,6 +359,16 @@ async def test_in_a_queue_done_counts_after_the_page_before_it(tmp_path: Path) -
         play.world.page("Token: Mason go. (7)")
         await play.until(lambda: "[Done] " in play.watcher.told("goal"))
         assert play.world.sent[1:] == ["look", 'page foreman with "Token: Mason done. (7)"']
+        await play.seconds(60)
+        assert (play.brain.goal, play.asked) == ("", 1)
+
+
+async def test_in_a_queue_what_is_said_to_be_done_is_once_the_page_is_sent(tmp_path: Path) -> None:
+    script = [text('SCRIPT: look | page foreman with "Token: Mason done."\nDONE: all built'), *IDLE]
+    chain = {"idle_wakeup_seconds": 0, "token_chain": ["mason"], "acting": "queued"}
+    async with playing(tmp_path, script, **chain) as play:
+        play.world.page("Token: Mason go. (7)")
+        await play.until(lambda: len(play.world.sent) == 3)
         await play.seconds(60)
         assert (play.brain.goal, play.asked) == ("", 1)
 

@@ -9,7 +9,7 @@ from denizen.context import as_shown
 from denizen.errors import ToolRefused
 from denizen.events import ToolEnd
 from denizen.messages import Text, ToolResult
-from denizen.worlds.moo.chain import NOTHING, done_refusal, pass_on, process_command, process_unsent
+from denizen.worlds.moo.chain import CRITICAL, NOTHING, done_refusal, pass_on, process_command, process_unsent
 from denizen.worlds.moo.mind import Mind
 from denizen.worlds.moo.sending import Sender, is_error, is_failure
 from denizen.worlds.moo.server_text import Output, ServerLine
@@ -113,7 +113,9 @@ class Acting:
         return ToolResult("", "", [Text("done")], ends_turn=True)
 
     async def end_script(self) -> None:
-        """All that was queued is sent."""
+        """All that was queued is sent; a page that was missing for the model's DONE may have been."""
+        if self._mind.goal.startswith(CRITICAL.partition("{")[0]) and not done_refusal(self._mind.chain):
+            self._last_words = self._last_words or ""
         if self._last_words is not None:
             with suppress(ToolRefused):  # its reason is the goal now
                 await self.finish(self._last_words)

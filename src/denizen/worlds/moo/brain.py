@@ -13,6 +13,7 @@ from opentelemetry import trace
 
 from denizen.context import RollingWindow
 from denizen.engine.compact import compact
+from denizen.engine.listener import Listener as EventsOnly
 from denizen.engine.loop import run_turn
 from denizen.engine.record import AgentRecord
 from denizen.engine.resume import unfinished
@@ -357,7 +358,7 @@ class Brain:
     async def _summarise(self) -> None:
         """Put a summary in place of the older half of the window, while the agent goes on."""
         try:
-            await compact(self._agent, self._session, self._host)
+            await compact(self._agent, self._session, EventsOnly(self._host.emit))
         except DenizenError as error:
             self._mind.note(str(error))
         finally:

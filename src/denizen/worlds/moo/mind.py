@@ -41,7 +41,8 @@ class Mind:
         self.kept = Kept(session, self.session_state)
         own = character.settings
         chain = Chain.of(own.user, own.token_chain, own.foreman, own.chain_secret, own.stall_timeout_seconds)
-        self.chain = ChainState(chain, self.kept.get(CHAIN, TokenState) or TokenState())
+        token = self.kept.get(CHAIN, TokenState) if chain.members else None
+        self.chain = ChainState(chain, token or TokenState())
         self.plans = Plans(character.folder, self.kept, self.note)
         self.listener = listener
         self.errands: deque[str] = deque()
