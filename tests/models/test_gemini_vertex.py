@@ -1,7 +1,9 @@
 """Gemini on Vertex AI, with credentials of this test's own and a token server on loopback."""
 
+import asyncio
 import json
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from tests.models.calls import answer, call, failure, request
+from tests.models.raw import Raw, whole
 
 from denizen import Agent, load_config, run_agent
 from denizen.errors import ModelError
@@ -115,6 +118,40 @@ async def test_token_server_that_cannot_be_reached_is_asked_again(
     error = failure(await call(model(loopback_gemini)))
     assert error.kind == "timeout"
     assert "Google's token server can't be reached" in error.message
+
+
+async def test_token_comes_while_no_thread_of_the_loops_own_is_free(
+    loopback_gemini: LoopbackGemini, account: Path
+) -> None:
+    fields = json.loads(account.read_text(encoding="utf-8"))
+    by_name = loopback_gemini.base_url.replace("127.0.0.1", "localhost")
+    account.write_text(json.dumps(fields | {"token_uri": f"{by_name}/token"}), encoding="utf-8")
+    give_token(loopback_gemini, "token-1")
+    loopback_gemini.say("ok")
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+    assert answer(await call(model(loopback_gemini))).text == "ok"
+
+
+async def test_requests_of_other_methods_are_sent_as_google_auth_makes_them(
+    loopback_gemini: LoopbackGemini, account: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with Raw(whole(b"no such token", status="403 Forbidden")) as server:
+        metadata = {"environment_id": "aws1", "regional_cred_verification_url": "https://sts.example"}
+        metadata |= {name: f"{server.url}/{name}" for name in ("region_url", "url", "imdsv2_session_token_url")}
+        fields = {
+            "type": "external_account",
+            "audience": "//iam.googleapis.com/locations/global/workloadIdentityPools/p/providers/aws",
+            "subject_token_type": "urn:ietf:params:aws:token-type:aws4_request",
+            "token_url": "https://sts.googleapis.com/v1/token",
+            "credential_source": metadata,
+        }
+        account.write_text(json.dumps(fields), encoding="utf-8")
+        for variable in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            monkeypatch.delenv(variable, raising=False)
+        error = failure(await call(model(loopback_gemini, project="p")))
+        [asked] = server.heard
+    assert "no such token" in error.message
+    assert asked.startswith(b"PUT /imdsv2_session_token_url HTTP/1.1\r\n")
 
 
 async def test_refused_credentials_are_a_failure(loopback_gemini: LoopbackGemini) -> None:

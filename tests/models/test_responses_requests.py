@@ -122,6 +122,15 @@ async def test_what_others_left_in_a_conversation_is_left_out(loopback_responses
     assert len(called["call_id"]) == 64
 
 
+@pytest.mark.parametrize("name", ["extra_content", "reasoning_details", "annotations"])
+async def test_fields_of_chat_completions_in_older_sessions_are_left_out(
+    loopback_responses: LoopbackResponses, name: str
+) -> None:
+    kept = AssistantMessage([ToolCall("c1", "read", {}), Opaque("openai", {name: [{"google": {}}]})])
+    [called] = await items(loopback_responses, kept)
+    assert called == {"type": "function_call", "call_id": "c1", "name": "read", "arguments": "{}"}
+
+
 async def test_fields_whose_part_is_gone_go_nowhere_else(loopback_responses: LoopbackResponses) -> None:
     gone: list[AssistantPart] = [
         ToolCall("c1", "read", {}),

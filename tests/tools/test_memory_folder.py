@@ -14,6 +14,8 @@ from denizen.errors import ToolRefused
 from denizen.messages import AssistantMessage, ToolCall, ToolResult
 from denizen.ports import Tool, ToolContext, Traits
 from denizen.testing import LoopbackAnthropic
+from denizen.tools.files.changes import LoadedFile, load
+from denizen.tools.files.workspace import Workspace
 from denizen.tools.memory_folder import memory_folder_tool
 
 Call = Callable[..., Awaitable[ToolResult]]
@@ -77,6 +79,43 @@ async def test_what_cannot_be_done_is_refused(
     with pytest.raises(ToolRefused, match=why):
         await call(memory, **args)
     assert (folder / "a").read_text() == "one\n\none\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b"one\ftwo\xe2\x80\xa8three\nfour\n", b"one\ftwo\xe2\x80\xa8three\nx\ny\nfour\n"),
+        (b"one\r\ntwo\r\n", b"one\r\nx\r\ny\r\ntwo\r\n"),
+        (b"one", b"one\nx\ny\n"),
+    ],
+    ids=["form feed", "CRLF", "no line end"],
+)
+async def test_insert_counts_lines_as_view_does_and_leaves_the_others_as_they_are(
+    memory: Tool, folder: Path, call: Call, before: bytes, after: bytes
+) -> None:
+    folder.mkdir(parents=True)
+    (folder / "a").write_bytes(before)
+    await call(memory, command="insert", path="/memories/a", insert_line=1, insert_text="x\ny\n")
+    assert (folder / "a").read_bytes() == after
+
+
+@pytest.mark.parametrize(
+    "args", [{"command": "str_replace", "old_str": "tea"}, {"command": "insert", "insert_line": 1, "insert_text": "x"}]
+)
+async def test_what_another_session_changes_meanwhile_is_not_overwritten(
+    memory: Tool, folder: Path, call: Call, monkeypatch: pytest.MonkeyPatch, args: dict[str, Any]
+) -> None:
+    def load_before_the_other_writes(workspace: Workspace, path: str) -> LoadedFile:
+        file = load(workspace, path)
+        if file.text == "Ada likes tea\n":
+            (folder / "a").write_text("Ada likes tea and coffee\n")
+        return file
+
+    await call(memory, command="create", path="/memories/a", file_text="Ada likes tea\n")
+    monkeypatch.setattr("denizen.tools.memory_folder.load", load_before_the_other_writes)
+    with pytest.raises(ToolRefused, match="changed by somebody else meanwhile"):
+        await call(memory, path="/memories/a", **args)
+    assert (folder / "a").read_text() == "Ada likes tea and coffee\n"
 
 
 OUTSIDE = [

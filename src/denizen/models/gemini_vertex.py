@@ -5,8 +5,8 @@ Credentials are Google's application default ones, as google-auth finds them for
 """
 
 import asyncio
-import threading
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import quote
@@ -69,7 +69,7 @@ class VertexModel(GeminiModel):
         )
         self._project = project or environ.get("GOOGLE_CLOUD_PROJECT", "")
         self._found: Credentials | None = None
-        self._finding = threading.Lock()
+        self._thread = ThreadPoolExecutor(1, "denizen-vertex")  # the loop's own threads find the addresses of hosts
 
     @property
     def _name(self) -> str:
@@ -91,19 +91,23 @@ class VertexModel(GeminiModel):
         if found is None or not found.valid:
             loop = asyncio.get_running_loop()
 
-            def send(url: str, method: str = "", body: bytes = b"", headers: Any = (), **_: Any) -> _Answer:
-                """A request of google-auth's, which calls this in its thread: GET, or POST where there is a body."""
-                sent = self._send(url, body, dict(headers or ()))
-                return asyncio.run_coroutine_threadsafe(sent, loop).result()
+            def send(url: str, method: str = "GET", body: bytes = b"", headers: Any = (), **options: Any) -> Any:
+                """A request of google-auth's, which calls this in its thread."""
+                if options.get("cert") or method != ("POST" if body else "GET"):
+                    from google.auth.transport.requests import Request
 
-            found = await asyncio.to_thread(self._renewed, send)  # reads files, and asks Google
+                    return Request()(url, method, body, headers, **{"timeout": TOKEN, **options})
+                sent = self._send(url, body, dict(headers or ()))
+                return asyncio.run_coroutine_threadsafe(sent, loop).result(TOKEN + 1)
+
+            found = await loop.run_in_executor(self._thread, self._renewed, send)  # reads files, and asks Google
         to = await super()._endpoint(request)
         to.headers = {**to.headers}
         found.apply(to.headers)
         return to
 
     async def _send(self, url: str, body: bytes, headers: Mapping[str, str]) -> "_Answer":
-        """Raises TransportError."""
+        """GET, or POST where there is a body. Raises TransportError."""
         from google.auth.exceptions import TransportError
 
         try:
@@ -114,24 +118,23 @@ class VertexModel(GeminiModel):
         except (OSError, ConfigError) as error:
             raise TransportError(str(error) or "it was too slow") from error
 
-    def _renewed(self, send: Callable[..., "_Answer"]) -> "Credentials":
+    def _renewed(self, send: Callable[..., Any]) -> "Credentials":
         """Credentials that are valid for a while; blocks. Raises ModelError."""
         import google.auth
         from google.auth.exceptions import GoogleAuthError, TransportError
 
-        with self._finding:
-            try:
-                if self._found is None:
-                    self._found, project = google.auth.default(scopes=_SCOPES)
-                    self._project = self._project or project or ""
-                if not self._found.valid:
-                    self._found.refresh(send)
-            except TransportError as error:
-                raise self._origin.failure(f"Google's token server can't be reached: {error}", "timeout") from error
-            except GoogleAuthError as error:
-                raise self._not_set_up(str(error.args[0] if error.args else error)) from error
-            except OSError as error:  # of the files: failures of the network are TransportErrors
-                raise self._not_set_up(str(error)) from error
+        try:
+            if self._found is None:
+                self._found, project = google.auth.default(scopes=_SCOPES)
+                self._project = self._project or project or ""
+            if not self._found.valid:
+                self._found.refresh(send)
+        except TransportError as error:
+            raise self._origin.failure(f"Google's token server can't be reached: {error}", "timeout") from error
+        except GoogleAuthError as error:
+            raise self._not_set_up(str(error.args[0] if error.args else error)) from error
+        except OSError as error:  # of the files: failures of the network are TransportErrors
+            raise self._not_set_up(str(error)) from error
         if not self._project:
             raise self._not_set_up("no project is known")
         return self._found

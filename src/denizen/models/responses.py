@@ -40,6 +40,8 @@ _COUNTED: Final = {"model", "instructions", "tools", "tool_choice", "parallel_to
 _LONGEST_ID: Final = 64
 _NOT_HERE: Final = frozenset({"top_k", "seed", "stop", "presence_penalty", "frequency_penalty"})
 """Settings that Responses has no fields for."""
+_OF_CHAT: Final = frozenset({"annotations", "extra_content", "reasoning_details"})
+"""Fields of Chat Completions' answers, which older sessions keep under the same provider's name."""
 _REFUSALS: Final = {
     "encrypted": re.compile(r"encrypted content is not supported|['\"`](include|reasoning\.encrypted)", re.IGNORECASE),
     "cache key": re.compile(r"prompt_cache_key"),
@@ -158,7 +160,7 @@ class ResponsesModel(WireModel):
                     self._custom |= {id}
                 case Opaque(self.author, {"type": str()} as item):
                     items.append(item)
-                case Opaque(self.author, dict(fields)) if begun:
+                case Opaque(self.author, dict(fields)) if begun and not fields.keys() & _OF_CHAT:
                     items[-1] = _whole(items[-1], fields)
                 case _:
                     pass

@@ -4,6 +4,7 @@ https://platform.claude.com/docs/en/agents-and-tools/tool-use/memory-tool
 """
 
 import os
+import re
 import shutil
 from collections.abc import Iterable, Iterator
 from functools import partial
@@ -15,7 +16,8 @@ from denizen.config.settings import CallOptions, Config
 from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
 from denizen.ports import Tool, ToolContext, Traits
-from denizen.tools.files.changes import NewContent, change, load
+from denizen.tools.editing.texts import LineEnds
+from denizen.tools.files.changes import LoadedFile, NewContent, change, load
 from denizen.tools.files.text import printable, size
 from denizen.tools.files.workspace import Workspace
 from denizen.tools.function import result, tool
@@ -139,16 +141,20 @@ class _Folder:
                 "give more of the text around it"
             )
         text = before + new + after
-        self._put(path, text)
+        self._put(path, file, text)
         shown = _numbered(text.split("\n"), max(line - _AROUND, 1), line + new.count("\n") + _AROUND)
         return "\n".join(["The memory file has been edited. It is there now:", *shown])
 
     def insert(self, path: str, after: int, text: str) -> str:
-        lines = load(self._workspace, _inside(path, itself=False)).text.splitlines()
+        file = load(self._workspace, _inside(path, itself=False))
+        line_ends = LineEnds(file.text)
+        lines = re.findall(r".*\n|.+", line_ends.text)  # those that `view` numbers
         if not 0 <= after <= len(lines):
             raise ToolRefused(f"insert_line is {after}; it must be from 0 to {len(lines)}")
-        lines[after:after] = text.removesuffix("\n").split("\n")
-        self._put(path, "\n".join(lines) + "\n")
+        place = sum(map(len, lines[:after]))
+        before = "\n" if after and not lines[after - 1].endswith("\n") else ""
+        text = before + text.replace("\r\n", "\n").removesuffix("\n") + "\n"
+        self._put(path, file, line_ends.replace([((place, place), text)]))
         return f"The file {path} has been edited."
 
     def delete(self, path: str) -> str:
@@ -170,8 +176,7 @@ class _Folder:
             os.rename(there.name, to.name, src_dir_fd=there.fd, dst_dir_fd=to.fd)
         return f"Successfully renamed {old} to {new}"
 
-    def _put(self, path: str, text: str) -> None:
-        file = load(self._workspace, _inside(path))
+    def _put(self, path: str, file: LoadedFile, text: str) -> None:
         change(self._workspace, {_inside(path): NewContent(file.encode(text), replaces=file.version)})
 
     def _absent(self, path: str) -> None:
