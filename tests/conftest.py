@@ -67,7 +67,7 @@ def drive(warm_python: list[str]) -> Drive:
 
     def run(*command: object) -> subprocess.CompletedProcess[str]:
         words = [*warm_python, *map(str, command)]
-        return subprocess.run(words, capture_output=True, text=True, check=False)
+        return subprocess.run(words, capture_output=True, text=True, check=False, timeout=300)
 
     return run
 

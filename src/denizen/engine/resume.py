@@ -148,12 +148,15 @@ def recorded_result(turn: Turn, message_id: str = "") -> RunResult | None:
         ends = [i for i, entry in enumerate(entries) if isinstance(entry, EndEntry)]
         first = ends[-2] + 1 if len(ends) > 1 else 0
     messages: list[Message] = []
+    failed = False
     for entry in entries[first:]:
         match entry:
+            case UserEntry() if failed:  # of another turn
+                return None
             case UserEntry(message=message) | AssistantEntry(message=message) | ToolEntry(message=message):
                 messages.append(message)
             case EndEntry(stop_reason="error"):
-                return None
+                failed = True  # it may have been gone on with
             case EndEntry() as end:
                 return result_of(turn, end, messages)
             case _:

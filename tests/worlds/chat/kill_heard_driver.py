@@ -72,14 +72,14 @@ async def main() -> None:
         gateway = MortalGateway(agent, outbox, cron)
         gateway.listeners.of_all.append(hear)
         await gateway.accept(FIRST)
-        running = asyncio.create_task(gateway.run(stop))
-        for message in (FIRST, SECOND):
-            await outbox.outcome(message, ledger.OVER)
-        for reply in await outbox.replies("http", "ann", after=0, most=10, wait=0):
-            sent = reply.message
-            print(sent.in_reply_to, *sent.metadata.get(ALSO, ()), "→", sent.content)
-        stop.set()
-        await running
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(gateway.run(stop))
+            for message in (FIRST, SECOND):
+                await outbox.outcome(message, ledger.OVER)
+            for reply in await outbox.replies("http", "ann", after=0, most=10, wait=0):
+                sent = reply.message
+                print(sent.in_reply_to, *sent.metadata.get(ALSO, ()), "→", sent.content)
+            stop.set()
     database.close()
 
 

@@ -221,6 +221,41 @@ async def test_question_and_calls_are_told_again_to_who_sends_the_message_again(
             assert (await chat(client, user("?"), **asked)).choices[0].message.tool_calls[0].function.name == "weather"
 
 
+async def test_results_that_are_sent_again_are_answered_once(serve: Serve, home: Path) -> None:
+    held = Held("rain")
+    async with serve(call(("weather", {"town": "Oslo"})), held) as scene, sdk(scene, home, "ann") as client:
+        asked = (await chat(client, user("?"), tools=[WEATHER])).choices[0].message
+        results = [{"role": "tool", "tool_call_id": each.id, "content": "wet"} for each in asked.tool_calls]
+        history: list[Any] = [user("?"), asked.model_dump(exclude_none=True), *results]
+        lost = asyncio.create_task(chat(client, *history, tools=[WEATHER]))
+        await held.begun.wait()
+        lost.cancel()
+        held.go.set()
+        for _ in range(2):
+            assert (await chat(client, *history, tools=[WEATHER])).choices[0].message.content == "rain"
+        assert len(scene.model.requests) == 2
+
+
+async def test_message_of_the_chat_is_not_said_to_a_turn_whose_answer_the_chat_does_not_hear(
+    serve: Serve, home: Path
+) -> None:
+    held = Held("plum")
+    async with serve(held, "pear", when_busy={"http": "steer"}) as scene, sdk(scene, home, "ann") as client:
+        asked = asyncio.create_task(chat(client, user("a fruit?")))
+        await held.begun.wait()
+        await scene.say("another?")
+        held.go.set()
+        assert (await asked).choices[0].message.content == "plum"
+        assert await scene.contents(1) == ["pear"]
+
+
+async def test_failure_is_told_to_who_asked_and_not_to_the_chat(serve: Serve, home: Path) -> None:
+    async with serve(attempts=1) as scene, sdk(scene, home, "ann") as client:
+        with pytest.raises(openai.APIError):
+            await chat(client, user("a fruit?"))
+        assert await scene.sent() == []
+
+
 async def test_failure_after_the_message_was_accepted_is_not_repeated_by_the_sdk(serve: Serve, home: Path) -> None:
     store = AwayStore(clock=SystemClock())
     async with serve("plum", store=store) as scene, sdk(scene, home, "ann") as client:

@@ -172,6 +172,16 @@ async def test_message_waits_for_a_session_that_is_open_elsewhere_and_that_is_no
         assert await scene.contents(1) == ["at last"]
 
 
+async def test_answer_of_a_second_attempt_is_not_asked_for_again_after_a_crash(serve: Serve) -> None:
+    async with serve(ModelError("down"), "plum", "pear") as scene:
+        await scene.say("a fruit?")
+        await scene.replies(1)
+        again = await scene.gateway.handle(LedgerTurn(Claim("", 1, message("a fruit?"), 3, 1, 1)))
+        assert isinstance(again, OutboundMessage)
+        assert again.content == "plum"
+        assert len(scene.model.requests) == 2
+
+
 async def test_steering_channel_says_a_message_to_the_running_turn(serve: Serve) -> None:
     held = Held(ASKS)
     async with serve(held, "both done", "third", when_busy={"http": "steer"}) as scene:

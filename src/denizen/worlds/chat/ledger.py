@@ -11,6 +11,7 @@ import msgspec
 from denizen.config.redact import map_text, whole_characters
 from denizen.ports import Answer, Control, FollowUp, InboundMessage, Interrupt, Steer, Stop
 from denizen.sessions import SessionKey
+from denizen.worlds.chat.run_options import RunOptions
 
 VERSION = 1
 """Version of the tables."""
@@ -115,10 +116,18 @@ def put(db: Connection, message: InboundMessage, when_busy: WhenBusy = "queue") 
     if row is None:
         return False
     seq, state = row
-    if state == "waiting" and when_busy != "queue":
+    if state == "waiting" and when_busy != "queue" and _is_for_the_chat(db, key):
         control = (Steer if when_busy == "steer" else Interrupt)(message.content, message.id)
         _add_control(db, key, control, seq)
     return True
+
+
+def _is_for_the_chat(db: Connection, session_key: str) -> bool:
+    """Whether the reply of the session's open turn is sent: a program that waits for it keeps it to itself."""
+    row = db.execute(
+        "SELECT message FROM inbox WHERE session_key = ? AND state IN ('ready', 'running', 'parked')", [session_key]
+    ).fetchone()
+    return row is None or RunOptions.of(_inbound(row[0])).send_response
 
 
 def put_few(db: Connection, message: InboundMessage, parent: str, most: int) -> bool:

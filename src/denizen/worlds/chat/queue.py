@@ -27,6 +27,7 @@ from denizen.worlds.chat import ledger, outbound
 from denizen.worlds.chat.database import Database, LedgerError, Worker, bell_or_due
 from denizen.worlds.chat.ledger import ArrivedControl, Claim, Connection, WhenBusy
 from denizen.worlds.chat.outbound import OutboxState
+from denizen.worlds.chat.run_options import RunOptions
 
 Said = OutboundMessage | InboundMessage | None
 """What a turn comes to: a message to a chat, one to another session, or nothing."""
@@ -227,6 +228,8 @@ class LedgerQueue:
             _log.error("Message %s of %s is given up: %s", message.id, message.session_key, why)
             sent = _also(self._apology(message, why), heard)
             state: OutboxState = "failed" if message.channel in outbound.POLLED else "pending"
+            if not RunOptions.of(message).send_response:
+                state = "kept"
             give_up = partial(ledger.finish, turn=claim, heard=heard, state="failed", reason=why)
             await self._settle(message, give_up, sent, state, over="failed")
             return

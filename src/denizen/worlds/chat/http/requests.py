@@ -49,7 +49,10 @@ def failure(request: web.Request, error: Exception) -> tuple[int, str]:
 
 async def read_body(request: web.Request, kind: type[Body], most: int = MAX_BODY) -> Body:
     """The body as JSON of that kind. Raises HTTPException: 400 where it is none, 413 where it has more bytes."""
-    data = await request.clone(client_max_size=most).read()
+    try:
+        data = await request.clone(client_max_size=most).read()
+    except web.RequestPayloadError as error:
+        raise Refused(400, f"The body can't be read: {error}.") from error
     try:
         return msgspec.json.decode(data, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

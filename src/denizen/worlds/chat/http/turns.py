@@ -16,7 +16,7 @@ from denizen.cache import SharedCache
 from denizen.engine import Resume, TurnOptions, run_turn
 from denizen.engine.resume import question_of
 from denizen.engine.turn import Start
-from denizen.entries import AssistantEntry, EndEntry, SystemEntry, ToolEntry, UserEntry
+from denizen.entries import AnyEntry, AssistantEntry, EndEntry, SystemEntry, ToolEntry, UserEntry
 from denizen.errors import DenizenError, SessionError
 from denizen.events import Done, LlmEnd, LlmStream, RunEvent, RunResult, TextDelta, ThinkingDelta, Withdrawn
 from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult, Usage, UserMessage, UserPart
@@ -211,14 +211,29 @@ async def _in_session(gateway: Gateway, conversation: Conversation) -> AsyncGene
         begin = partial(_go_on, gateway, str(key), [*(_answer(call, new) for call in calls), *steered])
     elif parked:
         raise Refused(409, "The session waits for an answer of its owner: /approve, or /deny and why.")
-    elif any(isinstance(each, ToolResult) for each in new):
-        raise Refused(409, "No call of this session waits for a result.")
+    elif results := {each.call_id for each in new if isinstance(each, ToolResult)}:
+        parked = await gateway.database.read(partial(ledger.latest, session_key=str(key)))
+        entries = await gateway.agent.record.store.read(str(key)) if parked else []
+        after = _after_results(entries, parked.id if parked else "", results)
     else:
         instructions = "\n\n".join(each.text for each in new if isinstance(each, SystemEntry))
         begin = partial(_put, gateway, message, instructions)
     async with aclosing(follow(gateway, parked or message, begin, after=after)) as events:
         async for event in events:
             yield event
+
+
+def _after_results(entries: Sequence[AnyEntry], message_id: str, results: set[str]) -> int:
+    """Where a message's turn goes on after results that were sent before. Raises HTTPException: they weren't."""
+    is_begun, after = False, 0
+    for place, entry in enumerate(entries, 1):
+        if isinstance(entry, UserEntry) and entry.message.id == message_id:
+            is_begun = True
+        elif is_begun and isinstance(entry, ToolEntry) and entry.message.call_id in results:
+            after = place
+    if not after:
+        raise Refused(409, "No call of this session waits for a result.")
+    return after
 
 
 def _message(key: SessionKey, conversation: Conversation, said: Sequence[Said]) -> tuple[InboundMessage, bool]:
