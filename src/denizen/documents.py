@@ -2,6 +2,7 @@
 
 import io
 import logging
+import re
 import threading
 from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from denizen.config.extras import how_to_install
 from denizen.errors import ConfigError
-from denizen.messages import Document, Text, UserPart
+from denizen.messages import Document, Image, Text, UserPart
 from denizen.plural import counted
 
 if TYPE_CHECKING:
@@ -25,6 +26,17 @@ MOST_SHOWN: Final = 20
 LARGEST: Final = 10_000_000
 """Bytes of a document, or of pages of one, that go to a model."""
 _IN_PARTS: Final = "Name the file, and let the agent read pages of it; or attach a part."
+
+
+_PICTURES: Final = re.compile(
+    rb"(?P<png>\x89PNG\r\n\x1a\n)|(?P<jpeg>\xff\xd8\xff)|(?P<gif>GIF8[79]a)|(?P<webp>RIFF.{4}WEBP)", re.DOTALL
+)
+
+
+def picture_type(data: bytes) -> str:
+    """The media type of a picture that models can see, by its first bytes; empty for anything else."""
+    found = _PICTURES.match(data)
+    return f"image/{found.lastgroup}" if found else ""
 
 
 def is_pdf(data: bytes) -> bool:
@@ -42,6 +54,13 @@ def read_pdf(data: bytes, name: str) -> Document:
             raise ConfigError(f"{name} has {count} pages; at most {MOST_PAGES} go to a model at once. {_IN_PARTS}")
         readable = _extract(reader, 1, count) if reader.is_encrypted else data
         return _document(readable, name, [*_texts(reader, range(count))])
+
+
+def attached_picture(data: bytes, name: str) -> Image:
+    """A picture that somebody attached. Raises ConfigError for what models can't see."""
+    if media_type := picture_type(data):
+        return Image(media_type, data)
+    raise ConfigError(f"{name} is no picture that models can see: png, jpeg, gif or webp.")
 
 
 def attached_document(media_type: str, data: bytes, name: str) -> Document:

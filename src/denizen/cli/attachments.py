@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TextIO
 
-from denizen.documents import PDF, as_taken, attached_document, is_pdf, read_pdf
+from denizen.documents import PDF, as_taken, attached_document, attached_picture, is_pdf, picture_type, read_pdf
 from denizen.errors import ConfigError
 from denizen.messages import Document, Image, Text, UserPart
 
@@ -17,7 +17,6 @@ MOST_BYTES = 10_000_000
 
 _CHUNK = 1_000_000
 _MENTION = re.compile(r'(?<!\S)@(?:"([^"]+)"|(\S+))')
-_MAGIC = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
 
 
 def compose(text: str, workspace: Path, images: Sequence[Path] = (), piped: bytes = b"") -> list[UserPart]:
@@ -32,8 +31,8 @@ def compose(text: str, workspace: Path, images: Sequence[Path] = (), piped: byte
         for each in attachments(text, workspace, images)
     ]
     parts += as_taken(files, (PDF,))
-    if piped.strip() and _kind(piped):
-        parts.append(Image(_kind(piped), piped))
+    if picture_type(piped):
+        parts.append(attached_picture(piped, "stdin"))
     elif is_pdf(piped):
         parts.append(read_pdf(piped, "stdin.pdf"))
     elif piped.strip():
@@ -55,19 +54,14 @@ def attachments(text: str, workspace: Path, images: Sequence[Path] = ()) -> list
     for path in dict.fromkeys(path for _, path in _mentioned(text) if path):
         data = _read(path)
         name = os.path.normpath(Path.cwd() / path).removeprefix(f"{workspace}/")
-        if kind := _kind(data):
-            found.append(Image(kind, data))
+        if picture_type(data):
+            found.append(attached_picture(data, name))
         elif is_pdf(data):
             found.append(Document(PDF, data, name))
         else:
             _text(data, str(path), "Leave out the @ to name it only.")
             found.append(Document("text/plain", data, name))
-    for path in images:
-        data = _read(path)
-        if not _kind(data):
-            raise ConfigError(f"{path} is no picture that models can see: png, jpeg, gif or webp.")
-        found.append(Image(_kind(data), data))
-    return found
+    return [*found, *(attached_picture(_read(path), str(path)) for path in images)]
 
 
 def unattached(text: str) -> list[str]:
@@ -123,10 +117,3 @@ def _checked(data: bytes, what: str) -> bytes:
         most = f"{MOST_BYTES // 1_000_000} MB"
         raise ConfigError(f"{what} is longer than {most}. Name a file, and let the agent read parts.")
     return data
-
-
-def _kind(data: bytes) -> str:
-    """The media type of a picture; empty for anything else."""
-    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        return "image/webp"
-    return next((kind for magic, kind in _MAGIC.items() if data.startswith(magic)), "")

@@ -310,7 +310,7 @@ async def test_subagents_do_not_have_the_callers_tools(serve: Serve, home: Path)
 
 @pytest.mark.parametrize("session", ["", "ann"])
 async def test_picture_is_seen(serve: Serve, home: Path, session: str) -> None:
-    data = bytes(range(256)) * 8000  # more than other routes take
+    data = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 8000  # more than other routes take
     picture = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{b64encode(data).decode()}"}}
     async with serve("a plum", "plum") as scene, sdk(scene, home, session) as client:
         await chat(client, user([{"type": "text", "text": "what is it?"}, picture]))
@@ -494,6 +494,7 @@ async def test_stream_that_fails_midway_ends_with_an_error(serve: Serve, home: P
             "data: URL",
         ),
         ([user([{"type": "image_url", "image_url": {"url": "data:image/png;base64,?"}}])], [], "base64"),
+        ([user([{"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}])], [], "no picture"),
         ([user([{"type": "file", "file": {"file_data": "data:application/zip;base64,UEsDBA=="}}])], [], "PDF"),
         ([user([{"type": "file", "file": {"file_data": "data:application/pdf;base64,JVBERi0="}}])], [], "can be read"),
         ([user([{"type": "file", "file": {"file_id": "f1"}}])], [], "data: URLs"),

@@ -99,6 +99,22 @@ async def test_a_file_that_cannot_be_used_is_refused(serve: Serve, home: Path, d
         assert why in answer["error"]["message"]
 
 
+async def test_a_picture_that_is_none_is_refused(serve: Serve, home: Path) -> None:
+    sent = {"type": "image", "media_type": "image/png", "data": "AAAA"}
+    async with serve() as scene, reached(scene, home) as client:
+        status, answer = await client.post(media=[sent])
+        assert status == 400
+        assert "no picture that models can see" in answer["error"]["message"]
+
+
+async def test_body_that_is_not_compressed_as_it_says_is_refused(serve: Serve, home: Path) -> None:
+    async with serve() as scene, reached(scene, home) as client:
+        headers = {"Content-Encoding": "gzip"}
+        status, answer = await client.ask("POST", "/api/messages", data=b"{}", headers=headers)
+        assert status == 400
+        assert "can't be read" in answer["error"]["message"]
+
+
 async def test_last_replies_are_fetched_alone(serve: Serve, home: Path) -> None:
     async with serve("one", "two", "three") as scene, reached(scene, home) as client:
         for content in ("1", "2", "3"):

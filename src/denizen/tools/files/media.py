@@ -2,24 +2,16 @@
 
 import io
 import os
-import re
 import threading
 from collections.abc import Callable
 
-from denizen.documents import is_pdf, read_pages
+from denizen.documents import is_pdf, picture_type, read_pages
 from denizen.errors import ToolRefused
 from denizen.messages import Image, Text, ToolResult
 from denizen.tools.files.text import size
 
 LARGEST_IMAGE = 3_750_000  # bytes; five million when written in base64, which is what providers take
 LARGEST_PDF = 100_000_000  # bytes
-
-_IMAGES = {
-    "image/png": re.compile(rb"\x89PNG\r\n\x1a\n"),
-    "image/jpeg": re.compile(rb"\xff\xd8\xff"),
-    "image/gif": re.compile(rb"GIF8[79]a"),
-    "image/webp": re.compile(rb"RIFF....WEBP", re.DOTALL),
-}
 
 
 def seen(
@@ -36,14 +28,13 @@ def seen(
     `go_on` gives the command that shows the pages from a number on. Raises ToolRefused, ConfigError.
     """
     head, length = file.peek(64)[:64], os.fstat(file.fileno()).st_size
-    for media_type, magic in _IMAGES.items():
-        if magic.match(head):
-            if length > LARGEST_IMAGE:
-                limit = f"at most {size(LARGEST_IMAGE)} can be seen: scale it down"
-                raise ToolRefused(f"{path} is an image of {size(length)}; {limit}")
-            about, image = f"{path}: {media_type}, {size(length)}", Image(media_type, file.read(LARGEST_IMAGE))
-            details = {"path": path, "bytes": length, "media_type": media_type}
-            return ToolResult("", "", [Text(about), image], details=details)
+    if media_type := picture_type(head):
+        if length > LARGEST_IMAGE:
+            limit = f"at most {size(LARGEST_IMAGE)} can be seen: scale it down"
+            raise ToolRefused(f"{path} is an image of {size(length)}; {limit}")
+        about, image = f"{path}: {media_type}, {size(length)}", Image(media_type, file.read(LARGEST_IMAGE))
+        details = {"path": path, "bytes": length, "media_type": media_type}
+        return ToolResult("", "", [Text(about), image], details=details)
     if not is_pdf(head):
         return None
     if length > LARGEST_PDF:

@@ -9,7 +9,7 @@ from uuid import uuid4
 import msgspec
 from aiohttp import web
 
-from denizen.documents import attached_document
+from denizen.documents import attached_document, attached_picture
 from denizen.entries import SystemEntry
 from denizen.errors import ConfigError
 from denizen.messages import AssistantMessage, Document, Image, Text, ToolCall, ToolResult, Usage, UserMessage, UserPart
@@ -220,7 +220,10 @@ def _image(part: Part) -> Image:
     media_type, data = _data(url, "picture")
     if not media_type.startswith("image/"):
         raise Refused(400, "Pictures aren't fetched: send them as data: URLs (data:image/png;base64,…).")
-    return Image(media_type, data)
+    try:
+        return attached_picture(data, "The file of image_url")
+    except ConfigError as error:
+        raise Refused(400, str(error)) from error
 
 
 def _document(file: File) -> Document:

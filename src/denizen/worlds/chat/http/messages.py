@@ -9,7 +9,7 @@ from uuid import uuid4
 import msgspec
 from aiohttp import web
 
-from denizen.documents import attached_document
+from denizen.documents import attached_document, attached_picture
 from denizen.errors import ConfigError, SessionError
 from denizen.messages import Document, Image
 from denizen.ports import InboundMessage
@@ -65,7 +65,9 @@ def _attached(media: Iterable[str | Image | Document]) -> list[Attachment]:
     """What goes to the model, PDF documents with their text. Raises HTTPException."""
     try:
         return [
-            attached_document(each.media_type, each.data, each.name) if isinstance(each, Document) else each
+            attached_document(each.media_type, each.data, each.name)
+            if isinstance(each, Document)
+            else attached_picture(each.data, "A file of media")
             for each in media
             if not isinstance(each, str)
         ]
