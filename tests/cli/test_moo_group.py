@@ -6,7 +6,8 @@ import socketserver
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import ClassVar
@@ -65,8 +66,22 @@ def folder(tmp_path: Path, mud: Mud) -> Path:
 
 def until(so: Callable[[], object]) -> None:
     """Wait for what another process does."""
+    end = time.monotonic() + 200
     while not so():
+        assert time.monotonic() < end, "it doesn't come"
         time.sleep(0.05)
+
+
+@contextmanager
+def running(
+    command: Sequence[str], environ: Mapping[str, str], stdout: int, stderr: int | None = None
+) -> Generator[subprocess.Popen[bytes]]:
+    """The program while the block runs, which leaves nothing of it."""
+    with subprocess.Popen(command, env=environ, stdout=stdout, stderr=stderr) as program:
+        try:
+            yield program
+        finally:
+            program.kill()
 
 
 def doing(folder: Path, environ: dict[str, str]) -> list[str]:
@@ -81,7 +96,7 @@ def test_a_group_runs_once_says_how_it_is_and_leaves_with_quit(
 ) -> None:
     assert denizen("moo", "group", "status", str(folder)).status == 1
     command = [*PROGRAM, "moo", "group", "up", "--processes", processes, str(folder)]
-    with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as program:
+    with running(command, environ, subprocess.PIPE, subprocess.STDOUT) as program:
         until(lambda: doing(folder, environ) == ["waiting", "waiting"])
         ran = denizen("moo", "group", "status", str(folder))
         assert (ran.status, ran.out.splitlines()[0]) == (0, f"running: process {program.pid}; token: nobody")
@@ -114,7 +129,7 @@ def test_an_agent_that_cannot_play_is_given_up_and_the_others_play_on(
     file = folder / "Bob" / "denizen.toml"
     file.write_text(file.read_text().replace('"telnet"', '"ssh"').replace("a-pass-1", "") + 'key_file = "/nowhere"\n')
     command = [*PROGRAM, "moo", "group", "up", "--processes", processes, str(folder)]
-    with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as program:
+    with running(command, environ, subprocess.PIPE, subprocess.PIPE) as program:
         until(lambda: doing(folder, environ) == ["waiting", "gave up"])
         assert denizen("moo", "group", "cycle-age", str(folder)).out.count("stale") == 1
         program.send_signal(signal.SIGTERM)
@@ -174,7 +189,7 @@ def test_the_cycles_of_a_group_are_recorded_where_a_token_asks_for_that(
     with HTTPServer(("127.0.0.1", 0), Collector) as collector:
         threading.Thread(target=collector.serve_forever, daemon=True).start()
         given = {"PYTHONPATH": str(folder), "COLLECTOR": f"http://127.0.0.1:{collector.server_port}/"}
-        with subprocess.Popen(command, env=environ | given, stdout=subprocess.DEVNULL) as program:
+        with running(command, environ | given, subprocess.DEVNULL) as program:
             until(lambda: "pylf_x llm_cycle" in Collector.got)
             program.terminate()
             assert program.wait() == 0
@@ -186,7 +201,7 @@ def test_after_a_group_was_killed_it_is_not_said_to_play_and_can_be_started_agai
 ) -> None:
     command = [*PROGRAM, "moo", "group", "up", str(folder)]
     for _ in range(2):
-        with subprocess.Popen(command, env=environ, stdout=subprocess.DEVNULL) as program:
+        with running(command, environ, subprocess.DEVNULL) as program:
             until(lambda: doing(folder, environ) == ["waiting", "waiting"])
             os.kill(program.pid, signal.SIGKILL)
         ran = denizen("moo", "group", "status", str(folder))
