@@ -122,7 +122,8 @@ class Server:
             os.close(end)
 
     def _teach(self, known: set[str]) -> None:
-        names = [name for name in sys.modules.keys() - known if not name.startswith("tests")]
+        # in their order: _asyncio before asyncio would leave a mixture of both that has no current task
+        names = [name for name in sys.modules if name not in known and not name.startswith("tests")]
         with contextlib.suppress(OSError):  # more than fits, or the parent is gone
             self._learns.send(marshal.dumps(names), socket.MSG_DONTWAIT)
 
