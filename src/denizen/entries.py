@@ -93,6 +93,10 @@ class CheckpointEntry(Entry, frozen=True, kw_only=True, tag="checkpoint"):
     label: str = ""
 
 
+CONTENT_REFUSED = "content_refused"
+"""The state which says that the provider refused what came after the last reply: it is left out from then on."""
+
+
 class StateEntry(Entry, frozen=True, kw_only=True, tag="state"):
     """A named value that the session carries: a goal, a plan, an approval, the auth profile in use."""
 

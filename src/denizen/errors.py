@@ -1,5 +1,6 @@
 """What can go wrong, grouped by who must act. Every message says what happened, to what, and what to do."""
 
+from http import HTTPStatus
 from typing import Literal
 
 ErrorKind = Literal["auth", "rate_limit", "billing", "timeout", "context_overflow", "quota", "unknown"]
@@ -28,7 +29,11 @@ class SessionUnknown(SessionError):
     """There is no session of that key."""
 
 
-class SessionHeld(SessionError):
+class SessionUnavailable(SessionError):
+    """A session can't be read or written now: the disk is full, say, or the database is away. It may be later."""
+
+
+class SessionHeld(SessionUnavailable):
     """A session is open elsewhere: it can be had once it is closed there."""
 
 
@@ -76,6 +81,11 @@ class ModelError(DenizenError):
     def message(self) -> str:
         """What happened."""
         return str(self)
+
+    @property
+    def refuses_content(self) -> bool:
+        """Whether the provider won't take the request as it is: the same content would be refused again."""
+        return self.kind == "unknown" and self.status == HTTPStatus.BAD_REQUEST
 
     @property
     def retriable(self) -> bool:

@@ -62,12 +62,21 @@ class _Exact(msgspec.Struct, frozen=True, tag_field="type"):
         return hash(repr(self))
 
 
-class ToolCall(_Exact, frozen=True, tag="tool_call"):
-    """A model's wish to run the tool `name`; the result carries the same `id`."""
+class ToolCall(_Exact, frozen=True, tag="tool_call", omit_defaults=True):
+    """A model's wish to run the tool `name`; the result carries the same `id`.
+
+    In a session the `id` is Denizen's, and `wire_id` the provider's, which only requests to a provider carry.
+    """
 
     id: str
     name: str
     args: dict[str, Any]
+    wire_id: str = ""
+
+    @property
+    def sent_id(self) -> str:
+        """The id that providers get."""
+        return self.wire_id or self.id
 
 
 class Opaque(_Exact, frozen=True, tag="opaque", omit_defaults=True):
@@ -92,6 +101,7 @@ class Usage(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     `input` excludes the tokens read from and written to the provider's cache. In `RunResult.usage` the cache
     fields are those of the last call: every call reports about the whole context there (seed 003, "Usage tracking").
+    `reasoning` is the part of `output` that was thought, `cache_write_1h` the part of `cache_write` kept for an hour.
     """
 
     input: int | None = None
@@ -99,6 +109,8 @@ class Usage(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     cache_read: int | None = None
     cache_write: int | None = None
     cost_usd: float | None = None
+    reasoning: int | None = None
+    cache_write_1h: int | None = None
 
     @property
     def context(self) -> int:
@@ -118,6 +130,8 @@ class Usage(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
             call.cache_read,
             call.cache_write,
             _add(self.cost_usd, call.cost_usd),
+            _add(self.reasoning, call.reasoning),
+            call.cache_write_1h,
         )
 
     def joined(self, rest: "Usage") -> "Usage":
@@ -156,12 +170,16 @@ class UserMessage(msgspec.Struct, frozen=True, tag_field="type", tag="user", omi
 
 
 class AssistantMessage(msgspec.Struct, frozen=True, tag_field="type", tag="assistant", omit_defaults=True):
-    """What a model answered: its parts in the order they came, and why it stopped."""
+    """What a model answered: its parts in the order they came, and why it stopped.
+
+    In a session, one that asks for calls has an `id`: those in its text get theirs by it.
+    """
 
     content: list[AssistantPart]
     model: str = ""
     usage: Usage = Usage()
     stop_reason: StopReason = "end"
+    id: str = ""
 
     __post_init__ = _parts
 
@@ -169,6 +187,12 @@ class AssistantMessage(msgspec.Struct, frozen=True, tag_field="type", tag="assis
     def text(self) -> str:
         """Its words, without thoughts and calls."""
         return _text(self.content)
+
+    @property
+    def stem(self) -> str:
+        """What ids of the calls in its text are made of: its own id, in older transcripts its usage."""
+        counts = (f"{name}={getattr(self.usage, name)}" for name in Usage.__struct_fields__[:5])
+        return self.id or f"Usage({', '.join(counts)})"
 
     @property
     def tool_calls(self) -> list[ToolCall]:
@@ -181,6 +205,7 @@ class ToolResult(msgspec.Struct, frozen=True, tag_field="type", tag="tool", omit
 
     `content` is for the model, `for_user` for the person (None: nothing), `details` for the screen.
     `silent`: nothing is shown; `is_async`: the work goes on and reports later; `ends_turn`: no further model call.
+    `wire_id` is that of the call.
     """
 
     call_id: str
@@ -192,8 +217,14 @@ class ToolResult(msgspec.Struct, frozen=True, tag_field="type", tag="tool", omit
     ends_turn: bool = False
     for_user: str | None = None
     details: Any = None
+    wire_id: str = ""
 
     __post_init__ = _parts
+
+    @property
+    def sent_id(self) -> str:
+        """The id of the call that providers get."""
+        return self.wire_id or self.call_id
 
     @property
     def text(self) -> str:

@@ -29,6 +29,8 @@ _ADVICE = {
     "53100": "Free some space there; what was written before is safe.",
     "53300": "Raise its max_connections, or start fewer workers.",
 }
+_LASTING = ("21", "22", "23", "42601", "42703", "42804", "54")
+"""What SQLSTATEs begin with where the same statement is refused for ever: its data, its form, or its size."""
 _UNREACHABLE = "Check that it is running, and that its URL is right."
 _ONE_AT_A_TIME = 0x64656E697A656E
 """The advisory lock of the process that makes tables."""
@@ -126,8 +128,13 @@ class PostgresDatabase:
         self._prepared.add(part)
 
     @contextlib.contextmanager
-    def explained(self, kind: type[DenizenError] = DenizenError) -> Generator[None]:
-        """Turns psycopg's errors into one of this kind, which names the database and says what to do."""
+    def explained(
+        self, kind: type[DenizenError] = DenizenError, *, unavailable: type[DenizenError] | None = None
+    ) -> Generator[None]:
+        """Turns psycopg's errors into one of this kind, which names the database and says what to do.
+
+        Those that may pass, as the database is away, full or locked up, become `unavailable` ones.
+        """
         import psycopg
 
         try:
@@ -136,4 +143,6 @@ class PostgresDatabase:
             what = " ".join((error.diag.message_primary or str(error)).split()).rstrip(".?")
             advice = "" if error.sqlstate else _UNREACHABLE
             advice = _ADVICE.get(error.sqlstate or "", advice)
+            if unavailable and (not error.sqlstate or not error.sqlstate.startswith(_LASTING)):
+                kind = unavailable
             raise kind(f"The database at {self.name}: {what}. {advice}".rstrip()) from error

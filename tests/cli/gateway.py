@@ -36,6 +36,7 @@ class WorkerProgram:
 
     process: asyncio.subprocess.Process
     arguments: tuple[str, ...] = ("worker",)
+    options: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -60,7 +61,7 @@ class WorkerProgram:
         """Start it: the line that says that it is ready, or nothing where it ended before."""
         with self._log.open("ab") as log:
             self.process = await asyncio.create_subprocess_exec(
-                *self._command, env=self._environ, stdout=asyncio.subprocess.PIPE, stderr=log
+                *self._command, *self.options, env=self._environ, stdout=asyncio.subprocess.PIPE, stderr=log
             )
         assert self.process.stdout
         return (await asyncio.wait_for(self.process.stdout.readline(), PATIENCE)).decode().strip()

@@ -67,6 +67,18 @@ def test_a_local_server_is_found(denizen: Run, model: Model) -> None:
     assert found(out, "model").startswith("✓ model         test:scripted (")
 
 
+def test_the_query_of_an_address_is_not_shown(denizen: Run, home: Path, model: Model) -> None:
+    model.plays(lists("scripted"))
+    query, settings = "?api-version=1&key=x8fQ2", home / "denizen.toml"
+    settings.write_text(settings.read_text().replace(model.server.base_url, model.server.base_url + query))
+    with settings.open("a") as file:
+        file.write(f'[web.search]\nprovider = "searxng"\nbase_url = "http://user:x8fQ2@localhost:8080{query}"\n')
+    out = denizen("doctor").out
+    assert f"test at {model.server.base_url}" in found(out, "local servers")
+    assert found(out, "web search") == "✓ web search    SearXNG at http://localhost:8080"
+    assert "x8fQ2" not in out
+
+
 def test_a_model_whose_server_does_not_run_makes_it_unusable(denizen: Run, home: Path, nobody: str) -> None:
     (home / "denizen.toml").write_text(f'model = "ollama:qwen3"\n[providers.ollama]\nbase_url = "{nobody}"\n')
     ran = denizen("doctor")

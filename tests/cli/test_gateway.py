@@ -237,6 +237,27 @@ async def test_second_gateway_of_a_home_is_refused(gateway: GatewayProgram, deni
     assert f"process {gateway.pid}" in ran.err
 
 
+async def test_ledger_that_is_missing_next_to_its_sessions_is_not_replaced_in_silence(
+    gateway: GatewayProgram, denizen: Run, home: Path, environ: dict[str, str], model: Model
+) -> None:
+    model.plays("hi", "hello again")
+    await gateway.post("ann", "hi", id="1")
+    await gateway.replies("ann", 1)
+    assert await gateway.end() == 0
+    (home / "gateway.db").rename(home / "away.db")
+    for found in (None, b""):
+        if found is not None:
+            (home / "gateway.db").write_bytes(found)
+        ran = await asyncio.to_thread(denizen, "gateway", "--port", "0")
+        assert ran.status == 2
+        assert "gateway.db is missing, and the home has 1 session of the gateway" in ran.err
+    anew = GatewayProgram(home, environ)
+    anew.options = ("--new-ledger",)
+    await anew.start()
+    assert (await anew.post("ann", "hi", id="1"))[1]["accepted"], "its ids are forgotten"
+    assert await anew.end() == 0
+
+
 async def test_port_that_is_taken_is_refused(
     gateway: GatewayProgram, denizen: Run, tmp_path: Path, model: Model
 ) -> None:

@@ -62,7 +62,7 @@ def test_check_says_what_is_wrong_in_soul_and_plans(denizen: Run, tmp_path: Path
     assert ran.status == 2
     for words in (
         "SOUL.md: lore.md isn't there",
-        "SOUL.md: a rule has no effect: `(` is no regular expression",
+        "SOUL.md: a rule has no effect: RE2 can't read the regular expression `(`",
         "SOUL.md: a rule has no effect: `.*` matches everything",
         "SOUL.patch.md: `go home` has no `->`",
         "There is no tool fly",

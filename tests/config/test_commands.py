@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from denizen.config.commands import Simple, possible_commands, simple_commands
+from denizen.config.shell_script import UNKNOWN
 
 
 def texts(command: str) -> list[str] | None:
@@ -82,15 +83,27 @@ def test_quotes_are_removed_from_a_programs_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "pieces"),
+    ("command", "found"),
     [
-        ("if true; then rm x; fi", ["if true", "then rm x", "fi"]),
-        ("echo $(rm x) `rm y`", ["echo", "rm x", "rm y"]),
+        ("if true; then rm x; fi", ["true", "rm x"]),
+        ("echo $(rm x) `rm y`", [f"echo {UNKNOWN} {UNKNOWN}", "rm x", "rm y"]),
         ("ls -l; rm x", ["ls -l", "rm x"]),
+        ("git pu\\\nsh", ["git push"]),
+        (r"""g\it $'\x70\165'"sh" $"a \$b" """, ["git push a $b"]),
+        ("X=push; git $X", ["X=push", "git push"]),
+        ("for f in a b; do rm $f; done", ["rm a", "rm b"]),
+        ("X=pull; read X; git $X", ["X=pull", "read X", f"git {UNKNOWN}"]),
+        ("X=pull; X+=s; git $X", ["X=pull", "X+=s", "git pull", f"git {UNKNOWN}"]),
+        ("git {push,pull} a*", [f"git {UNKNOWN} a{UNKNOWN}"]),
+        ("$HOME/bin/git x", ["/bin/git x"]),
+        ("sh -c 'rm $1' sh x", ["sh -c rm $1 sh x", f"rm {UNKNOWN}"]),
+        ("ls | xargs -0 rm", ["ls", "xargs -0 rm", f"rm {UNKNOWN}"]),
+        ("find . -exec rm {} +", ["find . -exec rm {} +", f"rm {UNKNOWN} +"]),
+        ("rm x; (((", ["rm x", UNKNOWN]),
     ],
 )
-def test_all_that_may_be_a_command_is_possible(command: str, pieces: list[str]) -> None:
-    assert [part.text for part in possible_commands(command)] == pieces
+def test_all_that_a_shell_may_run_is_found(command: str, found: list[str]) -> None:
+    assert [part.unquoted or part.text for part in possible_commands(command)] == found
 
 
 @pytest.mark.parametrize(

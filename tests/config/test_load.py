@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from denizen.config.load import Loaded, load, load_config
+from denizen.config.redact import Redactor
 from denizen.config.settings import AuthProfile, Config
 from denizen.config.trust import trust
 from denizen.errors import ConfigError
@@ -521,7 +522,9 @@ def test_a_server_is_a_program_or_an_address(machine: Machine) -> None:
 
 def test_the_secrets_of_servers_are_known(machine: Machine) -> None:
     loaded = machine.load(
-        '[mcp.a]\ncommand = "a"\nenv = { API_TOKEN = "tok-123456789" }\n'
+        '[mcp.a]\ncommand = "a"\nenv = { API_TOKEN = "tok-123456789", DATABASE = "jdbc;user=sa;x8fQ2" }\n'
         '[mcp.b]\nurl = "https://b.example"\nheaders = { Authorization = "Bearer abcdef123456" }'
     )
-    assert {"mcp.a.API_TOKEN", "mcp.b.Authorization"} <= loaded.secrets.keys()
+    assert {"mcp.a.API_TOKEN", "mcp.a.DATABASE", "mcp.b.Authorization"} <= loaded.secrets.keys()
+    redactor = Redactor.from_environ({}, loaded.secrets)
+    assert redactor.text("at jdbc;user=sa;x8fQ2") == "at [redacted:mcp.a.DATABASE]"

@@ -91,20 +91,105 @@ def test_a_compound_command_is_allowed_when_all_of_it_is() -> None:
         "trap 'git push' EXIT",
         "find . -exec git push {} +",
         "ls | xargs -n1 git push",
+        r"git $'\x70ush'",
+        "git $'pu'\"sh\"",
+        "X=push; git $X",
+        "for word in push; do git $word; done",
+        "eval 'if true; then git push; fi'",
+        "xargs -I% sh -c 'echo %; git push' % | wc",
     ],
 )
 def test_any_part_that_is_denied_denies_the_command(command: str) -> None:
     assert verdict([rule("allow", "*"), rule("deny", "git push*")], "bash", command=command) == "deny"
 
 
-@pytest.mark.parametrize("command", ["git pull", "git log -S 'git push'", "echo git push", "grep -rn 'git push' docs"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git pull",
+        "git log -S 'git push'",
+        "echo git push",
+        "grep -rn 'git push' docs",
+        'echo "done; git push $X"',
+        "git commit -m \"$(cat <<'END'\nrun (git push)\nEND\n)\"",
+    ],
+)
 def test_a_command_that_only_speaks_of_what_is_denied_is_not(command: str) -> None:
     assert verdict([rule("allow", "*"), rule("deny", "git push*")], "bash", command=command) == "allow"
 
 
 @pytest.mark.parametrize("command", ["sudo " + "a b " * 250_000, "a\n" * 100_000], ids=["words", "lines"])
 def test_a_long_command_is_decided(command: str) -> None:
-    assert verdict([rule("allow", "x*"), rule("deny", "git push*")], "bash", command=command) == ""
+    assert verdict([rule("allow", "x*"), rule("deny", "git push*")], "bash", command=command) == "ask"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "$(echo git) push",
+        "`echo git` push",
+        "git $X",
+        'git "$(echo pu)sh"',
+        "git {push,status}",
+        "git pus?",
+        "{git,push}",
+        "g?t push",
+        '"$@"',
+        "f() { git $1; }; f push",
+        "echo push | xargs git",
+        "xargs -I% sh -c 'git %'",
+        "find push -exec git {} +",
+        'sudo -u root "$X"',
+        'eval "$(cat x)"',
+        'sh -c "ls $X"',
+        "sh -c 'git $X'",
+        "echo git push | sh",
+        "bash <<EOF\ngit push\nEOF",
+        "source <(echo git push)",
+        """awk 'BEGIN { system("git push") }'""",
+        """awk '{ print | "git push" }'""",
+        'awk "$X"',
+        "X=$(echo git push); $X/a",
+    ],
+)
+def test_a_command_that_may_be_a_denied_one_is_asked_about(command: str) -> None:
+    assert verdict([rule("allow", "*"), rule("deny", "git push*")], "bash", command=command) == "ask"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "echo $HOME",
+        'cd "$(git rev-parse --show-toplevel)" && make',
+        'for f in *.py; do wc -l "$f"; done',
+        'for f in $(git ls-files); do git add "$f"; done',
+        'while read -r line; do echo "$line"; done < names',
+        'git commit -m "$MESSAGE"',
+        'git -C "$FOLDER" status',
+        "G=git; $G status",
+        "M='run git push'; X=$(echo git push)",
+        '"$VIRTUAL_ENV"/bin/python -m pytest',
+        "find . -name '*.py' | xargs grep -n x",
+        'find "$FOLDER" -name x -exec wc -l {} +',
+        "awk -F'|' '{ print $1 }' \"$FILE\"",
+        "sh -c 'ls $1' sh x",
+        "env A=$B timeout 5 make $TARGET",
+        "trap 'rm -rf \"$T\"' EXIT",
+        'command -v "$X"',
+    ],
+)
+def test_what_is_unknown_elsewhere_in_a_command_does_not_matter(command: str) -> None:
+    assert verdict([rule("allow", "*"), rule("deny", "git push*")], "bash", command=command) == "allow"
+
+
+def test_what_may_be_asked_about_is_denied_where_a_rule_surely_denies_it() -> None:
+    assert verdict([rule("deny", "git *"), rule("ask", "git push*")], "bash", command="git $X") == "deny"
+
+
+def test_an_approval_of_an_unclear_command_is_for_that_very_text() -> None:
+    rules = [rule("deny", "git push*"), rule("allow", "git $X")]
+    assert verdict(rules, "bash", command="git $X") == "allow"
+    assert verdict(rules, "bash", command="git $Y") == "ask"
 
 
 def test_the_last_rule_that_matches_wins() -> None:

@@ -21,6 +21,7 @@ from denizen.events import TurnStop
 from denizen.models.providers import PROVIDERS
 from denizen.ports import Toolset, Traits
 from denizen.testing import ScriptedModel
+from denizen.tools.files.autorun import NAME_PROGRAMS
 
 WITH_SEARCH = {**os.environ, "BRAVE_API_KEY": "brave-key"}
 """The environment of somebody who has every tool."""
@@ -127,3 +128,14 @@ def test_pictures_load_nothing_and_name_no_machine() -> None:
     for picture in pictures:
         text = picture.read_text("utf-8")
         assert not re.search(r"url\((?!#)|href|@import|@font-face|/(?:root|home|tmp)/", text)
+
+
+def test_safety_lists_all_files_that_name_programs() -> None:
+    text = (DOCS / "safety.md").read_text("utf-8").partition("*What runs by itself*")[2]
+    listed = {
+        word
+        for row in re.findall(r"^\| (?:shells|editors|agents|husky) \|.*$", text, re.MULTILINE)
+        for word in re.findall(r"`([^`]+)`", row)
+    }
+    ours = {".claude/agents", "denizen.toml", ".denizen"}
+    assert listed == {*NAME_PROGRAMS, *ours}

@@ -89,8 +89,10 @@ async def test_a_note_made_in_sight_of_a_page_is_untrusted_later(agent_of: MakeA
     agent = agent_of(call(("page", {})), noted, say("Noted."), tools=[page, *remember, send], config=allows)
     assert (await run_agent("read it", agent=agent, io=host)).stop_reason == "answered"
     assert "- [untrusted] 12:00 The office moved" in (own(agent) / "memory/202601/20260101.md").read_text()
-    later = agent_of(call(("send", {"text": "x"})), tools=[send], config=allows)
-    assert (await run_agent("tell them", agent=later, io=host, session_key="later")).stop_reason == "parked"
+    later = agent_of(call(("send", {"text": "x"})), say("Sent."), tools=[send], config=allows)
+    assert (await run_agent("tell them", agent=later, io=host, session_key="later")).stop_reason == "answered"
+    assert "The office moved" not in prompt(later.model)
+    assert "only `recall` shows: 1]" in prompt(later.model)
 
 
 async def test_where_no_notes_are_kept_the_model_is_told(agent_of: MakeAgent) -> None:
@@ -102,11 +104,12 @@ async def test_where_no_notes_are_kept_the_model_is_told(agent_of: MakeAgent) ->
 async def test_the_prompt_is_renewed_when_the_users_day_begins(agent_of: MakeAgent, clock: FakeClock) -> None:
     zone = Config(agent=AgentSettings(timezone="Asia/Tokyo"))  # 21:00 at the beginning
     agent = agent_of("One.", "Two.", "Three.", tools=(), config=zone)
+    await clock.sleep(3 * 3600 - 90)  # 23:58:30
     await run_agent("hi", agent=agent, session_key="s")
     note(agent, "20260101", "- noted meanwhile")
-    await clock.sleep(2 * 3600)
+    await clock.sleep(60)
     await run_agent("hi", agent=agent, session_key="s")
     assert "noted meanwhile" not in prompt(agent.model)
-    await clock.sleep(2 * 3600)
+    await clock.sleep(60)
     await run_agent("hi", agent=agent, session_key="s")
     assert "noted meanwhile" in prompt(agent.model)

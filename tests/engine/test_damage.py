@@ -10,7 +10,7 @@ from tests.engine.scene import call, requests_of, run_agent, say, user
 from tests.pairs import calls_are_paired
 
 from denizen import Agent, tool
-from denizen.engine.resume import unfinished
+from denizen.engine.resume import question_of, unfinished
 from denizen.engine.undo import redo, undo
 from denizen.entries import AnswerEntry, AssistantEntry, CompactionEntry, StateEntry, SystemEntry, UserEntry
 from denizen.errors import DenizenError
@@ -110,7 +110,9 @@ async def test_any_beginning_of_a_session_goes_on(agent_of: MakeAgent, tmp_path:
     file, _ = await lived(agent, tmp_path)
     assert (await run_agent("send", agent=agent)).stop_reason == "parked"
     session = await agent.open("default")
-    await session.append(AnswerEntry(call_id="c1", allow=True))
+    question = question_of(session.entries)
+    assert question is not None
+    await session.append(AnswerEntry(call_id=question.call_id, allow=True))
     await session.close()
     assert (await run_agent(None, agent=agent)).reply == "Sent."
     lines = file.read_text().splitlines(keepends=True)

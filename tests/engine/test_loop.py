@@ -51,7 +51,8 @@ async def test_tools_run_until_the_model_answers(agent_of: MakeAgent, entries_of
     agent = agent_of(call(("weather", {"city": "Rome"})), say("It is sunny."), tools=[weather])
     result = await run_agent("weather in Rome?", agent=agent)
     assert (result.reply, result.iterations) == ("It is sunny.", 2)
-    assert result.messages[2] == ToolResult("c1", "weather", [Text("sunny in Rome")])
+    assert isinstance(reply := result.messages[1], AssistantMessage)
+    assert result.messages[2] == ToolResult(reply.tool_calls[0].id, "weather", [Text("sunny in Rome")], wire_id="c1")
     assert kinds(await entries_of(agent))[2:] == ["user", "assistant", "tool", "assistant", "end"]
 
 
@@ -355,7 +356,8 @@ async def test_a_tool_may_take_its_arguments_apart(agent_of: MakeAgent) -> None:
 
     agent = agent_of(call(("spoil", {"numbers": [1, 2]})), say("done"), tools=[Spoils()])
     await run_agent("go", agent=agent)
-    assert requests_of(agent)[1].messages[1] == call(("spoil", {"numbers": [1, 2]}))
+    assert isinstance(reply := requests_of(agent)[1].messages[1], AssistantMessage)
+    assert reply.tool_calls[0].args == {"numbers": [1, 2]}
 
 
 async def test_a_host_that_breaks_leaves_no_call_open(agent_of: MakeAgent) -> None:

@@ -66,7 +66,7 @@ async def test_where_nobody_answers_the_turn_is_parked(agent_of: MakeAgent, host
     agent = agent_of(call(("send", {"text": "hi"})), tools=[send])
     result = await run_agent("go", agent=agent, io=host)
     assert result.stop_reason == "parked"
-    assert host.of(TurnParked)[0].tool_call_id == "c1"
+    assert host.of(TurnParked)[0].tool_call_id == host.asked[0].call_id
     assert kinds(await entries_of(agent))[-1] == "parked"
 
 
@@ -82,21 +82,21 @@ async def _answered(agent: Agent, host: Host, answer: AnswerEntry) -> str:
 async def test_a_parked_turn_goes_on_after_the_answer(agent_of: MakeAgent, host: Host) -> None:
     agent = agent_of(call(("send", {"text": "hi"})), say("done"), tools=[send])
     await run_agent("go", agent=agent, io=host)
-    assert await _answered(agent, host, AnswerEntry(call_id="c1", allow=True)) == "sent hi"
+    assert await _answered(agent, host, AnswerEntry(call_id=host.asked[-1].call_id, allow=True)) == "sent hi"
     assert len(host.asked) == 1
 
 
 async def test_the_result_of_a_parked_turn_stays_as_it_was(agent_of: MakeAgent, host: Host) -> None:
     agent = agent_of(call(("send", {"text": "hi"})), say("done"), tools=[send])
     parked = await run_agent("go", agent=agent, io=host)
-    await _answered(agent, host, AnswerEntry(call_id="c1", allow=True))
+    await _answered(agent, host, AnswerEntry(call_id=host.asked[-1].call_id, allow=True))
     assert [message.text for message in parked.messages] == ["go", ""]
 
 
 async def test_a_parked_turn_goes_on_after_a_no(agent_of: MakeAgent, host: Host) -> None:
     agent = agent_of(call(("send", {"text": "hi"})), say("done"), tools=[send])
     await run_agent("go", agent=agent, io=host)
-    told = await _answered(agent, host, AnswerEntry(call_id="c1", allow=False, text="use mail"))
+    told = await _answered(agent, host, AnswerEntry(call_id=host.asked[-1].call_id, allow=False, text="use mail"))
     assert told == "not run: the user said no: use mail"
 
 
@@ -107,8 +107,8 @@ async def test_an_interruption_goes_on_with_a_parked_turn_and_drops_the_calls_of
     agent = agent_of(call(("send", {"text": "hi"})), later, say("done"), tools=[send])
     await run_agent("go", agent=agent, io=host)
     said, told = Interrupt("no, say ho", "m1"), list[str]()
-    for heard in ([said], [said, Answer("c2", allow=True)]):  # what a message said is heard until the turn is over
-        host.waiting += heard
+    for answers in ([], [True]):  # what a message said is heard until the turn is over
+        host.waiting += [said, *(Answer(host.asked[-1].call_id, allow) for allow in answers)]
         session = await agent.open("default")
         result = await run_turn(agent.record, session, Resume(), host)
         await session.close()
@@ -145,7 +145,7 @@ async def test_a_parked_turn_goes_on_without_an_answer_when_its_time_is_over(
 async def test_an_answer_that_nobody_gave_is_reported_as_such(agent_of: MakeAgent, host: Host) -> None:
     agent = agent_of(call(("send", {"text": "hi"})), say("then not"), tools=[send])
     await run_agent("go", agent=agent, io=host)
-    host.waiting = [Answer("c1", allow=False, text="nobody is at the desk", unasked=True)]
+    host.waiting = [Answer(host.asked[-1].call_id, allow=False, text="nobody is at the desk", unasked=True)]
     result = await run_agent(None, agent=agent, io=host)
     assert "approval, and nobody is at the desk" in results(result)[0].text
 
@@ -200,7 +200,7 @@ async def test_a_parked_turn_keeps_its_limits(agent_of: MakeAgent, host: Host) -
     session = await agent.open("default")
     stops = []
     for _ in range(2):
-        await session.append(AnswerEntry(call_id="c1", allow=True))
+        await session.append(AnswerEntry(call_id=host.asked[-1].call_id, allow=True))
         result = await run_turn(agent.record, session, Resume(), host)
         stops.append(result.stop_reason)
     await session.close()
@@ -263,10 +263,10 @@ async def test_calls_next_to_a_parked_one_wait_with_it(agent_of: MakeAgent, host
     agent = agent_of(call(("send", {"text": "a"}), ("send", {"text": "b"})), say("both"), tools=[send])
     await run_agent("go", agent=agent, io=host)
     session = await agent.open("default")
-    await session.append(AnswerEntry(call_id="c1", allow=True))
+    await session.append(AnswerEntry(call_id=host.asked[-1].call_id, allow=True))
     parked = await run_turn(agent.record, session, Resume(), host)
     assert parked.stop_reason == "parked"
-    await session.append(AnswerEntry(call_id="c2", allow=True))
+    await session.append(AnswerEntry(call_id=host.asked[-1].call_id, allow=True))
     result = await run_turn(agent.record, session, Resume(), host)
     await session.close()
     assert result.reply == "both"
@@ -279,7 +279,7 @@ async def test_a_session_that_waits_is_listed_as_parked_until_it_is_answered(age
     await run_agent("hello", agent=agent, io=host)
     await run_agent("go", agent=agent, io=host)
     assert [info.stop_reason for info in await agent.store.list()] == ["parked"]
-    await _answered(agent, host, AnswerEntry(call_id="c1", allow=True))
+    await _answered(agent, host, AnswerEntry(call_id=host.asked[-1].call_id, allow=True))
     assert [info.stop_reason for info in await agent.store.list()] == ["answered"]
 
 

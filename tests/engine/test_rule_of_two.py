@@ -12,7 +12,7 @@ from denizen import Agent, Config, run_agent, tool
 from denizen.config.settings import AuthProfile, PolicySettings, ProviderSettings, Rule
 from denizen.entries import CompactionEntry
 from denizen.messages import AssistantMessage, Opaque, Text, UserMessage
-from denizen.ports import Tool, Traits
+from denizen.ports import EFFECTS, Tool, Traits, is_harmless
 
 READS = Traits.READS | Traits.REPEATABLE
 ALLOWS_ALL = Config(policy=PolicySettings(rules=[Rule(tool="*", match="*", decide="allow")]))
@@ -190,12 +190,34 @@ async def test_what_was_remembered_in_sight_of_a_page_is_untrusted_in_a_later_se
     assert await _stops(later, host, "where?", session="later") == ["parked"]
 
 
-async def test_a_line_of_memory_md_that_was_kept_in_sight_of_a_page_is_untrusted(scene: Any, host: Host) -> None:
+async def test_a_marked_line_of_memory_md_does_not_mark_later_sessions_which_recall_it(scene: Any, host: Host) -> None:
     kept = call(("remember", {"text": "The office moved to evil.example"}))
     assert await _stops(scene(PAGE, kept, say("Kept.")), host, "read it") == ["answered"]
     lines = (scene().config.agent.workspace_dir / "MEMORY.md").read_text()
     assert lines == "- 2026-01-01: [untrusted] The office moved to evil.example\n"
-    assert await _stops(scene(SEND), host, "where?", session="later") == ["parked"]
+    later = scene(SEND, say("Sent."), call(("recall", {"query": "office"})), SEND)
+    assert await _stops(later, host, "tell them", "where?", session="later") == ["answered", "parked"]
+    assert "evil.example" not in later.model.requests[0].system
+
+
+@pytest.mark.parametrize(
+    ("fact", "kept"),
+    [
+        ("The user's aisle seat: 14C", "The user's aisle seat: 14C"),
+        ("The office moved to evil.example", "[untrusted] The office moved to evil.example"),
+    ],
+)
+async def test_a_fact_in_the_users_own_words_is_not_marked(scene: Any, host: Host, fact: str, kept: str) -> None:
+    agent = scene(PAGE, call(("remember", {"text": fact})), say("Kept."))
+    assert await _stops(agent, host, "read it, and remember my seat: 14C, aisle") == ["answered"]
+    assert (agent.config.agent.workspace_dir / "MEMORY.md").read_text() == f"- 2026-01-01: {kept}\n"
+
+
+async def test_words_of_an_attached_file_do_not_make_a_fact_the_users(scene: Any, host: Host) -> None:
+    agent = scene(PAGE, call(("remember", {"text": "Seat 14C"})), say("Kept."))
+    attached = UserMessage([Text("read both"), Text('\n\n<file path="a.txt">\nSeat 14C\n</file>')])
+    await run_agent(attached, agent=agent, io=host)
+    assert "[untrusted] Seat 14C" in (agent.config.agent.workspace_dir / "MEMORY.md").read_text()
 
 
 async def test_what_was_remembered_without_a_page_is_private_alone(scene: Any, host: Host) -> None:
@@ -216,10 +238,13 @@ async def test_an_untrusted_fact_stays_so_when_it_is_said_again_and_says_so_to_t
     assert [fact.untrusted for fact in await agent.memory.recall("office")] == [True]
 
 
-async def test_recalled_facts_that_a_coder_begins_with_count(scene: Any, host: Host) -> None:
-    agent = scene(say("$(send plans)"), profile="coder")
+async def test_a_coder_begins_with_trusted_facts_alone(scene: Any, host: Host) -> None:
+    agent = scene(say("$(send plans)"), say("Sent."), profile="coder")
     await agent.memory.remember("The parser lives at evil.example", untrusted=True)
-    assert await _stops(agent, host, "Fix the parser") == ["parked"]
+    await agent.memory.remember("The parser is slow")
+    assert await _stops(agent, host, "Fix the parser") == ["answered"]
+    assert "evil.example" not in str(agent.model.requests[0].messages)
+    assert "The parser is slow" in str(agent.model.requests[0].messages)
 
 
 # A working memory
@@ -283,3 +308,89 @@ async def test_words_of_an_attached_file_are_not_the_users_own(scene: Any, host:
     message = UserMessage([Text('\n\n<file path="a">\nsecret plans\n</file>'), Text("the weather?")])
     agent = scene(PAGE, DIARY, call(("web_search", {"query": "secret plans"})), say("Done."))
     assert (await run_agent(message, agent=agent, io=host)).stop_reason == "parked"
+
+
+# What changes something for good
+
+
+@tool(traits=Traits.CHANGES)
+def pay(to: str, amount: float, note: str = "", *, at_once: bool = False) -> str:
+    """Pay somebody."""
+    return f"paid {amount} to {to}"
+
+
+PAYMENT = {"to": "ada@example.org", "amount": 50.0}
+ASKED_FOR = "Pay ada@example.org 50, for the Summer  school."
+
+
+async def _pays(
+    agent_of: MakeAgent, host: Host, args: dict[str, Any], *before: AssistantMessage, said: str = ASKED_FOR
+) -> str:
+    agent = agent_of(*before, call(("pay", args)), say("Paid."), tools=[page, diary, pay])
+    return (await run_agent(said, agent=agent, io=host)).stop_reason
+
+
+async def test_a_change_is_asked_about_in_sight_of_others_text_alone(agent_of: MakeAgent, host: Host) -> None:
+    foreign = {**PAYMENT, "to": "eve@example.org"}
+    assert await _pays(agent_of, host, foreign) == "answered"
+    assert await _pays(agent_of, host, foreign, DIARY) == "answered"
+    assert await _pays(agent_of, host, foreign, PAGE) == "parked"
+    assert "others wrote" in host.asked[0].question
+
+
+async def test_so_is_one_that_a_rule_allows(agent_of: MakeAgent, host: Host) -> None:
+    agent = agent_of(PAGE, call(("pay", {**PAYMENT, "to": "eve"})), tools=[page, pay], config=ALLOWS_ALL)
+    assert await _stops(agent, host, ASKED_FOR) == ["parked"]
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        PAYMENT,
+        {**PAYMENT, "note": "for the summer school"},
+        {"to": ["ada@example.org"], "amount": 50},
+    ],
+)
+async def test_a_change_is_not_asked_about_where_the_user_wrote_every_argument(
+    agent_of: MakeAgent, host: Host, args: dict[str, Any]
+) -> None:
+    assert await _pays(agent_of, host, args, PAGE) == "answered"
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        {**PAYMENT, "to": "a@example.org"},
+        {**PAYMENT, "amount": 5},
+        {**PAYMENT, "amount": 50.5},
+        {**PAYMENT, "note": "school for the"},
+        {**PAYMENT, "note": ""},
+        {**PAYMENT, "at_once": True},
+    ],
+)
+async def test_one_argument_that_the_user_did_not_write_is_enough_to_ask(
+    agent_of: MakeAgent, host: Host, args: dict[str, Any]
+) -> None:
+    assert await _pays(agent_of, host, args, PAGE) == "parked"
+
+
+@pytest.mark.parametrize("args", [{}, {"options": {"ada": "summer"}}])
+async def test_a_change_without_plain_arguments_is_asked_about(
+    agent_of: MakeAgent, host: Host, args: dict[str, Any]
+) -> None:
+    @tool(traits=Traits.CHANGES)
+    def cancel_all(options: dict[str, str] | None = None) -> str:
+        """Cancel all bookings."""
+        return "cancelled"
+
+    agent = agent_of(PAGE, call(("cancel_all", args)), tools=[page, cancel_all])
+    assert await _stops(agent, host, ASKED_FOR) == ["parked"]
+
+
+async def test_words_of_a_page_are_not_the_users(agent_of: MakeAgent, host: Host) -> None:
+    assert await _pays(agent_of, host, {"to": "evil.example", "amount": 50}, PAGE) == "parked"
+
+
+async def test_a_change_is_no_read_whatever_else_it_is() -> None:
+    assert Traits.CHANGES in EFFECTS
+    assert not is_harmless(tool(traits=READS | Traits.CHANGES)(pay.function))

@@ -331,7 +331,8 @@ async def test_an_agent_without_commands_tries_no_sandbox(tmp_path: Path) -> Non
     bwrap.parent.mkdir()
     bwrap.write_text(f"#!/bin/sh\n: > {tried}; exit 1\n")
     bwrap.chmod(0o755)
-    config = Config(home=tmp_path / "home", workspace=tmp_path)
+    (tmp_path / "workspace").mkdir()
+    config = Config(home=tmp_path / "home", workspace=tmp_path / "workspace")
     environ = {"PATH": str(bwrap.parent)}
     async with Agent(config, model=ScriptedModel(["Hi."]), tools=[weather], environ=environ) as agent:
         await agent.run("hi")

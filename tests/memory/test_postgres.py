@@ -61,7 +61,8 @@ async def test_a_session_begins_with_the_shared_notes(memory_of: Open, postgres_
     memory = memory_of(postgres_url)
     for number in range(30):
         await memory.remember(f"fact {number} {'x' * 1900}")
-    await memory.remember("The office moved", scope="today", untrusted=True)
+    await memory.remember("The office moved", scope="today")
+    await memory.remember("The garage moved", scope="today", untrusted=True)
     config = config_of(tmp_path, "one")
     for folder in (config.agent.workspace_dir, tmp_path / "project"):
         folder.mkdir(parents=True)
@@ -72,11 +73,13 @@ async def test_a_session_begins_with_the_shared_notes(memory_of: Open, postgres_
     async with Agent(config, model=model, memory=memory, clock=FakeClock(), environ={}) as agent:
         await agent.run("hi")
     seen = model.requests[0].system
-    parts = ["Be kind.", '<file path="MEMORY.md">\n- 2026-01-01: fact 0', "bytes; of its characters at most 50,000 are"]
+    parts = ["Be kind.", '<file path="MEMORY.md">\n[cut: the file has 57,', "last lines are shown", "fact 29"]
     parts += ['<file path="memory/202601/20260101.md">', "The office moved"]
     assert sorted(parts, key=seen.index) == parts
     assert "of this machine alone" not in seen
-    assert memory.for_prompt(1)[1][1].endswith("- [untrusted] 12:00 Noted"), "in sight of a note of others'"
+    assert "fact 0 " not in seen
+    assert "The garage moved" not in seen
+    assert memory.for_prompt(1)[1][1].endswith("- 12:00 Noted"), "in sight of nothing that others wrote"
 
 
 async def test_a_connection_that_was_lost_is_made_again(memory_of: Open, postgres_url: str) -> None:

@@ -123,3 +123,10 @@ def test_usual_model_is_listed_or_unknown(provider: str) -> None:
     known = data_snapshot.find_provider_by_id(data_snapshot.get_snapshot().providers, provider)
     assert known
     assert USUAL_MODELS[provider] in listed or USUAL_MODELS[provider] not in {model.id for model in known.models}
+
+
+def test_what_is_written_to_a_cache_for_an_hour_costs_what_the_answer_says() -> None:
+    written = Usage(0, 0, cache_write=3_000, cache_write_1h=1_000)
+    dollars = (3.75 * 2_000 + 6 * 1_000) / 1e6
+    assert cost("anthropic", "claude-sonnet-4-5", written, NOW) == pytest.approx(dollars)
+    assert cost("anthropic", "claude-sonnet-4-5", written, NOW, for_an_hour=True) == pytest.approx(dollars)

@@ -68,7 +68,7 @@ async def test_server_on_this_machine_does_not_rest_for_long_over_replies_that_i
     assert max(clock.slept) <= 4
 
 
-async def test_key_that_failed_in_the_last_turn_makes_this_one_wait_for_the_rest_and_says_so(
+async def test_key_that_failed_in_the_last_turn_makes_this_one_wait_a_second_and_says_so(
     tmp_path: Path, server: LoopbackOpenAI
 ) -> None:
     clock, events = FakeClock(), list[object]()
@@ -81,11 +81,11 @@ async def test_key_that_failed_in_the_last_turn_makes_this_one_wait_for_the_rest
         clock.slept.clear()
         server.say("Hello.")
         result = await run_agent("Hello?", agent=agent, on_event=events.append)
-    assert clock.slept == [5]
+    assert clock.slept == [1]
     assert result.retries == 0
     [wait] = [event for event in events if isinstance(event, Retry)]
-    assert (wait.attempt, wait.delay, wait.model, wait.profile_id) == (0, 5, "openai:m", "only")
-    assert wait.words == "busy (HTTP 500): failed before, trying again in 5 s (its cool-down)"
+    assert (wait.attempt, wait.delay, wait.model, wait.profile_id) == (0, 1, "openai:m", "only")
+    assert wait.words == "busy (HTTP 500): failed before, trying again in 1 s (its cool-down)"
 
 
 async def test_wait_that_the_provider_asks_for_is_no_cooldown(tmp_path: Path, server: LoopbackOpenAI) -> None:
@@ -140,3 +140,20 @@ async def test_a_profile_of_a_world_says_how_long_a_key_rests(tmp_path: Path, se
     ) as agent:
         assert (await agent.run("Hello?")).reply == "Here I am."
     assert clock.slept == [5, 10, 20]
+
+
+async def test_failures_of_earlier_turns_do_not_lengthen_the_waits_of_the_next(
+    tmp_path: Path, server: LoopbackOpenAI
+) -> None:
+    clock, replies = FakeClock(), list[str]()
+    async with Agent(config_of(tmp_path, server, "llamacpp:m", ["none"]), tools=[], environ={}, clock=clock) as agent:
+        for _ in range(6):
+            server.fail(500, "busy")
+        server.say(*["Hello."] * 7)
+        for _ in range(7):
+            try:
+                replies.append((await run_agent("Hello?", agent=agent)).reply)
+            except ModelError:
+                replies.append("failed")
+    assert replies.count("failed") == 1
+    assert sum(clock.slept) < 14

@@ -291,3 +291,17 @@ def test_window_is_read_from_llamacpps_field() -> None:
 )
 def test_longest_answer_is_read_from_a_refusal(sentence: str, longest: int) -> None:
     assert Origin("p:m", "p").refused({"error": {"message": sentence}}, 400).max_output == longest
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "max_tokens=8192 cannot be greater than max_model_len=512. Please request fewer output tokens.",
+        "the prompt (5000 tokens) exceeds n_ctx_slot (512)",
+        "request (9876 tokens) exceeds the available context size (512 tokens), try increasing it",
+        "The decoder prompt (length 5000) is longer than the maximum model length of 512.",
+    ],
+)
+def test_local_servers_name_their_window_in_the_first_refusal(text: str) -> None:
+    error = Origin("vllm:m", "vllm").refused({"message": text}, 400)
+    assert (error.kind, error.window) == ("context_overflow", 512)

@@ -147,7 +147,7 @@ async def test_only_the_first_candidate_counts(loopback_gemini: LoopbackGemini) 
 COUNTS: Sequence[tuple[dict[str, int], Usage]] = [
     ({}, Usage()),
     ({"promptTokenCount": 5}, Usage(5)),
-    ({"promptTokenCount": 5, "thoughtsTokenCount": 7}, Usage(5, 7)),
+    ({"promptTokenCount": 5, "thoughtsTokenCount": 7}, Usage(5, 7, reasoning=7)),
     ({"promptTokenCount": 50, "cachedContentTokenCount": 40, "candidatesTokenCount": 3}, Usage(10, 3, 40)),
     ({"promptTokenCount": 5, "toolUsePromptTokenCount": 9, "candidatesTokenCount": 3}, Usage(14, 3)),
     ({"promptTokenCount": -1, "candidatesTokenCount": 3}, Usage(None, 3)),

@@ -219,3 +219,15 @@ async def test_body_that_is_no_text_says_nothing() -> None:
         server.fail(502, b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xcbH\xcd\xc9\xc9\x07\x00\x86\xa6\x106\x05")
         told = failure(await call(OpenAIModel("m", base_url=server.base_url)))
     assert told.message == "openai:m: Bad Gateway (HTTP 502)"
+
+
+async def test_thought_tokens_and_writes_for_an_hour_are_counted_apart(
+    loopback_openai: LoopbackOpenAI, loopback_anthropic: LoopbackAnthropic
+) -> None:
+    counts = {"prompt_tokens": 9, "completion_tokens": 7, "completion_tokens_details": {"reasoning_tokens": 5}}
+    whole = {"choices": [{"message": {"content": "x"}, "finish_reason": "stop"}], "usage": counts}
+    assert (await Asked(loopback_openai, OpenAIModel, stream=False).told(whole)).usage == Usage(9, 7, reasoning=5)
+    written = {"cache_creation_input_tokens": 30, "cache_creation": {"ephemeral_1h_input_tokens": 20}}
+    whole = {"content": [{"type": "text", "text": "x"}], "usage": {"input_tokens": 1, "output_tokens": 2, **written}}
+    usage = (await Asked(loopback_anthropic, AnthropicModel, stream=False).told(whole)).usage
+    assert usage == Usage(1, 2, cache_write=30, cache_write_1h=20)

@@ -308,12 +308,12 @@ async def test_what_came_with_a_call_goes_back_with_it(loopback_openai: Loopback
         ({"prompt_tokens": 10, "completion_tokens": 5, "cached_tokens": 9}, Usage(1, 5, 9), "moonshot"),
         (
             {"prompt_tokens": 10, "completion_tokens": 5, "completion_tokens_details": {"reasoning_tokens": 7}},
-            Usage(10, 12),
+            Usage(10, 12, reasoning=7),
             "xai",
         ),
         (
             {"prompt_tokens": 10, "completion_tokens": 5, "completion_tokens_details": {"reasoning_tokens": 3}},
-            Usage(10, 5),
+            Usage(10, 5, reasoning=3),
             "openai",
         ),
         ({}, Usage(), "openai"),

@@ -60,6 +60,18 @@ def test_a_huge_file_is_not_read_whole(own: Path) -> None:
     assert len(soul.text) == MAX_CHARS
 
 
+def test_of_a_long_memory_the_latest_lines_are_kept(own: Path) -> None:
+    lines = [f"- 2026-01-01: fact {number} {'é' * 100}" for number in range(20_000)]
+    (own / "MEMORY.md").write_text("\n".join([*lines, "- 2026-01-02: [untrusted] fact 20000", "- fact 20001"]))
+    (file,) = read(own)
+    assert MAX_CHARS - 200 < len(file.text) <= MAX_CHARS
+    first, *shown, last, hidden = file.text.split("\n")
+    assert first.startswith("[cut: the file has 4,")
+    assert shown == lines[-len(shown) :]
+    assert last == "- fact 20001"
+    assert hidden == "[facts kept in sight of others' text, which only `recall` shows: 1]"
+
+
 def test_all_files_together_have_a_limit(own: Path) -> None:
     for name in NAMES:
         (own / name).write_text(name[0] * MAX_CHARS)

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from denizen.errors import SessionError
-from denizen.sessions.key import SessionKey, key_of, session_key, transcript_path
+from denizen.sessions.key import SessionKey, key_of, session_key, short_name, transcript_path
 
 ROOT = Path("/sessions")
 WORK = "agent:main:channel:cli:account:default:peer:direct:work"
@@ -36,9 +36,26 @@ def test_case_and_space_and_needless_escapes_make_no_difference(spelled: str) ->
     assert session_key(spelled) == WORK
 
 
+def test_ids_that_channels_bring_differ_in_all_that_names_at_a_terminal_do_not() -> None:
+    ids = ["team", "Team", " team", "e\u0301", "\u00e9", "\u00c9"]
+    keys = [str(SessionKey(each, channel="irc")) for each in ids]
+    assert len({*map(session_key, keys)}) == len(ids)
+    assert len({str(transcript_path(ROOT, key)).casefold() for key in keys}) == len(ids)
+    assert keys[1] == "agent:main:channel:irc:account:default:peer:direct:%54eam"
+    assert short_name(str(SessionKey("Team"))) == str(SessionKey("Team")), "typed, its name is another session's"
+
+
 @pytest.mark.parametrize(
     ("peer", "escaped"),
-    [("a:b", "a%3ab"), ("a/b", "a%2fb"), ("a%3ab", "a%253ab"), ("..", "%2e."), ("É", "%c3%a9"), ("+49 1", "%2b49%201")],
+    [
+        ("a:b", "a%3ab"),
+        ("a/b", "a%2fb"),
+        ("a%3ab", "a%253ab"),
+        ("..", "%2e."),
+        ("é", "%c3%a9"),
+        ("Ann", "%41nn"),
+        ("+49 1", "%2b49%201"),
+    ],
 )
 def test_what_is_unsafe_is_escaped(peer: str, escaped: str) -> None:
     assert str(SessionKey(peer)).endswith(f":direct:{escaped}")

@@ -1,5 +1,7 @@
 """What may run."""
 
+import os
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -290,7 +292,13 @@ def test_a_rule_that_denies_a_command_denies_it_outside_the_sandbox_too() -> Non
     )
 
 
-@pytest.mark.parametrize("path", [".envrc", "sub/.envrc", ".vscode/tasks.json", ".denizen/a.md", "skills/x/SKILL.md"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(".envrc", "sub/.envrc", ".vscode/tasks.json", ".denizen/a.md", "skills/x/SKILL.md", "src/.husky/pre-push"),
+        *("mise.toml", ".devcontainer/a/devcontainer.json", ".claude/settings.json", ".idea/startup.xml"),
+    ],
+)
 def test_files_that_other_programs_run_by_themselves_are_asked_about(path: str, tmp_path: Path) -> None:
     (tmp_path / "skills/y").mkdir(parents=True)
     (tmp_path / "link").symlink_to(tmp_path)
@@ -315,6 +323,26 @@ def test_files_of_a_skill_and_hooks_that_the_repository_names_are_asked_about(tm
         for path in ("skills/x/run.sh", ".husky/pre-commit", "skills/app/models.py", "skills/README", "\0", "src/a.py")
     }
     assert [path for path, said in verdicts.items() if said == "ask"] == ["skills/x/run.sh", ".husky/pre-commit"]
+
+
+def test_hooks_and_programs_are_asked_about_in_nested_repositories_and_by_the_users_own_settings(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home/.gitconfig").write_text('[core]\nhooksPath = "githooks" # for all\n')
+    for name in ("w/lib", "w/other"):
+        (tmp_path / name).mkdir(parents=True)
+        subprocess.run(["git", "init", "-q"], cwd=tmp_path / name, check=True)
+    (tmp_path / "w/lib/.git/config").write_text('[include]\npath = ../../shared\n[diff "x"]\ntextconv = ./show -x\n')
+    environ = {"HOME": str(tmp_path / "home"), "PATH": os.environ["PATH"]}
+    here = RulePolicy(PolicySettings(), sandbox=CONFINED, workspace=tmp_path / "w", environ=environ)
+
+    def asks(path: str) -> bool:
+        call = ToolCall("1", "write", {"path": path, "content": ""})
+        return here.decide(call, TOOLS["write"], Traits.NONE).verdict == "ask"
+
+    assert [path for path in ("lib/githooks/x", "other/githooks/x", "lib/show", "shared") if not asks(path)] == []
+    assert [path for path in ("githooks/x", "lib/src/a", "other/show", "vendor/x/mise.toml") if asks(path)] == []
 
 
 def test_reply_to_its_own_chat_runs_whatever_is_in_sight_and_a_message_elsewhere_asks() -> None:

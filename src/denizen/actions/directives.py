@@ -101,7 +101,7 @@ class Directives:
         """Commands as calls, other directives, and what is left as words; of several COMMANDs the last counts."""
         text = scrub(message.text)
         lines, words = _directives(text)
-        said = f"{text}\0{message.model}\0{message.usage}".encode(errors="surrogatepass")
+        said = f"{text}\0{message.model}\0{message.stem}".encode(errors="surrogatepass")
         stem = hashlib.blake2b(said, digest_size=6).hexdigest()
         calls: list[ToolCall] = []
         quoted: set[str] = set()

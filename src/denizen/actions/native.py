@@ -36,9 +36,8 @@ class Native:
             calls = [*map(tools.meant_by, calls)]
             return Intent(calls, text, "\n".join(thoughts))
         found = recover_calls(text, tools)
-        # the context's size keeps an id apart from that of the same words later on
         calls = [
-            tools.meant_by(msgspec.structs.replace(call, id=f"{call.id}-{message.usage.context}"))
+            tools.meant_by(msgspec.structs.replace(call, id=f"{call.id}-{message.id or message.usage.context}"))
             for call in found.calls
         ]
         return Intent(

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from denizen.clock import Clock
 from denizen.errors import DenizenError
+from denizen.trusted.programs import find_program
 
 _SETTINGS = {
     "core.fsync": "none",
@@ -103,7 +104,7 @@ class Git:
         foreign = {name: value for name, value in self.environ.items() if not name.startswith("GIT_")}
         try:
             process = await asyncio.create_subprocess_exec(
-                *("git", *_OPTIONS, *args),
+                *(find_program("git", self.environ, self.root), *_OPTIONS, *args),
                 cwd=self.root,
                 env=foreign | _ENVIRONMENT | {name: str(path) for name, path in places.items()} | dict(env),
                 stdin=asyncio.subprocess.PIPE,

@@ -20,6 +20,7 @@ from denizen.checkpoints.worktree import Worktree, make_copy, reopen_copy, tree_
 from denizen.clock import Clock
 from denizen.errors import DenizenError
 from denizen.ports.checkpoints import CheckpointSpan, Conflict
+from denizen.trusted.programs import trusted_environ
 
 
 def shadow_of(workspace: Path, home: Path, *, clock: Clock, environ: Mapping[str, str]) -> "Shadow":
@@ -49,7 +50,7 @@ class Shadow:
         self, folder: Path, workspace: Path, *, clock: Clock, environ: Mapping[str, str], private: Path | None = None
     ) -> None:
         self.workspace = workspace.resolve()
-        self._git = Git(folder.resolve(), self.workspace, environ)
+        self._git = Git(folder.resolve(), self.workspace, trusted_environ(environ, self.workspace))
         self._clock = clock
         self._private = private and private.resolve()
 

@@ -23,9 +23,10 @@ from denizen.errors import ConfigError, ToolRefused
 from denizen.models import open_model
 from denizen.models.http import CONNECT, PATIENCE, SILENCE
 from denizen.models.local import served_models, somebody_listens
-from denizen.models.providers import PROVIDERS, parse_model, provider_access
+from denizen.models.providers import PROVIDERS, parse_model, provider_access, shown
 from denizen.tools.sandbox import choose_sandbox
 from denizen.tools.web_search import chosen_search
+from denizen.trusted.programs import find_program
 
 _LITTLE_SPACE, _NO_SPACE = 500_000_000, 20_000_000  # bytes
 _INDENT = 16
@@ -124,12 +125,13 @@ def _web_search(loaded: Loaded) -> Check:
         search = chosen_search(loaded.config.web, loaded.environ)
     except ToolRefused as missing:
         return Check("improvable", "web search", "none", str(missing))
-    return Check("fine", "web search", f"{search.provider.title} at {search.base_url}")
+    return Check("fine", "web search", f"{search.provider.title} at {shown(search.base_url)}")
 
 
 def _program(name: str, advice: str) -> Check:
     try:
-        ran = subprocess.run([name, "--version"], capture_output=True, text=True, timeout=10, check=True)
+        program = find_program(name, os.environ, Path.cwd())
+        ran = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=10, check=True)
     except (OSError, subprocess.SubprocessError):
         return Check("improvable", name, "not found", advice)
     return Check("fine", name, ran.stdout.partition("\n")[0])
@@ -143,7 +145,7 @@ def _models(loaded: Loaded) -> Iterator[Check]:
     yield Check("fine", "keys", ", ".join(keys) or "none found in denizen.toml, the environment or .env in the home")
     here = {access.provider.name: access.base_url for access in accesses if access.provider.local}
     served = {url: served_models(url) for url in here.values()}
-    servers = [f"{name} at {url}" for name, url in here.items() if served[url]]
+    servers = [f"{name} at {shown(url)}" for name, url in here.items() if served[url]]
     yield Check("fine", "local servers", ", ".join(servers) or f"none of {', '.join(here)} answers")
     try:
         name = open_model(config, environ=environ, clock=SystemClock()).name

@@ -2,6 +2,7 @@
 
 import asyncio
 import difflib
+import os
 import re
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import TypeVar
@@ -25,6 +26,7 @@ from denizen.tools.mcp import McpServers
 from denizen.tools.mcp.connection import Connection
 from denizen.tools.mcp.listing import KnownTool, Listing, Pin, pin_name
 from denizen.tools.mcp.remote import Remote, Tokens
+from denizen.trusted.programs import trusted_environ
 
 T = TypeVar("T")
 
@@ -171,6 +173,7 @@ def login(name: str) -> None:
             raise DenizenError(f"{name} wants a page opened that is none: {printable(address)}")
         click.echo(f"Open this page to sign in:\n{printable(address)}", err=True)
         if is_interactive():
+            os.environ |= trusted_environ(os.environ, workspace)  # it starts a browser by name
             click.launch(address)
 
     async def sign_in() -> None:

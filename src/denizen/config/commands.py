@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from denizen.config.shell_script import UNKNOWN, UnclearScript, commands_in
+
 _TOKEN = re.compile(
     r"""
       (?P<blank>[ \t]+)
@@ -28,16 +30,19 @@ _BEFORE = re.compile(r"\w+(?:\[[^]]*\])?\+?=|[012&]*[<>]")
 """What may come before a program: the beginning of a variable's value, or of a redirection."""
 _MAX_PREFIXES = 12
 """Words at the beginning of a command that may come before the program that matters."""
+_GIT_VALUE = re.compile("-[Cc]|--(?:git-dir|work-tree|namespace)")
+"""Options of git that a value follows."""
 _QUOTING = re.compile(r"""\$(?=['"])|['"\\]""")
 _SEPARATORS = re.compile(r"[;&|\n(){}`]|\$\(|[<>]\(")
 
 
 @dataclass(frozen=True, slots=True)
 class Simple:
-    """One program with its arguments: as it is written, and without quotes."""
+    """One program with its arguments: as it is written, and without quotes. Another command runs an `inner` one."""
 
     text: str
     unquoted: str
+    inner: bool = False
 
     def effective_commands(self) -> Iterator[str]:
         """The command without quotes, the program's folder and its options.
@@ -46,13 +51,16 @@ class Simple:
         """
         words = _QUOTING.sub("", self.unquoted).split()
         for start in range(min(len(words), _MAX_PREFIXES)):
+            if start and UNKNOWN in words[start]:
+                continue
             program, rest = words[start].rpartition("/")[2], words[start + 1 :]
             yield " ".join([program, *rest])
             for _ in range(_MAX_PREFIXES):  # without the options that come first, each with a value or without
                 if not rest or not rest[0].startswith("-"):
                     break
                 has_value = len(rest) > 1 and not rest[1].startswith("-")
-                yield " ".join([program, *rest[1:]])
+                if not (has_value and UNKNOWN in rest[1] and program == "git" and _GIT_VALUE.fullmatch(rest[0])):
+                    yield " ".join([program, *rest[1:]])
                 if has_value:
                     yield " ".join([program, *rest[2:]])
                 rest = rest[2 if has_value else 1 :]
@@ -86,14 +94,17 @@ def simple_commands(command: str) -> list[Simple] | None:
 
 
 def possible_commands(command: str) -> list[Simple]:
-    """What a shell may run: the simple commands where they are certain, else all pieces that may be one.
+    """What a shell may run, as far as it is known: a value that isn't is `UNKNOWN`, also a whole command.
 
-    Those are cut at everything that could separate commands, inside quotes too.
+    Of a text that can't be parsed, all pieces that may be a command: it is cut at everything that could separate them,
+    inside quotes too.
     """
-    if simple := simple_commands(command):
-        return simple
-    pieces = [piece.strip() for piece in _SEPARATORS.split(command.replace("\\\n", "")) if piece.strip()]
-    return [Simple(piece, piece) for piece in pieces or [command]]
+    try:
+        found = [Simple(each.text, each.words, each.inner) for each in commands_in(command)]
+    except UnclearScript:
+        pieces = [piece.strip() for piece in _SEPARATORS.split(command.replace("\\\n", "")) if piece.strip()]
+        found = [*(Simple(piece, piece) for piece in pieces), Simple(UNKNOWN, UNKNOWN, inner=True)]
+    return found or [Simple(command, command)]
 
 
 def is_compound(text: str) -> bool:

@@ -9,8 +9,8 @@ from denizen.errors import ConfigError
 _MOST_BYTES = 1_000_000
 
 
-def read_file(path: Path, limit: int) -> bytes | None:
-    """The first `limit` bytes of a regular file; None when there is no such file.
+def read_file(path: Path, limit: int, *, from_end: bool = False) -> bytes | None:
+    """The first `limit` bytes of a regular file, or the last whole lines of those; None when there is no such file.
 
     Raises OSError when it can't be read, at once for a folder, pipe or device of that name.
     """
@@ -22,6 +22,9 @@ def read_file(path: Path, limit: int) -> bytes | None:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError(0, "it is not a regular file")
         with open(descriptor, "rb", closefd=False) as file:
+            if from_end and (size := os.fstat(descriptor).st_size) > limit:
+                file.seek(size - limit)
+                file.readline()  # the rest of one
             return file.read(limit)
     finally:
         os.close(descriptor)

@@ -190,7 +190,9 @@ def is_secret_header(name: str) -> bool:
 
 
 def secrets_of(config: Config, dotenv: Mapping[str, str]) -> dict[str, str]:
-    """The secrets of the settings by their places: keys, headers like `Authorization`, and all of the home's `.env`."""
+    """The secrets of the settings by their places: keys, headers like `Authorization`, what MCP servers get in `env`,
+    and all of the home's `.env`.
+    """
     found = {f".env:{name}": value for name, value in dotenv.items()}
     found |= {"memory.embeddings": config.memory.embeddings.api_key, "web.search": config.web.search.api_key}
     found |= _of_address("proxy", config.proxy)
@@ -204,7 +206,7 @@ def secrets_of(config: Config, dotenv: Mapping[str, str]) -> dict[str, str]:
                 found[f"{provider}.{name}"] = f"{value}\n{value.rpartition(' ')[2]}"
     for server, settings in config.mcp.items():
         found |= _of_address(f"mcp.{server}.url", settings.url)
-        found |= {f"mcp.{server}.{name}": value for name, value in settings.env.items() if is_secret(name, value)}
+        found |= {f"mcp.{server}.{name}": value for name, value in settings.env.items() if value}
         for name, value in settings.headers.items():
             if is_secret_header(name):
                 found[f"mcp.{server}.{name}"] = f"{value}\n{value.rpartition(' ')[2]}"

@@ -18,8 +18,11 @@ import msgspec
 
 from denizen.config.commands import is_compound, possible_commands, simple_commands
 from denizen.config.settings import Rule
+from denizen.config.shell_script import UNKNOWN
 from denizen.errors import ConfigError
 
+_TOKEN = re.compile(r"\[!?\]?[^]]*\]|.", re.DOTALL)
+"""What a shell pattern is made of."""
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://")
 _STRICTEST_FIRST = ("deny", "ask", "allow")
 _VERBS = {"allow": "allows", "ask": "asks about", "deny": "denies"}
@@ -30,12 +33,14 @@ class Part:
     """One thing that a call would do.
 
     A rule that allows must match all of `surely` (empty: only the exact `whole` will do); one that asks or denies needs
-    to match only one of `perhaps`.
+    to match only one of `perhaps`, where `UNKNOWN` may be any text. What an allowed command runs by itself (`inner`)
+    needs no rule of its own that allows it.
     """
 
     whole: str
     surely: tuple[str, ...]
     perhaps: tuple[str, ...]
+    inner: bool = False
 
 
 def deciding_rule(
@@ -47,16 +52,17 @@ def deciding_rule(
 ) -> Rule | None:
     """The rule that decides a call: the last that matches; of a call with several parts, the strictest of theirs.
 
-    None: no rule matches, or not every part is allowed by one, and the default policy decides. Relative paths are
+    None: no rule matches, or not every part is allowed by one, and the default policy decides. A rule that would deny
+    or ask, depending on what isn't known before the command runs, is returned as one that asks. Relative paths are
     those of `workspace`; `paths` are further ones that the call is about (those in a patch).
     """
     relevant = [rule for rule in reversed(rules) if fnmatchcase(tool, rule.tool)]
     if not relevant:
         return None
     whole = all_arguments(args)
-    found = [_last_match(relevant, part, whole) for part in _parts(args, workspace, paths)]
-    decided = [rule for rule in found if rule and (rule.decide != "allow" or None not in found)]
-    return min(decided, key=lambda rule: _STRICTEST_FIRST.index(rule.decide), default=None)
+    found = [(_last_match(relevant, part, whole), part.inner) for part in _parts(args, workspace, paths)]
+    allowed = (None, False) not in found
+    return _strictest([rule for rule, inner in found if rule and (rule.decide != "allow" or (allowed and not inner))])
 
 
 class DeniedPaths:
@@ -141,10 +147,17 @@ def _parts(args: Mapping[str, Any], workspace: Path | None, further: Sequence[st
 
 
 def _command_parts(command: str) -> list[Part]:
-    certain = bool(simple_commands(command))
+    possible = possible_commands(command)
+    if certain := simple_commands(command):
+        possible = [*certain, *(part for part in possible if part.inner or UNKNOWN in part.unquoted)]
     return [
-        Part(command, (part.text,) if certain else (), (part.text, part.unquoted, *part.effective_commands()))
-        for part in possible_commands(command)
+        Part(
+            command,
+            (part.text,) if certain else (),
+            (part.text, part.unquoted, *part.effective_commands()),
+            inner=bool(certain) and part not in certain,
+        )
+        for part in possible
     ]
 
 
@@ -166,10 +179,43 @@ def _within(place: str, folder: Path) -> str:
 
 
 def _last_match(latest_first: Iterable[Rule], part: Part, whole: str) -> Rule | None:
+    unclear: list[Rule] = []
     for rule in latest_first:
         if _matches(rule, part) or (rule.match.startswith("{") and fnmatchcase(whole, rule.match)):
-            return rule
-    return None
+            return _strictest([rule, *unclear])
+        if rule.decide != "allow" and any(_could_match(text, rule.match) for text in part.perhaps):
+            unclear = [msgspec.structs.replace(rule, decide="ask")]
+    return _strictest(unclear)
+
+
+def _strictest(rules: Sequence[Rule]) -> Rule | None:
+    return min(rules, key=lambda rule: _STRICTEST_FIRST.index(rule.decide), default=None)
+
+
+def _could_match(text: str, pattern: str) -> bool:
+    """Whether the pattern matches for some value of what isn't known: of the program, or of a word that it names."""
+    if UNKNOWN not in text or (pattern[0] in "*?[" and text[0] != UNKNOWN):
+        return False
+    tokens = _TOKEN.findall(pattern)
+    places = _after_stars([0], tokens)
+    for char in text:
+        if char == UNKNOWN:
+            places = {*range(min(places), len(tokens) + 1)}
+        else:
+            stay = [place for place in places if tokens[place : place + 1] == ["*"]]
+            step = [place + 1 for place in places if place < len(tokens) and fnmatchcase(char, tokens[place])]
+            places = _after_stars([*stay, *step], tokens)
+        if not places:
+            return False
+    return len(tokens) in places
+
+
+def _after_stars(places: Iterable[int], tokens: Sequence[str]) -> set[int]:
+    found = {*places}
+    for place, piece in enumerate(tokens):
+        if place in found and piece == "*":
+            found.add(place + 1)
+    return found
 
 
 def _matches(rule: Rule, part: Part) -> bool:

@@ -10,11 +10,23 @@ import msgspec
 
 from denizen.documents import document_text
 from denizen.estimate import BYTES_PER_TOKEN, estimate_document
-from denizen.messages import AssistantMessage, Document, Message, Text, ToolCall, ToolResult, UserMessage, UserPart
+from denizen.messages import (
+    AssistantMessage,
+    Document,
+    Image,
+    Message,
+    Text,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+    UserPart,
+)
 from denizen.not_run import MISSING
 
 BEGINNING_LOST = "[What was said before this is missing from the transcript.]"
 """Put before an answer that comes first: providers take no conversation that the model begins."""
+REFUSED = Text("[Left out: the provider refused it.]")
+"""Put in place of content that the model can't be asked with."""
 TRUNCATE_OVER = 20_000
 """Characters of a tool result that level 2 leaves (seed 003, "Level 2")."""
 MIN_RESULT = 500
@@ -26,13 +38,21 @@ _M = TypeVar("_M", bound=UserMessage | AssistantMessage | ToolResult)
 
 def missing_result(call: ToolCall) -> ToolResult:
     """The result of a call that the transcript has none of."""
-    return ToolResult(call.id, call.name, [Text(MISSING)], is_error=True)
+    return ToolResult(call.id, call.name, [Text(MISSING)], is_error=True, wire_id=call.wire_id)
 
 
 def with_text(message: AssistantMessage, text: str) -> AssistantMessage:
     """The answer with this in place of its text."""
     others = [part for part in message.content if not isinstance(part, Text)]
     return msgspec.structs.replace(message, content=[*others, Text(text)])
+
+
+def without_media(message: Message) -> Message:
+    """The message without pictures and documents, where it is the user's or a result."""
+    if isinstance(message, AssistantMessage):
+        return message
+    content = [REFUSED if isinstance(part, Image | Document) else part for part in message.content]
+    return msgspec.structs.replace(message, content=content)
 
 
 def stamped(message: UserMessage) -> UserMessage:

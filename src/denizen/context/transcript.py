@@ -5,8 +5,11 @@ import operator
 from collections.abc import Sequence
 from itertools import chain, repeat
 
+import msgspec
+
 from denizen.context.rendering import (
     BEGINNING_LOST,
+    REFUSED,
     TRUNCATE_OVER,
     fair_share,
     missing_result,
@@ -14,9 +17,19 @@ from denizen.context.rendering import (
     shortened,
     stamped,
     with_text,
+    without_media,
 )
 from denizen.documents import as_taken
-from denizen.entries import AnyEntry, AssistantEntry, CompactionEntry, SystemEntry, ToolEntry, UserEntry
+from denizen.entries import (
+    CONTENT_REFUSED,
+    AnyEntry,
+    AssistantEntry,
+    CompactionEntry,
+    StateEntry,
+    SystemEntry,
+    ToolEntry,
+    UserEntry,
+)
 from denizen.errors import ModelError
 from denizen.estimate import BYTES_PER_TOKEN, estimate_message
 from denizen.messages import AssistantMessage, Message, Text, ToolCall, ToolResult, UserMessage
@@ -89,6 +102,9 @@ class Transcript:
                     self._counted, self._uncounted = message.usage.context, 0
             case SystemEntry(text=text, by_operator=by_operator):
                 self._held.append((UserMessage([Text(text if by_operator else f"[system] {text}")]), item.id))
+            case StateEntry(name=name) if name == CONTENT_REFUSED:
+                self._flush()
+                self._leave_out_refused()
             case CompactionEntry():
                 # One that was made in the background may come while calls run: their results are still to come
                 if len(self._results) == len(self._calls) or item.last not in self._ids[:-1]:
@@ -184,6 +200,22 @@ class Transcript:
             return None
         count = len(self._messages)
         return CompactionEntry(last=self._ids[-1], truncate_over=limit, old_count=count, new_count=count)
+
+    def _leave_out_refused(self) -> None:
+        """Leave out what came after the last answer: its pictures and documents, where it has any, else its text.
+
+        Where that is refused, too, the pictures and documents of all messages are left out.
+        """
+        answered = (at for at, each in enumerate(self._messages, 1) if isinstance(each, AssistantMessage))
+        begin = max(answered, default=0)
+        earlier, refused = self._messages[:begin], self._messages[begin:]
+        texts = [without_media(each) for each in refused]
+        if texts == refused:
+            if any(REFUSED in each.content for each in refused):
+                earlier = [without_media(each) for each in earlier]
+            texts = [msgspec.structs.replace(each, content=[REFUSED]) for each in refused]
+        self._messages = [*earlier, *texts]
+        self._counted, self._uncounted, self._estimated, self._weighed = None, 0, 0, 0
 
     def _shrink(self, entry: CompactionEntry) -> None:
         last = self._left_out.get(entry.last, entry.last)

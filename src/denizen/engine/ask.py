@@ -46,7 +46,7 @@ async def ask_model(turn: Turn) -> AssistantMessage:
             break
         if outcome.kind != "context_overflow" or not await _relieve(turn, levels):
             raise outcome
-    outcome = _with_own_ids(outcome)
+    outcome = _with_own_ids(turn, outcome)
     turn.last_usage = outcome.usage
     await turn.charge(outcome)
     return outcome
@@ -211,13 +211,24 @@ async def _consume(turn: Turn, request: ModelRequest, stream: ReplyStream) -> Ou
     return ModelError(f"{turn.agent.model.name} ended its answer without saying how", kind="timeout")
 
 
-def _with_own_ids(message: AssistantMessage) -> AssistantMessage:
-    """The message with an id of its own for each call, where a server gave several the same, or none."""
-    ids = [call.id for call in message.tool_calls]
-    if all(ids) and len(set(ids)) == len(ids):
+def _with_own_ids(turn: Turn, message: AssistantMessage) -> AssistantMessage:
+    """The message with an id, where it asks for calls, and for each an id that no other call of the session has.
+
+    The provider gets its own id back, unless it gave the same one to an earlier call. A message that has an id is a
+    recorded one, and stays as it is.
+    """
+    calls = message.tool_calls
+    if message.id or not (calls or turn.agent.actions.read(message, turn.agent.tools).calls):
         return message
+    head, sent, number = turn.state.head, turn.state.sent_ids.copy(), 0
     parts: list[AssistantPart] = []
-    for number, part in enumerate(message.content):
-        own = f"{part.id or 'call'}-{number}" if isinstance(part, ToolCall) else ""
-        parts.append(msgspec.structs.replace(part, id=own) if isinstance(part, ToolCall) else part)
-    return msgspec.structs.replace(message, content=parts)
+    for part in message.content:
+        if isinstance(part, ToolCall):
+            number += 1
+            while (own := f"call_{head}_{number}") in sent:  # a caller of /v1 brings calls of other sessions
+                number += 1
+            wire_id = "" if part.id in sent else part.id
+            sent.add(part.id)
+            part = msgspec.structs.replace(part, id=own, wire_id=wire_id)
+        parts.append(part)
+    return msgspec.structs.replace(message, content=parts, id=head)

@@ -20,10 +20,7 @@ from denizen.errors import DenizenError, ToolRefused
 from denizen.events import ToolEnd, ToolStart, ToolUpdate
 from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult, UserPart
 from denizen.not_run import DROPPED, NOT_RUN
-from denizen.ports import Answer, Ask, Tool, ToolContext, Traits
-
-MOVES = Traits.WRITES | Traits.EXECUTES | Traits.SENDS
-"""Traits that keep a call from running in parallel."""
+from denizen.ports import EFFECTS, Answer, Ask, Tool, ToolContext, Traits
 
 
 class Progress:
@@ -73,7 +70,8 @@ def refused(call: ToolCall, why: str) -> ToolResult:
 
 
 async def record(turn: Turn, result: ToolResult) -> ToolResult:
-    """Write a result."""
+    """Write a result, with the id that the provider knows its call by."""
+    result = msgspec.structs.replace(result, wire_id=turn.state.wire_ids.get(result.call_id, ""))
     await turn.append(ToolEntry(message=result))
     return result
 
@@ -91,7 +89,7 @@ def _batches(turn: Turn, calls: Sequence[ToolCall]) -> Iterator[list[ToolCall]]:
 
 
 def _only_reads(tool: Tool | None) -> bool:
-    return tool is not None and Traits.READS in tool.traits and not tool.traits & MOVES
+    return tool is not None and Traits.READS in tool.traits and not tool.traits & EFFECTS
 
 
 async def _run_batch(turn: Turn, batch: list[ToolCall]) -> list[ToolResult]:
@@ -225,6 +223,7 @@ def _context(turn: Turn, call: ToolCall, tool: Tool, progress: Progress) -> Tool
         entries=turn.session.entries,
         commands=lambda reply: {call.id: agent.shown(call) for call in agent.calls_of(reply)},
         in_sight=turn.state.in_sight,
+        said_by_user=turn.state.user_words.have_all_words,
         denied=agent.policy.denied_paths(tool),
         subagent=partial(run_subagent, turn, call.id, progress.emit),
     )

@@ -25,8 +25,8 @@ from denizen.engine.resume import (
 from denizen.engine.snapshots import snapshot_after
 from denizen.engine.tracing import UNTRACED, turn_span
 from denizen.engine.turn import Cycle, Resume, Start, Turn, TurnOptions, TurnOver
-from denizen.entries import AssistantEntry, EndEntry, SystemEntry
-from denizen.errors import DenizenError, OutputError, SessionError
+from denizen.entries import CONTENT_REFUSED, AssistantEntry, EndEntry, StateEntry, SystemEntry
+from denizen.errors import DenizenError, ModelError, OutputError, SessionError
 from denizen.events import Done, LlmEnd, RunResult, TurnStop
 from denizen.messages import AssistantMessage, Text, ToolResult, Usage, UserMessage
 from denizen.plural import counted
@@ -38,6 +38,8 @@ CONTINUE = (
     "Your answer was cut off by the length limit. Go on exactly where it stops, in the middle of the word if need be, "
     "and repeat nothing: the two are joined."
 )
+LEFT_OUT = "What the model hadn't answered yet is left out of the conversation from now on."
+"""What the user hears of content that the provider refuses."""
 EMPTY = "The model's answer is empty."
 WORTH_A_NOTICE = {
     "length": "The answer was cut off by the length limit (agent.max_tokens).",
@@ -78,8 +80,17 @@ async def run_turn(
         except Exception as error:  # the turn's boundary: whatever broke, no call is left open, and it goes on upwards
             if isinstance(error, DenizenError):
                 error.reword(agent.redact(str(error)))
+            if isinstance(error, ModelError) and error.refuses_content:
+                await _leave_out_refused(turn, error)
             await _finish_anyhow(turn, "error", agent.redact(str(error)))
             raise
+
+
+async def _leave_out_refused(turn: Turn, error: ModelError) -> None:
+    """Keep content that the provider refuses from ending every later turn, too."""
+    with suppress(SessionError):  # it is raised with the first failure
+        await turn.append(StateEntry(name=CONTENT_REFUSED, value=error.message))
+        error.reword(f"{error.message.removesuffix('.')}. {LEFT_OUT}")
 
 
 async def _answer(turn: Turn, start: Start) -> TurnStop:
@@ -98,7 +109,7 @@ async def _answer(turn: Turn, start: Start) -> TurnStop:
         if hooks and (words := await turn.hook("turn_start", message=redact(start.text))):
             turn.notice(refused := f"A hook of yours refuses the turn: {words}", warning=True)
             raise TurnOver("error", refused)
-    await renew_prompt(turn)
+    await renew_prompt(turn, is_open=isinstance(start, Resume))
     match start:
         case UserMessage():
             output = turn.options.output

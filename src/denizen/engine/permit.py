@@ -42,7 +42,8 @@ async def permit(turn: Turn, call: ToolCall) -> str:
     if decision.verdict == "deny":
         return f"not run: {decision.reason}"
     quotation = call.id in turn.state.intent.quoted and not only_reads(tool)
-    asks = decision.verdict == "ask" or quotation
+    said = decision.unless_said and turn.state.user_words.hold_all(call.args)
+    asks = (decision.verdict == "ask" and not said) or quotation
     try:
         args = agent.policy.arguments(call, tool, approved=turn.state.approved)
         if asks and isinstance(tool, CheckedTool):

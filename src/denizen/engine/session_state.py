@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from operator import attrgetter
 from typing import Any
 
@@ -196,8 +197,10 @@ class SessionState:
 
     It reads on where it stopped, so that a turn costs what was added; where the session's head was moved, all is read
     anew. `account` is that of the turn since the last `end`, `options` the last turn's; `answers` and `parked` concern
-    the calls of the last reply, by their ids; `prompt` was made for `prompt_for` (None: it must be made again);
-    `acted_by` names the action format of the last replies; `seen` is what the model had read before the last of them.
+    the calls of the last reply, by their ids; `prompt` was made for `prompt_for` (None: it must be made again), and was
+    last used at `prompt_used_at`;
+    `acted_by` names the action format of the last replies; `sent_ids` are the ids of calls that providers know,
+    `wire_ids` those of the last reply, by ours; `seen` is what the model had read before the last of them.
     `unsummarised`: how large the context was, in tokens, when no summary could be made, and it wasn't cut since;
     `overestimate`: how much smaller it is than estimated, in tokens, as far as the provider has counted it.
     """
@@ -220,11 +223,14 @@ class SessionState:
         self._begin_turn()
         self.options = USUAL
         self.user_ids: set[str] = set()
+        self.sent_ids: set[str] = set()
+        self.wire_ids: dict[str, str] = {}
         self.approved: list[Rule] = []
         self.answers: dict[str, AnswerEntry] = {}
         self.parked: dict[str, ParkedEntry] = {}
         self.prompt = ""
         self.prompt_for: Any = None
+        self.prompt_used_at: datetime | None = None
         self._prompt_traits = self._seen_traits = self._given_traits = Traits.NONE
         self._is_subagent = False
         self.user_words = UserWords()
@@ -301,6 +307,7 @@ class SessionState:
         match entry:
             case AssistantEntry(message=reply):
                 self._answered(reply)
+                self.prompt_used_at = entry.at
             case ToolEntry(message=result):
                 self._done(result)
             case UserEntry(message=message):
@@ -347,6 +354,8 @@ class SessionState:
         if any(isinstance(part, Opaque) and part.untrusted for part in reply.content):
             self._given_traits |= Traits.UNTRUSTED  # for good: what the context drops, the reply may still hold
         self._last_reply = reply
+        self.wire_ids = {call.id: call.wire_id for call in reply.tool_calls}
+        self.sent_ids |= {call.sent_id for call in reply.tool_calls}
         account.messages.append(reply)
         account.usage = account.usage.plus(reply.usage)
         account.iterations += 1
@@ -379,6 +388,7 @@ class SessionState:
         elif entry.name == PROMPT and (prompt := entry.read(Prompt)):
             self.prompt, self.prompt_for, self.acted_by = prompt.text, prompt.made_for, prompt.actions
             self.actions.follow(prompt.actions)
+            self.prompt_used_at = entry.at
             self.prompt_tokens = estimate_text(self.prompt)
             self._prompt_traits = Traits.PRIVATE if prompt.private else Traits.NONE
             self._prompt_traits |= Traits.UNTRUSTED if prompt.untrusted else Traits.NONE

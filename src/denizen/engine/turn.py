@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -67,8 +68,9 @@ class TurnOptions:
     `read_only` refuses everything but reads. `channel` and `chat` say where the message came from. `parent` is the turn
     that began this one, which pays for it: what this one spends counts there, and in that one's session. Where it may
     be over, `payer` names its session, and `spent_usd` is what it had spent. `depth` is how many such turns are around
-    this one. Without `history` the model sees nothing of the session's earlier turns. `KeptOptions` of them are kept in
-    the session: whoever goes on with the turn can't loosen it.
+    this one. Without `history` the model sees nothing of the session's earlier turns. A system prompt that was last
+    used before `prompt_since`, when the host started, is made anew. `KeptOptions` of them are kept in the session:
+    whoever goes on with the turn can't loosen it.
     """
 
     stream: bool = True
@@ -83,6 +85,7 @@ class TurnOptions:
     spent_usd: float = 0.0
     depth: int = 0
     history: bool = True
+    prompt_since: datetime | None = None
     resumes: bool = False
 
 

@@ -1,11 +1,15 @@
 """What the user said and searches found: a call made of that takes no private data along."""
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from denizen.messages import ATTACHED, Text, ToolCall, ToolResult, UserMessage
 
 _URL = re.compile(r"https?://[^\s<>\"'`]+")
 _WORD = re.compile(r"\w+")
+_ABOUT_THE_USER = frozenset({"the", "user", "s"})
+"""Words by which an agent names the user who said `I`."""
 
 
 class UserWords:
@@ -14,6 +18,7 @@ class UserWords:
     def __init__(self) -> None:
         self._urls: set[str] = set()
         self._words: set[str] = set()
+        self._texts: list[str] = []
 
     def hear(self, message: UserMessage) -> None:
         """Take in what the user said; files and piped input that go with it are not theirs."""
@@ -21,6 +26,7 @@ class UserWords:
             if isinstance(part, Text) and not part.text.startswith(ATTACHED):
                 self._words.update(_WORD.findall(part.text.casefold()))
                 self._take(part.text)
+                self._texts.append(part.text)
 
     def find(self, result: ToolResult) -> None:
         """Take in what a search found."""
@@ -36,6 +42,24 @@ class UserWords:
                 return self._words.issuperset(_WORD.findall(query.casefold()))
             case _:
                 return False
+
+    def hold_all(self, args: Mapping[str, Any]) -> bool:
+        """Whether there are arguments, and the user wrote each of them, word for word."""
+        values = [each for value in args.values() for each in (value if isinstance(value, list) else [value])]
+        return bool(values) and all(map(self._hold, values))
+
+    def _hold(self, value: object) -> bool:
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        words = " ".join(str(value).casefold().split())
+        if isinstance(value, bool) or not isinstance(value, str | int | float) or not words:
+            return False
+        whole = re.compile(rf"(?<!\w){re.escape(words)}(?!\w)")
+        return any(whole.search(" ".join(text.casefold().split())) for text in self._texts)
+
+    def have_all_words(self, sentence: str) -> bool:
+        """Whether the user has said all the words of a sentence."""
+        return (self._words | _ABOUT_THE_USER).issuperset(_WORD.findall(sentence.casefold()))
 
     def _take(self, text: str) -> None:
         for url in _URL.findall(text):

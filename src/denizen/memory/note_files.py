@@ -86,7 +86,8 @@ def _require_file(descriptor: int) -> None:
 
 def _read(descriptor: int) -> str:
     size = os.fstat(descriptor).st_size
-    return os.pread(descriptor, MAX_READ, max(size - MAX_READ, 0)).decode(errors="replace")
+    text = os.pread(descriptor, MAX_READ, max(size - MAX_READ, 0)).decode(errors="replace")
+    return text if size <= MAX_READ else text.partition("\n")[2]  # whole lines: a mark is at the beginning
 
 
 def _append(descriptor: int, text: str) -> None:

@@ -93,7 +93,9 @@ class Notes:
         names = [_note_of(today - timedelta(days=ago)) for ago in range(days)]
         for name, text in zip(names, map(str.strip, self._texts.read(names)), strict=True):
             if text and left > 0:
-                shown = text if len(text) <= left else f"[cut: only the end is shown]\n{text[-left:]}"
+                # whole lines: a mark is at the beginning
+                end = text[-left:].partition("\n")[2] if len(text) > left else ""
+                shown = text if len(text) <= left else f"[cut: only the end is shown]\n{end}"
                 found.insert(0, (name, shown))
                 left -= len(text)
         return found

@@ -24,7 +24,7 @@ from denizen.messages import (
 from denizen.models.anthropic_answer import AnthropicAnswer
 from denizen.models.encoding import Encoded, encode_json
 from denizen.models.providers import PROVIDERS
-from denizen.models.reasoning import anthropic_fields
+from denizen.models.reasoning import anthropic_fields, thinks_adaptively
 from denizen.models.request_fields import closed, with_options
 from denizen.models.wire import WireModel
 from denizen.ports import ModelRequest
@@ -111,6 +111,10 @@ class AnthropicModel(WireModel):
             texts[place] = texts[place][:-_TAIL] + mark + texts[place][-_TAIL:]
         return texts
 
+    def _lacks_thoughts(self, reply: AssistantMessage) -> bool:
+        kinds = [block["type"] for block in self._blocks(reply)]
+        return not thinks_adaptively(self.model) and kinds[:1] not in (["thinking"], ["redacted_thinking"])
+
     def _run(self, run: Sequence[Message]) -> bytes:
         role = "assistant" if isinstance(run[0], AssistantMessage) else "user"
         results_first = sorted(run, key=lambda message: not isinstance(message, ToolResult))
@@ -119,7 +123,7 @@ class AnthropicModel(WireModel):
 
     def _blocks(self, message: Message) -> list[Json]:
         if isinstance(message, ToolResult):
-            block: Json = {"type": "tool_result", "tool_use_id": _own_id(message.call_id)}
+            block: Json = {"type": "tool_result", "tool_use_id": _own_id(message.sent_id)}
             if content := self._said(message.content):
                 block["content"] = content
             return [block | {"is_error": True} if message.is_error else block]
@@ -132,7 +136,7 @@ class AnthropicModel(WireModel):
                     blocks.append(_text(text))
                 case Thinking(text) if signature := self._origin.signature_of(part, message):
                     blocks.append({"type": "thinking", "thinking": text, "signature": signature})
-                case ToolCall(id, name, args):
+                case ToolCall(name=name, args=args, sent_id=id):
                     blocks.append({"type": "tool_use", "id": _own_id(id), "name": name, "input": args})
                 case Opaque(self.author, {"type": _} as data):
                     blocks.append(data)

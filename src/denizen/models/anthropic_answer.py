@@ -54,11 +54,26 @@ class Delta(msgspec.Struct, gc=False):
     stop_reason: str | None = None
 
 
+class _Written(msgspec.Struct, gc=False):
+    ephemeral_1h_input_tokens: Count | None = None
+
+
 class _Usage(msgspec.Struct, gc=False):
     input_tokens: Count | None = None
     output_tokens: Count | None = None
     cache_read_input_tokens: Count | None = None
     cache_creation_input_tokens: Count | None = None
+    cache_creation: _Written | None = None
+
+    def usage(self) -> Usage:
+        """The same in our terms."""
+        return Usage(
+            self.input_tokens,
+            self.output_tokens,
+            self.cache_read_input_tokens,
+            self.cache_creation_input_tokens,
+            cache_write_1h=self.cache_creation.ephemeral_1h_input_tokens if self.cache_creation else None,
+        )
 
 
 class _Message(msgspec.Struct, gc=False):
@@ -123,8 +138,7 @@ class AnthropicAnswer:
         reason = _STOPS.get(self._stop or "", "end")
         if reason == "end" and any(isinstance(part, ToolCall) for part in content):
             reason = "tool_calls"
-        usage = Usage(*(getattr(self._usage, name) for name in _Usage.__struct_fields__))
-        return AssistantMessage(content, self._origin.model, usage, reason)
+        return AssistantMessage(content, self._origin.model, self._usage.usage(), reason)
 
     def feed(self, payloads: Sequence[bytes]) -> list[StreamEvent]:
         """What the data of the next events of the stream brings."""

@@ -79,7 +79,8 @@ def wants_responses(model: str, *, at_openai: bool) -> bool:
 def cost(provider: str, model: str, usage: Usage, at: datetime, *, for_an_hour: bool = False) -> float | None:
     """US dollars of one call made `at` a time; None where the price isn't known, or nobody counted the tokens.
 
-    Tokens written to a cache are priced as living there shortly (Anthropic: 5 minutes), or `for_an_hour`.
+    Tokens written to a cache are priced as the answer says how long they live there; where it doesn't say, as
+    living there shortly (Anthropic: 5 minutes), or `for_an_hour`.
     """
     info = _find(provider, model)
     if info is None or not info.prices or (usage.input is None and usage.output is None):
@@ -150,8 +151,9 @@ class _Price:
     def of(self, usage: Usage, *, for_an_hour: bool = False) -> float:
         sent, read, written = usage.input or 0, usage.cache_read or 0, usage.cache_write or 0
         rates = self.rates[bisect_left(self.starts, sent + read + written)]
-        write = rates.hour_write if for_an_hour else rates.cache_write
-        tokens = sent * rates.input + read * rates.cache_read + written * write
+        hour = min(usage.cache_write_1h if usage.cache_write_1h is not None else written * for_an_hour, written)
+        writes = hour * rates.hour_write + (written - hour) * rates.cache_write
+        tokens = sent * rates.input + read * rates.cache_read + writes
         return tokens + (usage.output or 0) * rates.output + rates.call
 
 

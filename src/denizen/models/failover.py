@@ -61,7 +61,8 @@ class Failover:
 
     def limits(self, session_key: str = "") -> Limits:
         """Those of the model that the session asked last, else of the first."""
-        return self._asked.get(session_key, self._models[0][0]).limits()
+        profile = self._asked.get(session_key, self._models[0][0])
+        return msgspec.structs.replace(profile.limits(), cache_s=WARM[profile.candidate.settings.cache_life])
 
     async def count_tokens(self, request: ModelRequest) -> int | None:
         """As the model counts it that the session asked last, else the first; None while its profile rests."""
@@ -84,6 +85,7 @@ class Failover:
         session_key = request.session_key
         call = _Call(self._plan(session_key), self._max_retries)
         if (first := call.profile) and first.error and first.rest():  # after an earlier call
+            first.shorten_rest()
             yield call.announce(first, first.error)
         while profile := call.profile:
             shown: list[str] = []

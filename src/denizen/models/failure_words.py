@@ -84,7 +84,8 @@ _TABLE: Final = (
         r"(context|token limit|max length|limit of \d+ tokens)",
         r"exceeded (model )?token limit|context (window|length|size) exceed|greater than the context length",
         r"context length of only|context the overflows|context size has been exceeded",  # LM Studio
-        r"context shift is disabled",  # llama.cpp, amid an answer
+        r"context shift is disabled|exceeds n_ctx|too large to process",  # llama.cpp, amid an answer; of a batch
+        r"greater than max_model_len|max_tokens must be at least 1, got -",  # vLLM
         r"(input|prompt) token count .{0,40}exceeds|prompt contains \d+ tokens",  # Gemini, Copilot, Mistral
         "payload size exceeds",  # Gemini, of bytes
         r"reduce the length of the (messages|prompt|input)|reduce your message size",  # Groq, Cerebras
@@ -225,6 +226,7 @@ _NO_MODEL: Final = _any(
 _WINDOW: Final = (
     _any(r"\d(?: tokens)? > (\d+) maximum|\d \+ \d+ > (\d+)"),  # Anthropic, whose sentence fits the next one, too
     _any(r"(?:context|prompt|model|token)[ _](?:length|size|limit|window)(?: of| is|:)*(?: only)? \(?(\d[\d,]+)"),
+    _any(r"n_ctx(?:_slot)?\W{1,3}(\d+)|max_model_len\W{1,3}(\d+)"),  # llama.cpp, vLLM
     _any(r"(?:exceeds the (?:maximum|limit).{0,40}?|limit (?:is )?|must be <= |\[\d+, ?|for model with )\(?(\d[\d,]+)"),
 )
 _LONGEST: Final = _any(

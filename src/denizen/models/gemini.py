@@ -138,7 +138,7 @@ class GeminiModel(WireModel):
                     parts.append({"text": text})
                 case Thinking(text) if signature := self._origin.signature_of(part, message):
                     parts.append({"text": text, "thought": True, "thoughtSignature": signature})
-                case ToolCall(id, name, args):
+                case ToolCall(name=name, args=args, sent_id=id):
                     parts.append({"functionCall": {**self._own_id(id), "name": name, "args": args}})
                 case Opaque(self.author, dict(data)) if data.keys() <= FIELDS:
                     parts[-1:] = [parts[-1] | data] if parts else []
@@ -159,7 +159,7 @@ class GeminiModel(WireModel):
             return [{"text": part.text} if isinstance(part, Text) else _inline(part) for part in parts]
         files = [_inline(part) for part in told if not isinstance(part, Text)]
         text = "".join(part.text for part in told if isinstance(part, Text))
-        result: Json = {**self._own_id(message.call_id), "name": message.name}
+        result: Json = {**self._own_id(message.sent_id), "name": message.name}
         result["response"] = {"error" if message.is_error else "output": text}
         if files and _UP_TO_2.search(self.model):
             return [{"functionResponse": result}, {"text": f"What {message.name} shows:"}, *files]

@@ -71,7 +71,7 @@ class _Counts(msgspec.Struct, gc=False, rename="camel"):
         if sent is not None:
             sent = max(0, sent - (read or 0)) + (self.tool_use_prompt_token_count or 0)
         answered = [count for count in (self.candidates_token_count, self.thoughts_token_count) if count is not None]
-        return Usage(sent, sum(answered) if answered else None, read)
+        return Usage(sent, sum(answered) if answered else None, read, reasoning=self.thoughts_token_count)
 
 
 class _Chunk(msgspec.Struct, gc=False, rename="camel"):

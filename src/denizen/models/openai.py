@@ -27,7 +27,7 @@ from denizen.models.openai_answer import OpenAIAnswer
 from denizen.models.providers import PROVIDERS
 from denizen.models.reasoning import openai_fields
 from denizen.models.refusals import adapted
-from denizen.models.request_fields import tools_and_format, with_options
+from denizen.models.request_fields import shortened, tools_and_format, with_options
 from denizen.models.wire import WireModel
 from denizen.ports import ModelRequest
 
@@ -100,7 +100,7 @@ class OpenAIModel(WireModel):
                         below += [Text(f"{_WHAT[type(file)]} from {message.name}:"), file]
                     there = f"({_WHAT[type(files[0])].lower()} is below)" if files else "(nothing)"
                     text = "".join(texts) or there
-                    messages.append({"role": "tool", "tool_call_id": self._id(message.call_id), "content": text})
+                    messages.append({"role": "tool", "tool_call_id": self._id(message.sent_id), "content": text})
                 case _:
                     said.append(_said(as_taken(message.content, self.provider.documents)))
         if below:
@@ -117,7 +117,7 @@ class OpenAIModel(WireModel):
         after_call = False
         for part in self._sent(message):
             match part:
-                case ToolCall(id, name, args):
+                case ToolCall(name=name, args=args, sent_id=id):
                     function = {"name": name, "arguments": encode_json(args).decode()}
                     calls.append({"id": self._id(id), "type": "function", "function": function})
                 case Opaque(self.author, {"reasoning_details": _} | {"extra_content": _} as data):
@@ -133,11 +133,15 @@ class OpenAIModel(WireModel):
                 rest[self.provider.thoughts_back] = thoughts
         return {"role": "assistant", "content": text or None, **rest} if text or calls else None
 
+    def _lacks_thoughts(self, reply: AssistantMessage) -> bool:
+        back = self.provider.thoughts_back
+        return bool(back) and back not in (self._answered(reply) or {})
+
     def _id(self, id: str) -> str:
         """An id that another provider may have made, as this one takes it."""
-        if not self.provider.short_ids or _SHORT_ID.fullmatch(id):
-            return id
-        return hashlib.sha256(id.encode()).hexdigest()[:9]
+        if not self.provider.short_ids:
+            return shortened(id, self.provider.id_chars or len(id))
+        return id if _SHORT_ID.fullmatch(id) else hashlib.sha256(id.encode()).hexdigest()[:9]
 
 
 def _apart(content: Sequence[UserPart]) -> tuple[list[str], list[Image | Document]]:

@@ -108,12 +108,12 @@ class Counts(msgspec.Struct, gc=False):
         written = _first(details.cache_write_tokens, self.cache_creation_input_tokens)
         sent = self.prompt_tokens
         fresh = None if sent is None else max(0, sent - (read or 0) - (written or 0))
-        answered = self.completion_tokens
-        if answered is not None and thoughts_extra and self.completion_tokens_details:
-            answered += self.completion_tokens_details.reasoning_tokens or 0
+        answered, thought = self.completion_tokens, (self.completion_tokens_details or Details()).reasoning_tokens
+        if answered is not None and thoughts_extra:
+            answered += thought or 0
         # US dollars, where a router says so; with the user's own key it only says its fee
         paid = isinstance(self.cost, int | float) and 0 <= self.cost < _MOST_PAID and not self.is_byok
-        return Usage(fresh, answered, read, written, float(self.cost) if paid else None)
+        return Usage(fresh, answered, read, written, float(self.cost) if paid else None, thought)
 
 
 class Choice(msgspec.Struct, gc=False):

@@ -205,6 +205,13 @@ class Profile:
         self._health.failures = 0
         self._health.rests_until = 0.0
 
+    def shorten_rest(self) -> None:
+        """Count failures anew for a call that must wait: failures of earlier calls don't lengthen its waits."""
+        if not self.asked:
+            self._health.failures = 0
+            soon = self._clock.monotonic() + self._cooldown.first
+            self._health.rests_until = min(self._health.rests_until, soon)
+
     def fail(self, error: ModelError, since: ModelError | None) -> None:
         """Rest after an attempt that began after the failure `since`; attempts that fail side by side count once."""
         health = self._health

@@ -51,6 +51,8 @@ class Provider:
     """
     thoughts_back: str = ""
     """The field in which it wants the thoughts back that led to a tool call; empty: it doesn't."""
+    id_chars: int = 0
+    """Characters that the id of a tool call may have; 0: any number."""
     short_ids: bool = False
     """Ids of tool calls must be nine letters and digits."""
     heard_between: bool = False
@@ -85,6 +87,7 @@ PROVIDERS: Mapping[str, Provider] = {
             console="https://platform.openai.com",
             api="responses",
             max_tokens=NEW_LIMIT,
+            id_chars=40,
             json_schema="always",
             documents=(PDF,),
         ),
@@ -241,7 +244,9 @@ def provider_access(name: str, config: Config, environ: Mapping[str, str]) -> Pr
     provider = replace(provider, api=chosen_api(provider, settings), local=local)
     azure = (".azure.com", ".azure-api.net", ".azure.us", ".azure.cn")  # OpenAI's own models
     if provider.api in {"chat", "responses"} and (name.startswith("azure") or host.endswith(azure)):
-        provider = replace(provider, max_tokens=NEW_LIMIT, json_schema="always")
+        provider = replace(provider, max_tokens=NEW_LIMIT, json_schema="always", id_chars=40)
+    elif settings.base_url:  # a proxy wants its own ids back, however long
+        provider = replace(provider, id_chars=0)
     source = f"providers.{provider.name}.auth_profiles"
     keys = [Key(each.id, each.api_key, source) for each in settings.auth_profiles if each.api_key]
     secret = environ.get(provider.key_variable, "") if provider.key_variable else ""

@@ -59,6 +59,11 @@ def level(wish: Reasoning) -> Level:
     return next((name for name in get_args(Level) if wish <= BUDGETS[name]), "high")
 
 
+def thinks_adaptively(model: str) -> bool:
+    """Whether a Claude model chooses how much it thinks; earlier ones want a round of tools to begin with thoughts."""
+    return _ADAPTIVE.search(model) is not None
+
+
 def anthropic_fields(model: str, wish: Reasoning | None, max_tokens: int) -> dict[str, Any]:
     """Those of Anthropic Messages; newer models choose by themselves how much they think, others get a budget.
 

@@ -1,5 +1,6 @@
 """What requests of several formats say alike: the tools, the schema of the answer, and the user's own fields."""
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
@@ -21,6 +22,11 @@ def tools_and_format(
         return tools, {"type": "json_object"}
     strict = closed(schema, all_required=True)  # held to strictly where that is possible
     return tools, {"type": "json_schema", "name": "answer", "schema": strict or schema, "strict": strict is not None}
+
+
+def shortened(id: str, most: int) -> str:
+    """The id of a call, or a hash of it where a provider takes no id of that many characters."""
+    return id if len(id) <= most else hashlib.sha256(id.encode("utf-8", "replace")).hexdigest()[:most]
 
 
 def with_options(fields: dict[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:

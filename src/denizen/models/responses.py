@@ -28,7 +28,7 @@ from denizen.models.encoding import data_url, encode_json
 from denizen.models.providers import PROVIDERS
 from denizen.models.reasoning import responses_fields, takes_effort
 from denizen.models.refusals import adapted
-from denizen.models.request_fields import tools_and_format, with_options
+from denizen.models.request_fields import shortened, tools_and_format, with_options
 from denizen.models.responses_answer import ResponsesAnswer
 from denizen.models.wire import WireModel
 from denizen.ports import ModelRequest
@@ -37,7 +37,7 @@ LEAST_ANSWER: Final = 16
 """Tokens: a smaller limit is refused."""
 _COUNTED: Final = {"model", "instructions", "tools", "tool_choice", "parallel_tool_calls", "text", "reasoning"}
 """Fields of a request that its tokens are counted by."""
-_LONGEST_ID: Final = 64
+MAX_ID_CHARS: Final = 64
 _NOT_HERE: Final = frozenset({"top_k", "seed", "stop", "presence_penalty", "frequency_penalty"})
 """Settings that Responses has no fields for."""
 _OF_CHAT: Final = frozenset({"annotations", "extra_content", "reasoning_details"})
@@ -93,7 +93,7 @@ class ResponsesModel(WireModel):
         if "encrypted" not in self._refused and takes_effort(self.provider, self.model):
             fields["include"] = ["reasoning.encrypted_content"]
         if request.session_key and "cache key" not in self._refused:  # the provider needn't know whose session it is
-            fields["prompt_cache_key"] = hashlib.sha256(request.session_key.encode()).hexdigest()[:_LONGEST_ID]
+            fields["prompt_cache_key"] = hashlib.sha256(request.session_key.encode()).hexdigest()[:MAX_ID_CHARS]
         if request.system.strip():
             fields["instructions"] = request.system
         tools, answer = tools_and_format(request, self.provider.json_schema)
@@ -128,10 +128,10 @@ class ResponsesModel(WireModel):
         match message:
             case AssistantMessage():
                 return self._answered(message)
-            case ToolResult(call_id):
+            case ToolResult(sent_id=call_id):
                 kind = "custom_tool_call_output" if call_id in self._custom else "function_call_output"
                 output = self._said(message) or "(nothing)"
-                return [{"type": kind, "call_id": _own_id(call_id), "output": output}]
+                return [{"type": kind, "call_id": shortened(call_id, MAX_ID_CHARS), "output": output}]
         content = self._said(message)
         return [{"role": "user", "content": content}] if content else []
 
@@ -150,10 +150,15 @@ class ResponsesModel(WireModel):
                     items[-1]["texts"].append(text)
                 case Text(text):
                     items.append({"texts": [text]})
-                case ToolCall(id, name, args):
+                case ToolCall(name=name, args=args, sent_id=id):
                     arguments = encode_json(args).decode()
                     items.append(
-                        {"type": "function_call", "call_id": _own_id(id), "name": name, "arguments": arguments}
+                        {
+                            "type": "function_call",
+                            "call_id": shortened(id, MAX_ID_CHARS),
+                            "name": name,
+                            "arguments": arguments,
+                        }
                     )
                 case Opaque(self.author, {"type": "custom_tool_call", "call_id": str(id)} as item) if begun:
                     items[-1] = item
@@ -201,8 +206,3 @@ def _said(content: Sequence[UserPart]) -> str | list[Json]:
         case [{"text": str(text)}]:
             return text
     return parts
-
-
-def _own_id(id: str) -> str:
-    """An id that another provider may have made, no longer than is allowed here."""
-    return id if len(id) <= _LONGEST_ID else hashlib.sha256(id.encode()).hexdigest()

@@ -41,12 +41,13 @@ class _Counts(msgspec.Struct, gc=False):
     input_tokens: Count | None = None
     output_tokens: Count | None = None
     input_tokens_details: Details | None = None
+    output_tokens_details: Details | None = None
     cost: Any = None
     is_byok: bool | None = None
 
     def usage(self) -> Usage:
         """The same in our terms."""
-        counts = Counts(self.input_tokens, self.output_tokens, self.input_tokens_details)
+        counts = Counts(self.input_tokens, self.output_tokens, self.input_tokens_details, self.output_tokens_details)
         counts.cost, counts.is_byok = self.cost, self.is_byok
         return counts.usage(thoughts_extra=False)
 

@@ -16,7 +16,7 @@ from denizen.clock import Clock, SystemClock
 from denizen.config.settings import UNSET, ModelSettings
 from denizen.errors import ConfigError, ModelError
 from denizen.events import Failed, Finished, StreamEvent
-from denizen.messages import AssistantMessage, AssistantPart, Message
+from denizen.messages import AssistantMessage, AssistantPart, Message, ToolResult
 from denizen.models.catalogue import PricedModel
 from denizen.models.encoding import Encoded, Encodings
 from denizen.models.endpoint import Endpoint
@@ -252,7 +252,15 @@ class WireModel(ABC):
                     event = Finished(replace(more, content=content, usage=usage))
                 yield event
 
+    def _lacks_thoughts(self, reply: AssistantMessage) -> bool:
+        """Whether the model refuses to think in a round of tools that this reply began, without thoughts of its own."""
+        return False
+
     def _body(self, request: ModelRequest) -> list[bytes]:
+        if request.reasoning and request.messages and isinstance(request.messages[-1], ToolResult):
+            reply = next((each for each in reversed(request.messages) if isinstance(each, AssistantMessage)), None)
+            if reply and self._lacks_thoughts(reply):
+                request = replace(request, reasoning="none")
         encoded = self._encodings.of(request.messages, request.session_key)
         settings = replace(request, messages=(), tokens=0)
         if encoded.settings != settings:

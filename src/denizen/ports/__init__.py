@@ -27,6 +27,7 @@ from denizen.ports.queue import InboundMessage, OutboundMessage, ParkedTurn, Que
 from denizen.ports.sandbox import Sandbox, Sandboxed
 from denizen.ports.session import Session, SessionInfo, SessionStore
 from denizen.ports.tool import (
+    EFFECTS,
     CallingTool,
     CautiousTool,
     CheckedTool,
@@ -43,6 +44,7 @@ from denizen.ports.tool import (
 from denizen.seen import SeenText
 
 __all__ = [
+    "EFFECTS",
     "INVALID_JSON",
     "MISUSED",
     "NOTHING_SEEN",

@@ -48,10 +48,14 @@ class ModelRequest(msgspec.Struct, frozen=True):
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """What a model takes: tokens it sees, tokens it can answer. What isn't known limits nothing."""
+    """What a model takes: tokens it sees, tokens it can answer. What isn't known limits nothing.
+
+    `cache_s`: how long its provider keeps a prompt in a cache after the last call, in seconds.
+    """
 
     window: int = 200_000
     max_output: int = 200_000
+    cache_s: float = 300.0
 
 
 class Model(Protocol):

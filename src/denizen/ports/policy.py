@@ -15,10 +15,14 @@ Verdict = Literal["allow", "ask", "deny"]
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Whether a call may run, and why: a sentence for the person who is asked, or for the model that is refused."""
+    """Whether a call may run, and why: a sentence for the person who is asked, or for the model that is refused.
+
+    `unless_said`: nobody needs to be asked where all the arguments are the user's own words.
+    """
 
     verdict: Verdict
     reason: str
+    unless_said: bool = False
 
 
 class Policy(Protocol):

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Final, Protocol, runtime_checkable
 
 import msgspec
 
@@ -24,7 +24,8 @@ from denizen.tool_aliases import resolve_alias
 class Traits(enum.Flag):
     """What a tool does to the world. They decide parallelism, checkpoint, resume and approval (design).
 
-    What `DELEGATES` lets another turn work, whose calls are decided one by one.
+    What `DELEGATES` lets another turn work, whose calls are decided one by one. What `CHANGES` alters something
+    elsewhere that no checkpoint brings back: it deletes a mail, pays, books.
     """
 
     NONE = 0
@@ -37,6 +38,11 @@ class Traits(enum.Flag):
     UNTRUSTED = enum.auto()
     REPEATABLE = enum.auto()
     DELEGATES = enum.auto()
+    CHANGES = enum.auto()
+
+
+EFFECTS: Final = Traits.WRITES | Traits.EXECUTES | Traits.SENDS | Traits.CHANGES
+"""Traits of what isn't the same when it is done twice, or in another order."""
 
 
 async def _no_subagent(task: str, name: str) -> ToolResult:
@@ -51,7 +57,8 @@ class ToolContext:
     reading in the folders `readable` (the skills') is not. `private` is a folder that no tool touches: the home. `emit`
     shows a line of progress; `ask` asks the person. `spent_usd` is what the turn had spent. `entries` are the
     session's, up to the call's own reply; `commands` are the calls of a reply, by id, as the model writes them.
-    `in_sight` are the traits of what the model sees; `denied` are paths that the user's rules deny to this tool. Where
+    `in_sight` are the traits of what the model sees; `said_by_user` says whether all the words of a sentence are the
+    user's; `denied` are paths that the user's rules deny to this tool. Where
     `planned` is a dict, a `PlanningTool` puts there what files would hold (None: they would go), and writes nothing.
     `subagent` does a task in a turn of its own, by the definition of that name (empty: as this agent), and gives its
     result.
@@ -73,6 +80,7 @@ class ToolContext:
     entries: Sequence[AnyEntry] = ()
     commands: Callable[[AssistantMessage], Mapping[str, str]] = lambda reply: {}
     in_sight: Traits = Traits.NONE
+    said_by_user: Callable[[str], bool] = lambda sentence: False
     denied: DeniedPaths = DeniedPaths()  # noqa: RUF009 (it never changes)
     planned: dict[str, bytes | None] | None = None
     subagent: Callable[[str, str], Awaitable[ToolResult]] = _no_subagent
@@ -142,12 +150,11 @@ class CallingTool(Protocol):
 
 
 _HARMLESS = Traits.READS | Traits.REPEATABLE  # what may be done twice has changed nothing
-_CHANGES = Traits.WRITES | Traits.EXECUTES | Traits.SENDS
 
 
 def is_harmless(tool: Tool) -> bool:
     """Whether all that it does is read, or what can be done twice."""
-    return bool(tool.traits & _HARMLESS) and not tool.traits & _CHANGES
+    return bool(tool.traits & _HARMLESS) and not tool.traits & EFFECTS
 
 
 def only_reads(tool: Tool) -> bool:
@@ -175,8 +182,7 @@ class Toolset:
     @cached_property
     def changing(self) -> frozenset[str]:
         """The names of those that can change something."""
-        changes = Traits.WRITES | Traits.EXECUTES | Traits.SENDS
-        return frozenset(tool.name for tool in self if tool.traits & changes)
+        return frozenset(tool.name for tool in self if tool.traits & EFFECTS)
 
     def __iter__(self) -> Iterator[Tool]:
         return iter(self._tools.values())

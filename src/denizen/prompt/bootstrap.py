@@ -7,7 +7,10 @@ from pathlib import Path
 
 from denizen.config.files import read_file, write_private
 from denizen.config.home import private_folder
+from denizen.ports import UNTRUSTED
 from denizen.prompt import texts
+
+MEMORY = "MEMORY.md"
 
 NAMES = (
     *("AGENTS.md", "SOUL.md", "USER.md", "TOOLS.md"),
@@ -23,6 +26,8 @@ MAX_CHARS = 50_000
 
 MAX_TOTAL_CHARS = 200_000
 """Characters of all."""
+
+_MEMORY_BYTES = 1_000_000  # of MEMORY.md the last ones, as `recall` searches them
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +71,10 @@ def read_bootstrap(
         try:
             limit, name = min(MAX_CHARS, left), path.name
             if name in given and not from_project:
-                text = _cut(given[name].strip(), limit, len(given[name].encode()))
+                whole, size = given[name].strip(), len(given[name].encode())
             else:
-                text = _read(path, limit, workspace if from_project else None)
+                whole, size = _read(path, workspace if from_project else None)
+            text = _cut_memory(whole, limit, size) if name == MEMORY else _cut(whole, limit, size)
         except OSError as error:
             notices.append(f"{path} is not read: {error.strerror or error}.")
             continue
@@ -78,14 +84,35 @@ def read_bootstrap(
     return files, notices
 
 
-def _read(path: Path, limit: int, inside: Path | None) -> str:
-    """The text of a file, cut to `limit` characters; empty when there is none. Raises OSError."""
+def trusted_lines(text: str) -> str:
+    """What a prompt holds of remembered facts: those marked as untrusted are only counted, `recall` finds them."""
+    lines = text.splitlines()
+    kept = [line for line in lines if UNTRUSTED not in line]
+    if hidden := len(lines) - len(kept):
+        kept.append(f"[facts kept in sight of others' text, which only `recall` shows: {hidden}]")
+    return "\n".join(kept)
+
+
+def _read(path: Path, inside: Path | None) -> tuple[str, int]:
+    """The text of a file as far as it may be needed, empty when there is none, and its bytes. Raises OSError."""
     leads_to = Path(os.path.realpath(path))  # Path.resolve() raises RuntimeError for links that lead in circles
     if inside and not leads_to.is_relative_to(os.path.realpath(inside)):
         raise OSError(0, "it is a link to a file outside the project")
-    data = read_file(path, 4 * MAX_CHARS + 4)  # no character takes more than 4 bytes
+    is_memory = path.name == MEMORY and not inside
+    data = read_file(path, _MEMORY_BYTES if is_memory else 4 * MAX_CHARS + 4, from_end=is_memory)
     text = (data or b"").decode("utf-8-sig", errors="replace").replace("\0", "\ufffd").strip()
-    return _cut(text, limit, path.stat().st_size if data else 0)
+    return text, path.stat().st_size if data else 0
+
+
+def _cut_memory(text: str, limit: int, size: int) -> str:
+    """The facts that are trusted, of which the latest are at the end: the lines there that fit. Raises OSError."""
+    text = trusted_lines(text)
+    if len(text) <= limit:
+        return text
+    marker = f"[cut: the file has {size:,} bytes; only its last lines are shown, `recall` finds the others]\n"
+    _require_room(limit, marker)
+    shown = text[len(marker) - limit :]
+    return marker + (shown.partition("\n")[2] or shown)
 
 
 def _cut(text: str, limit: int, size: int) -> str:
@@ -93,6 +120,10 @@ def _cut(text: str, limit: int, size: int) -> str:
     if len(text) <= limit:
         return text
     marker = f"\n[cut: the file has {size:,} bytes; of its characters at most {MAX_CHARS:,} are shown]"
+    _require_room(limit, marker)
+    return text[: limit - len(marker)] + marker
+
+
+def _require_room(limit: int, marker: str) -> None:
     if limit < 2 * len(marker):
         raise OSError(0, f"the other files take up the {MAX_TOTAL_CHARS:,} characters there are for all")
-    return text[: limit - len(marker)] + marker

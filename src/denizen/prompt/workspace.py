@@ -8,13 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from denizen.errors import ToolRefused
-from denizen.ports import UNTRUSTED, SystemPrompt, ToolGuide
-from denizen.prompt.bootstrap import NAMES, PromptFile, read_bootstrap, scaffold
+from denizen.ports import SystemPrompt, ToolGuide
+from denizen.prompt.bootstrap import NAMES, PromptFile, read_bootstrap, scaffold, trusted_lines
 from denizen.prompt.build import build_prompt
 from denizen.prompt.pins import SkillPins
 from denizen.prompt.skills import Skill
-
-_REMEMBERED = ("MEMORY.md", "memory/")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +56,7 @@ class WorkspacePrompt:
         except ToolRefused as refused:
             unreadable = [f"{refused}."]
         files, unread = read_bootstrap(self.own_folder, self.workspace, given=notes)
-        files += [PromptFile(path, text) for path, text in notes.items() if path not in NAMES]
+        files += [PromptFile(path, trusted_lines(text)) for path, text in notes.items() if path not in NAMES]
         skills, changed = self.pins.use(self.skills) if self.pins else (self.skills, ())
         guides = self._fitting_guides()
         text = build_prompt(
@@ -77,8 +75,7 @@ class WorkspacePrompt:
         return SystemPrompt(
             text,
             private=any(file.is_users for file in files),
-            untrusted=bool(guides)
-            or any(UNTRUSTED in file.text for file in files if file.path.startswith(_REMEMBERED)),
+            untrusted=bool(guides),
             quoted=[guide.text for guide in guides],
             notices=[*unread, *unreadable, *self.skill_notices, *changed],
         )

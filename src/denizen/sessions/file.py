@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from denizen.errors import SessionError, SessionHeld
+from denizen.errors import SessionError, SessionHeld, SessionUnavailable
 from denizen.sessions.codec import extent
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
@@ -46,11 +46,11 @@ def explain(doing: str, path: Path, error: OSError) -> str:
 
 @contextlib.contextmanager
 def explained(doing: str, path: Path) -> Generator[None]:
-    """Turns the disk's refusal into a SessionError that says what was being done to `path`."""
+    """Turns the disk's refusal into a SessionUnavailable that says what was being done to `path`."""
     try:
         yield
     except OSError as error:
-        raise SessionError(explain(doing, path, error)) from error
+        raise SessionUnavailable(explain(doing, path, error)) from error
 
 
 class Lock:
@@ -156,7 +156,7 @@ class TranscriptFile:
         try:
             written = os.write(self._fd, line)
         except OSError as error:
-            raise SessionError(explain("write to", self._path, error)) from error
+            raise SessionUnavailable(explain("write to", self._path, error)) from error
         if written == len(line):
             self._size += written
             return
@@ -165,7 +165,7 @@ class TranscriptFile:
         except OSError as error:
             self._lost = explain("take half a line back from", self._path, error) + " Open the session again to go on."
         full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        raise SessionError(explain("write to", self._path, full)) from full
+        raise SessionUnavailable(explain("write to", self._path, full)) from full
 
     async def sync(self, threads: ThreadPoolExecutor) -> None:
         """Return when all that was written survives the machine's death."""
@@ -175,7 +175,7 @@ class TranscriptFile:
         except OSError as error:
             # The kernel may forget what it failed to write: a second try would succeed and mean nothing.
             self._lost = explain("sync", self._path, error)
-            raise SessionError(self._lost) from error
+            raise SessionUnavailable(self._lost) from error
         self.name_is_synced = True
 
     @property

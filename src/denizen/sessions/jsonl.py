@@ -15,12 +15,13 @@ from denizen.clock import Clock
 from denizen.config.home import private_folder
 from denizen.config.redact import Redactor
 from denizen.entries import AnswerEntry, AnyEntry, HeadEntry, ParkedEntry, SessionEntry, StartedEntry, UserEntry
-from denizen.errors import ConfigError, SessionError, SessionUnknown
+from denizen.errors import ConfigError, SessionError, SessionUnavailable, SessionUnknown
 from denizen.ports import Session, SessionInfo
 from denizen.sessions.codec import VERSION, encode, load
 from denizen.sessions.file import FileState, Lock, TranscriptFile, create, explain, explained
 from denizen.sessions.index import summarise
 from denizen.sessions.key import key_of, session_key, transcript_path
+from denizen.sessions.retry import retry_unavailable
 from denizen.sessions.tree import EntryTree
 
 CLOSED_BYTES = 16 * 1024 * 1024
@@ -49,7 +50,7 @@ class JsonlStore:
 
     Keys may be short names; they are normalised. No secret that `redactor` knows reaches a file. Entries of the types
     `synced` are synced when they are appended. With `sync=False` nothing is, ever: entries survive the death of the
-    process, but not the machine's.
+    process, but not the machine's. With `retry_s` an entry that the disk refuses is tried again every so many seconds.
     """
 
     def __init__(
@@ -60,8 +61,10 @@ class JsonlStore:
         redactor: Redactor | None = None,
         sync: bool = True,
         synced: Set[type[AnyEntry]] = SYNCED,
+        retry_s: float = 0.0,
     ) -> None:
         self._root = root
+        self.retry_s = retry_s
         self._closed = BoundedCache[_Closed](CLOSED_SESSIONS, CLOSED_BYTES)
         self.clock = clock
         self.redactor = redactor or Redactor()
@@ -149,7 +152,7 @@ class JsonlStore:
         try:
             private_folder(path.parent)
         except ConfigError as error:
-            raise SessionError(str(error)) from error
+            raise SessionUnavailable(str(error)) from error
         return path
 
     def _load(self, key: str) -> EntryTree:
@@ -195,10 +198,14 @@ class JsonlSession:
 
     async def append(self, entry: AnyEntry, *, expect_head: str | None = None) -> str:
         """Write the entry after the head and return its id; `SessionStore` says what that promises."""
-        self._tree.check(entry, self.key, expect_head)
-        if type(entry) in SYNCED:
-            self._file.check()  # for each line it would cost more than the line
-        written = self._write(entry)
+
+        async def write() -> str:
+            self._tree.check(entry, self.key, expect_head)
+            if type(entry) in SYNCED:
+                self._file.check()  # for each line it would cost more than the line
+            return self._write(entry)
+
+        written = await retry_unavailable(write, self._store.clock, self._store.retry_s)
         if type(entry) in self._store.synced:
             await self.sync()
         return written

@@ -16,18 +16,17 @@ from denizen.errors import SessionError
 PeerKind = Literal["direct", "group", "channel"]
 
 _FORM = "agent:ID:channel:NAME:account:ID:peer:direct|group|channel:ID"
-_KEY = re.compile(
-    r"agent:([^:]+):channel:([^:]+):account:([^:]+):peer:(direct|group|channel):(.+)", re.DOTALL | re.IGNORECASE
-)
+_KEY = re.compile(r"agent:([^:]+):channel:([^:]+):account:([^:]+):peer:(direct|group|channel):(.+)", re.DOTALL)
+_ESCAPE_OR_CAPITAL = re.compile("%..|[A-Z]")
 _LONGEST = 160  # characters of a file's name; file systems allow 255 bytes, lock and temporary files need some of them
 
 
 @dataclass(frozen=True, slots=True)
 class SessionKey:
-    """Who talks with which agent, and where. Parts are the same in upper and lower case, and lower-cased.
+    """Who talks with which agent, and where. Ids that differ in anything are different keys.
 
-    As text, `agent:<id>:channel:<name>:account:<id>:peer:<direct|group|channel>:<id>`, what isn't a letter, a digit or
-    one of `_.-~@` is percent-escaped. Raises SessionError for an empty part.
+    As text, `agent:<id>:channel:<name>:account:<id>:peer:<direct|group|channel>:<id>`, what isn't a small letter, a
+    digit or one of `_.-~@` is percent-escaped. Raises SessionError for an empty part.
     """
 
     peer: str
@@ -39,18 +38,27 @@ class SessionKey:
     def __post_init__(self) -> None:
         for name in ("peer", "channel", "account", "agent"):
             sound = getattr(self, name).encode(errors="replace").decode()
-            plain = unicodedata.normalize("NFC", sound.lower()).strip()
-            if not plain:
+            if not sound.strip():
                 raise SessionError(f"A session key needs a {name} that isn't empty. Its form is {_FORM}.")
-            object.__setattr__(self, name, plain)
+            object.__setattr__(self, name, sound)
+
+    @classmethod
+    def typed(cls, peer: str, *, channel: str = "cli", account: str = "default", agent: str = "main") -> "SessionKey":
+        """The key of names that people type: case and surrounding space make no difference."""
+        return cls(_folded(peer), channel=_folded(channel), account=_folded(account), agent=_folded(agent))
+
+    @classmethod
+    def of_chat(cls, chat: str, channel: str) -> "SessionKey":
+        """The key of a direct chat, by its id as the channel brings it; those of the terminal are typed."""
+        return cls.typed(chat) if channel == "cli" else cls(chat, channel=channel)
 
     @classmethod
     def parse(cls, text: str) -> "SessionKey":
-        """The key that `text` spells, in any case, escaped or not. Raises SessionError when it spells none."""
-        if not (key := _KEY.fullmatch(text.strip())):
+        """The key that `text` spells; only what is escaped in it keeps its case. Raises SessionError for no key."""
+        if not (key := _KEY.fullmatch(_folded(text))):
             raise SessionError(f"{text!r} is not a session key. Give a short name, or the form {_FORM}.")
         agent, channel, account, kind, peer = map(unquote, key.groups())
-        return cls(peer, cast(PeerKind, kind.lower()), channel, account, agent)
+        return cls(peer, cast(PeerKind, kind), channel, account, agent)
 
     def __str__(self) -> str:
         agent, channel, account, peer = map(_quoted, (self.agent, self.channel, self.account, self.peer))
@@ -64,7 +72,7 @@ def session_key(name: str, *, agent: str = "main") -> str:
     Normal spellings stay as they are. Raises SessionError for an empty name and a malformed key.
     """
     whole = name.strip().lower().startswith("agent:")
-    return str(SessionKey.parse(name) if whole else SessionKey(name, agent=agent))
+    return str(SessionKey.parse(name) if whole else SessionKey.typed(name, agent=agent))
 
 
 def new_name(clock: Clock) -> str:
@@ -96,17 +104,27 @@ def key_of(path: Path) -> str:
 
 
 def _quoted(part: str) -> str:
-    quoted = quote(part, safe="@").lower()
+    quoted = _ESCAPE_OR_CAPITAL.sub(_in_small_letters, quote(part, safe="@"))
     return "%2e" + quoted[1:] if quoted.startswith(".") else quoted  # never "..", never a hidden file
 
 
-def bounded(name: str) -> str:
+def _in_small_letters(found: re.Match[str]) -> str:
+    return f"%{ord(found[0]):02x}" if len(found[0]) == 1 else found[0].lower()
+
+
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFC", name.lower()).strip()
+
+
+def bounded(name: str, max_chars: int = _LONGEST) -> str:
     """The name itself, or for a long one its beginning and a digest, which no other name has."""
-    digest = hashlib.sha256(name.encode()).hexdigest()
-    return name if len(name) <= _LONGEST else f"{name[:80]}={digest}"
+    if len(name) <= max_chars:
+        return name
+    return f"{name[:80]}={hashlib.sha256(name.encode(errors='replace')).hexdigest()}"
 
 
 def short_name(key: str) -> str:
     """What to call a session at the terminal: its name where it began here, else its whole key."""
     parsed = SessionKey.parse(session_key(key))
-    return parsed.peer if parsed == SessionKey(parsed.peer) and not parsed.peer.startswith("agent:") else key
+    is_typed = parsed == SessionKey.typed(parsed.peer) and not parsed.peer.startswith("agent:")
+    return parsed.peer if is_typed else key

@@ -22,6 +22,7 @@ from denizen.sessions.codec import VERSION, encode, load
 from denizen.sessions.index import with_entry
 from denizen.sessions.jsonl import CLOSED_BYTES, CLOSED_SESSIONS, SYNCED
 from denizen.sessions.key import bounded, session_key
+from denizen.sessions.retry import retry_unavailable
 from denizen.sessions.tables import SharedTables
 from denizen.sessions.tree import EntryTree
 
@@ -77,7 +78,8 @@ class PostgresStore:
 
     Keys may be short names; they are normalised. No secret that `redactor` knows reaches the database. A lease is for
     `lease` seconds of the database's clock. `clock` dates the entries. Those of the types `synced` survive the server's
-    machine when they are appended, the others with `sync` or the next of these.
+    machine when they are appended, the others with `sync` or the next of these. With `retry_s` an entry that the
+    database refuses is tried again every so many seconds.
     """
 
     def __init__(
@@ -88,8 +90,10 @@ class PostgresStore:
         redactor: Redactor | None = None,
         lease: float = 15.0,
         synced: Set[type[AnyEntry]] = SYNCED,
+        retry_s: float = 0.0,
     ) -> None:
         self.tables = tables
+        self.retry_s = retry_s
         self.synced = synced
         self.clock = clock
         self.redactor = redactor or Redactor()
@@ -248,7 +252,9 @@ class PostgresSession:
         """Write the entry after the head and return its id; `SessionStore` says what that promises."""
         async with self._one_at_a_time:
             self.tree.check(entry, self.key, expect_head)
-            return await run_to_completion(self.write(entry))
+            return await retry_unavailable(
+                lambda: run_to_completion(self.write(entry)), self._store.clock, self._store.retry_s
+            )
 
     async def move_head(self, to: str) -> None:
         """Continue from entry `to`; nothing is deleted."""

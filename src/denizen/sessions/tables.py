@@ -6,7 +6,7 @@ import functools
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, LiteralString
 
-from denizen.errors import ConfigError, SessionError
+from denizen.errors import ConfigError, SessionError, SessionUnavailable
 from denizen.postgres import PostgresDatabase
 
 if TYPE_CHECKING:
@@ -52,7 +52,8 @@ class SharedTables:
     async def fetch(self, statement: LiteralString, /, **values: object) -> list[Any]:
         """The rows that a statement gives; where the connection is found broken, it is carried out once more.
 
-        Raises SessionError when the database refuses, and ConfigError when its tables are those of a newer Denizen.
+        Raises SessionUnavailable while the database can't, SessionError for what it never takes, and ConfigError when
+        its tables are those of a newer Denizen.
         """
         work = functools.partial(self.fetch_now, statement, **values)
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
@@ -68,7 +69,7 @@ class SharedTables:
         from psycopg import OperationalError
 
         idle = self._idle
-        with self._database.explained(SessionError):
+        with self._database.explained(SessionError, unavailable=SessionUnavailable):
             with contextlib.suppress(IndexError, OperationalError):
                 return self._fetch_by(idle.pop(), idle, statement, values)
             self._database.prepare("sessions", *_VERSIONS)

@@ -66,6 +66,36 @@ class Machine:
         return self.run(_PYTHON, "-I", "-c", script, *args, network=network).stdout
 
 
+def new_machine(tmp_path: Path, new_sandbox: NewSandbox) -> Machine:
+    """One with something to steal. Where the sandbox can't work the test is skipped; with CI=true it fails."""
+    user = tmp_path / "user"
+    home, workspace, outside = user / ".denizen", user / "src/project", tmp_path / "outside"
+    _write(user / ".ssh/id_ed25519", "a canary key\n", 0o600)
+    _write(user / ".bash_history", "a canary line\n")
+    _write(user / ".cargo/bin/tool", "#!/bin/sh\necho the tool works\n", 0o755)
+    _write(user / ".cargo/credentials.toml", "a canary token\n", 0o600)
+    _write(user / "bin/sort", "#!/bin/sh\necho the hidden sort\n", 0o755)
+    _write(home / "denizen.toml", "a canary setting\n", 0o600)
+    _write(outside / "file", "untouched\n")
+    _write(workspace / "README", "read me\n")
+    _write(workspace / "src/main.py", "print(1)\n")
+    _write(workspace / "denizen.toml", "# ours\n")
+    _git(workspace, "init")
+    _git(workspace, "add", "README")
+    _git(workspace, "commit", "-m", "The first")
+    environ = {
+        "HOME": str(user),
+        "PATH": f"{user}/bin:{user}/.cargo/bin:{os.environ['PATH']}",
+        "ANTHROPIC_API_KEY": "canary",
+        "SSH_AUTH_SOCK": "/canary",
+        "WANTED": "wanted",
+    }
+    sandbox = new_sandbox(_SETTINGS, environ, home)
+    if problem := problem_with(sandbox):
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(f"{sandbox.name}: {problem}")
+    return Machine(user, home, workspace, outside, sandbox)
+
+
 def _git(folder: Path, *args: str) -> None:
     subprocess.run([*_GIT, *args], cwd=folder, check=True, capture_output=True)
 
@@ -92,32 +122,7 @@ class SandboxConformance:
     @pytest.fixture
     def machine(self, tmp_path: Path, new_sandbox: NewSandbox) -> Machine:
         """A machine with something to steal."""
-        user = tmp_path / "user"
-        home, workspace, outside = user / ".denizen", user / "src/project", tmp_path / "outside"
-        _write(user / ".ssh/id_ed25519", "a canary key\n", 0o600)
-        _write(user / ".bash_history", "a canary line\n")
-        _write(user / ".cargo/bin/tool", "#!/bin/sh\necho the tool works\n", 0o755)
-        _write(user / ".cargo/credentials.toml", "a canary token\n", 0o600)
-        _write(user / "bin/sort", "#!/bin/sh\necho the hidden sort\n", 0o755)
-        _write(home / "denizen.toml", "a canary setting\n", 0o600)
-        _write(outside / "file", "untouched\n")
-        _write(workspace / "README", "read me\n")
-        _write(workspace / "src/main.py", "print(1)\n")
-        _write(workspace / "denizen.toml", "# ours\n")
-        _git(workspace, "init")
-        _git(workspace, "add", "README")
-        _git(workspace, "commit", "-m", "The first")
-        environ = {
-            "HOME": str(user),
-            "PATH": f"{user}/bin:{user}/.cargo/bin:{os.environ['PATH']}",
-            "ANTHROPIC_API_KEY": "canary",
-            "SSH_AUTH_SOCK": "/canary",
-            "WANTED": "wanted",
-        }
-        sandbox = new_sandbox(_SETTINGS, environ, home)
-        if problem := problem_with(sandbox):
-            (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(f"{sandbox.name}: {problem}")
-        return Machine(user, home, workspace, outside, sandbox)
+        return new_machine(tmp_path, new_sandbox)
 
     def test_it_says_what_it_holds(self, machine: Machine) -> None:
         assert machine.sandbox.name

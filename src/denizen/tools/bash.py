@@ -2,7 +2,7 @@
 
 import asyncio
 import dataclasses
-import shutil
+import os
 import signal
 from typing import Annotated
 
@@ -13,6 +13,7 @@ from denizen.ports import Sandbox, Schema, ToolContext, Traits
 from denizen.tools.function import FunctionTool, tool
 from denizen.tools.programs.jobs import Jobs
 from denizen.tools.programs.process import Kept, Lines, run
+from denizen.trusted.programs import find_program
 
 _MOST_SHOWN = 50_000  # characters of one command's output that are shown as they come
 _REFUSALS = (
@@ -39,7 +40,6 @@ def bash_tool(
     Commands that run in the background are added to `jobs`; without, there are none. A command that asks for
     `unsandboxed` runs in `outside`, where there is such: whether it may is the policy's to say.
     """
-    shell = shutil.which("bash") or "sh"
     noticed: set[tuple[str, str]] = set()
     running = Jobs() if jobs is None else jobs
 
@@ -56,7 +56,8 @@ def bash_tool(
             background: A name: the command keeps running while you work, such as a server; see jobs.
         """
         place = outside if unsandboxed and outside else sandbox
-        argv, key, folder = [shell, "-c", "--", command], turn.session_key, turn.workspace
+        key, folder = turn.session_key, turn.workspace
+        argv = [find_program("bash", os.environ, folder, otherwise="/bin/sh"), "-c", "--", command]
         wrapped = await asyncio.to_thread(running.wrap, key, place, argv, workspace=folder, network=network)
         kept, lines = Kept(most), Lines(turn.emit, _MOST_SHOWN)
         notice = f"[{wrapped.notice}]\n" if (turn.session_key, wrapped.notice) not in noticed and wrapped.notice else ""

@@ -23,6 +23,7 @@ from denizen.tools.files.autorun import foreign_git_data, git_folder
 from denizen.tools.function import FunctionTool, tool
 from denizen.tools.programs.process import Kept, run
 from denizen.tools.sandbox.environment import CommandEnvironment
+from denizen.trusted.programs import find_program, trusted_environ
 
 _COMMANDS = {
     "status": ["--ignore-submodules=dirty"],
@@ -80,16 +81,22 @@ def git_tool(environ: Mapping[str, str], sandbox: Sandbox | None = None, *, most
         folder = git_folder(turn.workspace)
         if folder is None:
             raise ToolRefused(f"{turn.workspace} is not the root of a git repository")
-        start = ["git", "--no-pager", "--no-optional-locks", f"--git-dir={folder}", f"--work-tree={turn.workspace}"]
+        try:
+            program = find_program("git", environment, turn.workspace)
+        except FileNotFoundError as error:
+            raise ToolRefused(f"git can't be started: {error.strerror}") from error
+        start = ["--no-pager", "--no-optional-locks", f"--git-dir={folder}", f"--work-tree={turn.workspace}"]
         start += [word for setting in _SETTINGS for word in ("-c", setting)]
-        repository = _Repository(turn.workspace, start, environment)
+        trusted = trusted_environ(environment, turn.workspace)
+        repository = _Repository(turn.workspace, [program, *start], trusted)
         harmless = await repository.harmless()
         if turn.denied.patterns:
             words = without_denied(command, words, turn.denied)
             await repository.require_commits(words)
         kept, question = Kept(most), [*start, *harmless, command, *_COMMANDS[command], *words]
         if confining:
-            wrapped = await asyncio.to_thread(confining.wrap, question, workspace=turn.workspace, read_only=True)
+            argv = ["git", *question]  # in the sandbox another one may be seen
+            wrapped = await asyncio.to_thread(confining.wrap, argv, workspace=turn.workspace, read_only=True)
             wrapped = msgspec.structs.replace(wrapped, environ={**wrapped.environ, **_ENVIRONMENT})
             status = await repository.run(wrapped, kept.add)
         else:
@@ -98,8 +105,8 @@ def git_tool(environ: Mapping[str, str], sandbox: Sandbox | None = None, *, most
             with tempfile.TemporaryDirectory(prefix="denizen-") as scratch:
                 if (folder / "index").is_file():  # git writes into it what it learns about files
                     shutil.copy2(folder / "index", scratch)
-                copied = {**environment, "GIT_INDEX_FILE": f"{scratch}/index"}
-                status = await repository.run(Sandboxed(question, copied), kept.add)
+                copied = {**trusted, "GIT_INDEX_FILE": f"{scratch}/index"}
+                status = await repository.run(Sandboxed([program, *question], copied), kept.add)
         text = kept.text("ask for less, with -n, --stat or a path")
         ending = f"[exit code {status}]" if status else "" if text else "[nothing]"
         return ToolResult("", "", [Text(text + ending)], is_error=status != 0)

@@ -72,7 +72,7 @@ def grep_tool(environ: Mapping[str, str], *, seconds: float = SECONDS) -> Tool:
         with closing(candidates(workspace, path, skipped, stop, glob=glob, language=type)) as batches:
             try:
                 async with asyncio.timeout(seconds):
-                    command = await searcher.command(query)
+                    command = await searcher.command(query, workspace.root)
                     while not page.full and (batch := await run_in_thread(stop, next, batches, ())):
                         searched += len(batch)
                         hits = await searcher.search(command, workspace.root, batch)

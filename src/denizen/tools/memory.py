@@ -28,7 +28,7 @@ def memory_tools(memory: Memory) -> list[Tool]:
             weight: How much it matters
             scope: `user`: it holds outside this project, too; `today`: it's for today's note
         """
-        untrusted = Traits.UNTRUSTED in turn.in_sight
+        untrusted = Traits.UNTRUSTED in turn.in_sight and not turn.said_by_user(f"{text} {context}")
         return await memory.remember(
             text, context=context, weight=weight, scope=scope, source=turn.session_key, untrusted=untrusted
         )

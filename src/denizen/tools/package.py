@@ -94,7 +94,7 @@ def package_tools(settings: PackagesSettings, sandbox: Sandbox) -> list[Tool]:
         """
         stop = threading.Event()
         found = await run_in_thread(stop, find_projects, Workspace.of(turn), path, stop)
-        clients = Clients(sandbox, settings)
+        clients = Clients(sandbox, settings, turn.workspace)
         if action == "audit":
             ask, rows = check.audit, check.audit_rows
         else:

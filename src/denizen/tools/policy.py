@@ -4,7 +4,7 @@ import copy
 import dataclasses
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ from denizen.ports import (
 )
 from denizen.tools.call_files import files_of
 from denizen.tools.editing.texts import difference
-from denizen.tools.files.autorun import is_autorun
+from denizen.tools.files.autorun import Autorun
 from denizen.tools.files.changes import load_or_empty
 from denizen.tools.files.workspace import Workspace
 from denizen.tools.secrets import restore_secrets
@@ -43,7 +43,8 @@ class RulePolicy:
 
     Commands run in `sandbox`, and may use the network there with `network`. Paths in rules are those of
     `workspace`; with `restricted=False` files outside it may be read, too. `home` holds the configuration that rules
-    are kept in; `own_folder` the user's files, which sessions begin with.
+    are kept in; `own_folder` the user's files, which sessions begin with. Settings of git are those of `environ`
+    (default: the process's).
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class RulePolicy:
         home: Path | None = None,
         redactor: Redactor | None = None,
         own_folder: Path | None = None,
+        environ: Mapping[str, str] | None = None,
     ) -> None:
         self._rules = [*settings.rules]
         self._auto_approve = settings.auto_approve
@@ -67,6 +69,8 @@ class RulePolicy:
         self._home = home
         self._redactor = redactor
         self._own_folder = own_folder
+        self._environ = os.environ if environ is None else environ
+        self._autorun = Autorun(workspace, self._environ) if workspace else None
 
     def decide(
         self,
@@ -88,6 +92,11 @@ class RulePolicy:
                 "ask": f"Your rule ({name}) asks: may {_shown(call)} run?",
                 "deny": f"The user's policy denies it ({name}): do it another way, or say what you need.",
             }
+            if rule not in self._rules:
+                why["ask"] = (
+                    f"Part of the command is only known when it runs, and your rule about {rule.tool} {rule.match!r} "
+                    f"may cover it: may {_shown(call)} run?"
+                )
             decision = Decision(rule.decide, why[rule.decide])
         else:
             decision = self._by_default(call, tool, chat)
@@ -110,6 +119,9 @@ class RulePolicy:
                 "The agent has text in sight that others wrote, and later sessions begin with this file: "
                 f"may {_shown(call)} run?",
             )
+        if decision.verdict == "allow" and Traits.UNTRUSTED in in_sight and Traits.CHANGES in tool.traits:
+            why = "It changes something for good, and the agent has text in sight that others wrote"
+            return Decision("ask", f"{why}: may {_shown(call)} run?", unless_said=True)
         return decision
 
     def arguments(self, call: ToolCall, tool: Tool, *, approved: Sequence[Rule] = ()) -> dict[str, Any]:
@@ -154,10 +166,10 @@ class RulePolicy:
     def rule_for(self, call: ToolCall, tool: Tool) -> Rule:
         """The narrow rule that allows this call always.
 
-        It holds for the very command or path, or the pages of the very site; of what sends, or leaves the sandbox, for
-        the very same arguments.
+        It holds for the very command or path, or the pages of the very site; of what sends, changes something for good,
+        or leaves the sandbox, for the very same arguments.
         """
-        if Traits.SENDS in tool.traits or _leaves_sandbox(call):
+        if tool.traits & (Traits.SENDS | Traits.CHANGES) or _leaves_sandbox(call):
             return Rule(tool=tool.name, match=literally(all_arguments(call.args)), decide="allow")
         argument = main_argument(call.args)
         url = plain_url(argument) if "url" in call.args else ""
@@ -168,6 +180,7 @@ class RulePolicy:
         """The same policy in another folder; what one of the two keeps holds for both."""
         there = copy.copy(self)
         there._workspace = workspace  # noqa: SLF001 (its own class)
+        there._autorun = Autorun(workspace, self._environ)  # noqa: SLF001
         return there
 
     def keep(self, rule: Rule) -> None:
@@ -196,7 +209,7 @@ class RulePolicy:
         if isinstance(tool, CautiousTool) and tool.needs_yes(call.args):
             return Decision("ask", f"May {_shown(call)} run?")
         if self._workspace and Traits.WRITES in tool.traits:
-            held = [name for name in files_of(call, self._workspace) if is_autorun(self._workspace, name)]
+            held = [name for name in files_of(call, self._workspace) if self._autorun and self._autorun.includes(name)]
             if held:
                 return Decision("ask", f"May {_shown(call)} run? Other programs run or follow {held[0]} by themselves.")
         if self._workspace and self._auto_approve != "high":  # which nothing exceeds, and judging takes time

@@ -132,7 +132,7 @@ def assemble(
     subagents = Subagents(defined, config, environ=environ, clock=clock)
     skills, changed = pins.admit(found_skills)
     skill_folders = [skill.path.parent for skill in skills]
-    sandbox = Strongest(with_shown(config.sandbox, skill_folders), environ, home, secrets)
+    sandbox = Strongest(with_shown(config.sandbox, skill_folders), environ, home, secrets, workspace)
     memory = memory or open_memory(config, clock=clock, redact=redactor.text, with_notes=profile.notes)
     jobs = Jobs()
 
@@ -193,6 +193,7 @@ def assemble(
             home=home,
             redactor=redactor,
             own_folder=own_folder,
+            environ=environ,
         ),
         store=store or JsonlStore(home / "sessions", clock=clock, redactor=redactor),
         memory=memory,

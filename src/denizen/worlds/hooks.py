@@ -15,6 +15,7 @@ import msgspec
 
 from denizen.config.settings import HookSettings
 from denizen.ports import HookAnswer, HookEvent
+from denizen.trusted.programs import trusted_environ
 
 _REFUSED = 2
 _MAY_REFUSE = {"turn_start", "before_tool"}
@@ -64,7 +65,7 @@ class CommandHooks:
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=said,
                 cwd=self.folder,
-                env=self.environ,
+                env=trusted_environ(self.environ, self.folder),
                 start_new_session=True,
             )
             try:

@@ -209,3 +209,52 @@ def test_quotes_in_quotes_of_pythonic_calls_belong_to_the_value(command: str) ->
     assert called(f"<|tool_call_start|>[bash(command='{command}')]<|tool_call_end|>") == [
         ("bash", {"command": command})
     ]
+
+
+LIST = '[\n    {"tool_name": "bash", "parameters": {"command": "ls"}}\n]'
+KIMI = "<|tool_call_begin|>functions.{}:{}<|tool_call_argument_begin|>{}<|tool_call_end|>"
+
+
+@pytest.mark.parametrize("text", [f"Action:```json\n{LIST}```", f"Plan: look.\nAction: ```json\n{LIST}```"])
+def test_a_fence_may_end_on_the_last_line_of_its_calls(text: str) -> None:
+    assert called(text) == [("bash", {"command": "ls"})]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('Let me see.>>>read\n{"path": "a.txt", "lines": 3}>>>bash\n{"command": "ls"}', "Let me see."),
+        ('read\n{"path": "a.txt", "lines": 3}>>>bash\n{"command": "ls"}', ""),
+    ],
+)
+def test_functionary_calls_follow_words_and_each_other_without_a_line_end(text: str, words: str) -> None:
+    got = recover(text)
+    assert [(call.name, call.args) for call in got.calls] == [READ, BASH]
+    assert got.text == words
+
+
+@pytest.mark.parametrize("broken_first", [True, False])
+def test_a_broken_call_in_a_section_is_reported_and_the_good_ones_run(broken_first: bool) -> None:
+    calls = [KIMI.format("read", 0, '{"path": oops'), KIMI.format("bash", 1, '{"command": "ls"}')]
+    section = "".join(calls if broken_first else reversed(calls))
+    got = recover(f"On it.<|tool_calls_section_begin|>{section}<|tool_calls_section_end|>")
+    assert [(call.name, call.args) for call in got.calls] == [BASH]
+    assert got.text == "On it."
+    assert len(got.broken) == 1
+    assert "read" in got.broken[0]
+
+
+def test_quotes_inside_a_quoted_argument_stay_in_it() -> None:
+    text = '<|tool_call_start|>[bash(command="echo a, "b=1", c")]<|tool_call_end|>'
+    assert called(text) == [("bash", {"command": 'echo a, "b=1", c'})]
+
+
+@pytest.mark.parametrize("kind", [{"type": ["array", "null"]}, {"anyOf": [{"type": "string"}, {"type": "array"}]}])
+def test_items_are_a_list_where_the_schema_allows_other_things_too(kind: dict[str, object]) -> None:
+    tag = "]<]minimax[>["
+    items = "".join(f"{tag}<item>{word}{tag}</item>" for word in ("a", "b"))
+    text = (
+        f'{tag}<tool_call>\n{tag}<invoke name="tag">{tag}<items>{items}{tag}</items>{tag}</invoke>\n{tag}</tool_call>'
+    )
+    offered = [{"name": "tag", "parameters": {"type": "object", "properties": {"items": kind}}}]
+    assert [call.args for call in recover_calls(text, offered).calls] == [{"items": ["a", "b"]}]

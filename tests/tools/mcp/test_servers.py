@@ -12,7 +12,7 @@ from denizen.config.settings import McpServer, PolicySettings, Rule, SandboxSett
 from denizen.errors import ConfigError, ToolRefused
 from denizen.messages import AssistantMessage, Text, ToolCall
 from denizen.ports import Toolset, Traits
-from denizen.tools.mcp.tool import names_for
+from denizen.tools.mcp.tool import UNKNOWN, names_for
 from denizen.tools.policy import RulePolicy
 from denizen.tools.sandbox import Bubblewrap
 
@@ -139,10 +139,25 @@ def test_names_are_valid_and_each_means_one_tool() -> None:
 async def test_a_tool_is_the_strictest_unless_it_says_that_it_reads(scene: Scene, listing: Path) -> None:
     reads = described("look", annotations={"readOnlyHint": True, "openWorldHint": False})
     async with scene.met(server(listing, described("change"), reads)) as tools:
-        assert tools["mcp_notes_change"].traits == (
-            Traits.WRITES | Traits.EXECUTES | Traits.NETWORK | Traits.SENDS | Traits.PRIVATE | Traits.UNTRUSTED
-        )
+        assert tools["mcp_notes_change"].traits == UNKNOWN
         assert tools["mcp_notes_look"].traits == Traits.READS | Traits.NETWORK | Traits.PRIVATE | Traits.UNTRUSTED
+
+
+@pytest.mark.parametrize(
+    ("hints", "changes"),
+    [
+        ({}, True),
+        ({"title": "Delete"}, True),
+        ({"destructiveHint": True}, True),
+        ({"destructiveHint": False}, False),
+        ({"readOnlyHint": True}, False),
+    ],
+)
+async def test_a_tool_changes_things_for_good_unless_it_says_otherwise(
+    scene: Scene, listing: Path, hints: dict[str, Any], *, changes: bool
+) -> None:
+    async with scene.met(server(listing, described("act", annotations=hints))) as tools:
+        assert (Traits.CHANGES in tools["mcp_notes_act"].traits) is changes
 
 
 async def test_both_ask_and_only_the_reading_one_runs_read_only(scene: Scene, listing: Path) -> None:

@@ -1,5 +1,6 @@
 """Which places a command sees, whatever the settings and the environment say."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,9 @@ def laid_out(user: Path, *toolchains: str, network: bool = False, **environ: str
 
 
 def protected(user: Path) -> tuple[Path, ...]:
-    return Guard(user / "work", set(), {"HOME": str(user)}).protected
+    guard = Guard(user / "work", set(), {"HOME": str(user), "PATH": os.environ["PATH"]})
+    guard.before()
+    return guard.protected
 
 
 def shown(places: Layout, user: Path) -> list[str]:

@@ -270,6 +270,7 @@ def serve(home: Path) -> Serve:
                 environ={"PATH": os.environ["PATH"]},
             ) as agent:
                 gateway = Gateway(agent, outbox, cron)
+                await gateway.prepare()
                 running = asyncio.create_task(gateway.run(stop))
                 try:
                     yield Scene(gateway, model)

@@ -66,6 +66,9 @@ async def running(*crons: Cron) -> AsyncGenerator[None]:
         ("cron", "30 8 * * *", "", ["28 07:30", "29 06:30", "30 06:30", "31 06:30"]),
         ("cron", "30 2 * * *", "", ["28 01:30", "29 01:00", "30 00:30", "31 00:30"]),
         ("cron", "0 9 * * mon", "UTC", ["30 09:00"]),
+        ("cron", "@daily", "", ["27 23:00", "28 23:00", "29 22:00", "30 22:00"]),
+        ("cron", "@Weekly", "UTC", ["29 00:00"]),
+        ("cron", "@yearly", "UTC", []),
     ],
 )
 def test_job_is_due_in_its_time_zone_also_where_clocks_change(kind: str, when: str, zone: str, runs: list[str]) -> None:
@@ -247,3 +250,41 @@ async def test_job_is_asked_about_in_sight_of_others_text(serve: Serve) -> None:
         await scene.say("1")
         assert "Text that others wrote is in sight" in (await scene.contents(1))[0]
         assert not await scene.gateway.cron.jobs()
+
+
+async def test_chat_lists_and_changes_its_own_jobs_only(serve: Serve) -> None:
+    clock = SimulatedClock(NOON)
+    async with serve(adds(kind="every", when="1h"), "added", clock=clock) as scene:
+        await scene.say("hourly")
+        await scene.settled()
+        ((made, _),) = await scene.gateway.cron.jobs()
+    removes = call(("cron", {"action": "remove", "job": made.id}))
+    async with serve(call(("cron", {"action": "list"})), "none", removes, "no", clock=clock) as scene:
+        for words, why in (("which?", "This chat has no jobs."), ("remove it", f"this chat has no job '{made.id}'")):
+            await scene.say(words, "ben")
+            await scene.settled()
+            assert why in said(scene.model)
+        assert [each for each, _ in await scene.gateway.cron.jobs()] == [made]
+
+
+async def test_jobs_go_on_where_the_clock_is_set_back(serve: Serve) -> None:
+    clock = SimulatedClock(NOON)
+    async with serve(*["reported"] * 9, clock=clock) as scene:
+        await scene.gateway.cron.add(job("every", "1h"), NOON + HOUR)
+        await clock.advance(3 * HOUR, scene)
+        clock.suspend(-5 * HOUR / 2)
+        await clock.advance(2 * HOUR, scene)
+        runs = await inbox(scene.gateway.database)
+    times = ["13:00:00Z", "14:00:00Z", "15:00:00Z", "13:00:00Z#2", "14:00:00Z#2"]
+    assert [each.rpartition("T")[2] for each in runs if each.startswith("cron:")] == times
+
+
+async def test_run_is_not_repeated_where_the_clock_is_corrected(serve: Serve) -> None:
+    clock = SimulatedClock(NOON)
+    async with serve(*["reported"] * 9, clock=clock) as scene:
+        await scene.gateway.cron.add(job("every", "1h"), NOON + HOUR)
+        await clock.advance(HOUR, scene)
+        clock.suspend(timedelta(minutes=-2))
+        await clock.advance(HOUR, scene)
+        runs = await inbox(scene.gateway.database)
+    assert [each.rpartition("T")[2] for each in runs if each.startswith("cron:")] == ["13:00:00Z"]

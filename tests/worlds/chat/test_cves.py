@@ -15,6 +15,24 @@ from tests.worlds.chat.test_http import POST, reached
 from denizen.config.trust import trust
 from denizen.worlds.chat.token import read_token
 
+INSIDE = (
+    "evil@localhost",
+    "localhost/evil.example",
+    "localhost?evil",
+    "localhost#evil",
+    "localhost:evil",
+    "localhost:80:80",
+)
+OURS = (
+    "http://evil@{host}",
+    "http://{host}/",
+    "http://{host}?",
+    "ftp://{host}",
+    "{host}",
+    "http://{host} http://evil.example",
+)
+"""What has a name of the gateway in it, and isn't one."""
+
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
@@ -69,16 +87,17 @@ async def test_cve_2026_28472_token_is_compared_not_only_present(serve: Serve, h
         assert (await client.ask("GET", "/healthz", headers))[0] == 200
 
 
-@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "", "[::1"])
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "", "[::1", *INSIDE])
 async def test_dns_rebinding_is_refused_on_every_route(serve: Serve, home: Path, host: str) -> None:
     async with serve() as scene, reached(scene, home) as client:
         for path in ("/healthz", "/api/replies?chat=a"):
             assert (await client.ask("GET", path, {"Host": host}))[0] == 403
 
 
-@pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://127.0.0.1:1", "http://[", ""])
+@pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://127.0.0.1:1", "http://[", "", *OURS])
 async def test_cve_2026_22812_pages_of_another_origin_are_refused(serve: Serve, home: Path, origin: str) -> None:
     async with serve() as scene, reached(scene, home) as client:
+        origin = origin.format(host=client.url.removeprefix("http://"))
         for method, path in (("GET", "/healthz"), ("OPTIONS", "/api/messages"), ("POST", "/api/messages")):
             assert (await client.ask(method, path, {"Origin": origin}))[0] == 403
         assert (await client.ask("GET", "/healthz", {"Origin": client.url}))[0] == 200

@@ -96,6 +96,18 @@ def test_files_are_private_and_another_gateway_is_refused(home: Path) -> None:
     Database(SqliteFile(path), SystemClock()).close()
 
 
+async def test_file_that_is_damaged_where_nothing_looked_yet_is_refused(home: Path) -> None:
+    database = Database(SqliteFile(home / "gateway.db"), SystemClock())
+    for number in range(200):
+        await database.run(partial(ledger.put, message=message("x" * 500 + str(number))))
+    database.close()
+    data = bytearray((home / "gateway.db").read_bytes())
+    data[len(data) // 2 : len(data) // 2 + 5_000] = bytes(5_000)
+    (home / "gateway.db").write_bytes(data)
+    with pytest.raises(ConfigError, match="can't be opened"):
+        SqliteFile(home / "gateway.db")
+
+
 def test_file_of_a_later_version_and_a_damaged_one_are_refused(home: Path) -> None:
     database = Database(SqliteFile(home / "gateway.db"), SystemClock())
     database.close()

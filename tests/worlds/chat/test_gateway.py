@@ -13,10 +13,11 @@ from tests.disk_calls import disk_calls
 from tests.documents import LINE, PAPER
 from tests.engine.scene import call
 from tests.worlds.chat.conftest import PATIENCE, Held, Serve, SimulatedClock, key_of, message, said
+from tests.worlds.chat.test_http import reached
 
 from denizen.entries import StateEntry, SystemEntry
 from denizen.errors import ModelError
-from denizen.messages import AssistantMessage, Text
+from denizen.messages import AssistantMessage, Image, Text, UserMessage
 from denizen.models.failover import Failover
 from denizen.models.profiles import Candidate
 from denizen.ports import Accept, Answer, OutboundMessage, Stop
@@ -79,6 +80,18 @@ async def test_chats_are_served_side_by_side(serve: Serve) -> None:
         assert await scene.contents(1, "ben") == ["soon"]
         held.go.set()
         assert await scene.contents(1) == ["late"]
+
+
+async def test_sixteen_slow_chats_do_not_hold_up_another(serve: Serve) -> None:
+    slow = [Held("late") for _ in range(16)]
+    async with serve(*slow, "soon") as scene:
+        for number, held in enumerate(slow):
+            await scene.say("hi", f"slow{number}")
+            await held.begun.wait()
+        await scene.say("hi", "quick")
+        assert await scene.contents(1, "quick") == ["soon"]
+        for held in slow:
+            held.go.set()
 
 
 async def test_empty_answer_is_replaced_by_the_default(serve: Serve) -> None:
@@ -260,7 +273,7 @@ async def test_question_is_asked_in_the_chat_and_answered_there(serve: Serve, wo
         question = (await scene.replies(1))[0].message
         assert question.content.count('{"text":"hello"}') <= 1, "the arguments are shown once"
         assert question.content.startswith("May post (")
-        assert question.metadata == {"call_id": "c1"}
+        assert {"call_id", "word", "answered_by"} <= question.metadata.keys()
         await scene.say(words)
         assert (await scene.contents(3))[1:] == ["done", "later"]
         assert result in said(scene.model, 1)
@@ -279,6 +292,22 @@ async def test_notice_of_a_turn_is_logged(serve: Serve, caplog: pytest.LogCaptur
     [record] = [record for record in caplog.records if "exit 7" in record.getMessage()]
     assert record.levelname == "WARNING"
     assert key_of("ann") in record.getMessage()
+
+
+async def test_chats_begin_with_the_files_as_they_are_when_the_gateway_starts(serve: Serve) -> None:
+    async with serve("one") as scene:
+        await scene.say("hi")
+        await scene.contents(1)
+        soul = scene.gateway.agent.config.agent.workspace_dir / "SOUL.md"
+    soul.write_text("Be kind.")
+    async with serve("two", "three") as scene:
+        await scene.say("and now?")
+        await scene.contents(2)
+        soul.write_text("Be brief.")
+        await scene.say("still?")
+        await scene.contents(3)
+        seen = [request.system for request in scene.model.requests]
+    assert [("Be kind." in each, "Be brief." in each) for each in seen] == [(True, False)] * 2
 
 
 async def test_question_goes_to_the_owner_and_outlasts_a_restart(serve: Serve) -> None:
@@ -318,9 +347,9 @@ async def test_question_that_nobody_answers_in_time_is_refused(serve: Serve) -> 
 async def test_answer_to_another_call_reaches_nobody(serve: Serve) -> None:
     async with serve(ASKS) as scene:
         await scene.say("post hello")
-        await scene.replies(1)
+        [question] = await scene.replies(1)
         assert not await scene.gateway.answer(key_of("ann"), Answer("other", allow=True))
-        assert not await scene.gateway.answer(key_of("ben"), Answer("c1", allow=True))
+        assert not await scene.gateway.answer(key_of("ben"), Answer(question.message.metadata["call_id"], allow=True))
 
 
 async def test_stop_ends_the_turn_and_says_so(serve: Serve) -> None:
@@ -416,3 +445,80 @@ async def test_channel_that_fails_is_started_again_and_the_others_go_on(
 
 def test_default_response_is_that_of_the_specification() -> None:
     assert RunOptions().default_response == DEFAULT_RESPONSE == "I've finished, and have nothing to add."
+
+
+async def test_chats_whose_ids_differ_in_case_alone_share_no_session(serve: Serve, home: Path) -> None:
+    async with serve("noted", "none") as scene, reached(scene, home) as client:
+        await client.post(chat="Team", content="the word is plum")
+        await scene.contents(1, "Team")
+        await client.post(chat="team", content="which word?")
+        await scene.contents(1, "team")
+        assert "plum" not in said(scene.model)
+
+
+async def test_session_of_several_chats_is_continued_by_the_one_that_wrote_in_it_last(serve: Serve, home: Path) -> None:
+    async with serve("hello", call(("post", {"text": "plum"}))) as scene:
+        for chat in ("team", "Team"):  # as an earlier version kept them
+            await scene.say("the word is plum", chat, session_key=key_of("team"))
+            await scene.replies(1, chat)
+    async with serve("posted", "It was plum.", "none") as scene, reached(scene, home) as client:
+        await client.post(chat="Team", content="/approve")
+        assert (await scene.contents(2, "Team"))[1] == "posted", "its question is still open"
+        await client.post(chat="Team", content="which word?")
+        assert (await scene.contents(3, "Team"))[2] == "It was plum."
+        assert "plum" in said(scene.model)
+        await client.post(chat="team", content="which word?")
+        assert (await scene.contents(2, "team"))[1] == "none"
+        assert "plum" not in said(scene.model)
+        keys = {each.key for each in await scene.gateway.agent.record.store.list()}
+        assert keys == {key_of("team"), key_of("%54eam")}
+
+
+PICTURE = Image("image/png", b"\x89PNG not one")
+
+
+def refused() -> ModelError:
+    return ModelError("test: Could not process image (HTTP 400)", kind="unknown", status=400)
+
+
+async def test_content_that_the_provider_refuses_ends_its_turn_and_not_the_chat(serve: Serve) -> None:
+    async with serve("hi", refused(), "fine", clock=FakeClock()) as scene:
+        await scene.say("hello")
+        await scene.gateway.accept(with_attachments(message("look"), [PICTURE]))
+        await scene.say("and now?")
+        replies = await scene.replies(3)
+        assert [each.state for each in replies] == ["sent", "failed", "sent"]
+        assert "Could not process image (HTTP 400)" in replies[1].message.content
+        assert "is left out of the conversation from now on" in replies[1].message.content
+        assert len(scene.model.requests) == 3, "it is not tried again"
+        users = [each for each in scene.model.requests[-1].messages if isinstance(each, UserMessage)]
+        assert PICTURE not in users[1].content
+        assert [each.text.partition("<time>")[0] for each in users] == [
+            "hello",
+            "look[Left out: the provider refused it.]",
+            "and now?",
+        ]
+
+
+async def test_text_and_results_that_the_provider_refuses_are_left_out_too(serve: Serve) -> None:
+    async with serve(refused(), call(("look", {})), refused(), "fine") as scene:
+        for text in ("bad words", "look around", "and now?"):
+            await scene.say(text)
+        await scene.replies(3)
+        seen = said(scene.model)
+        assert '"text":"bad words"' not in seen
+        assert "look around" in seen, "it was taken"
+        assert "it is empty" not in seen
+        assert "and now?" in seen
+
+
+async def test_media_of_the_whole_chat_are_left_out_where_nothing_else_helps(serve: Serve) -> None:
+    async with serve("a cat", refused(), refused(), "fine") as scene:
+        await scene.gateway.accept(with_attachments(message("what is it?"), [PICTURE]))
+        for text in ("1", "2", "3"):
+            await scene.say(text)
+        await scene.replies(4)
+        seen = [each.content for each in scene.model.requests[-2].messages]
+        assert any(PICTURE in content for content in seen)
+        seen = [each.content for each in scene.model.requests[-1].messages]
+        assert not any(PICTURE in content for content in seen)

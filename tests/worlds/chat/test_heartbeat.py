@@ -160,6 +160,18 @@ async def test_time_outside_the_active_hours_and_missed_beats_are_left_out(serve
         assert len(await begun(scene, "heartbeat")) == 3
 
 
+async def test_heartbeat_goes_on_where_the_clock_is_set_back(serve: Serve, tasks: Path) -> None:
+    clock = SimulatedClock(BEGIN)
+    async with serve(*["HEARTBEAT_OK"] * 9, clock=clock, **BEATS) as scene:
+        await clock.advance(HOUR, scene)
+        clock.suspend(-DAY - HALF_HOUR / 2)
+        await clock.advance(HOUR, scene)
+        clock.suspend(DAY - HOUR / 2)
+        await clock.advance(HALF_HOUR, scene)
+        beats = [each.partition("T")[2] for each in await begun(scene, "heartbeat")]
+    assert beats == ["23:30Z", "00:00Z", "00:00Z", "00:30Z", "00:30Z"]
+
+
 async def test_heartbeat_and_jobs_hold_for_72_hours_in_which_clocks_change(serve: Serve, tasks: Path) -> None:
     clock = SimulatedClock(BEGIN)
 

@@ -215,13 +215,14 @@ async def test_malformed_query_is_refused(serve: Serve, home: Path, query: str) 
 async def test_question_is_approved_over_http(serve: Serve, home: Path) -> None:
     async with serve(call(("post", {"text": "hello"})), "done") as scene, reached(scene, home) as client:
         await client.post(id="1")
-        await client.ask("GET", "/api/replies?chat=ann&wait=60")
-        assert (await client.control("ann", type="approve", call_id="c2"))[0] == 409
+        [question] = await scene.replies(1)
+        asked = question.message.metadata["call_id"]
+        assert (await client.control("ann", type="approve", call_id="c1"))[0] == 409, "that is the provider's"
         assert (await client.control("ann", type="approve"))[0] == 400
-        assert (await client.control("ben", type="approve", call_id="c1"))[0] == 404
-        assert (await client.control("ann", type="approve", call_id="c1"))[0] == 202
+        assert (await client.control("ben", type="approve", call_id=asked))[0] == 404
+        assert (await client.control("ann", type="approve", call_id=asked))[0] == 202
         assert (await scene.contents(2))[1] == "done"
-        assert (await client.control("ann", type="approve", call_id="c1"))[0] == 409
+        assert (await client.control("ann", type="approve", call_id=asked))[0] == 409
 
 
 async def test_control_of_a_session_without_a_turn_is_refused_and_nothing_is_kept(serve: Serve, home: Path) -> None:

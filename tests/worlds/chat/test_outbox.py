@@ -1,6 +1,7 @@
 """What goes out: in order, and never twice unasked."""
 
 import asyncio
+import secrets
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from denizen.clock import SystemClock
 from denizen.ports import Channel, ChannelLimits, InboundMessage, OutboundMessage, Sent
 from denizen.testing import FakeClock, MemoryChannel
 from denizen.worlds.chat import outbound
@@ -154,3 +156,13 @@ def test_long_message_is_cut_at_lines_and_words(content: str, pieces: list[str])
     assert [each.content for each in found] == pieces
     assert len({each.id for each in found}) == len(pieces)
     assert [each.media for each in found][-1] == ("a.png",)
+
+
+async def test_ids_of_any_length_are_stored_in_every_database(database: Database) -> None:
+    """Random, so that no index gets room by compression."""
+    outbox = Outbox(database, {}, clock=SystemClock())
+    chat = secrets.token_hex(5000)
+    await outbox.put(OutboundMessage("http", chat, "hello", id="m1"))
+    [reply] = await outbox.replies("http", chat, after=0, most=1, wait=0)
+    assert (reply.message.chat, reply.message.content) == (chat, "hello")
+    assert not await outbox.replies("http", f"{chat}0", after=0, most=1, wait=0)

@@ -145,7 +145,7 @@ async def test_what_others_wrote_is_not_learned(tmp_path: Path) -> None:
 async def test_what_is_wrong_in_its_files_is_said_at_the_start(tmp_path: Path) -> None:
     async with playing(tmp_path, None, soul="## Rules of Engagement\n- `(` -> look\n", tools=["fly"]) as play:
         rule, tool = play.watcher.told("system")
-        assert rule.startswith("SOUL.md: a rule has no effect: `(` is no regular expression")
+        assert rule.startswith("SOUL.md: a rule has no effect: RE2 can't read the regular expression `(`: missing )")
         assert tool.startswith("There is no tool fly; there is dig")
 
 

@@ -184,15 +184,22 @@ def _angled(scanner: Scanner, at: int) -> Found | None:
 
 
 def _function(scanner: Scanner, name: str, at: int) -> Found | None:
-    """The call whose arguments begin at `at`: read strictly, or else with quotes that don't end at each quote."""
+    """The call whose arguments begin at `at`: read strictly, or with quotes that don't end at each quote.
+
+    The second where the first fails, or finds a name that the tool doesn't take, as in `query="a, "b=1", c"`.
+    """
+    parameters = {*scanner.tools.parameters(name)}
+    best: Found | None = None
     for loose in (False, True):
         if scanner.text.startswith("{", at):
             found = read_object(scanner, at, bare=True, loose=loose)
         else:
             found = _arguments(scanner, name, Values(scanner, at, loose=loose))
         if found:
-            return Found([WrittenCall(name, found[0])], found[1])
-    return None
+            best = best or Found([WrittenCall(name, found[0])], found[1])
+            if not parameters or found[0].keys() <= parameters:
+                return Found([WrittenCall(name, found[0])], found[1])
+    return best
 
 
 def _arguments(scanner: Scanner, name: str, values: Values) -> tuple[dict[str, Any], int] | None:
@@ -223,7 +230,7 @@ def _arguments(scanner: Scanner, name: str, values: Values) -> tuple[dict[str, A
 
 _ATTRIBUTE: Final = r"(?: ?=|\s{0,3}name\s?=)[\"']?(?P<%s>[^\"'<>\s]{1,128})[\"']?"
 _TAGGED: Final = re.compile(rf"<(?P<tag>(?:[\w-]{{1,20}}:|｜DSML｜)?(?:function|invoke)){_ATTRIBUTE % 'name'}\s?>")
-_PAIRED: Final = re.compile(r"(?P<name>[^\s<>{}\[\]()\"'=]{1,128})\s{0,9}(?:<tool_sep>)?\s{0,9}")
+_PAIRED: Final = re.compile(r"(?P<name>[^\s<>{}\[\]()\"'=`]{1,128})\s{0,9}(?:<tool_sep>)?\s{0,9}")
 _CLOSE: Final = re.compile(CLOSES)
 _KIMI: Final = re.compile(r"<\|open\|>\s?call tool=\"(?P<name>[^\"<>\n]{1,128})\"[^<>\n]{0,80}<\|sep\|>")
 _KIMI_END: Final = re.compile(r"\s{0,9}<\|close\|>\s?call\s?<\|sep\|>")
@@ -413,7 +420,10 @@ FAMILIES: Final = (
     Family(_prefixed, line=rf"{CALLED}:\s?(?={NAME}\s?[({{])"),
     Family(_printed),
     Family(functions),
-    Family(_json_after(rf"(?:>>>)?{_NAMED}\n\s?"), line=rf">>>(?={NAME}\n\s?\{{)"),
+    Family(
+        _json_after(rf"(?:>>>)?{_NAMED}\n\s?"),  # Functionary's prompt ends with the first `>>>`
+        opens=rf">>>(?={NAME}\n\s?\{{)|\A(?={NAME}\n\{{)",
+    ),
     Family(_paired),
     Family(
         _json_after(rf"{ACTION}{_NAMED}[ \t]{{0,9}}\nAction Input ?: ?"),
@@ -432,6 +442,8 @@ LINES: Final = f"^(?:{'|'.join(family.line for family in FAMILIES if family.line
 TRAILING: Final = re.compile(rf"(?:\s{{0,99}}(?:{CLOSES}))+")
 """Marks after a call."""
 _MARK: Final = re.compile(rf"(?P<open>{OPENS})|(?P<close>{CLOSES})")
+_WORD: Final = re.compile(NAME)
+_NAME_WITHIN_CHARS: Final = 200
 _BETWEEN: Final = re.compile(r"\s*[;,]?\s*")
 
 
@@ -443,22 +455,34 @@ def read_block(
     Without a mark, the first is in one of `forms`, those after it in one of `more`.
     """
     calls: list[WrittenCall] = []
-    end, within = at, False
+    end, within, first = at, False, -1
     while True:
         at, opened = _past_marks(scanner, end, between=bool(calls))
+        first = at if first < 0 else first
         within = within if opened is None else opened
         found = next(
             filter(None, (form(scanner, at) for form in (IN_MARKS if within else more if calls else forms))), None
         )
         if found is None or all(call.args is None for call in found.calls):
+            found = _unreadable(scanner, at) if within else None
+        if found is None:
             break
         _add_wordings(scanner, found.calls, at, found.end)
         calls += found.calls
         end = found.end
-    if not calls:
-        return Found([], at)
+    if all(call.args is None for call in calls):
+        return Found([], first)
     trailing = scanner.match(TRAILING, end)
     return Found(calls, trailing.end() if trailing else end)
+
+
+def _unreadable(scanner: Scanner, at: int) -> Found | None:
+    """The call between two marks that names a tool and can't be read: those after it still can."""
+    mark = _MARK.search(scanner.text, at)
+    end = mark.start() if mark else at
+    scanner.spend(end - at)
+    name = next(filter(scanner.tools.find, _WORD.findall(scanner.text, at, min(end, at + _NAME_WITHIN_CHARS))), "")
+    return Found([WrittenCall(name, None)], end) if name else None
 
 
 def _add_wordings(scanner: Scanner, calls: Sequence[WrittenCall], start: int, end: int) -> None:

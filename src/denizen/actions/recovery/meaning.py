@@ -200,8 +200,9 @@ class Converter:
             return self._typed(value, schema, kinds)
         if isinstance(value, dict):
             properties = self._alternative(schema, "object").get("properties") or {}
-            if kinds == {"array"} and len(value) == 1:  # elements in an element (MiniMax)
-                (items,) = value.values()
+            inner = [*value]
+            if len(inner) == 1 and (kinds == {"array"} or ("array" in kinds and inner == ["item"] and not properties)):
+                items = value[inner[0]]  # elements in an element (MiniMax)
                 return self.value(items if isinstance(items, list) else [items], schema)
             return {name: self.value(item, properties.get(name, {})) for name, item in value.items()}
         if isinstance(value, list):

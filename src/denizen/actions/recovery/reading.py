@@ -15,9 +15,9 @@ _EVENTS: Final = {
     "element": marks.QUOTES,
     "fence": f"^{marks.FENCE}",
     "line": forms.LINES,
+    "unmarked": forms.OPENERS,
     "block": f"^{marks.INDENT}>",
     "code": r"`+",
-    "unmarked": forms.OPENERS,
     "mark": marks.OPENS,
     "answer": marks.ANSWERS,
     "frame": marks.FRAMES,
@@ -177,10 +177,13 @@ class Reader:
             return self._code(event)
         inner, end = self._fence_end(event["ticks"], body)
         says = event["label"] or marks.CALL_INFO.fullmatch(info) or _CALL_LIST.match(self._whole, body)
-        if marks.INFO.fullmatch(info) and (self._is_all(event.start()) or (says and self._is_last(end))):
+        if marks.INFO.fullmatch(info) and (says or self._is_all(event.start())):
             calls, stop = forms.read_block(self._scanner, body, forms.IN_MARKS, forms.IN_MARKS)
-            whole = self._scanner.past_space(stop) >= inner >= stop
-            if calls and whole and self._take(calls, event.start("ticks"), end):
+            stop = self._scanner.past_space(stop)
+            if says and stop < inner and self._whole.startswith(event["ticks"], stop):  # on the last line of its list
+                inner, end = stop, stop + len(event["ticks"])
+            last = self._is_last(end) or self._is_all(event.start())
+            if calls and last and inner <= stop and self._take(calls, event.start("ticks"), end):
                 return end
         return self._add_words(event.start(), end)
 

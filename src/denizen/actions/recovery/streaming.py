@@ -15,13 +15,16 @@ _OPENING: Final = "|".join(
         _MARK,
         rf"<(?:[\w-]{{1,20}}:)?(?:(?i:{CALLS})>|(?:function|invoke)(?:[\s=]|name))",
         r"<start_function_call>|<call:|\]<\]minimax|｜DSML｜|\[TOOL_|\[BEGIN FINAL RESPONSE\]|\bto=functions\.",
+        r">>>[^\W\d][\w.-]{0,127}\n",
         r"<(?:SPECIAL_11|start_of_turn|seed:bos|role)>",
         *map(re.escape, (*THOUGHTS, *THOUGHTS.values())),
     )
 )
-_BEGUN: Final = r"<[^\s<>]{0,60}|\](?:<(?:\]\w{0,7})?)?|\[[A-Z_/ ]{0,26}|◁[/a-z]{0,6}|｜[A-Z]{0,4}"
+_BEGUN: Final = (
+    r"<[^\s<>]{0,60}|>{1,2}|>>>[\w.-]{0,127}|\](?:<(?:\]\w{0,7})?)?|\[[A-Z_/ ]{0,26}|◁[/a-z]{0,6}|｜[A-Z]{0,4}"
+)
 """The end of a text that more text may turn into an opening."""
-_ANY: Final = r"[<\[\]`\n=｜◁]"
+_ANY: Final = r"[<>\[\]`\n=｜◁]"
 """Found in every piece in which an opening or a line begins, or goes on."""
 
 _HEADS: Final = (
@@ -30,7 +33,7 @@ _HEADS: Final = (
 )
 """Beginnings of lines that are a call, or belong to one, without white space and with one kind of quotes."""
 _HEADS_BY_NAME: Final = (
-    *("{}(", "[{}(", ">>>{}", "Action:{}", "call:{}", "tool_call:{}", "tool_code:{}", "tool_use:{}", "TOOL_CALL:{}"),
+    *("{}(", "[{}(", "{}{{", "Action:{}", "call:{}", "tool_call:{}", "tool_code:{}", "tool_use:{}", "TOOL_CALL:{}"),
     *("TOOL:{}", *(f'{bracket}"{key}":"{{}}"' for key in NAME_KEYS for bracket in ("{{", "[{{"))),
 )
 _LONGEST_HEAD: Final = 200

@@ -106,7 +106,7 @@ def names_written(message: AssistantMessage) -> dict[str, str]:
 
 
 def _id_stem(message: AssistantMessage) -> str:
-    said = f"{message.text}\0{message.model}\0{message.usage}".encode(errors="surrogatepass")
+    said = f"{message.text}\0{message.model}\0{message.stem}".encode(errors="surrogatepass")
     return f"sh{hashlib.sha256(said).hexdigest()[:12]}"
 
 

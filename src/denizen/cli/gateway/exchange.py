@@ -15,6 +15,7 @@ from denizen.cli.output import say, write
 from denizen.cli.text import printable
 from denizen.worlds.chat.gateway import COMMANDS, split_command
 from denizen.worlds.chat.outbound import ALSO
+from denizen.worlds.chat.questions import may_be_answer
 
 _WAIT = 30
 """Seconds that one request waits for a reply."""
@@ -41,7 +42,14 @@ class Exchange:
             say(notice, dim=True)
         message_id = uuid4().hex
         media = msgspec.to_builtins(await asyncio.to_thread(attachments, text, Path("/")))
-        body = {**self._query, "sender": getpass.getuser(), "content": text, "id": message_id, "media": media}
+        body = {
+            **self._query,
+            "sender": getpass.getuser(),
+            "content": text,
+            "id": message_id,
+            "media": media,
+            "seen": self._after,
+        }
         await self._client.post("/api/messages", body)
         return message_id
 
@@ -50,7 +58,7 @@ class Exchange:
 
         After `/approve` and the like that is whatever comes next: the turn goes on with an earlier message.
         """
-        message_id, is_command = await self.post(text), split_command(text)[0] in COMMANDS
+        message_id, is_command = await self.post(text), split_command(text)[0] in COMMANDS or may_be_answer(text)
         waited = False
         while True:
             found = await self.replies()

@@ -29,9 +29,17 @@ _log = logging.getLogger(__name__)
 @click.option("--host", default="", metavar="ADDRESS", help="Listen there (gateway.host).")
 @click.option("--port", type=click.IntRange(0, 65535), metavar="N", help="The port; 0: a free one (gateway.port).")
 @click.option("--rotate-token", is_flag=True, help="Make a new token, also for the gateway that runs, and exit.")
+@click.option("--new-ledger", is_flag=True, help="Begin with an empty ledger where gateway.db is missing.")
 @command_options((MODEL, WORKPLACE), profile="gateway")
 def gateway(
-    action: str | None, host: str, port: int | None, *, prints: bool, rotate_token: bool, options: CommandOptions
+    action: str | None,
+    host: str,
+    port: int | None,
+    *,
+    prints: bool,
+    rotate_token: bool,
+    new_ledger: bool,
+    options: CommandOptions,
 ) -> int:
     """Serve the agent to chats and programs, in the foreground, until it is stopped.
 
@@ -46,8 +54,8 @@ def gateway(
         raise click.UsageError("--print goes with install: denizen gateway install --print")
     if rotate_token:
         return asyncio.run(_rotate(home()))
-    while again := asyncio.run(serve(host, port, options)):
-        port = again
+    while again := asyncio.run(serve(host, port, options, new_ledger=new_ledger)):
+        port, new_ledger = again, False
     return 0
 
 
@@ -70,11 +78,14 @@ async def _rotate(folder: Path) -> int:
     return 0
 
 
-async def serve(host: str, port: int | None, options: CommandOptions, timing: Timing = USUAL) -> int:
+async def serve(
+    host: str, port: int | None, options: CommandOptions, timing: Timing = USUAL, *, new_ledger: bool = False
+) -> int:
     """Serve until it is stopped (0), or is to begin again with what the configuration says now (the port it had)."""
-    async with opened("gateway", options, timing) as serving:
+    async with opened("gateway", options, timing, new_ledger=new_ledger) as serving:
         settings = serving.settings
         (serving.home / "gateway.json").unlink(missing_ok=True)  # of one that was killed
+        await serving.prepare()
         port = settings.port if port is None else port
         async with listening(serving, serving.home, host=host or settings.host, port=port) as running:
             ready = f"listening on {running.url}"

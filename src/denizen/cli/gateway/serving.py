@@ -38,7 +38,7 @@ Run = Callable[[asyncio.Event], Coroutine[Any, Any, None]]
 
 @asynccontextmanager
 async def opened(
-    role: Literal["gateway", "worker"], options: CommandOptions, timing: Timing
+    role: Literal["gateway", "worker"], options: CommandOptions, timing: Timing, *, new_ledger: bool = False
 ) -> AsyncGenerator[Gateway]:
     """A gateway with its agent, database and log, closed with the block. Raises ConfigError."""
     _ignore_reload_and_exit_at_once()  # until it is ready: it reads the configuration just now
@@ -55,7 +55,10 @@ async def opened(
     for notice in loaded.notices:
         _log.warning("%s", notice)
     clock, zone = SystemClock(), user_zone(loaded.config)
-    async with open_shared(loaded.config, clock, redactor, is_gateway=role == "gateway", timing=timing) as shared:
+    is_gateway = role == "gateway"
+    async with open_shared(
+        loaded.config, clock, redactor, is_gateway=is_gateway, timing=timing, new_ledger=new_ledger
+    ) as shared:
         outbox = Outbox(shared.ledger, {}, clock=clock)
         cron = Cron(shared.ledger, clock=clock, zone=zone, settings=settings.cron)
         lent = (message_tool(outbox), cron_tool(cron), spawn_tool(shared.ledger))

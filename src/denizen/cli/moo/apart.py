@@ -87,7 +87,7 @@ async def play_apart(seat: Seat, options: Sequence[str], stop: asyncio.Event) ->
 
     Raises ConfigError where the user must act, and DenizenError where the process ended otherwise.
     """
-    command = [sys.executable, "-m", "denizen", "moo", "run", "--json", *options, str(seat.folder.path)]
+    command = [sys.executable, "-P", "-m", "denizen", "moo", "run", "--json", *options, str(seat.folder.path)]
     process = await asyncio.create_subprocess_exec(
         *command, stdin=PIPE, stdout=PIPE, stderr=PIPE, limit=_LONGEST, start_new_session=True
     )

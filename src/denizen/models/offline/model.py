@@ -77,7 +77,7 @@ class OfflineModel:
         if isinstance(plan, str):
             step = plan
         else:  # as far as the results go
-            results = {each.call_id: each for each in request.messages[asked + 1 :] if isinstance(each, ToolResult)}
+            results = {each.sent_id: each for each in request.messages[asked + 1 :] if isinstance(each, ToolResult)}
             mark = hashlib.sha256(f"{asked} {said}".encode(errors="replace")).hexdigest()[:8]
             step = advance(plan, results, {tool.name for tool in request.tools}, f"offline-{mark}")
         content, stop = ([Text(step)], "end") if isinstance(step, str) else (step, "tool_calls")

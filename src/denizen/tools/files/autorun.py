@@ -3,73 +3,158 @@
 A repository's data is in `.git`, or where a `.git` file says, as in linked worktrees and submodules.
 """
 
-import contextlib
+# paths are text: thousands are looked at for each command
+# ruff: noqa: PTH101, PTH112, PTH114, PTH115, PTH118, PTH120
+
+import hashlib
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import chain
 from pathlib import Path
 
 from denizen.config.trust import SKILL_FOLDERS
+from denizen.tools.files.git_settings import GitSettings
 
 OURS = ("denizen.toml", ".denizen", ".claude/agents")  # at the workspace's root: what the agent may do
 SKILL = "SKILL.md"
-_DIRENV = ".envrc"
-_TASKS = ".vscode/tasks.json"
+NAME_PROGRAMS = (
+    *(".envrc", "mise.toml", ".mise.toml", "mise.local.toml", ".mise.local.toml"),
+    *(".mise/config.toml", ".config/mise.toml", ".config/mise/config.toml"),
+    *(".vscode/tasks.json", ".vscode/settings.json", ".vscode/launch.json", ".vscode/mcp.json", ".mcp.json"),
+    *(".idea/runConfigurations/*", ".idea/watcherTasks.xml", ".idea/startup.xml", ".husky/*"),
+    *(".claude/settings.json", ".claude/settings.local.json", ".claude/commands", ".claude/hooks"),
+    *(".devcontainer.json", ".devcontainer/devcontainer.json", ".devcontainer/*/devcontainer.json"),
+)
+"""Files in any folder by which shells, editors and git hooks start programs."""
+_NAME_PROGRAMS_IN_DEPENDENCIES = (".envrc", ".vscode/tasks.json")
+_DEPENDENCIES = {"node_modules", "site-packages", "vendor"}
+"""Folders with others' packages, which bring such files along and where nobody opens an editor."""
 _MOST_BYTES = 10_000
-_HOOKS = re.compile(r"^[ \t]*hookspath[ \t]*=[ \t]*(\S.*)$", re.MULTILINE | re.IGNORECASE)
+_MOST_LINKS = 40
 _WORKTREE = re.compile(r"^\s*worktree\s*=\s*(.+?)\s*$", re.MULTILINE)
 
-Identity = tuple[int, int]  # a file's device and inode, which it keeps wherever it is moved
+Identity = tuple[int, int, str]
+"""A file's device and inode, which it keeps wherever it is moved; of a link also a digest of where it leads."""
 
 
-def find_autorun(workspace: Path, enter: Callable[[Identity], bool]) -> Iterator[tuple[Path, Identity]]:
-    """All of it in the workspace: at any depth git's data and files of direnv and VS Code; at the root ours and skills.
-
-    `enter` says whether to look inside git's data found.
-    """
-    skills = (path for folder in SKILL_FOLDERS for path in (workspace / folder).glob(f"*/{SKILL}"))
-    yield from _existing([*(f"{workspace}/{name}" for name in OURS), *map(str, skills)])
-    pending = [str(workspace)]
-    while pending:
-        folder = pending.pop()
-        entries = list_entries(folder)
-        names = {entry.name for entry in entries}
-        if folder.endswith("/.git") or is_git_data(names):
-            yield from (found := [*_existing([folder])])
-            if folder != str(workspace) and not all(enter(inode) for _, inode in found):
-                continue
-        files = [f"{folder}/{_TASKS}"] if ".vscode" in names else []
-        for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
-                pending.append(entry.path)
-            elif entry.name in {".git", _DIRENV}:
-                files.append(entry.path)
-        yield from _existing(files)
+def _by_first_name(patterns: Sequence[str]) -> dict[str, list[str]]:
+    names = [pattern.split("/")[0] for pattern in patterns]
+    return {name: [each for each in patterns if each.split("/")[0] == name] for name in names}
 
 
-def is_autorun(workspace: Path, path: str) -> bool:
-    """Whether a file at `path`, there or not, is one that a person decides about; the tools never write the others."""
-    if "\0" in path:
-        return False
-    root = workspace.resolve()
-    place = Path(os.path.realpath(root / path))
-    if not place.is_relative_to(root):
-        return False
-    names = place.relative_to(root).parts
-    hooks = hooks_of(root / ".git")
-    for folder in [(root / name).resolve() for name in SKILL_FOLDERS]:
-        if place.is_relative_to(folder) and place != folder:
-            skill = folder / place.relative_to(folder).parts[0] / SKILL
-            if place == skill or os.path.exists(skill):  # noqa: PTH110 (may be no path at all)
-                return True
-    return (
-        names[-1:] == (_DIRENV,)
-        or names[-2:] == tuple(_TASKS.split("/"))
-        or names[:1] == (".denizen",)
-        or names[:2] == (".claude", "agents")
-        or (hooks is not None and place.is_relative_to(hooks))
-    )
+def _matching(patterns: Sequence[str]) -> re.Pattern[str]:
+    """Matches paths that end with one of the patterns, or are in such a folder."""
+    either = "|".join(re.escape(pattern).replace(r"\*", "[^/]*") for pattern in patterns)
+    return re.compile(rf"(^|.*/)({either})(/|$)", re.IGNORECASE | re.DOTALL)
+
+
+_PATTERNS = _by_first_name(NAME_PROGRAMS), _by_first_name(_NAME_PROGRAMS_IN_DEPENDENCIES)
+_NAMES = _matching(NAME_PROGRAMS), _matching(_NAME_PROGRAMS_IN_DEPENDENCIES)
+
+
+class Autorun:
+    """Finds what runs by itself in a workspace; git, its settings and the user's home are those of `environ`."""
+
+    def __init__(self, workspace: Path, environ: Mapping[str, str]) -> None:
+        self._workspace = str(workspace.resolve())
+        self._settings = GitSettings(environ, workspace)
+
+    def find(self, enter: Callable[[Identity], bool]) -> Iterator[tuple[Path, Identity]]:
+        """Ours, skills, git's data and files that name programs; then what git's settings name.
+
+        Each comes before it is followed: what the caller moves away then leads nowhere. No path has a link on its way:
+        the links are found themselves, and where they lead. `enter` says whether to look inside git's data found.
+        """
+        trees: dict[str, str] = {}
+        yield from self._listed(enter, trees)
+        for place in self._named_by_settings(trees):
+            yield from _existing(place)
+
+    def includes(self, path: str) -> bool:
+        """Whether a file at `path`, there or not, is one that a person decides about; the tools never write the others.
+
+        Repositories that were made elsewhere in the workspace since the first such question don't count.
+        """
+        if "\0" in path:
+            return False
+        root = Path(self._workspace)
+        place = Path(os.path.realpath(root / path))
+        if not place.is_relative_to(root):
+            return False
+        names = place.relative_to(root).parts
+        for folder in [(root / name).resolve() for name in SKILL_FOLDERS]:
+            if place.is_relative_to(folder) and place != folder:
+                skill = folder / place.relative_to(folder).parts[0] / SKILL
+                if place == skill or skill.exists():
+                    return True
+        if names[:1] == (".denizen",) or names[:2] == (".claude", "agents"):
+            return True
+        if _NAMES[not _DEPENDENCIES.isdisjoint(names)].match("/".join(names)):
+            return True
+        around = {str(folder): f"{folder}/.git" for folder in place.parents if os.path.lexists(f"{folder}/.git")}
+        return any(place.is_relative_to(named) for named in self._named_by_settings({**self._trees, **around}))
+
+    @cached_property
+    def _trees(self) -> Mapping[str, str]:
+        """The work trees of all repositories in the workspace, and where their `.git` or data are."""
+        trees: dict[str, str] = {}
+        for _ in self._listed(lambda _: False, trees):
+            pass
+        return trees
+
+    def _listed(self, enter: Callable[[Identity], bool], trees: dict[str, str]) -> Iterator[tuple[Path, Identity]]:
+        """What has such a name; `trees` gets the work trees of repositories, those around the workspace included."""
+        root = self._workspace
+        skills = (str(path) for name in SKILL_FOLDERS for path in Path(root, name).glob(f"*/{SKILL}"))
+        yield from self._reached([*(f"{root}/{name}" for name in OURS), *skills])
+        around = (str(folder).rstrip("/") for folder in Path(root).parents)
+        trees |= {folder: f"{folder}/.git" for folder in around if os.path.lexists(f"{folder}/.git")}
+        pending = [(root, _PATTERNS[0])]
+        while pending:
+            folder, patterns = pending.pop()
+            entries = list_entries(folder)
+            names = {entry.name for entry in entries}
+            if folder.endswith("/.git") or is_git_data(names):
+                if not folder.endswith("/.git"):
+                    trees[folder] = folder
+                yield from (found := [*_existing(folder)])
+                if folder != root and not all(enter(identity) for _, identity in found):
+                    continue
+            for entry in entries:
+                if entry.name == ".git":
+                    trees[folder] = entry.path
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append((entry.path, _PATTERNS[1] if entry.name in _DEPENDENCIES else patterns))
+                elif entry.name == ".git":
+                    yield from _existing(entry.path)
+            for name in names.intersection(patterns):
+                for pattern in patterns[name]:
+                    paths = Path(folder).glob(pattern) if "*" in pattern else [f"{folder}/{pattern}"]
+                    yield from self._reached([*map(str, paths)])
+
+    def _named_by_settings(self, trees: Mapping[str, str]) -> Iterator[str]:
+        """What settings of these work trees, and the user's own for any, name in the workspace, there or not."""
+        seen = set[str]()
+        for tree, data in {"/": "", **trees}.items():
+            own = _own_files(data) if data else []  # which are part of git's data, unless they are links
+            for place in chain(self._settings.places(tree, own[:2]), own[2:]):
+                if place in seen:
+                    continue
+                seen.add(place)
+                for path in (place, *_links_in(place)):
+                    yield from (step for step in _steps(path) if self._is_inside(step) and step not in own)
+
+    def _reached(self, paths: Sequence[str]) -> Iterator[tuple[Path, Identity]]:
+        for step in (step for path in paths for step in _steps(path)):
+            if self._is_inside(step):
+                yield from _existing(step)
+
+    def _is_inside(self, place: str) -> bool:
+        return place.startswith(f"{self._workspace}/")
 
 
 def list_entries(folder: str) -> list[os.DirEntry[str]]:
@@ -82,7 +167,7 @@ def list_entries(folder: str) -> list[os.DirEntry[str]]:
         if mode & stat.S_IXUSR and not mode & stat.S_IRUSR:  # by a descriptor: a command may put a link in its place
             fd = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
             try:
-                os.chmod(f"/proc/self/fd/{fd}", stat.S_IMODE(os.fstat(fd).st_mode) | stat.S_IRUSR)  # noqa: PTH101 (fast)
+                os.chmod(f"/proc/self/fd/{fd}", stat.S_IMODE(os.fstat(fd).st_mode) | stat.S_IRUSR)
             finally:
                 os.close(fd)
         with os.scandir(folder) as entries:
@@ -103,7 +188,7 @@ def git_folder(workspace: Path) -> Path | None:
         return entry
     name = _text(entry).removeprefix("gitdir:").strip()
     folder = _real(workspace, name)
-    if not name or not os.path.isdir(folder):  # noqa: PTH112 (a name that is no path raises elsewhere)
+    if not name or not os.path.isdir(folder):
         return None
     if folder.is_relative_to(workspace.resolve()):
         return folder
@@ -116,13 +201,6 @@ def git_folder(workspace: Path) -> Path | None:
 def shared_git_folder(folder: Path) -> Path:
     """The data that a linked worktree shares with the others; of any other repository, its folder."""
     return folder.parent.parent if folder.parent.name == "worktrees" else folder
-
-
-def hooks_of(git: Path) -> Path | None:
-    """Where the repository of a `.git` says that its hooks are (`core.hooksPath`); None where it doesn't."""
-    folder = git_folder(git.parent)
-    found = _HOOKS.search(_text(shared_git_folder(folder) / "config")) if folder else None
-    return _real(git.parent, found[1].strip().strip('"')) if found else None
 
 
 def is_git_data(names: set[str]) -> bool:
@@ -155,18 +233,61 @@ def foreign_git_data(folder: Path, workspace: Path) -> str:
         if top == str(folder):
             folders[:] = [name for name in folders if name in {"objects", "refs", "logs", "worktrees"}]
         for path in (f"{top}/{name}" for name in (*folders, *files)):
-            if os.path.islink(path) and not Path(os.path.realpath(path)).is_relative_to(root):  # noqa: PTH114 (fast)
+            if os.path.islink(path) and not Path(os.path.realpath(path)).is_relative_to(root):
                 return path
         if top == f"{folder}/objects":  # of thousands, and none can be found without knowing its name
             folders[:] = [name for name in folders if name == "pack"]
     return ""
 
 
-def _existing(paths: Sequence[str]) -> Iterator[tuple[Path, Identity]]:
-    for path in paths:
-        with contextlib.suppress(OSError):
-            found = os.lstat(path)
-            yield Path(path), (found.st_dev, found.st_ino)
+def _existing(path: str) -> Iterator[tuple[Path, Identity]]:
+    try:
+        found = os.lstat(path)
+        leads = os.readlink(path) if stat.S_ISLNK(found.st_mode) else ""
+    except (OSError, ValueError):
+        return
+    digest = leads and hashlib.blake2b(os.fsencode(leads), digest_size=8).hexdigest()
+    yield Path(path), (found.st_dev, found.st_ino, digest)
+
+
+def _steps(path: str) -> Iterator[str]:
+    """The links on the way to an absolute path, then the place where it leads, there or not."""
+    place, links = "", 0
+    pending = deque(path.split("/"))
+    while pending and links < _MOST_LINKS:
+        name = pending.popleft()
+        if name in {"", "."}:
+            continue
+        if name == "..":
+            place = place.rpartition("/")[0]
+            continue
+        step = f"{place}/{name}"
+        try:
+            leads = os.readlink(step)
+        except (OSError, ValueError):
+            place = step
+            continue
+        yield step
+        links += 1
+        place = "" if leads.startswith("/") else place
+        pending.extendleft(reversed(leads.split("/")))
+    yield place
+
+
+def _links_in(folder: str) -> list[str]:
+    try:
+        with os.scandir(folder) as entries:
+            return [entry.path for entry in entries if entry.is_symlink()]
+    except (OSError, ValueError):
+        return []
+
+
+def _own_files(entry: str) -> list[str]:
+    """The settings, and the folder of hooks, of the repository of a `.git`, or of data under another name."""
+    named = _text(Path(entry)).removeprefix("gitdir:").strip()
+    data = os.path.realpath(os.path.join(os.path.dirname(entry), named) if named else entry)
+    shared = os.path.realpath(os.path.join(data, _text(Path(data, "commondir")).strip()))
+    return [f"{shared}/config", f"{data}/config.worktree", f"{shared}/hooks"]
 
 
 def _real(folder: Path, name: str) -> Path:

@@ -2,7 +2,6 @@
 
 import asyncio
 import fnmatch
-import shutil
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -14,6 +13,7 @@ from denizen.errors import ToolRefused
 from denizen.tools.mcp.listing import MOST_BYTES
 from denizen.tools.programs.process import end_program
 from denizen.tools.sandbox.sandboxes import supervised
+from denizen.trusted.programs import find_program, trusted_environ
 
 if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
@@ -40,7 +40,9 @@ class Program:
         self._settings = settings
         self._folder = workspace / settings.cwd
         passed = {name: value for name, value in environ.items() if any(fnmatch.fnmatchcase(name, p) for p in _PASSED)}
-        self._environ = {"PATH": "/usr/local/bin:/usr/bin:/bin"} | passed | settings.env
+        environ = {"PATH": "/usr/local/bin:/usr/bin:/bin"} | passed | settings.env
+        self._environ = trusted_environ(environ, workspace)
+        self._workspace = workspace
         self._forget()
 
     def _forget(self) -> None:
@@ -79,10 +81,11 @@ class Program:
 
     async def _start(self) -> asyncio.subprocess.Process:
         command = self._settings.command
-        if not shutil.which(command, path=self._environ["PATH"]) and not (self._folder / command).is_file():
-            raise ToolRefused(f"there is no program {command}; install it, or correct the command")
         pipe = asyncio.subprocess.PIPE
         try:
+            command = find_program(command, self._environ, self._workspace)
+            if not (self._folder / command).is_file():
+                raise FileNotFoundError
             return await asyncio.create_subprocess_exec(
                 *supervised([command, *self._settings.args]),
                 cwd=self._folder,
@@ -93,6 +96,11 @@ class Program:
                 start_new_session=True,
                 limit=MOST_BYTES,
             )
+        except FileNotFoundError as error:
+            raise ToolRefused(
+                f"there is no program {command}; install it, or correct the command: one in the workspace is named by "
+                "its path, as PATH is searched only where commands can't write"
+            ) from error
         except (OSError, ValueError) as error:
             raise ToolRefused(f"{command} can't be started in {self._folder}: {error}") from error
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mcp_types import ContentBlock, ReadResourceResult
 
 UNKNOWN = (
-    Traits.WRITES | Traits.EXECUTES | Traits.NETWORK | Traits.SENDS | Traits.PRIVATE | Traits.UNTRUSTED
+    Traits.WRITES | Traits.EXECUTES | Traits.NETWORK | Traits.SENDS | Traits.PRIVATE | Traits.UNTRUSTED | Traits.CHANGES
 )  # whatever it does
 READS = Traits.READS | Traits.NETWORK | Traits.PRIVATE | Traits.UNTRUSTED
 """What is believed of a tool that says it only reads: it is still asked about, as by default all that is `NETWORK`."""
@@ -87,8 +87,14 @@ def tools_of(known: Sequence[tuple[Connection, KnownTool]], *, deferred: bool) -
         schema: dict[str, Any] = {"type": "object", "properties": dict[str, Any]()}
         schema |= {key: value for key, value in tool.schema.items() if key not in _AT_THE_TOP}
         described = Schema(name, visible(tool.description, _LONGEST_DESCRIPTION) or tool.name, schema)
-        made.append(McpTool(connection, tool, name, described, READS if tool.only_reads else UNKNOWN, deferred))
+        made.append(McpTool(connection, tool, name, described, _traits_of(tool), deferred))
     return made
+
+
+def _traits_of(tool: KnownTool) -> Traits:
+    if tool.only_reads:
+        return READS
+    return UNKNOWN & ~Traits.CHANGES if tool.annotations.get("destructiveHint") is False else UNKNOWN
 
 
 def names_for(tools: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:

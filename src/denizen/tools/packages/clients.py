@@ -22,6 +22,7 @@ from denizen.tools.files.text import printable
 from denizen.tools.packages.advisories import Advisory, advisory, read_record
 from denizen.tools.packages.graph import Ecosystem, Package, Project, parse_version, table, tables, text, words
 from denizen.tools.programs.process import output_of
+from denizen.trusted.programs import trusted_environ
 
 LARGEST = 20_000_000  # bytes of an answer
 _AT_ONCE = 4
@@ -79,8 +80,9 @@ class NoAnswer(DenizenError):
 class Clients:
     """The clients of all ecosystems, for one call of a tool."""
 
-    def __init__(self, sandbox: Sandbox, settings: PackagesSettings) -> None:
+    def __init__(self, sandbox: Sandbox, settings: PackagesSettings, workspace: Path) -> None:
         self._sandbox = sandbox
+        self._workspace = workspace
         self._settings = settings
         self._turn = asyncio.Semaphore(_AT_ONCE)
         self._failures: dict[Ecosystem, list[NoAnswer]] = {}
@@ -266,7 +268,8 @@ class Clients:
                 await asyncio.to_thread(prepare, folder)
                 line = ["sh", "-c", 'exec 2>errors; exec "$@"', "sh", *command]
                 wrapped = await asyncio.to_thread(self._sandbox.wrap, line, workspace=folder, network=True)
-                wrapped = msgspec.structs.replace(wrapped, environ={**wrapped.environ, **self._environ})
+                environ = trusted_environ(wrapped.environ, self._workspace) | self._environ
+                wrapped = msgspec.structs.replace(wrapped, environ=environ)
                 status, output = await output_of(wrapped, folder, seconds=seconds, most=LARGEST)
                 errors = await asyncio.to_thread(errors_in, folder)
         except OSError as error:

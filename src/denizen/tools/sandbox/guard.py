@@ -1,71 +1,76 @@
 """Protects what runs by itself outside the sandbox, and disarms what a command made of that kind."""
 
 import os
-import re
 import stat
-import subprocess
 from collections.abc import Iterator, Mapping
 from itertools import count
 from pathlib import Path
 
-from denizen.tools.files.autorun import SKILL, Identity, find_autorun, git_folder, hooks_of, is_git_data, list_entries
-from denizen.tools.files.text import printable
+import msgspec
 
-_HARMLESS = re.compile(
-    r"""
-    core\.(repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks|worktree
-      |autocrlf|eol|safecrlf|sparsecheckout|sparsecheckoutcone|quotepath|longpaths|untrackedcache)
-    |(user|author|committer)\.(name|email)
-    |(advice|branch|color|column|extensions|fetch|log|pull|push|rebase|status)\..*
-    |remote\..*\.(url|pushurl|fetch|push|mirror|prune|tagopt|promisor|partialclonefilter)
-    |submodule\.(active|.*\.(url|active|branch|ignore|shallow))
-    |init\.defaultbranch|lfs\.repositoryformatversion
-    """,
-    re.VERBOSE | re.DOTALL,
-)
-"""Git's settings that are known to name no program."""
-_PATIENCE = 10.0
+from denizen.tools.files.autorun import SKILL, Autorun, Identity, git_folder, is_git_data, list_entries
+from denizen.tools.files.git_settings import ask_git, is_harmless
+from denizen.tools.files.text import printable
+from denizen.trusted.programs import find_program
+
+
+class _Known(msgspec.Struct):
+    """What was there before a command; `device` is the workspace's, whose number may be another after a restart."""
+
+    device: int
+    identities: set[Identity]
 
 
 class Guard:
-    """Notes what runs by itself in `workspace` before a command; what of it must be read-only is `protected`.
+    """Looks what runs by itself in `workspace` (`Look`); what of it must be read-only is then `protected`.
 
     `made` are the repositories that commands of this process made: later commands may change them, and they are checked
-    each time. git runs with the PATH of `environ`.
+    each time. git is that of `environ`.
     """
 
-    def __init__(self, workspace: Path, made: set[Identity], environ: Mapping[str, str]) -> None:
-        self._workspace = workspace
-        self._made = made
-        self._environ = {"PATH": environ.get("PATH", ""), "GIT_CONFIG_NOSYSTEM": "1", "HOME": "/nowhere"}
-        found = [(path, inode) for path, inode in find_autorun(workspace, made.__contains__) if inode not in made]
-        self._known = {inode for _, inode in found}
-        hooks = {folder for path, _ in found if path.name == ".git" and (folder := hooks_of(path))}
-        self._absent = [folder for folder in hooks if workspace in folder.parents and not os.path.lexists(folder)]
-        places = {*hooks}
-        for path, _ in found:
-            real = path.resolve()
-            if path == workspace:  # a bare repository: the rest stays writable
-                places |= {path / name for name in ("HEAD", "config", "config.worktree", "hooks", "commondir")}
-            elif path.name == SKILL and workspace in real.parent.parents:
-                places.add(real.parent)
-            else:
-                places.add(real)
-                if path.name == ".git" and (data := git_folder(path.parent)):
-                    places.add(data)
-        self.protected = tuple(sorted(place for place in places if workspace in place.parents and place.exists()))
+    name = "autorun"
 
-    def disarm(self) -> str:
-        """Disarm what a command made that would run by itself outside; what that was, for the user and the model."""
-        made = find_autorun(self._workspace, lambda inode: inode not in self._known)
+    def __init__(self, workspace: Path, made: set[Identity], environ: Mapping[str, str]) -> None:
+        self._workspace = workspace.resolve()
+        self._made = made
+        self._git = find_program("git", environ, workspace, otherwise="/usr/bin/git")
+        self._autorun = Autorun(workspace, environ)
+        self.protected: tuple[Path, ...] = ()
+
+    def before(self) -> object:
+        """Note what is there, and what of it must be protected."""
+        found = {path: inode for path, inode in self._autorun.find(self._made.__contains__) if inode not in self._made}
+        places = set[Path]()
+        for path in (path for path in found if not path.is_symlink()):
+            if path == self._workspace:  # a bare repository: the rest stays writable
+                places |= {path / name for name in ("HEAD", "config", "config.worktree", "hooks", "commondir")}
+            elif path.name == SKILL and self._workspace in path.parent.parents:
+                places.add(path.parent)
+            else:
+                places.add(path)
+                if path.name == ".git" and (data := git_folder(path.parent)):
+                    places.add(data.resolve())
+        places = {place for place in places if self._workspace in place.parents and place.exists()}
+        self.protected = tuple(sorted(place for place in places if places.isdisjoint(place.parents)))
+        return msgspec.to_builtins(_Known(self._workspace.stat().st_dev, {*found.values()}))
+
+    def after(self, before: object) -> str:
+        """Disarm what wasn't there and would run by itself outside; what that was, for the user and the model."""
+        known = msgspec.convert(before, _Known)
+        device = self._workspace.stat().st_dev
+        identities = {(device if number == known.device else number, *rest) for number, *rest in known.identities}
         taken: list[str] = []
-        for path, inode in [each for each in made if each[1] not in self._known]:
-            self._made.add(inode)
-            if _kind(path) == stat.S_IFDIR and (path.name == ".git" or _is_repository(path)):
+        for path, inode in self._autorun.find(lambda inode: inode not in identities):
+            if inode in identities:
+                continue
+            is_folder = _kind(path) == stat.S_IFDIR
+            if is_folder and (path.name == ".git" or _is_repository(path)):
+                self._made.add(inode)
                 taken += self._without_programs(path)
-            elif path.name != ".git":  # a file or link of that name leads to data that are checked themselves
+            elif path.name == ".git":  # a file or link of that name leads to data that are checked themselves
+                self._made.add(inode)
+            elif os.path.lexists(path):
                 taken.append(self._disable(path))
-        taken += [self._disable(folder) for folder in self._absent if os.path.lexists(folder)]
         if not taken:
             return ""
         return (
@@ -97,28 +102,18 @@ class Guard:
             return False
 
     def _without_keys(self, settings: Path) -> Iterator[str]:
-        listed = self._git(settings, "--null", "--name-only", "--list")
+        file = ("config", "--file", str(settings))
+        listed = ask_git(self._git, *file, "--null", "--name-only", "--list")
         if listed is None:
             yield self._disable(settings)
             return
         for key in dict.fromkeys(listed.split("\0")[:-1]):
-            if _HARMLESS.fullmatch(key):
+            if is_harmless(key):
                 continue
-            if self._git(settings, "--unset-all", key) is None:
+            if ask_git(self._git, *file, "--unset-all", key) is None:
                 yield self._disable(settings)
                 return
             yield f"{printable(key)} in {self._shown(settings)}"
-
-    def _git(self, settings: Path, *words: str) -> str | None:
-        """What `git config` answers; None where it can't."""
-        command = ["git", "config", "--file", str(settings), *words]
-        try:
-            ran = subprocess.run(
-                command, cwd="/", env=self._environ, capture_output=True, timeout=_PATIENCE, check=True
-            )
-        except (OSError, subprocess.SubprocessError):
-            return None
-        return ran.stdout.decode(errors="surrogateescape")
 
     def _disable(self, path: Path) -> str:
         names = (f"{path.name}.disabled{number or ''}" for number in count())

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,6 +19,7 @@ from denizen.tools.files.autorun import Identity
 from denizen.tools.sandbox.environment import CommandEnvironment
 from denizen.tools.sandbox.guard import Guard
 from denizen.tools.sandbox.layout import Layout, is_in_any, layout
+from denizen.trusted.programs import find_program, trusted_environ
 
 _LAUNCHER = Path(__file__).with_name("launch.py")
 _LONGEST_ARGUMENT = 100_000  # characters of one argument of a program; Linux takes 131,071
@@ -68,7 +68,10 @@ class Unconfined:
 
 
 class _Confined:
-    """What the sandboxes that confine have in common. `home` is Denizen's own, which commands never see."""
+    """What the sandboxes that confine have in common. `home` is Denizen's own, which commands never see.
+
+    Programs that make the sandbox are never those of `workspace`, even where a command runs elsewhere.
+    """
 
     confines = True
     advice = ""
@@ -79,11 +82,13 @@ class _Confined:
         environ: Mapping[str, str],
         home: Path,
         secrets: Mapping[str, str] | None = None,
+        workspace: Path | None = None,
     ) -> None:
         self._settings = settings
         self._environ = environ
         self._passed = CommandEnvironment(settings, environ, secrets or {})
         self._home = home
+        self._workspace = workspace or Path.cwd()
         self._made: set[Identity] = set()
 
     def wrap(
@@ -94,13 +99,15 @@ class _Confined:
         Raises ToolRefused for a workspace that can't be set apart from the home.
         """
         places = layout(workspace, self._settings, self._environ, self._home, network=network, read_only=read_only)
-        guard = None if read_only else Guard(places.workspace, self._made, self._environ)
-        confined, variables = self._confine(argv, places, guard.protected if guard else (), network=network)
+        trusted = trusted_environ(self._environ, self._workspace, places.workspace)
+        guard = Guard(places.workspace, self._made, trusted)
+        before = None if read_only else guard.before()
+        confined, variables = self._confine(argv, places, guard.protected, network=network)
         return Sandboxed(
             confined,
             {**self._passed.variables, **variables},
             notice=f"{self.advice} {self._passed.notice}".strip(),
-            afterwards=guard.disarm if guard else None,
+            afterwards=None if before is None else partial(guard.after, before),
         )
 
     def _confine(
@@ -145,7 +152,7 @@ class Bubblewrap(_Confined):
         mounts |= {place: ("--ro-bind", str(place)) for place in protected}
         inner_last = sorted(mounts, key=lambda place: len(place.parts))
         bubble = [
-            shutil.which("bwrap", path=self._environ.get("PATH")) or "bwrap",
+            find_program("bwrap", self._environ, self._workspace, places.workspace, otherwise="/usr/bin/bwrap"),
             *_NAMESPACES,
             *([] if network else ["--unshare-net"]),
             *[word for place in inner_last for word in (*mounts[place], str(place))],
@@ -219,8 +226,9 @@ class Strongest:
         environ: Mapping[str, str],
         home: Path,
         secrets: Mapping[str, str] | None = None,
+        workspace: Path | None = None,
     ) -> None:
-        self._choose = partial(choose_sandbox, settings, environ, home, secrets)
+        self._choose = partial(choose_sandbox, settings, environ, home, secrets, workspace)
 
     @cached_property
     def _chosen(self) -> Sandbox:
@@ -249,14 +257,19 @@ class Strongest:
 
 
 def choose_sandbox(
-    settings: SandboxSettings, environ: Mapping[str, str], home: Path, secrets: Mapping[str, str] | None = None
+    settings: SandboxSettings,
+    environ: Mapping[str, str],
+    home: Path,
+    secrets: Mapping[str, str] | None = None,
+    workspace: Path | None = None,
 ) -> Bubblewrap | Landlock | Unconfined:
     """Bubblewrap where it works, else Landlock with namespaces or alone, else none.
 
-    Commands never see `home`, Denizen's own, nor what is in `secrets`, by their places.
+    Commands never see `home`, Denizen's own, nor what is in `secrets`, by their places. `workspace` is where they
+    mostly run (the current folder).
     """
     for kind in (Bubblewrap, Landlock, LandlockAlone):
-        sandbox = kind(settings, environ, home, secrets)
+        sandbox = kind(settings, environ, home, secrets, workspace)
         if not problem_with(sandbox):
             return sandbox
     return Unconfined(settings, environ, secrets)

@@ -4,9 +4,9 @@ Either runs as a process that ends with the task. It says only where the matches
 from files that can't lead out of the workspace.
 """
 
+import contextlib
 import os
 import re
-import shutil
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
@@ -16,6 +16,7 @@ from pathlib import Path
 from denizen.errors import ToolRefused
 from denizen.ports import Sandboxed
 from denizen.tools.programs.process import output_of
+from denizen.trusted.programs import find_program
 
 Hit = tuple[int, int]
 """A line number, and the column (in bytes, from 1) of its first match; where lines are counted, their number and 0."""
@@ -61,12 +62,12 @@ class Searcher:
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = dict(environ)
-        self._rg = shutil.which("rg", path=environ.get("PATH", os.defpath))
 
-    async def command(self, query: Query) -> list[str]:
-        """The command that answers the query for the files whose names are appended to it."""
-        if self._rg:
-            command = [self._rg, *_RG, "-e", query.pattern, *(["-i"] if query.ignore_case else [])]
+    async def command(self, query: Query, folder: str) -> list[str]:
+        """The command that answers the query for the files in `folder` whose names are appended to it."""
+        with contextlib.suppress(FileNotFoundError):
+            rg = find_program("rg", self._environ, Path(folder))
+            command = [rg, *_RG, "-e", query.pattern, *(["-i"] if query.ignore_case else [])]
             status, _ = await output_of(Sandboxed([*command, "-"], self._environ), Path("/"), seconds=None, most=0)
             if status in {0, 1}:
                 more = ["--count"] if query.count else ["--line-number", "--column", f"--max-count={query.most}"]

@@ -65,7 +65,9 @@ def open_calls(entries: Sequence[AnyEntry], tools: Sequence[Schema]) -> list[Too
 
 def result_of(call: ToolCall, text: str, *, is_error: bool = False) -> ToolResult:
     """What the caller says that a call gave: text that others wrote."""
-    return ToolResult(call.id, call.name, [Text(text)], is_error=is_error, details={"untrusted": True})
+    return ToolResult(
+        call.id, call.name, [Text(text)], is_error=is_error, details={"untrusted": True}, wire_id=call.wire_id
+    )
 
 
 async def keep_results(session: Session, controls: Sequence[Control], tools: Sequence[Schema]) -> list[Control]:

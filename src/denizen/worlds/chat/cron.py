@@ -5,6 +5,7 @@ import hashlib
 import logging
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Literal
 from zoneinfo import ZoneInfo
@@ -29,6 +30,15 @@ Kind = Literal["at", "every", "cron"]
 UNSCHEDULABLE = (ValueError, LookupError, OSError, OverflowError)
 """What `Job.next` raises for a time, an interval, an expression or a zone that is none."""
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_ALIASES = {
+    "@hourly": "0 * * * *",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@weekly": "0 0 * * 0",
+    "@monthly": "0 0 1 * *",
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+}
 _EVERY = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([smhd])[a-z]*\s*", re.IGNORECASE)
 _log = logging.getLogger(__name__)
 
@@ -73,7 +83,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
                 step = timedelta(seconds=_seconds(self.when))
                 return self.since + ((after - self.since) // step + 1) * step
             case "cron":
-                return _next_match(self.when, after, zone)
+                return _next_match(_ALIASES.get(self.when.lower(), self.when), after, zone)
 
 
 class Cron:
@@ -85,6 +95,7 @@ class Cron:
         self._database = database
         self._clock = clock
         self._bell = asyncio.Event()
+        self._offset = float("inf")  # of the clock from its stopwatch, at the last look
         database.news["cron"] = lambda _: self._bell.set()
 
     async def run(self) -> None:
@@ -111,12 +122,14 @@ class Cron:
         rows = await self._database.read(ledger.jobs)
         return [(_job(text), None if due is None else datetime.fromtimestamp(due, UTC)) for text, due in rows]
 
-    async def change(self, job_id: str, action: Literal["remove", "enable", "disable"]) -> bool:
-        """Do that to a job; False: there is none of that id."""
+    async def change(
+        self, job_id: str, action: Literal["remove", "enable", "disable"], chat: tuple[str, str] | None = None
+    ) -> bool:
+        """Do that to a job, with `chat` (its channel and name) to one of that chat only; False: there is none."""
 
         def change(db: Connection) -> bool:
             job = next((found for text, _ in ledger.jobs(db) if (found := _job(text)).id == job_id), None)
-            if job is None:
+            if job is None or (chat and chat != (job.channel, job.chat)):
                 return False
             due = job.next(self._clock.now(), self.zone) if action == "enable" else None
             if action == "remove" or (action == "enable" and due is None):
@@ -132,6 +145,9 @@ class Cron:
     def _begin(self, db: Connection) -> float | None:
         """Begin the runs that are due; when the next one is."""
         now = self._clock.now()
+        before, self._offset = self._offset, now.timestamp() - self._clock.monotonic()
+        if before - self._offset > LATE:  # it was set back, or may have been before the first look
+            self._bring_forward(db, now)
         for text, due in ledger.jobs(db):
             if due is None or due > now.timestamp():
                 continue
@@ -139,7 +155,7 @@ class Cron:
             if why := self._why_not(db, job, now.timestamp() - due):
                 _log.warning("Cron job %s (%s) is skipped: %s.", job.id, job.name, why)
             else:
-                ledger.put(db, _message(job, due))
+                ledger.put_run(db, _message(job, due), _run_id(job))
             try:
                 following = job.next(now, self.zone)
             except UNSCHEDULABLE as wrong:  # it could be scheduled once, with a zone that this machine hasn't
@@ -154,6 +170,15 @@ class Cron:
             else:
                 ledger.remove_job(db, job.id)
         return ledger.next_job(db)
+
+    def _bring_forward(self, db: Connection, now: datetime) -> None:
+        """Let no job wait longer than until its next time."""
+        for text, due in ledger.jobs(db):
+            job, following = _job(text), None
+            with suppress(*UNSCHEDULABLE):  # which is logged when it is due
+                following = job.next(now, self.zone)
+            if due and following and following.timestamp() < due:
+                ledger.set_due(db, job.id, following.timestamp())
 
     def _why_not(self, db: Connection, job: Job, late: float) -> str:
         """Why a run doesn't begin; empty: it does."""
@@ -187,16 +212,18 @@ def cron_tool(cron: Cron) -> Tool:
         Args:
             text: What to do then, in words that suffice without this chat
             when: For `at` an ISO time (2026-03-01T09:00), for `every` 30m, 2h, 1d, for `cron` five fields (0 9 * * 1-5)
+                or @daily
             zone: Time zone, such as Europe/Berlin; default: the user's
             missed: What becomes of runs that were missed
             session: `chat`: its turns run in this chat's session, with its history
             job: The id, to remove, enable or disable it
         """
+        own = (turn.channel, turn.chat)
         if action == "list":
-            return _listed(await cron.jobs(), cron.zone)
+            return _listed([each for each in await cron.jobs() if (each[0].channel, each[0].chat) == own], cron.zone)
         if action != "add":
-            if not await cron.change(job, action):
-                raise ToolRefused(f"there is no job {job!r}; `list` shows their ids")
+            if not await cron.change(job, action, own):
+                raise ToolRefused(f"this chat has no job {job!r}; `list` shows its ids")
             return f"Job {job}: {action}d."
         if not (text.strip() and when.strip()):
             raise ToolRefused("a job needs `text` and `when`")
@@ -286,4 +313,4 @@ def _listed(jobs: Sequence[tuple[Job, datetime | None]], zone: tzinfo | None) ->
         f"{f'next {_shown(due, zone)}' if due else 'disabled'}  for {job.channel}:{job.chat}  {job.name}"
         for job, due in jobs
     ]
-    return "\n".join(lines) or "There are no jobs."
+    return "\n".join(lines) or "This chat has no jobs."

@@ -257,7 +257,12 @@ async def bell_or_due(bell: asyncio.Event, due: float | None, clock: Clock) -> N
 
 
 async def sleep_until(due: float, clock: Clock) -> None:
-    """Wait until that time, in seconds since the epoch, also where the machine sleeps or its clock is set forward."""
-    while (rest := due - clock.now().timestamp()) > _NAP:
+    """Wait until that time, in seconds since the epoch, also where the machine sleeps or its clock is set forward.
+
+    Where the clock is set back, return earlier: the time may be another one now.
+    """
+    while (rest := due - (before := clock.now().timestamp())) > _NAP:
         await clock.sleep(_NAP)
+        if clock.now().timestamp() < before:
+            return
     await clock.sleep(max(rest, 0.0))

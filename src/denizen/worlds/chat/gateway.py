@@ -1,18 +1,25 @@
 """The gateway: what comes in becomes turns of one agent, and their replies go out."""
 
 import asyncio
+import hashlib
 import logging
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any
+
+import msgspec
 
 from denizen.config.home import places
 from denizen.engine.resume import question_of
 from denizen.errors import DenizenError, SessionUnknown
 from denizen.ports import Answer, Channel, InboundMessage, OutboundMessage, Parked, QueuedTurn, Stop
-from denizen.worlds.chat import ledger, outbound, spawn
+from denizen.sessions import SessionKey
+from denizen.sessions.key import bounded
+from denizen.worlds.chat import ledger, outbound, questions, spawn
 from denizen.worlds.chat.cron import Cron
+from denizen.worlds.chat.database import LedgerError
 from denizen.worlds.chat.heartbeat import Heartbeat
 from denizen.worlds.chat.last_chat import LastChatFile
 from denizen.worlds.chat.listeners import Listeners
@@ -28,10 +35,12 @@ from denizen.worlds.world import AgentHandle
 
 COMMANDS = {
     "/stop": "Nothing runs here that could be stopped. `/stop all` also stops subagents in the background.",
-    "/approve": "Nothing waits here for an approval.",
-    "/deny": "Nothing waits here for an approval.",
+    "/approve": questions.NOTHING_WAITS,
+    "/deny": questions.NOTHING_WAITS,
 }
 """What overtakes all messages, and the reply where there is nothing to control."""
+MAX_KEY_CHARS = 2000
+"""Characters of a session's key: an index of PostgreSQL takes no more than 2,704 bytes."""
 _DAY = 86_400.0
 _PAUSE, _LONGEST_PAUSE = 1.0, 60.0
 """Seconds before a channel that failed receives again: at first, and at most."""
@@ -106,6 +115,17 @@ class Gateway:
             await self.runner.close()
             await self.listeners.close()
 
+    async def prepare(self) -> None:
+        """Before it listens: let the chat that wrote last in a session of several go on with it, as ids were folded."""
+        store = self.agent.record.store
+        for old, new in await self.database.find(ledger.folded_sessions):
+            known = {each.key for each in await store.list()}
+            if old in known:
+                if new not in known:
+                    await store.fork(old, new)
+                await store.remove(old)
+            await self.database.persist(partial(ledger.rename_session, old=old, new=new))
+
     async def _receive(self, channel: Channel) -> None:
         """Take in what a channel brings; one that fails begins again, after a time that doubles."""
         clock, pause = self.agent.record.clock, _PAUSE
@@ -133,28 +153,74 @@ class Gateway:
         `/stop`, `/approve` and `/deny`, with words after them, overtake all messages; `/stop all` also stops the
         subagents in the background.
         """
+        message = _with_bounded_ids(message)
+        if message.channel == ledger.SYSTEM:
+            return await self.queue.put(message)
         word, words = split_command(message.content)
-        if word not in COMMANDS or message.channel == ledger.SYSTEM:
-            self.last_chat.remember(message)
-            waits = has_attachments(message) or says_prompt(self.agent, message.content)
-            return await self.queue.put(message, waits=waits)
-        key, control = message.session_key, Stop() if word == "/stop" else None
-        asked = partial(outbound.open_question, channel=message.channel, chat=message.chat)
-        if not control and (question := await self.database.read(asked)):
-            key = question.session_key
-            control = Answer(question.metadata[outbound.CALL], allow=word == "/approve", text=words)
-        obey = partial(
-            outbound.obey,
-            message=message,
-            session_key=key,
-            given=control,
-            otherwise=COMMANDS[word],
-            subagents=word == "/stop" and words == "all",
-        )
-        new = await self.database.run(obey)
-        self.database.ring()
-        self.outbox.added(message)
+        if word == "/stop":
+            stops_all = words.lower() == "all"
+            return bool(
+                await self._control(
+                    message,
+                    lambda _: questions.Reading(COMMANDS[word], message.session_key),
+                    Stop(),
+                    subagents=stops_all,
+                )
+            )
+        if questions.may_be_answer(message.content):
+            may_answer = partial(self._may_answer, message)
+            read = partial(questions.read_answer, message=message, may_answer=may_answer)
+            if (new := await self._control(message, read)) is not None:
+                return new
+        self.last_chat.remember(message)
+        waits = has_attachments(message) or says_prompt(self.agent, message.content)
+        new = await self.queue.put(message, waits=waits)
+        if new and self.settings.when_busy.get(message.channel) != "interrupt":
+            await self._tell_what_waits(message)
         return new
+
+    async def _control(
+        self,
+        message: InboundMessage,
+        read: Callable[[ledger.Connection], questions.Reading | None],
+        stop: Stop | None = None,
+        *,
+        subagents: bool = False,
+    ) -> bool | None:
+        """Accept a message that controls a turn; None: it is one like any other, and wasn't accepted."""
+
+        def obey(db: ledger.Connection) -> bool | None:
+            reading = read(db)
+            if reading is None:
+                return None
+            key, control = reading.session_key or message.session_key, stop or reading.answer
+            return outbound.obey(db, message, key, control, reading.reply, subagents=subagents)
+
+        new = await self.database.run(obey)
+        if new is not None:
+            self.database.ring()
+            self.outbox.added(message)
+        return new
+
+    def is_owner(self, message: InboundMessage) -> bool:
+        """Whether the owner wrote it, or somebody who has the token."""
+        by = {f"{message.channel}:{message.chat}", f"{message.channel}:{message.sender}"}
+        return message.channel in outbound.POLLED or self.settings.owner in by
+
+    def _may_answer(self, message: InboundMessage, question: OutboundMessage) -> bool:
+        answered_by = question.metadata.get(questions.ANSWERED_BY)
+        return self.is_owner(message) or answered_by == f"{message.channel}:{message.sender}"
+
+    async def _tell_what_waits(self, message: InboundMessage) -> None:
+        """Tell the chat what its parked turn waits for, and how to answer; in a group each member once."""
+        try:
+            text = await self.database.read(partial(questions.waiting_text, message=message))
+            if text and RunOptions.of(message).send_response:
+                told = message.id if SessionKey.parse(message.session_key).kind == "direct" else message.sender
+                sent = OutboundMessage(message.channel, message.chat, text, message.session_key, id=f"{told}:waits")
+                await self.outbox.put(sent)
+        except LedgerError as error:  # the message itself is accepted
+            _log.error("%s", error)
 
     async def ask(self, content: str, session_key: str, *, channel: str = "cli", chat: str = "direct") -> str:
         """The reply to a message of a program's own, which goes the way of all others, and is not sent."""
@@ -185,7 +251,15 @@ class Gateway:
         return self.agent.record.redact(text)
 
 
+def _with_bounded_ids(message: InboundMessage) -> InboundMessage:
+    """The message with an id and a session key that every database takes."""
+    key = message.session_key
+    if len(key) > MAX_KEY_CHARS:
+        key = str(replace(SessionKey.parse(key), peer=hashlib.sha256(key.encode(errors="replace")).hexdigest()))
+    return msgspec.structs.replace(message, id=bounded(message.id, questions.MAX_ID_CHARS), session_key=key)
+
+
 def split_command(text: str) -> tuple[str, str]:
-    """The first word, which may be one of `COMMANDS`, and what comes after it."""
+    """The first word in lower case, which may be one of `COMMANDS`, and what comes after it."""
     word, words = [*text.split(maxsplit=1), "", ""][:2]
-    return word, words.strip()
+    return word.lower(), words.strip()

@@ -61,7 +61,7 @@ class Heartbeat:
             now = self._clock.now().timestamp()
             beat = (now // step + 1) * step
             await sleep_until(beat, self._clock)
-            if self._clock.now().timestamp() - beat <= LATE:
+            if 0 <= self._clock.now().timestamp() - beat <= LATE:
                 await self._beat(datetime.fromtimestamp(beat, UTC))
 
     async def _beat(self, at: datetime) -> None:
@@ -123,7 +123,7 @@ def _put(db: ledger.Connection, message: InboundMessage) -> bool:
     if ledger.is_busy(db, message.session_key):
         _log.warning("A heartbeat is left out: the last one isn't over.")
         return False
-    return ledger.put(db, message)
+    return ledger.put_run(db, message, f"{CHANNEL}:")
 
 
 def _read(path: Path) -> str:

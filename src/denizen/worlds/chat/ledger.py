@@ -4,6 +4,7 @@ Each function takes an open connection in a transaction. The SQL is what SQLite 
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple, Protocol
 
 import msgspec
@@ -122,6 +123,21 @@ def put(db: Connection, message: InboundMessage, when_busy: WhenBusy = "queue") 
     return True
 
 
+def put_run(db: Connection, message: InboundMessage, prefix: str) -> bool:
+    """Accept what is due by the clock; `prefix`, and then the time, begins the ids of its runs. False: as `put`.
+
+    Where later ones ran already, the clock was set back: it runs again.
+    """
+    number, given = 1, message
+    while not put(db, given):
+        later = "SELECT 1 FROM inbox WHERE channel = ? AND id > ? AND id < ? LIMIT 1"
+        if not db.execute(later, [message.channel, message.id, f"{prefix}~"]).fetchone():
+            return False
+        number += 1
+        given = msgspec.structs.replace(message, id=f"{message.id}#{number}")
+    return True
+
+
 def _is_for_the_chat(db: Connection, session_key: str) -> bool:
     """Whether the reply of the session's open turn is sent: a program that waits for it keeps it to itself."""
     row = db.execute(
@@ -218,6 +234,33 @@ def origin_of(session_key: str, channel: str, chat: str) -> str:
     """What to call a turn of that session, for that chat, where its words are read in another chat."""
     key = SessionKey.parse(session_key)
     return {"cron": f"cron job {key.peer}", "heartbeat": "the heartbeat"}.get(key.channel, f"chat {channel}:{chat}")
+
+
+def folded_sessions(db: Connection) -> list[tuple[str, str]]:
+    """Sessions whose key an earlier version folded to lower case, and the key of the chat that wrote in each last."""
+    rows = db.execute(
+        "SELECT session_key, message FROM inbox WHERE seq IN "
+        "(SELECT MAX(seq) FROM inbox WHERE channel <> ? GROUP BY session_key)",
+        [SYSTEM],
+    ).fetchall()
+    found = list[tuple[str, str]]()
+    for key, text in rows:
+        said, kept = _inbound(text), SessionKey.parse(key)
+        is_folded = kept.channel == said.channel != "cli" and said.chat.strip() and said.chat != kept.peer
+        if is_folded and SessionKey.typed(said.chat).peer == kept.peer:
+            found.append((key, str(replace(kept, peer=said.chat))))
+    return found
+
+
+def rename_session(db: Connection, old: str, new: str) -> None:
+    """Give all that is in the ledger for a session to another one."""
+    names = [f'"{old}"', f'"{new}"']  # whole strings of JSON
+    db.execute(
+        "UPDATE inbox SET session_key = ?, message = REPLACE(message, ?, ?) WHERE session_key = ?", [new, *names, old]
+    )
+    db.execute("UPDATE controls SET session_key = ? WHERE session_key = ?", [new, old])
+    db.execute("UPDATE outbox SET message = REPLACE(message, ?, ?) WHERE message LIKE ?", [*names, f"%{names[0]}%"])
+    db.execute("UPDATE cron SET job = REPLACE(job, ?, ?)", names)
 
 
 # Turns

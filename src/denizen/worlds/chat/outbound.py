@@ -9,7 +9,9 @@ from msgspec.structs import replace
 from denizen.config.redact import whole_characters
 from denizen.ports import Answer, Control, InboundMessage, OutboundMessage
 from denizen.sessions import SessionKey
+from denizen.sessions.key import bounded
 from denizen.worlds.chat.ledger import IN_SIGHT, KEPT_IN, ORIGIN, SYSTEM, Connection, background, control, put, to_json
+from denizen.worlds.chat.questions import CALL, MAX_ID_CHARS, with_word
 from denizen.worlds.chat.run_options import RunOptions
 
 OutboxState = Literal["pending", "sending", "sent", "failed", "unknown", "kept"]
@@ -17,9 +19,6 @@ OutboxState = Literal["pending", "sending", "sent", "failed", "unknown", "kept"]
 
 POLLED = frozenset({"http", "cli"})
 """Channels whose replies are fetched: in the outbox, they have arrived."""
-
-CALL = "call_id"
-"""What a question's metadata call the call that waits for its answer."""
 
 ALSO = "also_in_reply_to"
 """What a reply's metadata call the messages that its turn heard while it ran."""
@@ -45,12 +44,15 @@ def add_outbound(db: Connection, message: OutboundMessage, state: OutboxState | 
     if origin := message.metadata.get(ORIGIN):
         key = message.metadata.get(KEPT_IN) or session_of_chat(db, message.channel, message.chat)
         message = replace(message, metadata={**message.metadata, KEPT_IN: key})
+    if CALL in message.metadata:
+        message = with_word(db, message)
+    chat = bounded(message.chat, MAX_ID_CHARS)
     is_kept_elsewhere = bool(origin) and state != "kept" and message.metadata[KEPT_IN] != message.session_key
     added = db.execute(
         "INSERT INTO outbox (channel, chat, seq, id, message, state) "  # noqa: S608 (both forms are ours)
         "SELECT ?, ?, COALESCE(MAX(seq), 0) + 1, ?, ?, ? FROM outbox WHERE channel = ? AND chat = ? "
         f"ON CONFLICT DO NOTHING {'RETURNING seq' if is_kept_elsewhere else ''}",
-        [message.channel, message.chat, message.id, to_json(message), state, message.channel, message.chat],
+        [message.channel, chat, message.id, to_json(message), state, message.channel, chat],
     )
     if is_kept_elsewhere and added.fetchone():
         text = "\n".join((f"You sent this here, from {origin}:", message.content, *message.media))
@@ -63,11 +65,11 @@ def session_of_chat(db: Connection, channel: str, chat: str) -> str:
     """The session of a chat: that of what it was sent last, else the usual one of a chat of that name."""
     row = db.execute(
         "SELECT message FROM outbox WHERE channel = ? AND chat = ? AND state <> 'kept' ORDER BY seq DESC LIMIT 1",
-        [channel, chat],
+        [channel, bounded(chat, MAX_ID_CHARS)],
     ).fetchone()
     sent = _outbound(row[0]) if row else None
     key = sent.metadata.get(KEPT_IN) or sent.session_key if sent else ""
-    return key or str(SessionKey(chat, channel=channel))
+    return key or str(SessionKey.of_chat(chat, channel))
 
 
 def reply_id(message_id: str) -> str:
@@ -97,25 +99,9 @@ def replies(db: Connection, channel: str, chat: str, after: int, most: int, *, l
     rows = db.execute(
         "SELECT seq, message, state, reason FROM outbox WHERE channel = ? AND chat = ? "  # noqa: S608 (the order is ours)
         f"AND seq > ? AND state <> 'kept' ORDER BY seq {'DESC' if last else 'ASC'} LIMIT ?",
-        [channel, chat, after, most],
+        [channel, bounded(chat, MAX_ID_CHARS), after, most],
     ).fetchall()
     return [Reply(seq, _outbound(message), state, reason) for seq, message, state, reason in sorted(rows)]
-
-
-def open_question(db: Connection, channel: str, chat: str) -> OutboundMessage | None:
-    """The last question to a chat that a session is parked with."""
-    found = db.execute(  # said so, SQLite finds it by its index
-        "SELECT session_key FROM inbox WHERE state IN ('ready', 'parked') AND state = 'parked'"
-    )
-    parked = {key for (key,) in found.fetchall()}
-    if not parked:
-        return None
-    rows = db.execute(
-        "SELECT message FROM outbox WHERE channel = ? AND chat = ? AND message LIKE ? ORDER BY seq DESC",
-        [channel, chat, f'%"{CALL}":%'],
-    ).fetchall()
-    questions = (_outbound(text) for (text,) in rows)
-    return next((each for each in questions if CALL in each.metadata and each.session_key in parked), None)
 
 
 def unsent(db: Connection) -> list[Reply]:

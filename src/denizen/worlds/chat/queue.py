@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from denizen.cancellation import run_to_completion
 from denizen.clock import Clock
 from denizen.config.redact import whole_characters
-from denizen.errors import DenizenError, SessionHeld
+from denizen.errors import DenizenError, ModelError, SessionUnavailable
 from denizen.ports import (
     Control,
     FollowUp,
@@ -34,7 +34,7 @@ Said = OutboundMessage | InboundMessage | None
 DEATHS = 25
 """How often the process may die over a message before it is given up."""
 HELD_WAIT = 5.0
-"""Seconds before a message is tried again whose session is open elsewhere."""
+"""Seconds before a message is tried again whose session is open elsewhere, or can't be written now."""
 _log = logging.getLogger(__name__)
 
 
@@ -71,7 +71,7 @@ class LedgerQueue:
     """A `TurnQueue` in a database, which several of them may share.
 
     A message is given up after `attempts` failures, with an `apology`, by default to its chat; the time before each
-    doubles from `retry_after` seconds. One whose session is open elsewhere waits for it, which is no failure. At most
+    doubles from `retry_after` seconds. One whose session or ledger can't be had now waits, which is no failure. At most
     `turns` run at once. `when_busy` says by channel what a message does whose session is busy. `explain` words a
     failure; `on_reply` is told of each message whose turn ended here or waits, and of what it sent, `on_over` of the
     state of each message whose turn ended here.
@@ -84,7 +84,7 @@ class LedgerQueue:
         clock: Clock,
         attempts: int = 3,
         retry_after: float = 1.0,
-        turns: int = 16,
+        turns: int = 64,
         when_busy: Mapping[str, WhenBusy] | None = None,
         explain: Callable[[Exception], str] = str,
         apology: Callable[[InboundMessage, str], Said] = outbound.apology,
@@ -213,14 +213,15 @@ class LedgerQueue:
             outcome = await handler(turn)
             if isinstance(outcome, OutboundMessage):
                 turn.heard_before(outcome.metadata.get(outbound.ALSO, ()))
-        except SessionHeld as held:
-            _log.info("Message %s waits: %s", message.id, held)
+        except (SessionUnavailable, LedgerError) as error:
+            _log.info("Message %s waits: %s", message.id, error)
             due = self._clock.now().timestamp() + HELD_WAIT
             await self._settle(message, lambda db: ledger.retry(db, claim, heard, due, failed=False))
             return
         except Exception as error:  # noqa: BLE001 (the worker's boundary: it is this turn's failure, and the others go on)
             why, failures = whole_characters(self._explain(error)), claim.failures + 1
-            if failures < self._attempts and claim.deaths < DEATHS:
+            is_final = isinstance(error, ModelError) and error.refuses_content
+            if failures < self._attempts and claim.deaths < DEATHS and not is_final:
                 _log.warning("Message %s of %s failed, and is tried again: %s", message.id, message.session_key, why)
                 due = self._clock.now().timestamp() + self._retry_after * 2 ** (failures - 1)
                 await self._settle(message, lambda db: ledger.retry(db, claim, heard, due))

@@ -15,6 +15,8 @@ from denizen.config.lock_file import holder_of
 from denizen.errors import ConfigError
 from denizen.worlds.chat.gateway import Gateway
 from denizen.worlds.chat.http import make_app
+from denizen.worlds.chat.http.access import ACCESS
+from denizen.worlds.chat.http.connections import IDLE_S, protocol_log
 from denizen.worlds.chat.token import read_token
 
 SHORTEST_TOKEN = 20
@@ -69,21 +71,30 @@ async def listening(gateway: Gateway, home: Path, *, host: str, port: int) -> As
     """Serve HTTP for as long as the block runs. Raises ConfigError for a port that is taken, and a weak token."""
     _check_token(home, host)
     app = make_app(gateway, home, host)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=_CLOSING, handler_cancellation=True)
+    runner = web.AppRunner(
+        app,
+        access_log=None,
+        logger=protocol_log(),
+        keepalive_timeout=IDLE_S,
+        shutdown_timeout=_CLOSING,
+        handler_cancellation=True,
+    )
     await runner.setup()
     try:
         try:
-            await web.TCPSite(runner, host, port).start()
+            server = await app[ACCESS].connections.listen(runner, host, port)
         except OSError as error:
             why = str(error.strerror).rpartition(": ")[2]  # asyncio puts its own words before the system's
             raise ConfigError(
                 f"The gateway can't listen at {host}:{port}: {why}. Choose another port (--port) or address (--host)."
             ) from error
-        running = Running(os.getpid(), runner.addresses[0][1], host)
+        running = Running(os.getpid(), server.sockets[0].getsockname()[1], host)
         await asyncio.to_thread(write_private, home / "gateway.json", msgspec.json.encode(running))
         try:
             yield running
         finally:
             (home / "gateway.json").unlink(missing_ok=True)
+            server.close()
+            asyncio.get_running_loop().set_exception_handler(None)
     finally:
         await runner.cleanup()

@@ -51,7 +51,7 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     """Where questions go that a turn must ask, `"channel:chat"`; empty: to the chat that the turn is for."""
     database: Annotated[str, msgspec.Meta(pattern="^(postgres(ql)?://.+)?$", examples=["postgresql://host/name"])] = ""
     """The PostgreSQL database that the gateway shares with any number of `denizen worker`; empty: files of the home."""
-    turns: _Count = 16
+    turns: _Count = 64
     """Turns at once, each in a session of its own, in each process."""
     attempts: _Count = 3
     """How often a message is tried before it is given up."""

@@ -5,6 +5,7 @@ import os
 from collections.abc import AsyncGenerator
 from contextlib import ExitStack, asynccontextmanager
 from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
 from denizen.clock import Clock
@@ -16,6 +17,7 @@ from denizen.config.settings import Config
 from denizen.entries import EndEntry
 from denizen.errors import ConfigError
 from denizen.memory import LongTermMemory, open_memory
+from denizen.plural import counted
 from denizen.ports import Budget, SessionStore
 from denizen.postgres import PostgresDatabase
 from denizen.sessions import JsonlStore
@@ -25,6 +27,9 @@ from denizen.worlds.chat.database import Database, Timing
 from denizen.worlds.chat.relay import SideChannel
 from denizen.worlds.chat.settings import GatewaySettings
 from denizen.worlds.chat.sqlite_file import BUSY, SqliteFile
+
+WRITE_RETRY_S = 5.0
+"""Seconds between two tries to write an entry that the disk or the database refuses."""
 
 
 class Shared(NamedTuple):
@@ -39,15 +44,22 @@ class Shared(NamedTuple):
 
 @asynccontextmanager
 async def open_shared(
-    config: Config, clock: Clock, redactor: Redactor, *, is_gateway: bool, timing: Timing
+    config: Config, clock: Clock, redactor: Redactor, *, is_gateway: bool, timing: Timing, new_ledger: bool = False
 ) -> AsyncGenerator[Shared]:
-    """What is at `gateway.database`, else in the home. Raises ConfigError, also for a second gateway."""
+    """What is at `gateway.database`, else in the home. Raises ConfigError, also for a second gateway.
+
+    A ledger that is missing while sessions of the gateway are there is begun anew with `new_ledger` alone.
+    """
     (home, _), url = places(config), config.section("gateway", GatewaySettings).database
     with ExitStack() as stack:
         if not url:
+            files = JsonlStore(
+                home / "sessions", clock=clock, redactor=redactor, synced=ACKNOWLEDGED_ELSEWHERE, retry_s=WRITE_RETRY_S
+            )
+            if not new_ledger:
+                await _check_ledger(home / "gateway.db", files)
             database = Database(SqliteFile(home / "gateway.db"), clock)
             stack.callback(database.close)
-            files = JsonlStore(home / "sessions", clock=clock, redactor=redactor, synced=ACKNOWLEDGED_ELSEWHERE)
             yield Shared(database, files)
             return
         try:
@@ -75,6 +87,18 @@ async def open_shared(
             redactor=redactor,
             lease=timing.stalled,
             synced=ACKNOWLEDGED_ELSEWHERE | {EndEntry},  # nothing is left to sync after a turn
+            retry_s=WRITE_RETRY_S,
         )
         side = SideChannel(partial(notify, tables), timing)
         yield Shared(database, sessions, memory, Spend(config, SpendTable(tables), clock), side)
+
+
+async def _check_ledger(path: Path, sessions: SessionStore) -> None:
+    """Raises ConfigError for a ledger that is missing, or empty, while its sessions are there."""
+    if path.exists() and path.stat().st_size:
+        return
+    if served := sum(each.profile == "gateway" for each in await sessions.list()):
+        raise ConfigError(
+            f"{path} is missing, and the home has {counted(served, 'session')} of the gateway. Put a backup there; or "
+            "begin with an empty one, without the messages, jobs and ids that it held: denizen gateway --new-ledger"
+        )

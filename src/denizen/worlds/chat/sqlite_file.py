@@ -45,7 +45,8 @@ class SqliteFile:
                 self._reader.execute("PRAGMA query_only = ON")
             except sqlite3.Error as error:
                 raise ConfigError(
-                    f"{path} can't be opened: {error}. Look at the disk, or put a backup there."
+                    f"{path} can't be opened: {error}. Look at the disk, or put a backup there. To begin with an empty "
+                    "one, move it away, and start with --new-ledger."
                 ) from error
             opened.pop_all()
 
@@ -54,6 +55,8 @@ class SqliteFile:
         db = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
         try:
             db.executescript("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL")
+            if (flaw := db.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
+                raise sqlite3.DatabaseError(flaw)
             version = db.execute("PRAGMA user_version").fetchone()[0]
             if version > ledger.VERSION:
                 raise ConfigError(f"{self._path} was made by a later version of Denizen. Update Denizen.")

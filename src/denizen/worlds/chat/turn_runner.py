@@ -13,7 +13,7 @@ from denizen.engine.resume import question_of
 from denizen.engine.session_state import IN_SIGHT, InSight, state_of
 from denizen.engine.turn import Start
 from denizen.entries import CompactionEntry, ParkedEntry, StateEntry, SystemEntry
-from denizen.errors import DenizenError, SessionHeld, ToolRefused
+from denizen.errors import DenizenError, SessionUnavailable, ToolRefused
 from denizen.events import Compacted, Notice, Retry, RunEvent
 from denizen.messages import UserMessage
 from denizen.ports import (
@@ -28,7 +28,7 @@ from denizen.ports import (
     Session,
     Stop,
 )
-from denizen.worlds.chat import caller, ledger, outbound, spawn
+from denizen.worlds.chat import caller, ledger, outbound, questions, spawn
 from denizen.worlds.chat.database import LedgerError
 from denizen.worlds.chat.heartbeat import BEAT, reply_of, start_of
 from denizen.worlds.chat.listeners import Listeners
@@ -68,6 +68,7 @@ class TurnRunner:
         self._metrics = metrics
         self._explain = explain
         self._open: dict[str, Session] = {}
+        self._started = agent.record.clock.now()
         self._telling: set[asyncio.Task[None]] = set()
 
     async def close(self) -> None:
@@ -106,6 +107,7 @@ class TurnRunner:
                         channel=message.channel,
                         chat=message.chat,
                         history=self._settings.heartbeat.history if is_beat else run.history,
+                        prompt_since=self._started,
                         resumes=True,
                     ),
                 )
@@ -170,7 +172,7 @@ class TurnRunner:
                     async with self._opened(key) as session:
                         await session.append(entry)
                 break
-            except SessionHeld:  # by a turn that opens or closes it just now, or that another worker runs
+            except SessionUnavailable:  # held by a turn that opens or closes it just now, or by another worker
                 await self._agent.record.clock.sleep(HELD_WAIT)
         if isinstance(entry, CompactionEntry):
             self._listeners.tell(TurnEvent(key, "", 0, 0, 0, Compacted(entry.old_count, entry.new_count)))
@@ -184,19 +186,21 @@ class TurnRunner:
         args = all_arguments(parked.args)
         call = f"\n{parked.name} {args}" if parked.name and args not in parked.question else ""
         origin = ledger.origin_of(message.session_key, message.channel, message.chat)
-        text = f"{parked.question}{call}\n\nAnswer /approve, or /deny and why (call {parked.call_id})."
+        is_persons = ledger.ORIGIN not in message.metadata and "~" not in parked.call_id  # no subagent's, cron's …
         return OutboundMessage(
             owner or message.channel,
             chat or message.chat,
-            self._agent.record.redact(text),
+            self._agent.record.redact(f"{parked.question}{call}"),
             message.session_key,
             message.id,
             metadata={
-                outbound.CALL: parked.call_id,
+                questions.CALL: parked.call_id,
+                questions.ASKED_AT: self._agent.record.clock.now().timestamp(),
+                questions.ANSWERED_BY: f"{message.channel}:{message.sender}" if is_persons else "",
                 **{name: seen for name, seen in message.metadata.items() if name == ledger.IN_SIGHT},
                 **({ledger.ORIGIN: origin} if owner or ledger.ORIGIN in message.metadata else {}),
             },
-            id=f"{message.id}:ask:{parked.call_id}",
+            id=questions.question_id(message, parked.call_id),
         )
 
     def _emit(self, message: InboundMessage, told: TurnEvent) -> None:

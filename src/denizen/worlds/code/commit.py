@@ -12,6 +12,7 @@ from denizen.messages import Text
 from denizen.ports import Answer, Sandboxed, ToolContext
 from denizen.tools.git import git_tool
 from denizen.tools.programs.process import Kept, run
+from denizen.trusted.programs import find_program, trusted_environ
 from denizen.worlds.world import AgentHandle
 
 HEADING = "## Commit"
@@ -157,10 +158,11 @@ async def commit(
 
 async def _git(workspace: Path, environ: Mapping[str, str], *words: str, most: int = 4_000) -> str:
     kept = Kept(most)
-    argv = ["git", "--literal-pathspecs", "--no-pager", *words]
     try:
-        status = await run(Sandboxed(argv, environ), workspace, seconds=SECONDS, take=kept.add)
-    except ToolRefused as why:
+        argv = [find_program("git", environ, workspace), "--literal-pathspecs", "--no-pager", *words]
+        command = Sandboxed(argv, trusted_environ(environ, workspace))
+        status = await run(command, workspace, seconds=SECONDS, take=kept.add)
+    except (FileNotFoundError, ToolRefused) as why:
         raise DenizenError(f"git can't be run: {why}") from why
     text = kept.text("run it to see them").strip()
     if status != 0:

@@ -10,8 +10,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from denizen.config.redact import map_text
-from denizen.engine import TurnOptions, run_turn
+from denizen.engine import AgentRecord, TurnOptions, run_turn
 from denizen.engine.listener import Listener
 from denizen.entries import AnyEntry, AssistantEntry, CheckpointEntry, EndEntry, ToolEntry, UserEntry
 from denizen.errors import DenizenError, ModelError, SessionError, ToolRefused
@@ -33,7 +35,7 @@ from denizen.ports import (
 )
 from denizen.worlds.world import AgentHandle
 
-REACHES_OUT = Traits.NETWORK | Traits.SENDS | Traits.PRIVATE
+REACHES_OUT = Traits.NETWORK | Traits.SENDS | Traits.CHANGES | Traits.PRIVATE
 """Traits of tools that aren't run again: they give their recorded results."""
 
 _DURATION = re.compile(r"(?<![\w.])\d+(?:\.\d+)?\s?(?:ms|µs|us|s|sec|secs|seconds|min|minutes)(?![\w])")
@@ -155,6 +157,7 @@ async def replay(agent: AgentHandle, entries: Sequence[AnyEntry], *, start: str 
             "They are kept in git repositories, and with the profile coder everywhere."
         )
     snapshot = next((entry.snapshot for entry in entries if isinstance(entry, CheckpointEntry)), "")
+    entries = _with_ids(agent.record, entries)
     recorded = {entry.message.call_id: entry.message for entry in entries if isinstance(entry, ToolEntry)}
     person = _RecordedPerson(recorded)
     async with AsyncExitStack() as stack:
@@ -199,6 +202,22 @@ async def replay(agent: AgentHandle, entries: Sequence[AnyEntry], *, start: str 
                     if now:  # with the project's path in place of the copy's
                         now = map_text(now, lambda text: text.replace(str(again.workspace), str(agent.workspace)))
                     yield ReplayedCall(entry.id, record.shown(call), was, now)
+
+
+def _with_ids(record: AgentRecord, entries: Sequence[AnyEntry]) -> list[AnyEntry]:
+    """The entries, with an id for each reply that has none: with it, its calls keep theirs when they are replayed."""
+    found, ids = list[AnyEntry](), dict[str, str]()
+    for entry in entries:
+        if isinstance(entry, AssistantEntry) and not entry.message.id:
+            reply = msgspec.structs.replace(entry.message, id=entry.id)
+            old, new = record.calls_of(entry.message), record.calls_of(reply)
+            ids = {before.id: after.id for before, after in zip(old, new, strict=True)}
+            entry = msgspec.structs.replace(entry, message=reply)
+        elif isinstance(entry, ToolEntry):
+            call_id = ids.get(entry.message.call_id, entry.message.call_id)
+            entry = msgspec.structs.replace(entry, message=msgspec.structs.replace(entry.message, call_id=call_id))
+        found.append(entry)
+    return found
 
 
 def _was_run(result: ToolResult) -> bool:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import re
 import shutil
 import tomllib
@@ -14,6 +15,7 @@ from denizen.config.files import read_file
 from denizen.errors import ToolRefused
 from denizen.ports import Sandbox
 from denizen.tools.programs.process import Kept, run
+from denizen.trusted.programs import find_program
 
 MOST = 50_000
 """Bytes of a command's output that are compared with its earlier output."""
@@ -80,8 +82,7 @@ async def validate(
 ) -> Verdict:
     """Run the command in the sandbox. Where it can't be started, it has failed."""
     kept = Kept(MOST)
-    shell = shutil.which("bash") or "sh"
-    argv = [shell, "-c", "--", command]
+    argv = [find_program("bash", os.environ, workspace, otherwise="/bin/sh"), "-c", "--", command]
     wrapped = await asyncio.to_thread(sandbox.wrap, argv, workspace=workspace, network=network)
     try:
         status = await run(wrapped, workspace, seconds=seconds, take=kept.add)

@@ -9,7 +9,7 @@ from denizen.errors import ConfigError
 from denizen.worlds.moo.server_text import ServerLine
 from denizen.worlds.moo.session_log import read_prior_session
 from denizen.worlds.moo.settings import MooSettings
-from denizen.worlds.moo.soul import SoulRule, patch_soul, read_soul
+from denizen.worlds.moo.soul import SoulRule, compile_rule, patch_soul, read_soul
 from denizen.worlds.moo.speech import looks_spoken
 from denizen.worlds.moo.tools import NAMES
 
@@ -71,7 +71,7 @@ class Engagement:
 
     def use(self, rules: Sequence[SoulRule]) -> None:
         """Answer by these rules from now on."""
-        self._rules = [(re.compile(rule.pattern), rule) for rule in rules]
+        self._rules = [(compile_rule(rule.pattern), rule) for rule in rules]
 
     def answer(self, line: ServerLine, now: float) -> str:
         """The command that answers a line which came at `now` (seconds); empty: none does."""

@@ -46,7 +46,7 @@ class AgentFolder:
     def session_key(self) -> str:
         """The session that holds what it thought and did, whatever process it ran in."""
         account = f"{self.settings.user}@{self.settings.host}"
-        return str(SessionKey("world", channel="moo", account=account, agent=self.name))
+        return str(SessionKey.typed("world", channel="moo", account=account, agent=self.name))
 
     @property
     def password(self) -> str:

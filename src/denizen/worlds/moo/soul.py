@@ -6,10 +6,11 @@ Seed 000, "The Soul System".
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 
+from denizen.config.extras import how_to_install
 from denizen.config.files import as_text, read_settings, write_private
 from denizen.errors import ConfigError
 from denizen.worlds.moo.folder import PATCH, SOUL
@@ -29,9 +30,18 @@ _HEADING: Final = re.compile(r"(?P<level>#{1,2})\s+(?P<title>\S.*?)\s*#*\s*")
 _ITEM: Final = re.compile(r"\s*[-*]\s+(?P<mark>!)?\s*(?P<text>\S.*)")
 _ARROW: Final = re.compile(r"(?:`(?P<code>[^`]+)`|(?P<plain>.+?))\s*(?:->|→)\s*(?P<command>\S.*)")
 _LINK: Final = re.compile(r"\[[^\[\]\n]{0,200}\]\((?P<path>[^()\s]{1,300}\.(?:md|txt))\)")
-_SLOW: Final = re.compile(r"(?:[^\\]|\\.)*?\)[+*{]", re.DOTALL)
+_RULE_MEMORY: Final = 1 << 20
+"""Bytes that a compiled rule may take."""
 _ORDINARY: Final = ("The fog lifts.", "Tinker waves", "You leave #59 (Site Hut).", "quiet on", "12 coins", "???")
 """Lines that have nothing in common: a rule that matches nearly all of them matches everything."""
+
+
+class CompiledRule(Protocol):
+    """A regular expression that is ready to search."""
+
+    def search(self, text: str, /) -> object | None:
+        """Something, where the text has a match."""
+        ...
 
 
 class SoulRule(msgspec.Struct, frozen=True):
@@ -124,14 +134,30 @@ def patch_soul(folder: Path, name: str, text: str) -> str:
     return f"Learned: {line}"
 
 
+def compile_rule(pattern: str) -> CompiledRule:
+    """A rule's regular expression, in RE2: it takes time in proportion to the line, whatever the two are.
+
+    Raises ConfigError for one that RE2 can't express.
+    """
+    try:
+        import re2
+    except ImportError as error:
+        raise ConfigError(f"Rules need the package google-re2: {how_to_install('moo')}") from error
+    options = re2.Options()
+    options.log_errors, options.max_mem = False, _RULE_MEMORY
+    try:
+        return re2.compile(pattern, options)
+    except re2.error as error:
+        why = error.args[0].decode(errors="replace")
+        raise ConfigError(f"RE2 can't read the regular expression `{pattern}`: {why}") from error
+
+
 def rule_problem(pattern: str) -> str:
     """Why a regular expression can't be a rule's; empty: it can."""
     try:
-        compiled = re.compile(pattern)
-    except re.error as error:
-        return f"`{pattern}` is no regular expression: {error}"
-    if _SLOW.match(pattern):
-        return f"`{pattern}` repeats a group, `(…)+`, `(…)*` or `(…){{n}}`, and may take for ever"
+        compiled = compile_rule(pattern)
+    except ConfigError as error:
+        return str(error)
     if compiled.search("") or sum(compiled.search(line) is not None for line in _ORDINARY) >= len(_ORDINARY) - 1:
         return f"`{pattern}` matches everything"
     return ""

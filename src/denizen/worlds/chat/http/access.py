@@ -3,14 +3,15 @@
 import asyncio
 import hmac
 import logging
+import re
 from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from aiohttp import hdrs, web
 
 from denizen.clock import Clock
 from denizen.plural import counted
+from denizen.worlds.chat.http.connections import Connections
 from denizen.worlds.chat.http.requests import refusal
 from denizen.worlds.chat.settings import GatewaySettings
 from denizen.worlds.chat.token import new_token, read_token
@@ -25,6 +26,7 @@ STRANGERS = 0.1
 
 NOTED_EVERY = 60.0
 """Seconds between two lines of the log on requests without the token, at least."""
+_HOST = re.compile(r"(?:(?P<name>[a-z0-9._-]+)|\[(?P<v6>[0-9a-f:.]+)\])(?::[0-9]{1,5})?")
 _log = logging.getLogger(__name__)
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -55,6 +57,7 @@ class Access:
     """
 
     def __init__(self, home: Path, hosts: Iterable[str], settings: GatewaySettings, clock: Clock) -> None:
+        self.connections = Connections()
         self._home = home
         self._hosts = {name.lower() for name in hosts}
         self._token = read_token(home).encode()
@@ -73,6 +76,7 @@ class Access:
     def rotate(self) -> None:
         """Make a new token, and end whatever is open under the old one, but for the request that asks this."""
         self._token = new_token(self._home).encode()
+        self.connections.owners.clear()
         ended = self._open - {asyncio.current_task()}
         for task in ended:
             task.cancel()
@@ -92,13 +96,18 @@ class Access:
             self._open.discard(task)
 
     def _refusal(self, request: web.Request) -> web.Response | None:
-        if _host_of(f"//{request.headers.get(hdrs.HOST, '')}") not in self._hosts:
+        host = ",".join(request.headers.getall(hdrs.HOST, ()))
+        self.connections.hear(request, is_owner=False)
+        if _name_of(host) not in self._hosts:
             return refusal(403, "This Host isn't the gateway's. Further names: gateway.hosts.")
-        if (origin := request.headers.get(hdrs.ORIGIN)) is not None and not self._is_own(origin, request):
-            return refusal(403, "Pages of another origin may not use the gateway.")
+        for origin in request.headers.getall(hdrs.ORIGIN, ()):
+            scheme, _, there = origin.lower().partition("://")
+            if scheme not in {"http", "https"} or _name_of(there) not in self._hosts or there != host.lower():
+                return refusal(403, "Pages of another origin may not use the gateway.")
         scheme, _, given = request.headers.get(hdrs.AUTHORIZATION, "").partition(" ")
         is_owner = hmac.compare_digest(given.strip().encode(errors="replace"), self._token)
         is_owner = is_owner and scheme.lower() == "bearer"
+        self.connections.hear(request, is_owner=is_owner)
         if not (self._owner if is_owner else self._strangers).spend():
             return refusal(429, "These are too many requests (gateway.rate). Wait a second.", {hdrs.RETRY_AFTER: "1"})
         if request.path in OPEN_ROUTES:
@@ -119,23 +128,14 @@ class Access:
             _log.warning("Refused for a missing or wrong token: %s, the last from %s.", refused, request.remote)
             self._refused, self._noted_at = 0, now
 
-    def _is_own(self, origin: str, request: web.Request) -> bool:
-        """Whether a page is the gateway's own: of one of its names, and of the very host that was asked."""
-        try:
-            there = urlsplit(origin)
-        except ValueError:
-            return False
-        return _host_of(origin) in self._hosts and there.netloc.lower() == request.headers.get(hdrs.HOST, "").lower()
-
 
 ACCESS = web.AppKey("access", Access)
 
 
-def _host_of(address: str) -> str:
-    try:
-        return (urlsplit(address).hostname or "").lower()
-    except ValueError:
-        return ""
+def _name_of(host: str) -> str:
+    """The name or address of a Host header, without its port; empty for anything else."""
+    found = _HOST.fullmatch(host.lower())
+    return (found["name"] or found["v6"]) if found else ""
 
 
 async def post_token(request: web.Request) -> web.Response:

@@ -18,6 +18,7 @@ from denizen.worlds.chat import ledger, outbound
 from denizen.worlds.chat.http.completions import MAX_BODY
 from denizen.worlds.chat.http.requests import GATEWAY, Refused, read_body, read_number
 from denizen.worlds.chat.outbound import ALSO
+from denizen.worlds.chat.questions import SEEN
 from denizen.worlds.chat.run_options import Attachment, with_attachments
 
 LONGEST_WAIT = 60.0
@@ -31,6 +32,7 @@ _Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 class NewMessage(msgspec.Struct, forbid_unknown_fields=True):
     """What a client posts. `id` is the same whenever it posts the message again.
 
+    `seen` is the number of the last reply that its user was shown: a plain yes answers no later question.
     `media` are files of the workspace, which the agent is told of, or pictures and documents, which go to the model.
     """
 
@@ -40,6 +42,7 @@ class NewMessage(msgspec.Struct, forbid_unknown_fields=True):
     channel: Literal["http", "cli"] = "http"
     id: _Name | None = None
     media: tuple[_Name | Image | Document, ...] = ()
+    seen: int | None = None
 
 
 async def post_message(request: web.Request) -> web.Response:
@@ -48,11 +51,14 @@ async def post_message(request: web.Request) -> web.Response:
     if not new.content.strip() and not new.media:
         raise Refused(400, "The message is empty: it needs content or media.")
     try:
-        key = str(SessionKey(new.chat, channel=new.channel))
+        key = str(SessionKey.of_chat(new.chat, new.channel))
     except SessionError as error:
         raise Refused(400, str(error)) from error
     files = [each for each in new.media if isinstance(each, str)]
-    message = InboundMessage(new.channel, new.chat, new.sender, new.content, key, (*files,), id=new.id or uuid4().hex)
+    seen = {} if new.seen is None else {SEEN: new.seen}
+    message = InboundMessage(
+        new.channel, new.chat, new.sender, new.content, key, (*files,), metadata=seen, id=new.id or uuid4().hex
+    )
     message = with_attachments(message, await asyncio.to_thread(_attached, new.media))
     gateway = request.app[GATEWAY]
     accepted = await gateway.accept(message)

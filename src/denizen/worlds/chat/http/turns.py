@@ -22,16 +22,14 @@ from denizen.events import Done, LlmEnd, LlmStream, RunEvent, RunResult, TextDel
 from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult, Usage, UserMessage, UserPart
 from denizen.ports import Answer, Ask, Control, InboundMessage, Parked, Schema, Session, Steer
 from denizen.sessions import MemoryStore, SessionKey
-from denizen.worlds.chat import caller, ledger, outbound
-from denizen.worlds.chat.gateway import COMMANDS, Gateway, split_command
+from denizen.worlds.chat import caller, ledger, outbound, questions
+from denizen.worlds.chat.gateway import COMMANDS, MAX_KEY_CHARS, Gateway, split_command
 from denizen.worlds.chat.http.follow import Retold, follow
 from denizen.worlds.chat.http.requests import Refused
 from denizen.worlds.chat.run_options import RunOptions, reply_text, with_attachments
 
 SESSION, MESSAGE, REPEATED = "Denizen-Session", "Idempotency-Key", "X-Stainless-Retry-Count"
 """The headers that name a session and a message in it, and with which official SDKs count how often they repeat it."""
-LONGEST_KEY = 2000
-"""Characters of a session's key: an index of PostgreSQL takes no more than 2,704 bytes."""
 NOBODY_ASKED = "nobody can be asked here: the request names no session"
 
 Said = UserMessage | AssistantMessage | ToolResult | SystemEntry
@@ -163,7 +161,7 @@ async def answer(gateway: Gateway, conversation: Conversation) -> Pieces:
 def _last_words(result: RunResult, said: str) -> str:
     """What is left to say of how a turn ended."""
     if result.stop_reason == "parked":
-        return f"{result.error}\n\nAnswer /approve, or /deny and why."
+        return result.error
     words = reply_text(result)
     is_said = bool(said) if result.stop_reason == "answered" else said.endswith(words)
     return "" if is_said else words
@@ -186,22 +184,28 @@ async def _in_session(gateway: Gateway, conversation: Conversation) -> AsyncGene
     start = next((at for at in range(len(said), 0, -1) if isinstance(said[at - 1], AssistantMessage)), 0)
     new = said[start:]
     message, attached = _message(key, conversation, new)
-    word, words = split_command(message.content)
+    word, _ = split_command(message.content)
     parked = await gateway.database.read(partial(ledger.parked, session_key=str(key)))
     entries = await gateway.agent.record.store.read(str(key)) if parked else []
     calls = caller.open_calls(entries, caller.offered(parked)) if parked else []
     begin: Callable[[], Awaitable[object]] = partial(asyncio.sleep, 0)
     after = len(entries)
     accepted = partial(_accepted, message=message, is_repeated=conversation.is_repeated)
-    if word == "/stop" or (word in COMMANDS and not calls):
+    question = question_of(entries) if not calls else None
+    asked = await _asked(gateway, parked, question.call_id) if parked and question else []
+    reading = questions.choose(asked, message.content, lambda _: True)  # it was asked in this chat, or elsewhere
+    if reading and not reading.answer and question:
+        yield Done(RunResult(reading.reply))
+        return
+    if word == "/stop" or reading or (word in COMMANDS and not calls):
         begin = partial(gateway.accept, message)
         if not parked:
             await begin()
             _, reply = await gateway.outbox.outcome(message, ledger.OVER)
             yield Done(RunResult(reply or "Stopped."))
             return
-        if word != "/stop" and (question := question_of(entries)):  # it was asked in this chat, or elsewhere
-            begin = partial(_go_on, gateway, str(key), [Answer(question.call_id, word == "/approve", words)])
+        if reading and reading.answer:
+            begin = partial(_go_on, gateway, str(key), [reading.answer])
     elif known := await gateway.database.read(accepted):
         parked, after = known, 0
     elif calls:
@@ -210,7 +214,8 @@ async def _in_session(gateway: Gateway, conversation: Conversation) -> AsyncGene
         steered = [Steer(message.content, message.id)] if message.content else []
         begin = partial(_go_on, gateway, str(key), [*(_answer(call, new) for call in calls), *steered])
     elif parked:
-        raise Refused(409, "The session waits for an answer of its owner: /approve, or /deny and why.")
+        what = asked[0].message.content if asked else "Answer it, or /stop the turn."
+        raise Refused(409, f"The session waits for an answer of its owner first.\n{what}")
     elif results := {each.call_id for each in new if isinstance(each, ToolResult)}:
         parked = await gateway.database.read(partial(ledger.latest, session_key=str(key)))
         entries = await gateway.agent.record.store.read(str(key)) if parked else []
@@ -220,7 +225,20 @@ async def _in_session(gateway: Gateway, conversation: Conversation) -> AsyncGene
         begin = partial(_put, gateway, message, instructions)
     async with aclosing(follow(gateway, parked or message, begin, after=after)) as events:
         async for event in events:
+            if isinstance(event, Done) and event.result.stop_reason == "parked":
+                event = await _with_question(gateway, parked or message, event.result)
             yield event
+
+
+async def _with_question(gateway: Gateway, message: InboundMessage, result: RunResult) -> Done:
+    """The end of a turn that waits, with how to answer its question."""
+    question = question_of(await gateway.agent.record.store.read(message.session_key))
+    asked = await _asked(gateway, message, question.call_id) if question else []
+    return Done(replace(result, error=asked[0].message.content) if asked else result)
+
+
+async def _asked(gateway: Gateway, message: InboundMessage, call_id: str) -> list[questions.OpenQuestion]:
+    return await gateway.database.read(partial(questions.asked_by, message=message, call_id=call_id))
 
 
 def _after_results(entries: Sequence[AnyEntry], message_id: str, results: set[str]) -> int:
@@ -263,10 +281,10 @@ def _key(session: str) -> SessionKey:
         key = SessionKey.parse(session) if whole else SessionKey(session, channel="http")
     except SessionError as error:
         raise Refused(400, str(error)) from error
-    if len(str(key)) > LONGEST_KEY:
+    if len(str(key)) > MAX_KEY_CHARS:
         raise Refused(
             400,
-            f"{SESSION} is too long: percent-encoded, its key may have {LONGEST_KEY:,} characters. Shorten the name.",
+            f"{SESSION} is too long: percent-encoded, its key may have {MAX_KEY_CHARS:,} characters. Shorten the name.",
         )
     return key
 

@@ -1,0 +1,225 @@
+"""Nothing that a command leaves in the workspace runs when the user works there with git, a shell or an editor."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from denizen.testing.conformance_sandbox import Machine, new_machine
+from denizen.tools.sandbox import Bubblewrap, Landlock, LandlockAlone
+
+EVIL = "printf '#!/bin/sh\\ntouch ../../../evil ../../evil ../evil\\ncat\\n' > {0}; chmod +x {0}"
+HOOKS_PATH = {
+    "on the section's line": "[core] hooksPath = tools/hooks\n",
+    "before a comment": "[core]\nhooksPath = tools/hooks # where they are\n",
+    "last of two": "[core]\nhooksPath = none\nHOOKSPATH = tools/hooks\n",
+    "in quotes": '[core]\nhooksPath = tools/"hooks"\n',
+    "on two lines": "[core]\nhooksPath = tools/ho\\\noks\n",
+    "from the home": "[core]\nhooksPath = ~/src/project/tools/hooks\n",
+    "through a folder": "[core]\nhooksPath = src/../tools/./hooks\n",
+}
+PROGRAMS = {
+    "fsmonitor": "[core]\nfsmonitor = tools/program\n",
+    "clean": "[filter \"x\"]\nclean = sh 'tools/program' %f\n",
+    "textconv": '[diff "x"]\ntextconv = tools/program\n',
+    "external diff": "[diff]\nexternal = ./tools/program --fast\n",
+    "ssh": '[core]\nsshCommand = "FAST=1 tools/program -4"\n',
+    "editor": "[core]\neditor = $(git rev-parse --show-toplevel)/tools/program\n",
+    "pager": "[core]\npager = cat | tools/program\n",
+    "credentials": "[credential]\nhelper = !tools/program\n",
+    "signatures": "[gpg]\nprogram = ~/src/project/tools/program\n",
+    "alias": '[alias]\nx = "!f() { src/../tools/program \\"$@\\"; }; f"\n',
+    "merges": '[merge "x"]\ndriver = env A=1 tools/program %O %A %B\n',
+}
+
+
+@pytest.fixture(params=[Bubblewrap, Landlock, LandlockAlone])
+def machine(tmp_path: Path, request: pytest.FixtureRequest) -> Machine:
+    return new_machine(tmp_path, request.param)
+
+
+def git(machine: Machine, *args: str, folder: str = ".") -> str:
+    """What the user's own git says."""
+    options = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "protocol.file.allow=always")
+    ran = subprocess.run(
+        ["git", *options, *args],
+        cwd=machine.workspace / folder,
+        env={"HOME": str(machine.user), "PATH": "/usr/local/bin:/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return ran.stdout + ran.stderr
+
+
+def write(machine: Machine, name: str, text: str) -> Path:
+    path = machine.workspace / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+def append(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as file:
+        file.write(text)
+
+
+def evil_ran(machine: Machine) -> list[str]:
+    return sorted(str(path) for path in machine.user.parent.rglob("evil"))
+
+
+def plant(machine: Machine, *names: str) -> str:
+    """What a command says that writes evil programs wherever it can, over what is there and in its place."""
+    scripts = [
+        f"mkdir -p $(dirname {name}); {EVIL.format(name)}; d=$(dirname {name}); mv -f $d $d.gone; mkdir -p $d; "
+        f"{EVIL.format(name)}; t=${{d%%/*}}; mv -f $t $t.gone; mkdir -p $d; {EVIL.format(name)}"
+        for name in names
+    ]
+    return machine.shell("exec 2>/dev/null; " + "; ".join(scripts))
+
+
+@pytest.mark.parametrize("there", [True, False])
+@pytest.mark.parametrize("spelling", HOOKS_PATH)
+def test_hooks_run_as_the_user_left_them_however_their_folder_is_named(
+    spelling: str, there: bool, machine: Machine
+) -> None:
+    append(machine.workspace / ".git/config", HOOKS_PATH[spelling])
+    if there:
+        write(machine, "tools/hooks/pre-commit", "#!/bin/sh\nexit 0\n")
+    plant(machine, "tools/hooks/pre-commit")
+    git(machine, "commit", "--allow-empty", "-m", "x")
+    assert evil_ran(machine) == []
+
+
+@pytest.mark.parametrize("there", [True, False])
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"{user}/.gitconfig": HOOKS_PATH["in quotes"]},
+        {"{user}/.config/git/config": HOOKS_PATH["last of two"]},
+        {"{user}/.gitconfig": '[includeIf "gitdir:/else/"]\npath = own\n', "{user}/own": HOOKS_PATH["in quotes"]},
+        {".git/config": "[extensions]\nworktreeConfig = true\n", ".git/config.worktree": HOOKS_PATH["in quotes"]},
+        {".git/config": "[include]\npath = ../team/settings\n", "team/settings": HOOKS_PATH["in quotes"]},
+    ],
+)
+def test_hooks_that_other_files_of_settings_name_run_as_the_user_left_them(
+    files: dict[str, str], there: bool, machine: Machine
+) -> None:
+    for name, text in files.items():
+        append(machine.workspace / name.format(user=machine.user), text)
+    if there:
+        write(machine, "tools/hooks/pre-commit", "#!/bin/sh\nexit 0\n")
+    plant(machine, "tools/hooks/pre-commit")
+    git(machine, "commit", "--allow-empty", "-m", "x")
+    assert evil_ran(machine) == []
+
+
+@pytest.mark.parametrize("there", [True, False])
+@pytest.mark.parametrize("include", ["[include]", '[includeIf "onbranch:later"]'])
+def test_settings_that_are_included_cannot_be_changed_or_made(include: str, there: bool, machine: Machine) -> None:
+    append(machine.workspace / ".git/config", f"{include}\npath = ../team/settings\n")
+    if there:
+        write(machine, "team/settings", "[user]\nname = B\n")
+    machine.shell(
+        "exec 2>/dev/null; add() { mkdir -p team; printf '[alias]\\nx = !touch evil\\n' >> team/settings; }; "
+        "add; mv team gone; add; ln -s settings team/other"
+    )
+    git(machine, "checkout", "-b", "later")
+    git(machine, "x")
+    assert evil_ran(machine) == []
+
+
+@pytest.mark.parametrize("there", [True, False])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_that_settings_name_stay_as_they_are(name: str, there: bool, machine: Machine) -> None:
+    append(machine.workspace / ".git/config", PROGRAMS[name])
+    path = machine.workspace / "tools/program"
+    if there:
+        write(machine, "tools/program", "#!/bin/sh\ncat\n")
+    plant(machine, "tools/program")
+    assert not path.exists() or path.read_text() == "#!/bin/sh\ncat\n"
+
+
+def test_links_among_hooks_and_settings_lead_to_what_the_user_left_there(machine: Machine) -> None:
+    write(machine, "tools/hook", "#!/bin/sh\nexit 0\n")
+    (machine.workspace / ".git/hooks").mkdir(exist_ok=True)
+    (machine.workspace / ".git/hooks/pre-commit").symlink_to("../../tools/hook")
+    (machine.workspace / ".git/config").rename(machine.workspace / "tools/settings")
+    (machine.workspace / ".git/config").symlink_to("../tools/settings")
+    plant(machine, "tools/hook")
+    machine.shell("printf '[alias]\\nx = !touch evil\\n' >> tools/settings")
+    git(machine, "commit", "--allow-empty", "-m", "x")
+    git(machine, "x")
+    assert evil_ran(machine) == []
+
+
+def test_a_link_in_place_of_a_folder_on_the_way_is_set_aside_and_not_followed(machine: Machine) -> None:
+    append(machine.workspace / ".git/config", HOOKS_PATH["in quotes"])
+    write(machine, "tools/hooks/pre-commit", "#!/bin/sh\nexit 0\n")
+    (machine.outside / "tasks.json").touch()
+    machine.shell(
+        f"exec 2>/dev/null; mkdir -p src/e/hooks; {EVIL.format('src/e/hooks/pre-commit')}; mv tools src/t; "
+        f"ln -sfn src/e tools; ln -s {machine.outside} src/out; ln -s ../src/out src/.vscode"
+    )
+    git(machine, "commit", "--allow-empty", "-m", "x")
+    assert evil_ran(machine) == []
+    assert not (machine.workspace / "src/.vscode").exists()
+    assert sorted(path.name for path in machine.outside.iterdir()) == ["file", "tasks.json"]
+
+
+def test_hooks_of_a_nested_repository_run_as_the_user_left_them_and_where_it_is_moved(machine: Machine) -> None:
+    (machine.workspace / "src/lib").mkdir()
+    git(machine, "init", folder="src/lib")
+    append(machine.workspace / "src/lib/.git/config", "[core] hooksPath = hooks ; ours\n")
+    plant(machine, "src/lib/hooks/pre-commit")
+    machine.shell(f"mv src/lib src/moved; mkdir -p src/moved/hooks; {EVIL.format('src/moved/hooks/pre-commit')}")
+    for folder in (path.parent for path in machine.workspace.rglob(".git") if path.parent != machine.workspace):
+        git(machine, "commit", "--allow-empty", "-m", "x", folder=str(folder))
+    assert evil_ran(machine) == []
+
+
+def test_what_a_scaffolder_makes_stays_but_for_files_that_name_programs(machine: Machine) -> None:
+    said = machine.shell(
+        "mkdir -p src/app && cd src/app && mkdir -p .husky/_ .vscode .idea .devcontainer node_modules/x/.vscode; "
+        "for f in .husky/pre-commit .husky/_/h .vscode/settings.json .vscode/extensions.json .idea/app.iml "
+        ".devcontainer/Dockerfile .devcontainer/devcontainer.json mise.toml package.json "
+        "node_modules/x/.vscode/settings.json node_modules/x/mise.toml; do echo x > $f; done && echo made"
+    )
+    app = machine.workspace / "src/app"
+    assert said.startswith("made\n[taken out, because it would run by itself outside the sandbox: ")
+    stays = [".devcontainer/Dockerfile", ".idea/app.iml", ".vscode/extensions.json", "package.json"]
+    stays += ["node_modules/x/.vscode/settings.json", "node_modules/x/mise.toml"]
+    assert [name for name in stays if not (app / name).is_file()] == []
+    taken = [".husky/pre-commit", ".husky/_", ".vscode/settings.json", ".devcontainer/devcontainer.json", "mise.toml"]
+    assert [name for name in taken if (app / name).exists() or f"src/app/{name} (now " not in said] == []
+
+
+@pytest.mark.parametrize(
+    "name", [".husky/pre-commit", ".claude/settings.json", ".devcontainer/devcontainer.json", ".idea/startup.xml"]
+)
+def test_files_that_name_programs_stay_as_they_are(name: str, machine: Machine) -> None:
+    path = write(machine, f"src/{name}", "ours\n")
+    folder = path.parent.relative_to(machine.workspace)
+    machine.shell(
+        f"echo x >> src/{name}; rm -f src/{name}; mv {folder} src/gone; mkdir -p {folder}; echo x > src/{name}"
+    )
+    assert not path.exists() or path.read_text() == "ours\n"
+
+
+def test_a_file_that_was_taken_out_and_put_back_by_the_user_stays(machine: Machine) -> None:
+    machine.shell("echo x > src/.envrc")
+    (machine.workspace / "src/.envrc.disabled").rename(machine.workspace / "src/.envrc")
+    assert machine.shell("true") == ""
+    assert (machine.workspace / "src/.envrc").read_text() == "x\n"
+
+
+def test_words_of_commands_that_are_no_files_hold_nothing(machine: Machine) -> None:
+    append(
+        machine.workspace / ".git/config",
+        '[alias]\nx = !make test && git log src\n[filter "lfs"]\nclean = git-lfs clean -- %f\n',
+    )
+    (machine.workspace / "src/test").touch()
+    said = machine.shell("echo x > src/test; mkdir -p src/clean; echo x > src/clean/a; echo x >> src/main.py")
+    assert said == ""
