@@ -21,7 +21,7 @@ from denizen.events import TurnStop
 from denizen.models.providers import PROVIDERS
 from denizen.ports import Toolset, Traits
 from denizen.testing import ScriptedModel
-from denizen.tools.files.autorun import NAME_PROGRAMS
+from denizen.trusted.autorun import NAME_PROGRAMS
 
 WITH_SEARCH = {**os.environ, "BRAVE_API_KEY": "brave-key"}
 """The environment of somebody who has every tool."""

@@ -19,10 +19,10 @@ from denizen.config.settings import SandboxSettings
 from denizen.errors import ToolRefused
 from denizen.messages import Text, ToolResult
 from denizen.ports import Sandbox, Sandboxed, ToolContext, Traits
-from denizen.tools.files.autorun import foreign_git_data, git_folder
 from denizen.tools.function import FunctionTool, tool
 from denizen.tools.programs.process import Kept, run
 from denizen.tools.sandbox.environment import CommandEnvironment
+from denizen.trusted.autorun import foreign_git_data, git_folder
 from denizen.trusted.programs import find_program, trusted_environ
 
 _COMMANDS = {

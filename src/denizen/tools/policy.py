@@ -28,10 +28,10 @@ from denizen.ports import (
 )
 from denizen.tools.call_files import files_of
 from denizen.tools.editing.texts import difference
-from denizen.tools.files.autorun import Autorun
 from denizen.tools.files.changes import load_or_empty
 from denizen.tools.files.workspace import Workspace
 from denizen.tools.secrets import restore_secrets
+from denizen.trusted.autorun import Autorun
 
 _MOST_SHOWN = 200  # characters of a call's argument that a reason shows
 _REACHES_OUT = Traits.NETWORK | Traits.SENDS

@@ -1,1 +1,1 @@
-"""What others trust, and a sandboxed command may not change: so far, programs that Denizen starts itself."""
+"""What sandboxed commands may not change: programs that Denizen starts, files that run by themselves."""

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from denizen.config.settings import SandboxSettings
-from denizen.tools.sandbox.guard import Guard
 from denizen.tools.sandbox.layout import Layout, layout
+from denizen.trusted.guard import Guard
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ from pathlib import Path
 from denizen.config.rules import DeniedPaths
 from denizen.errors import ToolRefused
 from denizen.ports import ToolContext
-from denizen.tools.files.autorun import completes_git_data, git_folder
 from denizen.tools.files.open_path import Names, OpenPath, path_missing
 from denizen.tools.files.text import printable
+from denizen.trusted.autorun import completes_git_data, git_folder
 
 CONFIGURATION = "denizen.toml"  # the tools don't write it at the workspace's root: it says what they may do
 MOST_LINKS = 40  # symbolic links that one path may lead through

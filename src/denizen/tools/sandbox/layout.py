@@ -7,7 +7,7 @@ from pathlib import Path
 from denizen.config.home import user_folder
 from denizen.config.settings import SandboxSettings
 from denizen.errors import ToolRefused
-from denizen.tools.files.autorun import git_folder, shared_git_folder
+from denizen.trusted.autorun import git_folder, shared_git_folder
 
 _HIDDEN = ("/home", "/root", "/run", "/tmp", "/var/tmp")  # noqa: S108 (hidden, not written)
 _PROGRAMS = {"bin", "dev", "gnu", "lib", "lib32", "lib64", "libx32", "nix", "opt", "proc", "sbin", "sys", "usr"}

@@ -15,10 +15,10 @@ from denizen.config.home import user_folder
 from denizen.config.settings import SandboxSettings
 from denizen.errors import DenizenError
 from denizen.ports import Sandbox, Sandboxed
-from denizen.tools.files.autorun import Identity
 from denizen.tools.sandbox.environment import CommandEnvironment
-from denizen.tools.sandbox.guard import Guard
 from denizen.tools.sandbox.layout import Layout, is_in_any, layout
+from denizen.trusted.autorun import Identity
+from denizen.trusted.guard import Guard
 from denizen.trusted.programs import find_program, trusted_environ
 
 _LAUNCHER = Path(__file__).with_name("launch.py")

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import msgspec
 
-from denizen.tools.files.autorun import SKILL, Autorun, Identity, git_folder, is_git_data, list_entries
-from denizen.tools.files.git_settings import ask_git, is_harmless
-from denizen.tools.files.text import printable
+from denizen.printable import printable
+from denizen.trusted.autorun import SKILL, Autorun, Identity, git_folder, is_git_data, list_entries
+from denizen.trusted.git_settings import ask_git, is_harmless
 from denizen.trusted.programs import find_program
 
 
@@ -113,7 +113,7 @@ class Guard:
             if ask_git(self._git, *file, "--unset-all", key) is None:
                 yield self._disable(settings)
                 return
-            yield f"{printable(key)} in {self._shown(settings)}"
+            yield f"{_shown(key)} in {self._shown(settings)}"
 
     def _disable(self, path: Path) -> str:
         names = (f"{path.name}.disabled{number or ''}" for number in count())
@@ -123,10 +123,10 @@ class Guard:
             path.rename(path.with_name(free))
         except OSError as error:
             return f"{self._shown(path)} (still there: {error.strerror})"
-        return f"{self._shown(path)} (now {printable(free)})"
+        return f"{self._shown(path)} (now {_shown(free)})"
 
     def _shown(self, path: Path) -> str:
-        return printable(str(path.relative_to(self._workspace)))
+        return _shown(str(path.relative_to(self._workspace)))
 
 
 def _is_repository(folder: Path) -> bool:
@@ -138,3 +138,7 @@ def _kind(path: Path) -> int | None:
         return stat.S_IFMT(path.lstat().st_mode)
     except OSError:
         return None
+
+
+def _shown(name: str) -> str:
+    return printable(name).replace("\n", "\ufffd")

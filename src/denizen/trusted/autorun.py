@@ -17,7 +17,7 @@ from itertools import chain
 from pathlib import Path
 
 from denizen.config.trust import SKILL_FOLDERS
-from denizen.tools.files.git_settings import GitSettings
+from denizen.trusted.git_settings import GitSettings
 
 OURS = ("denizen.toml", ".denizen", ".claude/agents")  # at the workspace's root: what the agent may do
 SKILL = "SKILL.md"

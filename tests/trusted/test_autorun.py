@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from denizen.tools.files.autorun import git_folder, shared_git_folder
+from denizen.trusted.autorun import git_folder, shared_git_folder
 
 
 def git(folder: Path, *args: str) -> None:
