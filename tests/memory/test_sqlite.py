@@ -38,7 +38,7 @@ def test_the_file_is_for_the_user_alone(store: FactStore, path: Path) -> None:
     holder = sqlite3.connect(path)
     holder.execute("SELECT * FROM facts").fetchall()
     files = [*path.parent.iterdir()]
-    assert {file.name for file in files} == {"memory.db", "memory.db-wal", "memory.db-shm"}
+    assert {file.name for file in files} == {"memory.db", "memory.db-wal", "memory.db-shm", "memory.lock"}
     assert {file.stat().st_mode & 0o777 for file in files} == {0o600}
     assert path.parent.stat().st_mode & 0o777 == 0o700
     holder.close()
@@ -67,6 +67,9 @@ for fact in sys.argv[2:]:
 """
 
 
+FIRST_WRITERS = Path(__file__).parents[1] / "first_writers.py"
+
+
 def command(path: Path, *facts: str) -> list[str]:
     return [sys.executable, "-c", KEEP, str(path), *facts]
 
@@ -81,6 +84,17 @@ def test_several_processes_lose_and_repeat_nothing(store: FactStore, path: Path)
         list(pool.map(keep_all, "abcd"))
     assert sorted(fact.text for fact in store.latest()) == sorted([*facts, *"abcd"])
     assert len(found(store, "fact")) == len(facts)
+
+
+def test_several_that_make_the_file_at_once_all_keep_their_fact(tmp_path: Path) -> None:
+    ran = subprocess.run(
+        [sys.executable, FIRST_WRITERS, "memory", tmp_path], capture_output=True, text=True, check=False
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
+    kept = [
+        {fact.text for fact in FactStore(FactFile(path), "p", FakeClock()).latest()} for path in tmp_path.glob("*.db")
+    ]
+    assert kept == [{f"fact {number}" for number in range(4)}] * 20
 
 
 def test_a_process_that_is_killed_loses_nothing_that_it_acknowledged(store: FactStore, path: Path) -> None:

@@ -2,14 +2,18 @@
 
 import fcntl
 import os
+import threading
 import time
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from denizen.errors import ConfigError
 
 _TRIES, _WAIT = 10, 0.05
 """How often a lock is tried that whoever asks for its holder may have for a moment, and the seconds in between."""
+_POLL = 0.02
+"""Seconds between two looks at a lock."""
 _WIDTH = 20
 
 
@@ -43,3 +47,21 @@ def holder_of(path: Path) -> int:
     finally:
         os.close(descriptor)
     return 0
+
+
+@contextmanager
+def locked(path: Path, stop: threading.Event | None = None) -> Generator[None]:
+    """Hold the lock file `path`; wait until no other process or thread does, or until `stop` is set."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        if not stop:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        while stop and not stop.is_set():
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                stop.wait(_POLL)
+        yield
+    finally:
+        os.close(descriptor)

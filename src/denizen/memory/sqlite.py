@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import LiteralString
 
 from denizen.config.home import private_folder
+from denizen.config.lock_file import locked
 from denizen.errors import DenizenError
 from denizen.memory.store import MAX_FOUND, FactRow
 from denizen.memory.terms import index_terms, matches_prefixes, normalized
@@ -129,7 +130,12 @@ class FactFile:
     @contextmanager
     def _reading(self) -> Generator[sqlite3.Connection]:
         try:
-            with closing(self._connect()) as db:
+            private_folder(self._path.parent)
+            with locked(
+                self._path.with_suffix(".lock")
+            ):  # several that enter WAL mode at once fail, whatever they wait
+                db = self._connect()
+            with closing(db):
                 yield db
         except (sqlite3.Error, OSError) as error:
             advice = f"can't be used: {error}. Make room, or end what holds it."
@@ -138,7 +144,6 @@ class FactFile:
             raise DenizenError(f"{self._path} {advice}") from error
 
     def _connect(self) -> sqlite3.Connection:
-        private_folder(self._path.parent)
         self._path.touch(mode=0o600)
         db = sqlite3.connect(self._path, timeout=_PATIENCE, isolation_level=None)
         try:

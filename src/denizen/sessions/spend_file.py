@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from denizen.config.lock_file import locked
 from denizen.errors import DenizenError
 from denizen.sessions.file import identity, is_at
 
@@ -45,19 +46,21 @@ class SpendFile:
         try:
             if self._db and not is_at(str(self._path), self._is):
                 self.close()
-            if self._db is None:
-                self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-                self._path.touch(mode=0o600)
-                self._is = identity(self._path.stat())
-                self._db = sqlite3.connect(self._path, timeout=PATIENCE, isolation_level=None)
-                self._db.execute("PRAGMA journal_mode = WAL")
-                self._db.execute(
-                    "PRAGMA synchronous = NORMAL"
-                )  # written, not synced: a call must not wait for the disk
-                self._db.execute("CREATE TABLE IF NOT EXISTS spend (name TEXT PRIMARY KEY, usd REAL) WITHOUT ROWID")
-            return self._db.execute(statement, [msgspec.json.encode(values).decode()]).fetchall()
+            db = self._db or self._connect()
+            return db.execute(statement, [msgspec.json.encode(values).decode()]).fetchall()
         except (sqlite3.Error, OSError) as why:
             self.close()  # the user may put another in its place
             raise DenizenError(
                 f"{self._path} can't count what calls cost: {why}. End what holds it, make room, or move the file away."
             ) from why
+
+    def _connect(self) -> sqlite3.Connection:
+        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with locked(self._path.with_suffix(".lock")):  # several that enter WAL mode at once fail, whatever they wait
+            self._path.touch(mode=0o600)
+            self._is = identity(self._path.stat())
+            self._db = sqlite3.connect(self._path, timeout=PATIENCE, isolation_level=None)
+            self._db.execute("PRAGMA journal_mode = WAL")
+            self._db.execute("PRAGMA synchronous = NORMAL")  # written, not synced: a call must not wait for the disk
+            self._db.execute("CREATE TABLE IF NOT EXISTS spend (name TEXT PRIMARY KEY, usd REAL) WITHOUT ROWID")
+        return self._db

@@ -1,16 +1,15 @@
 """The SQLite file of an index: several processes may open it at once; a damaged or outdated one is made anew."""
 
-import fcntl
 import os
 import sqlite3
-import threading
 import zlib
-from collections.abc import Callable, Generator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TypeVar
 
 from denizen.config.home import private_folder
+from denizen.config.lock_file import locked
 from denizen.errors import ToolRefused
 from denizen.structure.languages import QUERIES
 
@@ -18,8 +17,6 @@ T = TypeVar("T")
 
 BUSY_TIMEOUT = 30.0
 """Seconds to wait for another process that writes."""
-_POLL = 0.02
-"""Seconds between two looks at a lock."""
 FORMAT = 1
 """Raise it when the same source gives another outline or measure, for reasons other than its queries."""
 _SCHEMA = """
@@ -102,24 +99,6 @@ def _open(path: Path) -> sqlite3.Connection:
         database.close()
         _erase(path)
     raise sqlite3.OperationalError("another version of Denizen uses it")
-
-
-@contextmanager
-def locked(path: Path, stop: threading.Event | None = None) -> Generator[None]:
-    """Hold the lock file `path`; wait until no other process or thread does, or until `stop` is set."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        if not stop:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        while stop and not stop.is_set():
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                stop.wait(_POLL)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def _erase(path: Path) -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from denizen.config.home import project_folder
+from denizen.config.lock_file import locked
 from denizen.errors import ToolRefused
 from denizen.structure import Index, SourceFile, use_index
-from denizen.structure.database import locked
 from denizen.tools.files.open_path import OpenPath
 from denizen.tools.files.text import decode
 from denizen.tools.files.walk import FoundEntry, Skipped, walk
