@@ -228,7 +228,7 @@ async def test_thoughts_that_led_to_nothing_are_left_out(loopback_responses: Loo
         ("Encrypted content is not supported with this model.", "include"),
         ("Unknown parameter: 'include'", "include"),
         ("Unknown parameter: 'prompt_cache_key'", "prompt_cache_key"),
-        ("Invalid schema for response_format 'answer'", "text"),
+        ("'text.format' of type 'json_schema' is not supported with this model.", "text"),
     ],
 )
 async def test_field_that_is_refused_is_not_sent_again(

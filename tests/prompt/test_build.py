@@ -82,9 +82,8 @@ def test_files_stand_with_their_path_and_those_of_a_project_say_so() -> None:
     assert "don't speak\nfor your user" in text
 
 
-def test_tools_are_named_and_without_any_nothing_is_said_of_them() -> None:
+def test_tools_are_named() -> None:
     assert "- read\n- write\n" in section(prompt(), "tools")
-    assert section(prompt(tools=[]), "tools") == ""
 
 
 def test_skills_are_listed_on_a_line_each_with_a_path_that_can_be_read() -> None:
@@ -186,9 +185,12 @@ def test_nothing_is_said_of_tools_that_are_not_there() -> None:
         )
 
 
-def test_without_tools_no_use_of_tools_is_explained() -> None:
-    assert section(prompt(tools=[]), "tools") == ""
-    assert "tool" not in section(prompt(tools=[]), "identity")
+@pytest.mark.parametrize("identity", [texts.IDENTITY, texts.CHAT, texts.CODER])
+def test_without_tools_nothing_is_said_of_tools(identity: str) -> None:
+    text = prompt(tools=[], identity=identity, skills=[Skill("deploy", "Puts it online.", Path("/s/SKILL.md"))])
+    assert "tool" not in text.lower()
+    assert "sandbox" not in text
+    assert tags(text) == [name for name in SECTIONS if name != "tools" for _ in ("begin", "end")]
 
 
 def test_instructions_stand_as_they_are_in_place_of_who_it_is() -> None:

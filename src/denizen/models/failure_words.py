@@ -122,6 +122,10 @@ _TABLE: Final = (
         advice='take a model that calls tools, or let it act by commands in its text: agent.actions = "shell"',
     ),
     _means(
+        r"'tools'.{0,20}(array too long|maximum number of items)|function declarations can be specified|too many tools",
+        advice="offer it fewer tools: agent.max_mcp_tools is how many of MCP servers go along",
+    ),
+    _means(
         r"only (be )?supported in v1/responses|not a chat model|use the (v1/)?responses (api|endpoint)",
         advice='set api = "responses" in providers.{provider}, or for this model alone',
     ),

@@ -13,6 +13,12 @@ _WANTS_NEW_LIMIT: Final = re.compile(rf"'max_tokens'.*\buse '?{NEW_LIMIT}", re.I
 _NO_SCHEMA: Final = re.compile(
     r"text\.format|response[_ ]?format|json[_ ]?(schema|object|mode)|structured output", re.IGNORECASE
 )
+_BAD_SCHEMA: Final = re.compile(
+    r"invalid.{0,20} schema|schema.{0,80}(\binvalid|too (many|complex|large|deep)|nesting)"
+    r"|circular|recursi|too many optional|\bgrammar\b|request contains an invalid argument",
+    re.IGNORECASE | re.DOTALL,
+)
+"""What OpenAI, Anthropic, Google (which may name nothing) and local servers say of a schema that they can't enforce."""
 _NO_FILES: Final = re.compile(r"input_file|'file'|\bfiles?\b.*\b(not|un)[ -]?(support|allow|accept)", re.IGNORECASE)
 _BAD_FILE: Final = re.compile(
     r"\bpdf\b.{0,40}(not valid|invalid|password|encrypted|corrupt)"
@@ -44,6 +50,11 @@ def told_as_text(provider: Provider, error: ModelError) -> Provider:
     """The provider as one that takes no files, where it can't read a document: it stays in the conversation."""
     refused = error.status == HTTPStatus.BAD_REQUEST and _BAD_FILE.search(error.message)
     return replace(provider, documents=()) if refused else provider
+
+
+def refuses_schema(error: ModelError) -> bool:
+    """Whether the schema of the answer is refused, where the request held one."""
+    return error.status in {HTTPStatus.BAD_REQUEST, 422} and bool(_BAD_SCHEMA.search(error.message))
 
 
 def refuses_thoughts(error: ModelError) -> bool:

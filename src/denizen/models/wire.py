@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from http import HTTPStatus
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import msgspec
 from msgspec.structs import replace
@@ -25,7 +25,7 @@ from denizen.models.http import EventStream, Http, Response
 from denizen.models.listing import models_in
 from denizen.models.parsing import UNREADABLE
 from denizen.models.providers import Api, Provider, provider_named
-from denizen.models.refusals import refuses_thoughts, told_as_text, unsigned
+from denizen.models.refusals import refuses_schema, refuses_thoughts, told_as_text, unsigned
 from denizen.ports import Limits, ModelRequest
 
 LISTING: Final = 10.0
@@ -111,6 +111,7 @@ class WireModel(ABC):
         self._clock = clock or SystemClock()
         self._encodings = Encodings(self._run)
         self._forgotten: frozenset[int] = frozenset()  # hashes of the parts whose thoughts aren't sent any more
+        self._refused_schemas = list[dict[str, Any]]()
 
     async def _endpoint(self, request: ModelRequest) -> Endpoint:
         """Where a request goes. Raises ModelError, ConfigError."""
@@ -139,9 +140,20 @@ class WireModel(ABC):
 
     def _learns(self, last: Finished | Failed, request: ModelRequest) -> bool:
         """Whether the request is to be made once more, written as its refusal asks for."""
-        if not (isinstance(last, Failed) and (self._adapts(last.error) or self._forgets(last.error, request))):
+        if not isinstance(last, Failed):
+            return False
+        error = last.error
+        if not (self._drops_schema(error, request) or self._adapts(error) or self._forgets(error, request)):
             return False
         self._encodings = Encodings(self._run)
+        return True
+
+    def _drops_schema(self, error: ModelError, request: ModelRequest) -> bool:
+        """Whether the refused schema of the answer is from now on left to the words that ask for it."""
+        schema = request.output_schema
+        if not schema or schema in self._refused_schemas or not refuses_schema(error):
+            return False
+        self._refused_schemas.append(schema)
         return True
 
     def _forgets(self, error: ModelError, request: ModelRequest) -> bool:
@@ -261,6 +273,8 @@ class WireModel(ABC):
             reply = next((each for each in reversed(request.messages) if isinstance(each, AssistantMessage)), None)
             if reply and self._lacks_thoughts(reply):
                 request = replace(request, reasoning="none")
+        if request.output_schema in self._refused_schemas:
+            request = replace(request, output_schema=None)
         encoded = self._encodings.of(request.messages, request.session_key)
         settings = replace(request, messages=(), tokens=0)
         if encoded.settings != settings:

@@ -71,9 +71,11 @@ def build_prompt(
         "identity": instructions or _fitting(identity, tools),
         "bootstrap-files": "\n\n".join(bootstrap),
         "tools": "\n\n".join(usage),
-        "safety": texts.SAFETY,
+        "safety": texts.SAFETY if tools else texts.SAFETY_WITHOUT_TOOLS,
         "runtime": "\n".join(f"- {name}: {_line(value)}" for name, value in runtime.items()),
     }
+    if not tools:
+        del sections["tools"]
     return "\n\n".join("\n".join(filter(None, [f"<{name}>", text, f"</{name}>"])) for name, text in sections.items())
 
 

@@ -53,6 +53,7 @@ from denizen.sessions import JsonlStore, new_name
 from denizen.sessions import session_key as full_key
 from denizen.sessions.spend import Spend
 from denizen.sessions.spend_file import SpendFile
+from denizen.tools.accepted import accepted_tools
 from denizen.tools.defaults import check_rules, with_defaults
 from denizen.tools.policy import RulePolicy
 from denizen.tools.programs.jobs import Jobs
@@ -159,6 +160,7 @@ def assemble(
     for each in tools:
         if not hasattr(each, "schema"):
             raise TypeError(f"{each!r} is no tool: put @tool above the function")
+    tools = accepted_tools(tools)
     toolset = _toolset(actions, tools, mcp)
     check_rules(config.policy.rules, toolset)
 

@@ -2,10 +2,8 @@
 
 import asyncio
 import base64
-import hashlib
 import re
 import threading
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -18,6 +16,7 @@ from denizen.documents import is_pdf, read_pages
 from denizen.errors import ConfigError, ToolRefused
 from denizen.messages import Image, Text, ToolResult, UserPart
 from denizen.ports import Schema, ToolContext, Traits
+from denizen.tools.accepted import MAX_DESCRIPTION_CHARS, accepted_names, accepted_schema
 from denizen.tools.mcp.connection import Connection
 from denizen.tools.mcp.listing import KnownTool, visible
 
@@ -35,14 +34,11 @@ READS = Traits.READS | Traits.NETWORK | Traits.PRIVATE | Traits.UNTRUSTED
 SEARCH, CALL, RESOURCE, PROMPT = "mcp_search", "mcp_call", "mcp_resource", "mcp_prompt"
 """The tools for all servers."""
 
-_LONGEST_NAME, _LONGEST_DESCRIPTION = 64, 1024  # characters that every provider takes
 _MOST_SHOWN = 200
 """Lines of progress of one call."""
 _LARGEST_IMAGE = 5_000_000  # bytes
 _MOST_CHARS = 40_000  # of a document's text
 _MOST_LINKS = 3  # of one result that are followed
-_AT_THE_TOP = {"$schema", "$id", "anyOf", "oneOf", "allOf", "not"}
-"""Of a schema, what providers refuse there."""
 
 
 @dataclass(slots=True, eq=False)
@@ -84,9 +80,7 @@ def tools_of(known: Sequence[tuple[Connection, KnownTool]], *, deferred: bool) -
     made: list[McpTool] = []
     for connection, tool in known:
         name = names[connection.name, tool.name]
-        schema: dict[str, Any] = {"type": "object", "properties": dict[str, Any]()}
-        schema |= {key: value for key, value in tool.schema.items() if key not in _AT_THE_TOP}
-        described = Schema(name, visible(tool.description, _LONGEST_DESCRIPTION) or tool.name, schema)
+        described = accepted_schema(name, visible(tool.description, MAX_DESCRIPTION_CHARS) or tool.name, tool.schema)
         made.append(McpTool(connection, tool, name, described, _traits_of(tool), deferred))
     return made
 
@@ -99,15 +93,10 @@ def _traits_of(tool: KnownTool) -> Traits:
 
 def names_for(tools: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
     """Names for tools, given by server and name: `mcp_SERVER_TOOL` as far as that is valid and means one tool alone."""
-    plain = {tool: re.sub(r"[^a-z0-9]+", "_", f"mcp_{tool[0]}_{tool[1]}".lower()).strip("_") for tool in tools}
-    taken = Counter([SEARCH, CALL, RESOURCE, PROMPT, *plain.values()])
-
-    def unique(tool: tuple[str, str], name: str) -> str:
-        if taken[name] == 1 and len(name) <= _LONGEST_NAME:
-            return name
-        return f"{name[: _LONGEST_NAME - 7]}_{hashlib.sha256('/'.join(tool).encode()).hexdigest()[:6]}"
-
-    return {tool: unique(tool, name) for tool, name in plain.items()}
+    keys = {tool: "/".join(tool) for tool in tools}
+    plain = {key: re.sub(r"[^a-z0-9]+", "_", f"mcp_{key}".lower()).strip("_") for key in keys.values()}
+    names = accepted_names(plain, (SEARCH, CALL, RESOURCE, PROMPT))
+    return {tool: names[key] for tool, key in keys.items()}
 
 
 def text_of(block: "ContentBlock") -> str:

@@ -12,6 +12,7 @@ from denizen.entries import AnyEntry, ToolEntry
 from denizen.errors import ToolRefused
 from denizen.messages import Text, ToolCall, ToolResult
 from denizen.ports import Answer, Control, InboundMessage, Schema, Session, ToolContext, Toolset, Traits
+from denizen.tools.accepted import accepted_schema
 
 CALLER_RUNS = "The caller runs this tool."
 """What a turn is parked with that waits for such a result."""
@@ -27,7 +28,7 @@ class CallerTool:
 
     def __init__(self, schema: Schema) -> None:
         self.name = schema.name
-        self.schema = schema
+        self.schema = accepted_schema(schema.name, schema.description, schema.parameters)
 
     async def run(self, args: dict[str, Any], turn: ToolContext) -> ToolResult:
         """Park the turn; where it goes on without a result, the call is refused."""
