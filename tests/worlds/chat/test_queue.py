@@ -123,6 +123,23 @@ async def test_message_that_was_not_heard_gets_a_turn_of_its_own(database: Datab
         assert await worker.finish_all(2) == ["1", "2"]
 
 
+async def test_drain_begins_nothing_and_waits_for_the_turns_that_run(database: Database) -> None:
+    suite = TurnQueueConformance()
+    queue = LedgerQueue(database, clock=SystemClock())
+    async with suite.serving(queue) as worker:
+        await queue.put(message("1"))
+        running = await worker.next()
+        draining = asyncio.create_task(queue.drain())
+        await queue.put(message("2"))
+        for _ in range(20):  # writes are in order: it would be over by now
+            await database.run(lambda _: None)
+        assert not draining.done()
+        running.end()
+        await draining
+        assert await database.run(lambda db: outbound.outcome(db, message("1"))[0]) == "done"
+        assert await database.run(lambda db: outbound.outcome(db, message("2"))[0]) in {"ready", "waiting"}
+
+
 async def test_turn_that_ends_while_its_worker_stops_is_counted(database: Database) -> None:
     over = list[str]()
     queue = LedgerQueue(database, clock=SystemClock(), on_over=over.append)
