@@ -1,7 +1,7 @@
 """What a person can do while the agent works: steer, follow up, interrupt, stop, cancel."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 
 import pytest
 from tests.engine.conftest import MakeAgent
@@ -11,10 +11,10 @@ from denizen import Agent, Config, stream_agent, tool
 from denizen.config.settings import ProviderSettings
 from denizen.engine import TurnOptions, run_turn
 from denizen.entries import AnyEntry, AssistantEntry, EndEntry
-from denizen.events import LlmEnd, LlmStart, LlmStream, RunEvent, ToolEnd
+from denizen.events import LlmEnd, LlmStart, LlmStream, RunEvent, StreamEvent, TextDelta, ToolEnd
 from denizen.messages import AssistantMessage, Text, UserMessage
-from denizen.ports import FollowUp, Interrupt, Steer, Stop, ToolContext, Traits
-from denizen.testing import LoopbackOpenAI, Step
+from denizen.ports import FollowUp, Interrupt, ModelRequest, Steer, Stop, ToolContext, Traits
+from denizen.testing import LoopbackOpenAI, ScriptedModel, Step
 
 Entries = Callable[[Agent], Awaitable[list[AnyEntry]]]
 
@@ -102,6 +102,58 @@ async def test_a_stop_ends_a_model_call_at_once(
     said = [message for message in result.messages if isinstance(message, AssistantMessage)]
     assert [(message.text, message.stop_reason) for message in said] == [(text, "aborted") for text in kept]
     assert await asyncio.to_thread(loopback_openai.gone.wait, 30)
+
+
+async def test_an_interruption_cuts_the_model_call_and_the_turn_goes_on_with_it(agent_of: MakeAgent) -> None:
+    host, gone = Host(), asyncio.Event()
+
+    class Endless(ScriptedModel):
+        """Doesn't end its first reply."""
+
+        async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent]:
+            if self.requests:
+                async for event in super().stream(request):
+                    yield event
+                return
+            self.requests.append(request)
+            yield TextDelta("Once upon")
+            host.waiting.append(Interrupt("no, something else"))
+            try:
+                await asyncio.Event().wait()
+            finally:
+                gone.set()
+
+    agent = agent_of(model=Endless([say("other then")]))
+    async with asyncio.timeout(30):
+        result = await run_agent("tell a story", agent=agent, io=host)
+    assert gone.is_set()
+    assert (result.reply, result.stop_reason) == ("other then", "answered")
+    assert words(requests_of(agent)[1].messages) == ["tell a story", "no, something else"]
+    ended = [(event.message.text, event.message.stop_reason) for event in host.of(LlmEnd)]
+    assert ended[0] == ("Once upon", "aborted")
+
+
+async def test_a_stop_ends_a_tool_that_runs(agent_of: MakeAgent) -> None:
+    host, ended = Host(), asyncio.Event()
+
+    @tool
+    async def wait() -> str:
+        """Wait for ever."""
+        host.waiting.append(Stop())
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+        return ""
+
+    agent = agent_of(call(("wait", {}), ("wait", {})), say("there you are"), tools=[wait])
+    async with asyncio.timeout(30):
+        result = await run_agent("go", agent=agent, io=host)
+    assert ended.is_set()
+    assert result.stop_reason == "cancelled"
+    told = [each.text for each in results(result)]
+    assert told == ["cancelled while it ran: its effect may be there in part", "not run: cancelled"]
+    assert (await run_agent("hello?", agent=agent)).reply == "there you are"
 
 
 async def test_what_is_queued_is_taken_when_the_next_model_call_will_see_it(agent_of: MakeAgent) -> None:

@@ -255,6 +255,18 @@ async def test_a_time_out_ends_the_whole_tree(sandbox: Sandbox, turn: ToolContex
     assert let_go(held)
 
 
+async def test_a_command_that_is_cancelled_has_a_moment_to_end_by_itself(
+    plain: Sandbox, turn: ToolContext, workspace: Path
+) -> None:
+    turn, heard = listening(turn, "ready")
+    command = "trap 'echo bye >left; exit' TERM; echo ready; while :; do sleep 0.01; done"
+    running = asyncio.create_task(bash(plain, turn, command))
+    await heard.wait()
+    running.cancel()
+    await asyncio.wait([running])
+    assert (workspace / "left").read_text() == "bye\n"
+
+
 @pytest.mark.parametrize("how", LEFT_BEHIND)
 async def test_cancelling_ends_the_whole_tree(sandbox: Sandbox, turn: ToolContext, held: int, how: str) -> None:
     turn, heard = listening(turn, "opened")

@@ -1,9 +1,8 @@
 """Asking the model: the one path for streaming, retries, overflow relief and budgets."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import suppress
-from typing import Any, TypeVar
 
 import msgspec
 
@@ -11,7 +10,7 @@ from denizen.engine.prompting import renew_prompt
 from denizen.engine.reply_stream import ReplyStream
 from denizen.engine.session_state import no_summary
 from denizen.engine.tracing import UNTRACED, call_span, record_answer
-from denizen.engine.turn import Turn, TurnOver
+from denizen.engine.turn import Interrupted, Turn, TurnOver
 from denizen.entries import AssistantEntry, CompactionEntry
 from denizen.errors import ModelError
 from denizen.estimate import estimate_message, estimate_text
@@ -19,13 +18,8 @@ from denizen.events import Compacted, Failed, Finished, LlmStart, Retrying, Text
 from denizen.messages import AssistantMessage, AssistantPart, Message, Text, ToolCall, Usage
 from denizen.ports import SURELY_HELD, CountingModel, ModelRequest, View
 
-LISTEN_EVERY = 0.1
-"""Seconds between two looks, while a model answers, at whether the person stopped the turn."""
-
 TRY_AGAIN = 1.1
 """How much larger a context must be than when no summary could be made, before another is asked for."""
-
-_T = TypeVar("_T")
 
 Outcome = AssistantMessage | ModelError
 
@@ -34,7 +28,8 @@ async def ask_model(turn: Turn) -> AssistantMessage:
     """The model's answer to the context as it is now; the caller appends it to the session.
 
     A context that won't fit is relieved before the call, one that the provider refuses after it (seed 003, "3-level
-    context overflow recovery"); each iteration starts with the first level. Raises ModelError when nothing helped.
+    context overflow recovery"); each iteration starts with the first level. What the person interrupts is what had been
+    shown of it. Raises ModelError when nothing helped.
     """
     levels = [1, 2, 3]
     await _relieve_early(turn, levels)
@@ -46,6 +41,8 @@ async def ask_model(turn: Turn) -> AssistantMessage:
             break
         if outcome.kind != "context_overflow" or not await _relieve(turn, levels):
             raise outcome
+    if turn.interrupts and outcome.stop_reason == "aborted":
+        return outcome
     outcome = _with_own_ids(turn, outcome)
     turn.last_usage = outcome.usage
     await turn.charge(outcome)
@@ -133,7 +130,7 @@ async def _fits(turn: Turn, view: View, tokens: int) -> bool:
         return False
     exact: int | None = None
     with suppress(ModelError, OSError):  # whatever is wrong, the call itself will tell
-        exact = await _until_stopped(turn, model.count_tokens(request_of(turn)))
+        exact = await turn.run_until_stopped(model.count_tokens(request_of(turn)))
     if exact is None:
         return False
     state.overestimate = tokens - exact
@@ -159,11 +156,13 @@ async def _shrink(turn: Turn, entry: CompactionEntry) -> None:
 
 
 async def _call(turn: Turn, request: ModelRequest, *, keep: bool = False) -> Outcome:
-    """One call through fail-over; `keep` what had streamed when the turn is cancelled."""
+    """One call through fail-over; `keep` what had streamed when the turn is cancelled, or the call interrupted."""
     stream = ReplyStream(turn)
     with call_span(turn.agent.model.name) if turn.traced else UNTRACED as span:
         try:
-            outcome = await _until_stopped(turn, _consume(turn, request, stream))
+            outcome = await turn.run_until_stopped(_consume(turn, request, stream), interruptible=keep)
+        except Interrupted:
+            outcome = AssistantMessage([Text(stream.text)] if stream.text else [], stop_reason="aborted")
         except (asyncio.CancelledError, TurnOver):
             if keep and stream.text:
                 await turn.append(AssistantEntry(message=AssistantMessage([Text(stream.text)], stop_reason="aborted")))
@@ -172,19 +171,6 @@ async def _call(turn: Turn, request: ModelRequest, *, keep: bool = False) -> Out
             outcome.reword(turn.agent.redact(outcome.message))
         record_answer(span, outcome)
     return outcome
-
-
-async def _until_stopped(turn: Turn, answering: Coroutine[Any, Any, _T]) -> _T:
-    """What the call gives. A stop of the person ends it at once, whether it streams, thinks or waits to try again."""
-    task = asyncio.create_task(answering)
-    try:
-        while not (await asyncio.wait({task}, timeout=LISTEN_EVERY))[0]:
-            if turn.listen():
-                raise TurnOver("cancelled")
-    finally:
-        if task.cancel():
-            await asyncio.wait({task})
-    return task.result()
 
 
 async def _consume(turn: Turn, request: ModelRequest, stream: ReplyStream) -> Outcome:

@@ -166,7 +166,8 @@ async def _execute(turn: Turn, call: ToolCall, tool: Tool) -> ToolResult:
     progress = Progress(turn, call)
     try:
         args = _copied(turn.agent.policy.arguments(call, tool, approved=turn.state.approved))
-        result = _within_limit(turn, call, await tool.run(args, _context(turn, call, tool, progress)))
+        running = tool.run(args, _context(turn, call, tool, progress))
+        result = _within_limit(turn, call, await turn.run_until_stopped(running))
     except TurnOver:  # it asked the person, and nobody is there
         raise
     except asyncio.CancelledError:

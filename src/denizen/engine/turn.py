@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -30,6 +30,9 @@ from denizen.ports import (
     TurnIO,
     View,
 )
+
+LISTEN_EVERY = 0.1
+"""Seconds between two looks, while a model answers or a tool runs, at whether the person stopped the turn."""
 
 MOST_SUBAGENTS = 5
 """How many subagents of one turn work at once."""
@@ -89,6 +92,8 @@ class TurnOptions:
     resumes: bool = False
 
 
+_T = TypeVar("_T")
+
 RunTurn = Callable[[AgentRecord, Session, Start, TurnIO, TurnOptions], Coroutine[Any, Any, RunResult]]
 """Runs a turn to its end."""
 
@@ -111,6 +116,10 @@ class TurnOver(Exception):
         super().__init__(note)
         self.reason: TurnStop = reason
         self.note = note
+
+
+class Interrupted(Exception):
+    """The person says something for which the model's answer isn't waited for."""
 
 
 class Turn:
@@ -333,6 +342,23 @@ class Turn:
                 case Answer():
                     self.answers.append(control)
         return self.stopped
+
+    async def run_until_stopped(self, work: Coroutine[Any, Any, _T], *, interruptible: bool = False) -> _T:
+        """What the work gives; a stop of the person cancels it, and ends the turn.
+
+        Raises Interrupted where it is `interruptible`, and the person interrupts.
+        """
+        task = asyncio.create_task(work)
+        try:
+            while not (await asyncio.wait({task}, timeout=LISTEN_EVERY))[0]:
+                if self.listen():
+                    raise TurnOver("cancelled")
+                if interruptible and self.interrupts:
+                    raise Interrupted
+        finally:
+            if task.cancel():
+                await asyncio.wait({task})
+        return task.result()
 
     async def deliver(self, waiting: list[UserMessage]) -> bool:
         """Give the model what the person said meanwhile; whether there was anything new."""

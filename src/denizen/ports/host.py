@@ -58,14 +58,14 @@ class FollowUp(msgspec.Struct, frozen=True):
 
 
 class Interrupt(msgspec.Struct, frozen=True):
-    """Drop the calls that haven't run and go on with this instead. `id`: as `Steer`."""
+    """Cut the model's answer short, drop the calls that haven't run, and go on with this instead. `id`: as `Steer`."""
 
     text: str
     id: str = ""
 
 
 class Stop(msgspec.Struct, frozen=True):
-    """End the turn: a model call at once, a running tool as soon as it is done."""
+    """End the turn at once: a model call, or a tool that runs, is cancelled."""
 
 
 Control = Steer | FollowUp | Interrupt | Stop | Answer

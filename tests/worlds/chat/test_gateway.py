@@ -97,7 +97,15 @@ async def test_sixteen_slow_chats_do_not_hold_up_another(serve: Serve) -> None:
 async def test_empty_answer_is_replaced_by_the_default(serve: Serve) -> None:
     async with serve(AssistantMessage([Text("")], stop_reason="end"), AssistantMessage([])) as scene:
         await scene.say("1")
-        assert await scene.contents(1) != [""]
+        await scene.say("2")
+        assert await scene.contents(2) == [DEFAULT_RESPONSE] * 2
+
+
+async def test_refusal_and_a_reply_of_ones_own_are_not_replaced_by_the_default(serve: Serve) -> None:
+    async with serve(AssistantMessage([], stop_reason="refusal"), AssistantMessage([])) as scene:
+        await scene.say("1")
+        await scene.gateway.accept(RunOptions(default_response="Nothing new.").put_in(message("2")))
+        assert await scene.contents(2) == ["The model refused to answer.", "Nothing new."]
 
 
 async def test_message_without_history_sees_nothing_of_earlier_turns(serve: Serve) -> None:

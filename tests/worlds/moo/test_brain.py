@@ -8,7 +8,7 @@ import pytest
 from tests.worlds.moo.play import FakeWorld, calls, playing, text
 
 from denizen.actions import Directives
-from denizen.engine.ask import LISTEN_EVERY
+from denizen.engine.turn import LISTEN_EVERY
 from denizen.errors import ModelError
 from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult, Usage
 from denizen.ports import ActionFormat, ModelRequest

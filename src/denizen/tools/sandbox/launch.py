@@ -8,8 +8,9 @@ OPTIONS are pieces of the JSON of `Options`. With grants, the command gets a hom
 its own; links in that home lead to what it may read of the real one.
 
 The launcher adopts every orphan of the command (PR_SET_CHILD_SUBREAPER), so none escapes by leaving its group, its
-session or its parent, and ends them when the command is over, on SIGTERM, and when its own parent dies. Its exit status
-is the command's, 128 + n after signal n, 126 where the command couldn't be confined or run.
+session or its parent, and ends them when the command is over, on SIGTERM, and when its own parent dies. On SIGTERM its
+process group gets one, too, and the command has a second to end by itself. Its exit status is the command's, 128 + n
+after signal n, 126 where the command couldn't be confined or run.
 """
 
 # pathlib takes its time to import
@@ -23,6 +24,7 @@ import os
 import signal
 import struct
 import sys
+import time
 import warnings  # noqa: F401 (os.execvp imports it: too late when the library can't be read any more)
 from collections.abc import Generator, Iterator, Sequence
 from typing import Any, NamedTuple, NoReturn
@@ -49,6 +51,7 @@ SYSTEM_V = {"x86_64": (29, 68, 64), "aarch64": (194, 186, 190)}
 CLONE_NEWNS, CLONE_NEWIPC, CLONE_NEWUSER = 0x00020000, 0x08000000, 0x10000000
 MS_BIND, MS_REC, MS_PRIVATE = 1 << 12, 1 << 14, 1 << 18
 MOUNT_SETATTR, AT_FDCWD, AT_RECURSIVE, MOUNT_ATTR_RDONLY = 442, -100, 0x8000, 1
+TERMINATING_LOOKS = 50
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -86,6 +89,9 @@ def main(argv: Sequence[str]) -> int:
                 if pid == child:
                     code = os.waitstatus_to_exitcode(status)
                     return code if code >= 0 else 128 - code
+        except SystemExit:
+            _terminate(child)
+            raise
         finally:
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
             _end_all()
@@ -94,6 +100,20 @@ def main(argv: Sequence[str]) -> int:
 def abi() -> int:
     """The version of Landlock that this kernel has; 0: none."""
     return max(libc.syscall(CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(1)), 0)
+
+
+def _terminate(child: int) -> None:
+    """Let the command end by itself, in a second at most."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGTERM)
+    else:
+        os.kill(child, signal.SIGTERM)
+    with contextlib.suppress(ChildProcessError):
+        for _ in range(TERMINATING_LOOKS):
+            if os.waitpid(child, os.WNOHANG)[0]:
+                break
+            time.sleep(1 / TERMINATING_LOOKS)
 
 
 def _end_all() -> None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from denizen.engine.loop import EMPTY
 from denizen.events import RunResult
 from denizen.messages import Document, Image, Text, UserPart
 from denizen.ports import InboundMessage
@@ -58,7 +59,9 @@ def parts_of(message: InboundMessage) -> list[UserPart]:
 
 
 def reply_text(result: RunResult, default: str = DEFAULT_RESPONSE) -> str:
-    """What whoever wrote the message is told."""
+    """The words of a turn's reply, or those that stand in for them."""
     if result.reply.strip():
         return result.reply
-    return "Stopped." if result.stop_reason == "cancelled" else result.error or default
+    if result.stop_reason == "cancelled":
+        return "Stopped."
+    return default if result.error in {"", EMPTY} else result.error

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from denizen.events import LlmEnd, LlmStart, Notice, Retry, RunEvent, ToolEnd
+from denizen.events import LlmEnd, LlmStart, Notice, Retry, RunEvent, ToolEnd, ToolStart
 from denizen.ports import Answer, Ask, Control, Stop
 from denizen.worlds.moo.acting import Acting
 
@@ -14,15 +14,20 @@ class CycleHost:
         self._acting = acting
         self._asks = asks
         self._tell = tell
+        self._is_calling = False
 
     def emit(self, event: RunEvent) -> None:
         """Pass on what matters here."""
         match event:
             case LlmStart():
+                self._is_calling = False
                 self._asks()
+            case ToolStart():
+                self._is_calling = True
             case LlmEnd():
                 self._acting.replied()
             case ToolEnd():
+                self._is_calling = False
                 self._acting.ran(event)
             case Notice(text=text, level="warning" | "error"):
                 self._tell(text)
@@ -32,8 +37,8 @@ class CycleHost:
                 pass
 
     def controls(self) -> Sequence[Control]:
-        """A stop, once the cycle is to end."""
-        return [Stop()] if self._acting.is_over else []
+        """A stop, once the cycle is to end; a call that runs isn't cut short."""
+        return [Stop()] if self._acting.is_over and not self._is_calling else []
 
     async def ask(self, request: Ask) -> Answer:
         """No: in a world nobody sits next to the agent, and a quotation isn't run (design, rule 5)."""
