@@ -27,7 +27,7 @@ class HelpDesk:
                 pass
 
     def controls(self) -> Sequence[Control]:
-        """Heard between calls: also Steer, Interrupt and Stop."""
+        """Heard between calls, and while the model or a tool works: also Steer, Interrupt and Stop."""
         waiting = [FollowUp(text) for text in self.inbox]
         self.inbox.clear()
         return waiting
