@@ -23,7 +23,7 @@ from denizen.cli.gateway.exchange import Exchange
 from denizen.cli.gateway.service import describe, install
 from denizen.clock import SystemClock
 from denizen.messages import AssistantMessage, ToolCall
-from denizen.testing import Request
+from denizen.testing import FakeClock, Request
 from denizen.worlds.chat.database import Database
 from denizen.worlds.chat.sqlite_file import SqliteFile
 
@@ -48,6 +48,34 @@ async def test_send_prints_the_reply_and_status_says_where(gateway: GatewayProgr
     assert lines[0] == f"running: process {gateway.pid}, {gateway.url}"
     assert {"1 session", "inbox: 2 done", "outbox: 2 sent", "last chat: none"} < {*lines}
     assert "started; model: " in gateway.log
+
+
+class StartsGateway(FakeClock):
+    """A clock that starts the gateway instead of sleeping."""
+
+    def __init__(self, program: GatewayProgram) -> None:
+        super().__init__()
+        self._program = program
+
+    async def sleep(self, seconds: float) -> None:
+        await self._program.start()
+
+
+async def test_send_waits_for_a_gateway_that_restarts(gateway: GatewayProgram, home: Path, model: Model) -> None:
+    model.plays("It is leaking.")
+    exchange = Exchange(Client(home), "home", StartsGateway(gateway))
+    await exchange.skip()
+    await gateway.end(signal.SIGKILL)
+    assert [reply["content"] async for reply in exchange.say("What about the roof?")] == ["It is leaking."]
+
+
+async def test_message_that_is_sent_again_under_its_id_has_the_same_reply(
+    gateway: GatewayProgram, denizen: Run, model: Model
+) -> None:
+    model.plays("It is leaking.", "Never asked.")
+    for _ in range(2):
+        ran = await asyncio.to_thread(denizen, "send", "--id", "roof", "What about the roof?")
+        assert (ran.out, ran.err.strip()) == ("It is leaking.\n", "message roof")
 
 
 async def test_an_idle_gateway_loads_only_what_listens(home: Path, environ: dict[str, str], model: Model) -> None:
@@ -145,6 +173,7 @@ async def test_who_waits_in_vain_hears_why_that_may_be(home: Path, capsys: pytes
 
         async def post(self, path: str, body: Mapping[str, Any]) -> Any:
             self.id = body["id"]
+            return {"accepted": True}
 
     assert [reply["content"] async for reply in Exchange(Quiet(home), "home").say("hi")] == ["At last."]
     assert "/approve" in capsys.readouterr().err
@@ -196,7 +225,7 @@ async def test_chat_goes_on_with_a_gateway_that_was_started_anew(
 async def test_send_says_that_an_empty_message_is_none(gateway: GatewayProgram, denizen: Run) -> None:
     ran = await asyncio.to_thread(denizen, "send", " ")
     assert ran.status == 1, gateway.log
-    assert ran.err.startswith("error: The gateway refuses: The message is empty")
+    assert "error: The gateway refuses: The message is empty" in ran.err
 
 
 def test_owner_that_names_no_chat_is_refused_with_an_example(denizen: Run, home: Path) -> None:

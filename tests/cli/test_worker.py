@@ -5,11 +5,13 @@ import itertools
 import re
 import signal
 import threading
+import urllib.request
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
 
 import aiohttp
 import msgspec
@@ -118,6 +120,14 @@ async def test_every_message_is_answered_once_in_order_however_processes_die(
     assert calls >= len(CHATS) * len(MESSAGES)
 
 
+def status_of(url: str) -> int:
+    try:
+        with urllib.request.urlopen(url) as response:
+            return response.status
+    except HTTPError as error:
+        return error.code
+
+
 async def test_database_that_goes_away_and_comes_back_loses_nothing(
     home: Path, model: Model, own_postgres: OwnServer, gateway: GatewayProgram, workers: list[WorkerProgram]
 ) -> None:
@@ -128,7 +138,9 @@ async def test_database_that_goes_away_and_comes_back_loses_nothing(
         nonlocal calls
         calls += 1
         if calls in {5, 12}:
+            assert status_of(f"{gateway.url}/readyz") == 200
             own_postgres.stop()
+            assert [status_of(f"{gateway.url}/{path}") for path in ("readyz", "healthz")] == [503, 200]
             own_postgres.start()
             away.set()
         return answer_of(request)

@@ -89,6 +89,53 @@ async def test_agent_is_the_one_model(serve: Serve, home: Path) -> None:
         assert [model.id async for model in client.models.list()] == ["denizen"]
 
 
+async def test_model_is_found_by_its_name(serve: Serve, home: Path) -> None:
+    async with serve() as scene, sdk(scene, home) as client:
+        assert (await client.models.retrieve("denizen")).owned_by == "denizen"
+        with pytest.raises(openai.NotFoundError, match="only model is denizen"):
+            await client.models.retrieve("gpt-5")
+
+
+SIZE = {"type": "object", "properties": {"size": {"type": "integer"}}, "required": ["size"]}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_answer_fulfils_the_schema_that_is_asked_for(serve: Serve, home: Path, *, stream: bool) -> None:
+    wanted: Any = {"type": "json_schema", "json_schema": {"name": "size", "schema": SIZE}}
+    async with serve("it is large", '```json\n{"size": 3}\n```') as scene, sdk(scene, home) as client:
+        answer = await chat(client, user("how large?"), response_format=wanted, stream=stream)
+        if stream:
+            text = "".join([c.delta.content or "" async for chunk in answer for c in chunk.choices])
+        else:
+            text = answer.choices[0].message.content
+        assert text == '{"size":3}'
+        assert scene.model.requests[0].output_schema == SIZE
+
+
+async def test_answer_is_a_json_object_where_one_is_asked_for(serve: Serve, home: Path) -> None:
+    async with serve('{"fruit": "plum"}') as scene, sdk(scene, home) as client:
+        answer = await chat(client, user("a fruit?"), response_format={"type": "json_object"})
+        assert answer.choices[0].message.content == '{"fruit":"plum"}'
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"tool_choice": "required"},
+        {"tool_choice": {"type": "function", "function": {"name": "weather"}}},
+        {"response_format": {"type": "json_schema"}},
+        {"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "nonsense"}}}},
+        {"response_format": {"type": "grammar"}},
+        {"response_format": {"type": "json_object"}, "extra_headers": {"Denizen-Session": "ann"}},
+    ],
+)
+async def test_request_for_what_an_agent_cannot_promise_is_refused(serve: Serve, home: Path, asked: Any) -> None:
+    async with serve("plum") as scene, sdk(scene, home) as client:
+        with pytest.raises(openai.BadRequestError):
+            await chat(client, user("a fruit?"), tools=[WEATHER], **asked)
+        assert not scene.model.requests
+
+
 async def test_conversation_without_a_session_is_the_whole_history_and_nothing_is_stored(
     serve: Serve, home: Path
 ) -> None:

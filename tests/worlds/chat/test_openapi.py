@@ -35,8 +35,10 @@ async def test_description_covers_every_route(serve: Serve, home: Path) -> None:
         "/healthz": ["get"],
         "/metrics": ["get"],
         "/openapi.json": ["get"],
+        "/readyz": ["get"],
         "/v1/chat/completions": ["post"],
         "/v1/models": ["get"],
+        "/v1/models/{id}": ["get"],
         "/v1/responses": ["post"],
     }
     assert described["paths"]["/healthz"]["get"]["security"] == []

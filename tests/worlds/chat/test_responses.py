@@ -21,6 +21,14 @@ WEATHER: Any = {
 SESSIONS = pytest.mark.parametrize("session", ["", "ann"])
 
 
+async def test_answer_fulfils_the_schema_that_is_asked_for(serve: Serve, home: Path) -> None:
+    schema = {"type": "object", "properties": {"size": {"type": "integer"}}, "required": ["size"]}
+    wanted: Any = {"format": {"type": "json_schema", "name": "size", "schema": schema}}
+    async with serve("it is large", '{"size": 3}') as scene, sdk(scene, home) as client:
+        answer = await client.responses.create(model="denizen", input="how large?", text=wanted)
+        assert answer.output_text == '{"size":3}'
+
+
 @SESSIONS
 async def test_text_is_answered(serve: Serve, home: Path, session: str) -> None:
     async with serve("plum") as scene, sdk(scene, home, session) as client:

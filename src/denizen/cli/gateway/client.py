@@ -6,8 +6,8 @@ from typing import Any
 
 import aiohttp
 
-from denizen.errors import ConfigError, DenizenError
-from denizen.worlds.chat.server import Running, find_running
+from denizen.errors import DenizenError
+from denizen.worlds.chat.server import GatewayAway, Running, find_running
 from denizen.worlds.chat.token import read_token
 
 _SPARE = 30.0
@@ -15,7 +15,7 @@ _SPARE = 30.0
 
 
 class Client:
-    """Talks to the gateway of a home. Raises DenizenError where none answers, or it refuses."""
+    """Talks to the gateway of a home. Raises GatewayAway where none answers, and DenizenError where it refuses."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
@@ -25,7 +25,7 @@ class Client:
         """The gateway as it is now: it may have begun anew since the last request, elsewhere and with another token."""
         running = find_running(self._home)
         if running is None:
-            raise ConfigError(f"No gateway runs on {self._home}. Start one: denizen gateway")
+            raise GatewayAway(f"No gateway runs on {self._home}. Start one: denizen gateway")
         return running
 
     async def get(self, path: str, query: Mapping[str, str | int] | None = None, *, wait: float = 0.0) -> Any:
@@ -47,7 +47,7 @@ class Client:
             ):
                 answer = await response.json()
         except (aiohttp.ClientError, TimeoutError, ValueError) as error:
-            raise DenizenError(
+            raise GatewayAway(
                 f"The gateway (process {running.pid}) doesn't answer at {url}: {error}. Is it running? "
                 "Start it: denizen gateway"
             ) from error

@@ -1,24 +1,31 @@
 """`denizen send`: say something to the gateway, and print its reply."""
 
 import asyncio
+from uuid import uuid4
 
 import click
 
 from denizen.cli.gateway.client import Client
 from denizen.cli.gateway.exchange import Exchange, show
 from denizen.cli.home import home
+from denizen.cli.output import say
 
 
 @click.command()
 @click.argument("text", nargs=-1, required=True)
 @click.option("--chat", default="home", show_default=True, metavar="NAME", help="The chat, which is a session.")
-def send(text: tuple[str, ...], chat: str) -> int:
-    """Send a message to the gateway, wait for the reply and print it. @path attaches a file."""
-    return asyncio.run(_send(" ".join(text), chat))
+@click.option("--id", "message_id", default="", metavar="ID", help="Sent again under its id, a message counts once.")
+def send(text: tuple[str, ...], chat: str, message_id: str) -> int:
+    """Send a message to the gateway, wait for the reply and print it. @path attaches a file.
+
+    The message's id is on standard error. If the gateway restarts meanwhile, this waits for it.
+    """
+    return asyncio.run(_send(" ".join(text), chat, message_id or uuid4().hex))
 
 
-async def _send(text: str, chat: str) -> int:
+async def _send(text: str, chat: str, message_id: str) -> int:
     exchange = Exchange(Client(home()), chat)
     await exchange.skip()
-    replies = [reply async for reply in exchange.say(text)]
+    say(f"message {message_id}", dim=True)
+    replies = [reply async for reply in exchange.say(text, message_id)]
     return show(replies[-1])

@@ -5,7 +5,7 @@ import re
 import sys
 
 from denizen.cli.gateway.client import Client
-from denizen.cli.gateway.exchange import Exchange, show
+from denizen.cli.gateway.exchange import RETRY_DELAY_S, Exchange, show
 from denizen.cli.home import home
 from denizen.cli.main import WRONG_USE
 from denizen.cli.output import say, say_error
@@ -23,8 +23,6 @@ _HELP = {
     "/quit": "leave (also: Ctrl-D)",
 }
 _COMMAND = re.compile(r"(/[a-z]+)(?:[^\S\n].*)?")
-_AGAIN = 1.0
-"""Seconds before a gateway is asked again that doesn't answer."""
 _QUIT, _LIST = "/quit", "/help"
 
 
@@ -117,4 +115,4 @@ async def _follow(exchange: Exchange) -> None:
             if not gone:
                 await run_in_terminal(lambda error=error: say_error(error))
             gone = True
-            await SystemClock().sleep(_AGAIN)
+            await SystemClock().sleep(RETRY_DELAY_S)

@@ -38,13 +38,17 @@ class Running(msgspec.Struct, frozen=True):
         return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
 
 
+class GatewayAway(ConfigError):
+    """The gateway doesn't answer now: it starts, stops, or has gone."""
+
+
 def find_running(home: Path) -> Running | None:
-    """The gateway that serves the home; None: there is none. Raises ConfigError while one starts or stops."""
+    """The gateway that serves the home; None: there is none. Raises GatewayAway while one starts or stops."""
     if not holder_of(home / "gateway.lock"):
         return None
     data = read_settings(home / "gateway.json")
     if data is None:
-        raise ConfigError(f"A gateway is starting or stopping on {home}. Try again in a moment.")
+        raise GatewayAway(f"A gateway is starting or stopping on {home}. Try again in a moment.")
     try:
         return msgspec.json.decode(data, type=Running)
     except msgspec.DecodeError as error:

@@ -16,7 +16,7 @@ from denizen.worlds.chat.http.requests import refusal
 from denizen.worlds.chat.settings import GatewaySettings
 from denizen.worlds.chat.token import new_token, read_token
 
-OPEN_ROUTES = frozenset({"/healthz"})
+OPEN_ROUTES = frozenset({"/healthz", "/readyz"})
 """Routes that need no token."""
 BURST = 10.0
 """Seconds' worth of requests that may come at once."""

@@ -1,11 +1,15 @@
 """The application: its routes, and how it words refusals."""
 
+import asyncio
+import logging
 from pathlib import Path
 from typing import Any
 
 from aiohttp import web
 
 from denizen.clock import Clock
+from denizen.errors import DenizenError
+from denizen.worlds.chat import ledger
 from denizen.worlds.chat.gateway import Gateway
 from denizen.worlds.chat.http import (
     access,
@@ -26,6 +30,10 @@ from denizen.worlds.chat.http.requests import GATEWAY, failure, refusal
 NOT_AGAIN = {"x-should-retry": "false"}
 """Keeps clients of OpenAI's API from saying the same again by themselves: in a session it would be there twice."""
 
+READY_S = 5.0
+"""Seconds that a database may take to answer before it counts as away."""
+_log = logging.getLogger(__name__)
+
 
 def make_app(gateway: Gateway, home: Path, host: str) -> web.Application:
     """The routes of a gateway that listens at `host`, for those who have the home's token."""
@@ -38,14 +46,27 @@ def make_app(gateway: Gateway, home: Path, host: str) -> web.Application:
     app[EVENTS] = EventLog(int(clock.now().timestamp() * 1_000_000))
     gateway.listeners.of_all.append(app[EVENTS].add)
     app.router.add_get("/healthz", _healthz)
+    app.router.add_get("/readyz", _readyz)
     for group in (access, completions, controls, events, messages, metrics, openapi, responses, sessions, status):
         app.add_routes(group.ROUTES)
     return app
 
 
 async def _healthz(_: web.Request) -> web.Response:
-    """Say that it serves."""
+    """Say that the process lives."""
     return web.json_response({"status": "ok"})
+
+
+async def _readyz(request: web.Request) -> web.Response:
+    """Say whether the ledger can be read: 503 if not."""
+    gateway = request.app[GATEWAY]
+    try:
+        async with asyncio.timeout(READY_S):
+            await gateway.database.read(ledger.next_due)
+    except (DenizenError, TimeoutError) as error:
+        _log.warning("not ready: %s", gateway.agent.record.redact(str(error)) or "the database doesn't answer")
+        return refusal(503, "The database is away. The gateway's log says more.")
+    return web.json_response({"status": "ready"})
 
 
 def _guard(clock: Clock) -> Any:

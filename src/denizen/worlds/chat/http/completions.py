@@ -10,6 +10,7 @@ import msgspec
 from aiohttp import web
 
 from denizen.documents import attached_document, attached_picture
+from denizen.engine.output import Output
 from denizen.entries import SystemEntry
 from denizen.errors import ConfigError
 from denizen.messages import AssistantMessage, Document, Image, Text, ToolCall, ToolResult, Usage, UserMessage, UserPart
@@ -91,6 +92,32 @@ class StreamOptions(msgspec.Struct):
     include_usage: bool | None = False
 
 
+class JsonSchema(msgspec.Struct):
+    """The schema of an answer."""
+
+    schema: dict[str, Any] | None = None
+
+
+class TextFormat(JsonSchema):
+    """The form of the answer; the schema is here in Responses, one level down in Chat Completions."""
+
+    type: Literal["text", "json_object", "json_schema"] = "text"
+    json_schema: JsonSchema | None = None
+
+    @property
+    def output(self) -> Output | None:
+        """What the answer must be; None: text. Raises HTTPException for a schema that is missing or invalid."""
+        if self.type == "text":
+            return None
+        found = (self.json_schema or self).schema if self.type == "json_schema" else {"type": "object"}
+        if found is None:
+            raise Refused(400, "The format json_schema needs a schema.")
+        try:
+            return Output(found)
+        except ConfigError as error:
+            raise Refused(400, str(error)) from error
+
+
 class ChatRequest(msgspec.Struct):
     """What a client posts; what isn't listed here is the agent's to decide, and ignored."""
 
@@ -99,15 +126,26 @@ class ChatRequest(msgspec.Struct):
     stream: bool | None = False
     stream_options: StreamOptions | None = None
     tools: list[ChatTool] | None = None
-    tool_choice: Any = "auto"
+    tool_choice: Literal["auto", "none"] | None = "auto"
+    response_format: TextFormat | None = None
     n: Literal[1] | None = 1
 
 
 async def get_models(request: web.Request) -> web.Response:
-    """The agent, as the one model that there is."""
+    """List the agent as the only model."""
+    return web.json_response({"object": "list", "data": [_model(request)]})
+
+
+async def get_model(request: web.Request) -> web.Response:
+    """Describe the agent as a model."""
+    if request.match_info["id"] != MODEL:
+        raise Refused(404, f"The only model is {MODEL}.")
+    return web.json_response(_model(request))
+
+
+def _model(request: web.Request) -> dict[str, Any]:
     began = int(request.app[GATEWAY].agent.record.clock.now().timestamp())
-    model = {"id": MODEL, "object": "model", "created": began, "owned_by": "denizen"}
-    return web.json_response({"object": "list", "data": [model]})
+    return {"id": MODEL, "object": "model", "created": began, "owned_by": "denizen"}
 
 
 async def post_completion(request: web.Request) -> web.StreamResponse:
@@ -116,7 +154,8 @@ async def post_completion(request: web.Request) -> web.StreamResponse:
     given = (asked.tools or []) if asked.tool_choice != "none" else []
     tools = [schema(tool.function.name, tool.function.description, tool.function.parameters) for tool in given]
     said = await asyncio.to_thread(_said, asked.messages)
-    pieces = answer(gateway, Conversation.of(request, said, tools))
+    output = asked.response_format.output if asked.response_format else None
+    pieces = answer(gateway, Conversation.of(request, said, tools, output))
     shared = {
         "id": f"chatcmpl-{uuid4().hex}",
         "created": int(gateway.agent.record.clock.now().timestamp()),
@@ -273,4 +312,8 @@ def _usage(usage: Usage) -> dict[str, int]:
     }
 
 
-ROUTES = [web.get("/v1/models", get_models), web.post("/v1/chat/completions", post_completion)]
+ROUTES = [
+    web.get("/v1/models", get_models),
+    web.get("/v1/models/{id}", get_model),
+    web.post("/v1/chat/completions", post_completion),
+]

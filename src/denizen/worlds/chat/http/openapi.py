@@ -83,8 +83,11 @@ def describe(app: web.Application) -> dict[str, Any]:
 
 def _operation(path: str, handler: Callable[..., Any], schemas: dict[Any, Any]) -> dict[str, Any]:
     parameters = [*_PARAMETERS.get(handler, [])]
-    if "{key}" in path:
-        parameters.append({"name": "key", "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}})
+    parameters += [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
+        for name in ("key", "id")
+        if f"{{{name}}}" in path
+    ]
     text = inspect.getdoc(handler) or ""
     refused = {"description": "A refusal.", "content": _json(schemas[ErrorResponse])}
     status = "202" if handler in _ACCEPTED else "101" if handler is get_events else "200"

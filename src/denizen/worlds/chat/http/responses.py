@@ -15,6 +15,7 @@ from denizen.worlds.chat.http.completions import (
     MODEL,
     FunctionTool,
     Part,
+    TextFormat,
     arguments,
     last,
     parts,
@@ -44,6 +45,12 @@ class ResponseTool(FunctionTool):
     type: Literal["function"] = "function"
 
 
+class TextOptions(msgspec.Struct):
+    """The form of the answer."""
+
+    format: TextFormat | None = None
+
+
 class ResponseRequest(msgspec.Struct):
     """What a client posts; what isn't listed here is the agent's to decide, and ignored."""
 
@@ -52,7 +59,8 @@ class ResponseRequest(msgspec.Struct):
     instructions: str | None = None
     stream: bool | None = False
     tools: list[ResponseTool] | None = None
-    tool_choice: Any = "auto"
+    tool_choice: Literal["auto", "none"] | None = "auto"
+    text: TextOptions | None = None
     previous_response_id: str | None = None
 
 
@@ -66,7 +74,8 @@ async def post_response(request: web.Request) -> web.StreamResponse:
     said = await asyncio.to_thread(_said, asked.input)
     if asked.instructions:
         said.insert(0, SystemEntry(text=asked.instructions, by_operator=True))
-    pieces = answer(gateway, Conversation.of(request, said, tools))
+    output = asked.text.format.output if asked.text and asked.text.format else None
+    pieces = answer(gateway, Conversation.of(request, said, tools, output))
     response: dict[str, Any] = {
         "id": f"resp_{uuid4().hex}",
         "object": "response",
@@ -193,7 +202,7 @@ def _usage(usage: Usage) -> dict[str, Any]:
         "input_tokens": usage.sent,
         "input_tokens_details": {"cached_tokens": usage.cache_read or 0},
         "output_tokens": usage.output or 0,
-        "output_tokens_details": {"reasoning_tokens": 0},
+        "output_tokens_details": {"reasoning_tokens": usage.reasoning or 0},
         "total_tokens": usage.context,
     }
 

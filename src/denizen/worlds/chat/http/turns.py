@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from denizen.cache import SharedCache
 from denizen.engine import Resume, TurnOptions, run_turn
+from denizen.engine.output import Output
 from denizen.engine.resume import question_of
 from denizen.engine.turn import Start
 from denizen.entries import AnyEntry, AssistantEntry, EndEntry, SystemEntry, ToolEntry, UserEntry
@@ -39,22 +40,31 @@ Said = UserMessage | AssistantMessage | ToolResult | SystemEntry
 class Conversation(msgspec.Struct, frozen=True, kw_only=True):
     """What a caller sends: all that was said, their tools, and the session that it belongs to (empty: to none).
 
+    `output` is what the answer must be, if not text.
     What they say with the same `id` again is the same message. So is, while it isn't over, the session's last one where
     the caller says that this `is_repeated`.
     """
 
     said: Sequence[Said]
     tools: Sequence[Schema] = ()
+    output: Output | None = None
     session: str = ""
     id: str = ""
     is_repeated: bool = False
 
     @classmethod
-    def of(cls, request: web.Request, said: Sequence[Said], tools: Sequence[Schema]) -> "Conversation":
+    def of(
+        cls,
+        request: web.Request,
+        said: Sequence[Said],
+        tools: Sequence[Schema],
+        output: Output | None = None,
+    ) -> "Conversation":
         """What a request brings, with what its headers say of it."""
         named = request.headers.get
         is_repeated = named(REPEATED, "0") != "0"
-        return cls(said=said, tools=tools, session=named(SESSION, ""), id=named(MESSAGE, ""), is_repeated=is_repeated)
+        session, message_id = named(SESSION, ""), named(MESSAGE, "")
+        return cls(said=said, tools=tools, output=output, session=session, id=message_id, is_repeated=is_repeated)
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
@@ -180,6 +190,8 @@ def _waiting(result: RunResult, names: set[str]) -> list[ToolCall]:
 
 async def _in_session(gateway: Gateway, conversation: Conversation) -> AsyncGenerator[RunEvent | Retold]:
     """Append what was said after the agent's last message, and run the turn in the order of the session."""
+    if conversation.output:
+        raise Refused(400, f"A JSON answer needs a request without {SESSION}.")
     key, said = _key(conversation.session), conversation.said
     start = next((at for at in range(len(said), 0, -1) if isinstance(said[at - 1], AssistantMessage)), 0)
     new = said[start:]
@@ -329,14 +341,21 @@ async def _alone(gateway: Gateway, conversation: Conversation) -> AsyncGenerator
     session = await store.open(str(SessionKey(uuid4().hex, channel="api")), profile=record.name)
     start = await _retell(session, conversation.said)
     events = asyncio.Queue[RunEvent | None]()
-    options = TurnOptions(read_only=gateway.agent.read_only, channel="api")
+    options = TurnOptions(read_only=gateway.agent.read_only, channel="api", output=conversation.output)
     host = _NobodyToAsk(events.put_nowait)
     turn = asyncio.create_task(run_turn(caller.with_tools(record, conversation.tools), session, start, host, options))
     turn.add_done_callback(lambda _: events.put_nowait(None))
     try:
         while event := await events.get():
-            if not (isinstance(event, Done) and event.result.stop_reason == "error"):
-                yield event
+            match event:
+                case Done(result) if result.stop_reason == "error":
+                    continue
+                case Done(result) if options.output:
+                    yield Done(replace(result, reply=msgspec.json.encode(result.output).decode()))
+                case LlmStream(TextDelta()) if options.output:
+                    continue  # an answer counts once it fulfils the schema
+                case _:
+                    yield event
         await turn
     except DenizenError as error:
         raise Refused(502, record.redact(str(error))) from error
