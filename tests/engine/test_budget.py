@@ -199,6 +199,23 @@ async def test_a_turn_makes_no_further_call_while_the_last_one_cannot_be_counted
         assert dict(db.execute("SELECT name, usd FROM spend"))[DEFAULT] == pytest.approx(2.0)
 
 
+@by_file
+@pytest.mark.parametrize("cost", [0.0001, None], ids=["cheap", "without a price"])
+async def test_a_process_makes_no_call_that_may_cost_while_nothing_can_be_counted(
+    agent_of: MakeAgent, monkeypatch: pytest.MonkeyPatch, cost: float | None
+) -> None:
+    monkeypatch.setattr("denizen.sessions.spend_file.PATIENCE", 0.01)
+    before = agent_of(say("a", cost_usd=0.5))
+    await run_agent("before", agent=before)
+    agent = agent_of(say("b", cost_usd=cost))
+    with contextlib.closing(sqlite3.connect(agent.home / "spend.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(DenizenError, match="can't count what calls cost"):
+            await run_agent("go", agent=agent)
+        assert requests_of(agent) == []
+    assert (await run_agent("again", agent=agent)).reply == "b"
+
+
 async def test_server_that_is_away_stops_turns_and_what_was_spent_is_counted_when_it_is_back(
     own_postgres: OwnServer, clock: FakeClock
 ) -> None:

@@ -60,12 +60,13 @@ class Spend:
         self._unwritten: dict[str, float] = {}  # what isn't there yet, by session
         self._unwritten_usd = 0.0
         self._written_at = 0.0
+        self._can_write = False  # as far as the last attempt says
         self._unpriced: set[str] = set()
 
     async def check(self, session_key: str, turn_usd: float) -> str:
         """Why no further call may be made; empty: one may.
 
-        Raises DenizenError when what was spent can't be read, or the last call not be counted.
+        Raises DenizenError when what was spent can't be read, or what the call will cost can't be written.
         """
         return await self._apart(self._check, session_key, turn_usd)
 
@@ -92,8 +93,8 @@ class Spend:
         return await run_in_thread(None, alone) if self._sums.is_remote else work(*args, **kwargs)
 
     def _check(self, session_key: str, turn_usd: float) -> str:
-        if self._unwritten_usd >= _MOST_UNWRITTEN:  # writing it failed: no further call before it is counted
-            self._write()
+        if not self._can_write:
+            self._write()  # nothing, at first
         session, day = self._spent(session_key)
         for what, spent, limit, setting in (
             ("this turn", turn_usd, self._config.agent.max_cost_usd, "agent.max_cost_usd or --max-cost"),
@@ -139,7 +140,9 @@ class Spend:
 
     def _write(self) -> None:
         self._written_at = self._clock.monotonic()
+        self._can_write = False
         self._sums.add(self._unwritten | {self._today(): self._unwritten_usd})
         self._unwritten.clear()
         self._unwritten_usd = 0.0
+        self._can_write = True
         self._known.clear()
