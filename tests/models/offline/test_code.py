@@ -137,8 +137,9 @@ async def test_as_many_functions_are_listed_as_are_asked_for(ask: Ask) -> None:
     assert reply.count(" lines") == 2
 
 
-async def test_without_the_tool_it_says_so(ask: Ask) -> None:
-    reply = (await ask("what are the longest functions?", profile="assistant")).reply
+@pytest.mark.parametrize("question", ["what are the longest functions?", "what does total call?"])
+async def test_without_the_tool_it_says_so(ask: Ask, question: str) -> None:
+    reply = (await ask(question, profile="assistant")).reply
     assert reply == "I need the tool `analyze` for that, and this session has none. Ask it in `denizen code`."
 
 
@@ -150,15 +151,15 @@ async def test_dependencies_come_from_the_lock_files_too(ask: Ask, workshop: Pat
     assert used(result) == ["package"]
 
 
-async def test_a_manifest_that_the_tool_does_not_know_is_read(ask: Ask, workshop: Path) -> None:
+async def test_a_manifest_in_an_unknown_format_is_named(ask: Ask, workshop: Path) -> None:
     for name in ("pyproject.toml", "web/package.json", "tools/go.mod", "tools/Cargo.toml", "docs/requirements.txt"):
         (workshop / name).unlink()
     shutil.copy(WORKSHOP.parent / "manifests" / "Gemfile", workshop)
-    assert "`Gemfile` declares:" in (await ask("what are the dependencies?")).reply
+    assert "`Gemfile` can't be understood" in (await ask("what are the dependencies?")).reply
 
 
 async def test_files_and_folders_are_shown(ask: Ask, workshop: Path) -> None:
     assert "# Workshop\n\nA shop for lamps." in (await ask("what does README.md contain?")).reply
     assert "`src/shop/cart.py` contains:" in (await ask("what does cart.py contain?")).reply
-    assert "shop/  3 files" in (await ask("what does src contain?")).reply
+    assert "There are 3 files in `src`:" in (await ask("what does src contain?")).reply
     assert (await ask("what does nowhere.txt contain?")).reply == "There is no `nowhere.txt` here."

@@ -56,12 +56,13 @@ async def test_finds_the_file_by_its_name_alone(ask: Ask) -> None:
 async def test_lists_what_a_folder_contains(ask: Ask, workshop: Path, question: str) -> None:
     (workshop / "src/notes.txt").write_text("lamps")
     reply = (await ask(question)).reply
-    assert reply.endswith("contains:\n\n```\nshop/\nnotes.txt  5 bytes\n```")
+    assert reply.startswith("There are 4 files in `")
+    assert "src/notes.txt\nsrc/shop/__init__.py\n" in reply
 
 
 async def test_says_that_a_folder_is_empty(ask: Ask, workshop: Path) -> None:
     (workshop / "attic").mkdir()
-    assert (await ask("What does attic contain?")).reply == "There is nothing to see in `attic`."
+    assert (await ask("What does attic contain?")).reply == "There are no files in `attic`."
 
 
 async def test_shows_only_the_beginning_of_a_long_file(ask: Ask, workshop: Path) -> None:

@@ -4,61 +4,46 @@ from pathlib import Path
 
 import pytest
 
-from denizen.models.offline.manifests import reader_of
+from denizen.models.offline.manifests import declared
 
 MANIFESTS = Path(__file__).parents[2] / "data/offline/manifests"
 
 
 @pytest.mark.parametrize(
-    ("path", "declared"),
+    ("path", "wanted"),
     [
-        ("setup.cfg", {"": ["attrs>=25", 'tomli; python_version < "3.11"'], "optional: docs": ["sphinx"]}),
-        ("setup.py", {"": ["six>=1.17", "idna"]}),
-        ("Pipfile", {"": ["flask *", "local"], "dev": ["black >=25"]}),
-        ("environment.yml", {"": ["numpy=2.3", "pip"]}),
-        ("poetry/pyproject.toml", {"": ["httpx ^0.28", "psycopg ^3"], "group: dev": ["pytest ^9"]}),
-        ("composer.json", {"": ["monolog/monolog ^3"], "dev": ["phpunit/phpunit ^12"]}),
-        ("Gemfile", {"": ["rails ~> 8.0", "puma"]}),
-        ("lamp.gemspec", {"": ["rack", "thor"]}),
-        ("pom.xml", {"": ["org.junit junit"]}),
-        ("build.gradle.kts", {"": ["io.ktor:ktor-server:3.2.0"]}),
-        ("mix.exs", {"": ["phoenix ~> 1.8", "jason >= 0.0.0"]}),
-        ("Package.swift", {"": ["https://example.org/Lamp.git"]}),
-        ("pubspec.yaml", {"": ["http ^1.5.0", "lints ^6.0.0"]}),
-        ("Lamp.csproj", {"": ["Serilog 4.3.0"]}),
+        ("Pipfile", {"packages": ["flask *", "local"], "dev-packages": ["black >=25"]}),
+        (
+            "poetry/pyproject.toml",
+            {
+                "tool.poetry.dependencies": ["python ^3.11", "httpx ^0.28", "psycopg ^3"],
+                "tool.poetry.group.dev.dependencies": ["pytest ^9"],
+            },
+        ),
+        ("composer.json", {"require": ["php >=8.4", "monolog/monolog ^3"], "require-dev": ["phpunit/phpunit ^12"]}),
     ],
 )
-def test_reads_what_a_manifest_declares(path: str, declared: dict[str, list[str]]) -> None:
-    read = reader_of(path)
-    assert read
-    found = read((MANIFESTS / path).read_text())
-    assert {what: names for what, names in found.items() if names} == declared
-
-
-@pytest.mark.parametrize("path", ["package-lock.json", "requirements.md", "notes.txt", "Cargo.lock"])
-def test_other_files_are_no_manifests(path: str) -> None:
-    assert reader_of(path) is None
+def test_reads_what_a_manifest_declares(path: str, wanted: dict[str, list[str]]) -> None:
+    assert declared(Path(path).name, (MANIFESTS / path).read_text()) == wanted
 
 
 @pytest.mark.parametrize(
-    ("path", "text"),
-    [("pyproject.toml", "[a"), ("package.json", "{"), ("setup.cfg", "x"), ("setup.py", "def"), ("Cargo.toml", "= 1")],
+    ("name", "text"),
+    [("pyproject.toml", "[a"), ("package.json", "{"), ("Cargo.toml", "= 1"), ("Gemfile", "gem 'rails'")],
 )
-def test_broken_manifest_is_a_value_error(path: str, text: str) -> None:
-    read = reader_of(path)
-    assert read
+def test_broken_and_unknown_manifests_are_value_errors(name: str, text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
-        read(text)
+        declared(name, text)
 
 
-@pytest.mark.parametrize("path", ["pyproject.toml", "package.json", "Cargo.toml", "composer.json", "Pipfile"])
-@pytest.mark.parametrize("value", ["1", '"text"', "[1, {}]", "{}"])
-def test_unusual_shapes_declare_nothing(path: str, value: str) -> None:
-    read = reader_of(path)
-    assert read
-    json = path.endswith(".json")
-    names = ("dependencies", "require", "packages", "project", "tool")
-    text = (
-        "{" + ", ".join(f'"{n}": {value}' for n in names) + "}" if json else "\n".join(f"{n} = {value}" for n in names)
-    )
-    assert not any(read(text).values())
+@pytest.mark.parametrize("name", ["pyproject.toml", "package.json", "Cargo.toml", "composer.json", "Pipfile"])
+@pytest.mark.parametrize("value", ["1", '"text"', "{}"])
+def test_unusual_shapes_declare_nothing(name: str, value: str) -> None:
+    keys = ("dependencies", "require", "packages", "project", "tool")
+    lines = ", ".join(f'"{key}": {value}' for key in keys)
+    text = f"{{{lines}}}" if name.endswith(".json") else "\n".join(f"{key} = {value}" for key in keys)
+    assert not declared(name, text)
+
+
+def test_packages_of_a_build_are_no_dependencies() -> None:
+    assert not declared("pyproject.toml", '[tool.setuptools]\npackages = ["shop"]\n')

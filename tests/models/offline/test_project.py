@@ -26,6 +26,7 @@ async def test_lists_the_files(ask: Ask, question: str) -> None:
         ("list the tools folder", "There are 5 files in `tools`:"),
         ("ls src/shop", "There are 3 files in `src/shop`:"),
         ("list the require files", "There is 1 file with `require` in the name:"),
+        ("list the rust files", "There is 1 rust file:"),
         ("list the Haskell files", "There are no Haskell files here."),
     ],
 )
@@ -96,8 +97,6 @@ async def test_says_that_it_finds_no_test_command(ask: Ask, workshop: Path) -> N
         shutil.rmtree(workshop / path) if path == "tools" else (workshop / path).unlink()
     (workshop / "package.json").write_text('{"scripts": {"test": "echo \\"Error: no test specified\\" && exit 1"}}')
     assert (await ask("how do I run the tests?")).reply.startswith("I find nothing here that says")
-    (workshop / "test_cart.py").touch()
-    assert "`python -m pytest`" in (await ask("how do I run the tests?")).reply
 
 
 async def test_what_may_be_a_file_is_looked_for_as_one_too(ask: Ask) -> None:
@@ -113,14 +112,13 @@ async def test_lists_what_every_manifest_declares(ask: Ask, workshop: Path, ques
     (workshop / "pyproject.toml").rename(workshop / "src/pyproject.toml")
     reply = (await ask(question)).reply
     for told in (
-        "`src/pyproject.toml` declares:\n- 2 dependencies: `httpx>=0.28`, `rich`",
-        "- 1 dependency (optional: postgres): `psycopg>=3`",
-        "- 1 dependency (group: dev): `pytest>=9`",
-        "`web/package.json` declares:\n- 1 dependency: `react ^19.0.0`",
-        "- 2 dependencies (dev): `vite ^8.0.0`, `typescript ~6.0.0`",
-        "- 1 dependency: `github.com/spf13/cobra v1.9.1`\n- 1 dependency (indirect): `golang.org/x/text v0.30.0`",
-        "- 2 dependencies: `serde 1.0`, `log 0.4`",
-        '- 2 dependencies: `flask==3.1`, `requests[socks]>=2 ; python_version < "3.13"`',
+        "`src/pyproject.toml` declares:\n- project.dependencies: `httpx>=0.28`, `rich`\n",
+        "- project.optional-dependencies.postgres: `psycopg>=3`\n- dependency-groups.dev: `pytest>=9`",
+        "`web/package.json` declares:\n- dependencies: `react ^19.0.0`\n",
+        "- devDependencies: `vite ^8.0.0`, `typescript ~6.0.0`",
+        "- require: `github.com/spf13/cobra v1.9.1`, `golang.org/x/text v0.30.0 // indirect`",
+        "- dependencies: `serde 1.0`, `log 0.4`",
+        '- requirements: `flask==3.1`, `-r other.txt`, `requests[socks]>=2 ; python_version < "3.13"`',
     ):
         assert told in reply
 
@@ -129,10 +127,7 @@ async def test_manifests_at_the_root_come_before_those_below(ask: Ask) -> None:
     reply = (await ask("list the dependencies")).reply
     assert reply.count(" declares:") == 1
     assert reply.startswith("`pyproject.toml` declares:")
-    assert reply.endswith(
-        "I didn't read 4 other manifests below: "
-        "docs/requirements.txt, tools/Cargo.toml, tools/go.mod, web/package.json."
-    )
+    assert reply.endswith("There are other manifests, which I didn't read.")
 
 
 async def test_says_which_manifest_it_cannot_understand(ask: Ask, workshop: Path) -> None:

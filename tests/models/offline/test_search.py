@@ -23,6 +23,52 @@ async def test_method_without_a_keyword_is_found_by_its_name_after_its_class(ask
 
 
 @pytest.mark.parametrize(
+    ("path", "text", "line"),
+    [
+        ("a.py", "class Till:\n    def weigh(self): ...\n\n\nclass Scale:\n    def weigh(self): ...\n", 6),
+        ("a.js", "class Till {\n  weigh(x) {\n  }\n}\nclass Scale {\n  weigh(x) {\n  }\n}\n", 6),
+        ("a.js", "Till.prototype.weigh = function () {}\nScale.prototype.weigh = (x) => 1\n", 2),
+        ("a.js", "class Till { weigh(x) {} }\nclass Scale { weigh(x) {} }\n", 2),
+        ("a.go", "func (t *Till) weigh() int {\n}\nfunc (s *Scale) weigh() int {\n}\n", 3),
+        ("a.rs", "impl Till {\n    fn weigh() {}\n}\nimpl Scale {\n    fn weigh() {}\n}\n", 5),
+        ("A.java", "class Till {\n  int weigh() {}\n}\nclass Scale {\n  int weigh() {}\n}\n", 5),
+    ],
+)
+async def test_finds_the_method_of_the_class_that_is_named(
+    ask: Ask, workshop: Path, path: str, text: str, line: int
+) -> None:
+    (workshop / path).write_text(text)
+    reply = (await ask("Where is Scale.weigh defined?")).reply
+    assert reply.startswith("`Scale.weigh` is defined in 1 place:")
+    assert f"{path}:{line}: " in reply
+
+
+async def test_other_classes_methods_are_only_mentioned(ask: Ask, workshop: Path) -> None:
+    (workshop / "a.py").write_text("class Till:\n    def weigh(self): ...\n\n\nclass Lamp: ...\n")
+    reply = (await ask("Where is Lamp.weigh defined?")).reply
+    assert reply.startswith("I find no line that defines `Lamp.weigh`, but `weigh` is mentioned in 1 place:")
+
+
+@pytest.mark.parametrize("definition", ["res.sendFile = function sendFile(path) {", "  sendFile: (path) => 1,"])
+async def test_function_that_becomes_a_property_is_defined(ask: Ask, workshop: Path, definition: str) -> None:
+    (workshop / "a.js").write_text(f"res.sendFile(1)\n{definition}\n")
+    assert (await ask("where is sendFile defined?")).reply.startswith(
+        "`sendFile` is defined in 1 place:\n\n```\na.js:2"
+    )
+
+
+async def test_calls_with_a_callback_are_not_definitions(ask: Ask, workshop: Path) -> None:
+    (workshop / "a.js").write_text('weigh("x", function () {});\n  weigh(x, function () {\n')
+    assert (await ask("where is weigh defined?")).reply.startswith("I find no line that defines `weigh`")
+    assert (await ask("who calls weigh?")).reply.startswith("`weigh` is called in 2 places:")
+
+
+async def test_arguments_are_not_definitions(ask: Ask, workshop: Path) -> None:
+    (workshop / "a.py").write_text("call(\n    weigh=1,\n)\nreturn weigh(2)\n")
+    assert (await ask("where is weigh defined?")).reply.startswith("I find no line that defines `weigh`")
+
+
+@pytest.mark.parametrize(
     "question",
     ["any TODOs?", "find all todos", "show me the TODOs in src", "are there todos here", "Where are the TODOs?"],
 )
@@ -67,6 +113,7 @@ async def test_callers_are_neither_definitions_nor_comments(ask: Ask, workshop: 
         "occurrences of LAMP_CENTS",
         "search for LAMP_CENTS",
         "grep LAMP_CENTS",
+        "grep for 'LAMP_CENTS'",
         "where is LAMP_CENTS used?",
         "who uses `LAMP_CENTS`?",
     ],

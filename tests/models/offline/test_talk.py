@@ -32,6 +32,10 @@ async def test_remembers_and_recalls(ask: Ask) -> None:
         ),
         ("Please write a poem about lamps!", "I can't write a poem about lamps: I'm rules, not a language model."),
         ("Could you fix `cart.py`?", "I can't fix cart.py: I'm rules, not a language model."),
+        (
+            "What does README.md say about lamps?",
+            "I can't answer “What does README.md say about lamps”: I'm rules, not a language model.",
+        ),
         ("are you a language model?", "I can't answer “are you a language model”: I'm rules, not a language model."),
         ("why " * 200, "I can't answer “" + ("why " * 20).rstrip() + " …”: I'm rules, not a language model."),
         (
@@ -75,7 +79,6 @@ async def test_says_what_can_be_asked(ask: Ask, question: str) -> None:
         "Who wrote it?",
         "What is the largest file?",
         "Who calls price_of?",
-        "What does total call?",
         "How do I run the tests?",
         "Where is price_of defined?",
         "What changed recently?",
@@ -107,7 +110,7 @@ async def test_names_the_tool_that_is_missing(ask: Ask) -> None:
 
 async def test_only_the_last_message_counts(ask: Ask) -> None:
     await ask("where is PriceList defined?", session_key="shop")
-    assert (await ask("what language is this?", session_key="shop")).reply.startswith("This project is mainly")
+    assert (await ask("what language is this?", session_key="shop")).reply.startswith("This project has 7 source files")
 
 
 async def test_says_that_it_cannot_answer_in_a_form(ask: Ask) -> None:

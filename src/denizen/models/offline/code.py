@@ -5,10 +5,11 @@ The code tools `view` and `analyze` know it best. Without them, and for what the
 
 import re
 from collections.abc import Generator, Sequence
-from typing import Final, Literal
+from itertools import takewhile
+from typing import Final, Literal, NamedTuple
 
 from denizen.messages import ToolResult
-from denizen.models.offline.plan import Hit, Plan, Trouble, Want, block, hits_in, run
+from denizen.models.offline.plan import Plan, Trouble, Want, block, file_text, read_files, rows_in, run
 from denizen.models.offline.question import Question
 from denizen.plural import counted
 
@@ -18,9 +19,10 @@ MOST = 50
 """Lines, functions or callers that are listed at most."""
 UNDEFINED: Final = "I find "
 """How the answer begins if nothing defines a name."""
-_LONGEST_BODY = 300
-"""Lines of a function whose calls are looked for."""
+OWNERS = 5
+"""Classes of a name whose methods are looked for."""
 
+_MATCHES: Final = r'(if .whole then empty else "[there is more;]" end), (.matches[] | "\(.file):\(.line): \(.text)")'
 _SYMBOLS: Final = r'if type == "array" then .[] else . end | select(.signature) | "\(.file):\(.line): \(.signature)"'
 _CALLERS: Final = r'.[] | "\(.caller): line \(.lines | map(tostring) | join(", "))"'
 _CALLEES: Final = (
@@ -30,27 +32,54 @@ _FUNCTIONS: Final = r'.[:%d][] | "\(.file):\(.line): \(.name), %s"'
 _LENGTH: Final = r'\(.lines) line\(if .lines == 1 then "" else "s" end)'
 _COMPLEXITY: Final = rf"complexity \(.complexity), {_LENGTH}"
 
+_PROSE: Final = "!*.{md,rst,txt,adoc,htm,html}"
 _META: Final = re.compile(r"[.^$*+?{}\[\]\\|()]")
 _MODIFIERS: Final = (
-    r"(?:^|[{;])\s*(?:(?:export|default|declare|abstract|public|private|protected|internal|static|final|sealed|open|data|inline"
-    r"|async|pub(?:\([^)]*\))?|unsafe|extern|virtual|override|readonly|partial|suspend|local|typedef|CREATE|OR|REPLACE"
-    r"|create|or|replace)\s+)*"
+    r"(?:^|[{;])\s*(?:(?:export|default|declare|abstract|public|private|protected|internal|static|final|sealed|open|data"
+    r"|inline|async|pub(?:\([^)]*\))?|unsafe|extern|virtual|override|readonly|partial|suspend|local|create|or|replace)\s+)*"
 )
-_KEYWORDS: Final = (
-    rf"{_MODIFIERS}(?:def|class|function|func|fun|fn|struct|enum|union|trait|interface|protocol|type|typedef|extension"
-    r"|record|module|namespace|package|object|macro_rules!|macro|defmodule|defp|defmacro|sub|proc|mod|newtype"
-    r"|TABLE|VIEW|PROCEDURE|FUNCTION|TRIGGER|table|view|procedure|trigger)"
+_KEYWORD: Final = (
+    rf"(?i:{_MODIFIERS}(?:def|class|function\*?|func|fun|fn|struct|enum|union|trait|interface|protocol|type|typedef"
+    r"|extension|record|module|namespace|package|object|macro_rules!|defmodule|defp|defmacro|sub|proc|mod|newtype|table"
+    r"|view|procedure|trigger|#\s*define)\s+)(?:\([^)]*\)\s*)?(?:[\w$]+(?:\.|::))*"
 )
-_VALUES: Final = rf"{_MODIFIERS}(?:const|let|var|val|local|data|alias)(?:\s+mut)?"
+_VALUE: Final = rf"{_MODIFIERS}(?:const|let|var|val|local|data|alias)(?:\s+mut)?\s+"
+_TYPED: Final = r"^\s*[\w$<>:,*&\[\]][\w$<>:,*&\[\]\s]*[\s*&](?:\w+::)*"
+"""The beginning of a function's definition in languages that begin with its type."""
+_TYPED_FILES: Final = re.compile(r"\.(?:[ch]|cc|cpp|cxx|hpp|hh|cs|cu|d|dart|groovy|java|m|mm)$")
 _COMMENT: Final = re.compile(r"(?:^|\s)(?:#|//|--|;;|/\*|<!--).*|^\s*\*.*")
-_PROSE: Final = re.compile(r"(?i)\.(?:md|rst|txt|adoc|html?)$")
 _STATEMENT: Final = re.compile(
-    r"\s*(?:return|await|raise|throw|yield|new|else|assert|print|if|while|for|case|in|not|and|or|del|import|from)\b"
+    r"\s*(?:return|await|raise|throw|yield|new|else|assert|print|if|while|for|case|in|not|and|or|del|import|from|switch"
+    r"|catch|until|elif|foreach|match)\b"
 )
-_CALLED: Final = re.compile(
-    r"(?!(?:if|elif|for|foreach|while|until|switch|match|catch|return|and|or|not|in|def|fn|func|function|lambda|with|sizeof)\b)"
-    r"\b([A-Za-z_][\w$]*)\s*\("
-)
+
+
+class Hit(NamedTuple):
+    """A line that `grep` found."""
+
+    path: str
+    number: int
+    line: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.number}: {self.line.strip()}"
+
+
+class Hits(NamedTuple):
+    """Lines that `grep` found; `complete` is False if there are more."""
+
+    lines: Sequence[Hit]
+    complete: bool = True
+
+    def below(self, heading: str) -> str:
+        """The heading with the number of lines in it, and the lines."""
+        files = len({hit.path for hit in self.lines})
+        number = counted(len(self.lines), "place") + (f" in {counted(files, 'file')}" if files > 1 else "")
+        number = number if self.complete else f"at least {number}"
+        return f"{heading.format(number)}\n\n{block([*map(str, self.lines)], MOST)}"
+
+
+Search = Generator[Sequence[Want], Sequence[ToolResult], Hits]
 
 
 def text(asked: Question, found: re.Match[str]) -> Plan:
@@ -58,11 +87,11 @@ def text(asked: Question, found: re.Match[str]) -> Plan:
     wanted, path = asked.name(found["name"]), asked.place(found)
     pattern = _whole(wanted) if wanted.casefold() in {"todo", "fixme"} else _escaped(wanted)
     for ignore_case in (False, True):
-        hits, remarks = hits_in((yield from run("grep", pattern=pattern, path=path, ignore_case=ignore_case)))
-        if hits:
+        hits = yield from _grep(pattern, path, ignore_case=ignore_case)
+        if hits.lines:
             how = ", with other capitals" if ignore_case else ""
-            return _found(f"`{wanted}` is in {{}}{_in(path)}{how}:", hits, remarks)
-    return f"`{wanted}` is nowhere{_in(path)} in the files that I can search.{_note(remarks)}"
+            return hits.below(f"`{wanted}` is in {{}}{_in(path)}{how}:")
+    return f"`{wanted}` is nowhere{_in(path)} in the files that I can search."
 
 
 def definition(asked: Question, found: re.Match[str]) -> Plan:
@@ -72,15 +101,16 @@ def definition(asked: Question, found: re.Match[str]) -> Plan:
         rows = yield from run("view", path=name if path == "." else f"{path}/{name}", jq=_SYMBOLS)
     except Trouble:
         rows = ""
-    if symbols := _rows(rows):
+    if symbols := rows_in(rows).lines:
         return f"`{name}` is defined in {counted(len(symbols), 'place')}:\n\n{block(symbols, MOST)}"
-    defining, mentions, remarks = yield from _by_patterns(name, path)
-    name = _last(name)
-    if defining:
-        return _found(f"`{name}` is defined in {{}}:", defining, remarks)
-    if mentions:
-        return _found(f"{UNDEFINED}no line that defines `{name}`, but it is mentioned in {{}}:", mentions, remarks)
-    return f"{UNDEFINED}`{name}` nowhere in the files that I can search.{_note(remarks)}"
+    defining = yield from _defining(name, path)
+    if defining.lines:
+        return defining.below(f"`{name}` is defined in {{}}:")
+    mentions = yield from _grep(_whole(_last(name)), path)
+    if mentions.lines:
+        which = "it" if _last(name) == name else f"`{_last(name)}`"
+        return mentions.below(f"{UNDEFINED}no line that defines `{name}`, but {which} is mentioned in {{}}:")
+    return f"{UNDEFINED}`{_last(name)}` nowhere in the files that I can search."
 
 
 def callers(asked: Question, found: re.Match[str]) -> Plan:
@@ -88,12 +118,13 @@ def callers(asked: Question, found: re.Match[str]) -> Plan:
     wanted, path = asked.name(found["name"]), asked.place(found)
     name = _last(wanted)
     try:
-        rows = _rows((yield from run("analyze", what="callers", path=path, name=wanted, jq=_CALLERS)))
+        rows = rows_in((yield from run("analyze", what="callers", path=path, name=wanted, jq=_CALLERS))).lines
     except Trouble:
         call = rf"{_whole(name)}\s*\("
-        hits, remarks = hits_in((yield from run("grep", pattern=call, path=path)))
-        if calling := [hit for hit in hits if not _PROSE.search(hit.path) and _is_call(hit.line, call, name)]:
-            return _found(f"`{wanted}` is called in {{}}{_in(path)}:", calling, remarks)
+        hits = yield from _grep(call, path, glob=_PROSE)
+        calls = [hit for hit in hits.lines if re.search(call, _COMMENT.sub("", hit.line)) and not _defines(hit, name)]
+        if calls:
+            return Hits(calls, hits.complete).below(f"`{wanted}` is called in {{}}{_in(path)}:")
         rows = list[str]()
     if not rows:
         return (yield from text(asked, found))
@@ -101,23 +132,12 @@ def callers(asked: Question, found: re.Match[str]) -> Plan:
 
 
 def callees(asked: Question, found: re.Match[str]) -> Plan:
-    """What a function calls; without `analyze`, by the brackets in the lines below its definition."""
+    """What a function calls."""
     name, path = asked.name(found["name"]), asked.place(found)
-    try:
-        rows = _rows((yield from run("analyze", what="callees", path=path, name=name, jq=_CALLEES)))
-        where = ""
-    except Trouble:
-        [place, *_], _, _ = yield from _by_patterns(name, path, least=1)
-        body = yield from _body(place)
-        lines: dict[str, list[str]] = {}
-        for number, line in enumerate(body, place.number + 1):
-            for called in _CALLED.findall(_COMMENT.sub("", line)):
-                lines.setdefault(called, []).append(str(number))
-        rows = [f"{called}: line {', '.join(dict.fromkeys(numbers))}" for called, numbers in lines.items()]
-        where = f" ({place.path}:{place.number})"
+    rows = rows_in((yield from run("analyze", what="callees", path=path, name=name, jq=_CALLEES))).lines
     if not rows:
-        return f"`{name}`{where} calls nothing that I can see."
-    return f"`{name}`{where} calls {counted(len(rows), 'function')}, by their names:\n\n{block(rows, MOST)}"
+        return f"`{name}` calls nothing that I can see."
+    return f"`{name}` calls {counted(len(rows), 'function')}, by their names:\n\n{block(rows, MOST)}"
 
 
 def longest(asked: Question, found: re.Match[str]) -> Plan:
@@ -133,7 +153,7 @@ def most_complex(asked: Question, found: re.Match[str]) -> Plan:
 def _ranked(asked: Question, found: re.Match[str], what: Literal["length", "complexity"]) -> Plan:
     path, number = asked.place(found), asked.count(found, usual=SHOWN, most=MOST)
     wanted = _FUNCTIONS % (number, _LENGTH if what == "length" else _COMPLEXITY)
-    rows = _rows((yield from run("analyze", what=what, path=path, jq=wanted)))
+    rows = rows_in((yield from run("analyze", what=what, path=path, jq=wanted))).lines
     if not rows:
         return f"I find no functions{_in(path)}."
     which = "longest" if what == "length" else "most complex"
@@ -141,56 +161,61 @@ def _ranked(asked: Question, found: re.Match[str], what: Literal["length", "comp
     return f"The {which} {number}{_in(path)}:\n\n{block(rows)}"
 
 
-def _by_patterns(
-    name: str, path: str, *, least: int = 0
-) -> Generator[Sequence[Want], Sequence[ToolResult], tuple[Sequence[Hit], Sequence[Hit], str]]:
-    """The lines that define a name, those that mention it, and grep's remarks.
-
-    One search for the word is enough, unless more lines have it than are shown. Raises Trouble for less than `least`.
-    """
-    name = _last(name)
-    mentions, remarks = hits_in((yield from run("grep", pattern=_whole(name), path=path)))
-    for kind in _definitions(_escaped(name)):
-        hits = mentions
-        if mentions and remarks:  # cut
-            hits, _ = hits_in((yield from run("grep", pattern=kind, path=path)))
-        found = [each for each in hits if re.search(kind, each.line) and not _STATEMENT.match(each.line)]
-        if found := [each for each in found if not _PROSE.search(each.path)]:
-            return found, mentions, remarks if hits is mentions else ""
-    if least:
-        raise Trouble(f"{UNDEFINED}no line that defines `{name}`.")
-    return [], mentions, remarks
+def _grep(pattern: str, path: str, **options: object) -> Search:
+    rows = rows_in((yield from run("grep", pattern=pattern, path=path, jq=_MATCHES, **options)))
+    found = (re.fullmatch(r"(.*?):(\d+): (.*)", row) for row in rows.lines)
+    return Hits([Hit(match[1], int(match[2]), match[3]) for match in found if match], rows.complete)
 
 
-def _body(place: Hit) -> Generator[Sequence[Want], Sequence[ToolResult], Sequence[str]]:
+def _defining(name: str, path: str) -> Search:
+    """The lines that define a name; of `Store.add` those in the class `Store`, or that name it."""
+    last = _last(name)
+    hits = yield from _grep("|".join(_definitions(last)), path, glob=_PROSE)
+    defining = [hit for hit in hits.lines if _defines(hit, last)]
+    if last == name:
+        return Hits(defining, hits.complete)
+    owner = _last(name.removesuffix(last).rstrip(".:#"))
+    named = re.compile(rf"{_whole(owner)}\)?(?:\.prototype)?[\s.:]+{_escaped(last)}")
+    inside: set[tuple[str, int]] = set()
+    implementing = rf"\bimpl\b.*{_whole(owner)}"
+    owners = yield from _grep("|".join((*_definitions(owner), implementing)), path, glob=_PROSE)
+    for place in [each for each in owners.lines if each.path in {hit.path for hit in defining}][:OWNERS]:
+        inside |= {hit[:2] for hit in (yield from _body(place))}
+    return Hits([hit for hit in defining if hit[:2] in inside or named.search(hit.line)], hits.complete)
+
+
+def _body(place: Hit) -> Generator[Sequence[Want], Sequence[ToolResult], Sequence[Hit]]:
     """The lines below a definition that are indented further, up to a line that isn't and closes nothing."""
-    rows = yield from run("read", path=place.path, start=place.number + 1, end=place.number + _LONGEST_BODY)
-    lines = [line.partition("\t")[2] for line in rows.split("\n") if re.match(r"\d+\t", line)]
-    indent = len(place.line) - len(place.line.lstrip())
-    after = (at for at, line in enumerate(lines) if line.strip() and len(line) - len(line.lstrip()) <= indent)
-    end = next((at for at in after if not re.match(r"\s*[)\]{:]", lines[at])), len(lines))
-    return lines[:end]
+    [result] = yield from read_files([place.path])
+    lines = enumerate(file_text(result.text).lines[place.number :], place.number + 1)
+    indent = re.compile(rf"\s{{{len(place.line) - len(place.line.lstrip()) + 1}}}|\s*$|\s*[)\]{{:]")
+    return [Hit(place.path, *line) for line in takewhile(lambda line: indent.match(line[1]), lines)]
 
 
-def _is_call(line: str, call: str, name: str) -> bool:
-    """Whether the line calls the name outside comments, and doesn't define it."""
-    code = _COMMENT.sub("", line)
-    keyword, *_, typed, method, _ = _definitions(_escaped(name))
-    defines = re.search(keyword, code) or re.search(method, code)
-    defines = defines or (code.rstrip().endswith("{") and re.search(typed, code) and not _STATEMENT.match(code))
-    return bool(re.search(call, code)) and not defines
+def _defines(hit: Hit, name: str) -> bool:
+    """Whether the line defines the name, going by its file's language where that matters."""
+    *sure, method, typed = _definitions(name)
+    code = _COMMENT.sub("", hit.line)
+    if any(re.search(pattern, hit.line) for pattern in sure):
+        return True
+    if _STATEMENT.match(code):
+        return False
+    return bool(re.search(method, code) or (_TYPED_FILES.search(hit.path) and re.search(typed, code)))
 
 
-def _definitions(symbol: str) -> Sequence[str]:
-    """Regular expressions for the lines that may define a symbol, the surest first."""
+def _definitions(name: str) -> Sequence[str]:
+    """Regular expressions for the lines that may define a name, the surest first."""
+    symbol = _escaped(name)
+    function = r"(?:async\s+)?(?:function\b|(?:\([^)]*\)|\w+)\s*=>)"
     return (
-        rf"{_KEYWORDS}\s+(?:\([^)]*\)\s*)?(?:[\w$]+(?:\.|::))*{symbol}(?:[^\w$]|$)",
-        rf"{_VALUES}\s+{symbol}\s*(?:[=:;,(<\[{{]|$)",
-        rf"^\s*#\s*define\s+{symbol}\b",
-        rf"^\s*(?:(?:export|public|private|protected|static|final|readonly)\s+)*{symbol}\s*(?::[^=]*)?=(?:[^=]|$)",
-        rf"^\s*[\w$<>:,*&\[\]][\w$<>:,*&\[\]\s]*[\s*&](?:\w+::)*{symbol}\s*\([^;]*$",
-        rf"^\s*(?:(?:async|static|get|set|override)\s+)*{symbol}\s*\([^;]*\)[^;()=]*\{{",
+        rf"{_KEYWORD}{symbol}(?:[^\w$]|$)",
+        rf"{_VALUE}{symbol}\s*(?:[=:;,(<\[{{{{]|$)",
+        rf"^\s*(?:[\w$]+\.)+{symbol}\s*=\s*{function}",
+        rf"^\s*{symbol}\s*:\s*{function}",
+        rf"^\s*(?:(?:export|public|private|protected|static|final|readonly)\s+)*{symbol}\s*(?::[^=]*)?=(?:$|[^=].*[^,\s]\s*$|[^=,]$)",
         rf"^{symbol}\s*:(?:[^=]|$)",
+        rf"(?:^|[{{;])\s*(?:(?:async|static|get|set|override)\s+)*{symbol}\s*\([^;()\"']*\)[^;()=]*\{{",
+        rf"{_TYPED}{symbol}\s*\((?:[^;]*$|[^;()]*\)[^;()=]*\{{)",
     )
 
 
@@ -210,22 +235,5 @@ def _escaped(text: str) -> str:
     return _META.sub(r"\\\g<0>", text)
 
 
-def _rows(text: str) -> list[str]:
-    """The lines of a result without its remarks."""
-    return [row for row in text.split("\n") if row and not row.startswith("[")]
-
-
 def _in(path: str) -> str:
     return "" if path == "." else f" in `{path}`"
-
-
-def _found(heading: str, hits: Sequence[Hit], remarks: str) -> str:
-    """The heading with the number of lines in it, and the lines."""
-    files = len({hit.path for hit in hits})
-    number = counted(len(hits), "place") + (f" in {counted(files, 'file')}" if files > 1 else "")
-    return f"{heading.format(number)}\n\n{block([*map(str, hits)], MOST)}{_note(remarks)}"
-
-
-def _note(remarks: str) -> str:
-    remarks = remarks.removeprefix("[no matches]").strip()
-    return f"\n\n{remarks}" if remarks else ""

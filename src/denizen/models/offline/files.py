@@ -4,18 +4,18 @@ import functools
 import json
 import re
 from collections import Counter
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 from posixpath import commonpath, dirname
-from typing import Final, NamedTuple
+from typing import Final
 
 from denizen.documents import text_in
 from denizen.messages import Document, ToolResult
 from denizen.models.offline import code
 from denizen.models.offline.plan import (
-    Listing,
     Plan,
+    Rows,
     Trouble,
     Want,
     block,
@@ -24,6 +24,7 @@ from denizen.models.offline.plan import (
     find_files,
     listed,
     read_files,
+    rows_in,
     run,
 )
 from denizen.models.offline.question import Question
@@ -35,8 +36,6 @@ LINES = 200
 """Lines of a file that are shown."""
 CHARACTERS = 12_000
 """Characters of a file that are shown."""
-FOLDERS = 3
-"""Folders that are named which don't count."""
 LARGEST = 5
 """Files that are shown by size unless a number is asked for."""
 
@@ -49,18 +48,8 @@ _FOREIGN: Final = re.compile(
     r"|(?:test|__)?_?fixtures(?:__)?|test[-_]?data|tests?/(?:.*?/)??data)(?=/)"
 )
 """The path to a folder of other people's files, or of test data."""
-_IS_FOLDER = "; list it with ls"
-_MISSING = " doesn't exist"
-"""What `read` says about a folder, and about a missing file."""
-_NOT_A_FILE = " is not a file; "
-"""What `view` says about both."""
-
-
-class Language(NamedTuple):
-    """A language, and whether programs are written in it."""
-
-    name: str
-    source: bool
+_MISSING = "doesn't exist"
+"""What `find` says about a missing folder."""
 
 
 def is_own(path: str) -> bool:
@@ -70,52 +59,53 @@ def is_own(path: str) -> bool:
 
 def listing(asked: Question, found: re.Match[str]) -> Plan:
     """The files, by name or by folder; those of one language, or with a word in their names."""
-    word = found.groupdict().get("language") or ""
-    suffixes = [key for key, known in _languages().items() if key[0] == "." and known.name.lower() == word.lower()]
-    pattern = f"*{word}*" if word else "*"
+    word, path = found.groupdict().get("language") or "", asked.place(found)
+    suffixes = [suffix for suffix, name in _languages().items() if suffix[0] == "." and name.lower() == word.lower()]
     if suffixes:
-        pattern = f"*{{{','.join(suffixes)}}}" if len(suffixes) > 1 else f"*{suffixes[0]}"
-    files = yield from find_files(pattern, asked.place(found))
-    return _summary(files, f"{word} file" if suffixes else "file", asked.place(found), "" if suffixes else word)
+        endings = f"{{{','.join(suffixes)}}}" if len(suffixes) > 1 else suffixes[0]
+        files = yield from find_files(f"*{endings}", path)
+        return _summary(files, f"{word} file", path)
+    files = yield from find_files(f"*{word}*" if word else "*", path)
+    return _summary(files, "file", path, f" with `{word}` in the name" if word else "")
 
 
 def tests(asked: Question, found: re.Match[str]) -> Plan:
     """The test files."""
     files = yield from find_files(_TESTS, asked.place(found))
-    own = Listing([path for path in files.files if is_own(path)], files.complete)
-    return _summary(own, "test file", asked.place(found))
+    return _summary(Rows([*filter(is_own, files.lines)], files.complete), "test file", asked.place(found))
 
 
-def _summary(files: Listing, what: str, folder: str, word: str = "") -> str:
+def _summary(files: Rows, what: str, folder: str, named: str = "") -> str:
     """How many files there are: their names if they are few, else their number in each folder."""
-    where = f" in `{folder}`" if folder != "." else ""
-    named = f" with `{word}` in the name" if word else ""
-    if not files.files:
-        return f"There are no {what}s{named}{where or ' here'}."
-    heading = f"There {'is' if len(files.files) == 1 else 'are'} {counted(len(files.files), what)}{named}{where}:"
-    rows = files.files
+    where = f"{named} in `{folder}`" if folder != "." else named
+    if not files.lines:
+        return f"There are no {what}s{where or ' here'}."
+    heading = f"There {'is' if len(files.lines) == 1 else 'are'} {counted(len(files.lines), what)}{where}:"
+    rows = files.lines
     if len(rows) > NAMED:
         common = commonpath([dirname(path) for path in rows])
         start = len(common) + 1 if common else 0
         tops = Counter(path[: path.find("/", start) + 1] or path for path in rows)
         rows = [f"{top}  {counted(count, 'file')}" if top[-1] == "/" else top for top, count in sorted(tops.items())]
-    return f"{heading}\n\n{block(rows, NAMED)}{files.note}"
+    return f"{heading}\n\n{block(rows, NAMED)}{_unseen(files)}"
+
+
+def _unseen(files: Rows) -> str:
+    return "" if files.complete else "\n\nI see only a part of the files; there are more."
 
 
 def largest(asked: Question, found: re.Match[str]) -> Plan:
     """The files with the most lines, of one language if asked for."""
     number, path = asked.count(found, usual=LARGEST, most=NAMED), asked.place(found)
     word = found.groupdict().get("language") or ""
-    options = {"type": word} if word and word.lower() in {known.name.lower() for known in _languages().values()} else {}
+    options = {"type": word} if word.lower() in map(str.lower, _languages().values()) else {}
     rows = '.matches | sort_by(-.count)[:200][] | "\\(.file)  \\(.count) line\\(if .count == 1 then "" else "s" end)"'
-    counts = yield from run("grep", pattern="^", path=path, mode="count", jq=rows, **options)
-    own = [row for row in counts.split("\n") if row and not row.startswith("[") and is_own(row.rpartition("  ")[0])]
+    counts = rows_in((yield from run("grep", pattern="^", path=path, mode="count", jq=rows, **options)))
+    own = [row for row in counts.lines if is_own(row.rpartition("  ")[0])][:number]
     where = f" in `{path}`" if path != "." else ""
     if not own:
         return f"I find no text files{where}."
-    name, _, size = own[0].rpartition("  ")
-    others = f" After it come:\n\n{block(own[1:number])}" if own[1:number] else ""
-    return f"The largest {f'{word} ' if options else ''}file{where} is `{name}` with {size}.{others}"
+    return f"The largest {f'{word} ' if options else ''}files{where}:\n\n{block(own, NAMED)}"
 
 
 def located(asked: Question, found: re.Match[str]) -> Plan:
@@ -135,32 +125,23 @@ def content(asked: Question, found: re.Match[str]) -> Plan:
     [result] = yield from read_files([path])
     if not result.is_error:
         return _beginning(path, result)
-    if _IS_FOLDER in result.text:
-        return _folder(path, (yield from run("ls", path=path)))
-    if _NOT_A_FILE in result.text:
-        try:
-            heading, _, rows = (yield from run("view", path=path, depth=1)).partition("\n")
-        except Trouble:
-            heading = rows = ""
-        if heading.partition("  ")[0].endswith("/"):
-            return _folder(path, rows)
-    paths = yield from _of_name(path)
-    nearest = paths[:1] if len(paths) == 1 or (paths and paths[0].count("/") < paths[1].count("/")) else []
-    if nearest and path not in paths:
-        [result] = yield from read_files(nearest)
+    try:
+        return _summary((yield from find_files(path=path)), "file", path)
+    except Trouble as trouble:
+        why = f"There is no `{path}` here." if _MISSING in str(trouble) else failed(result, "read")
+    paths = [each for each in (yield from _of_name(path)) if each != path]
+    if len(paths) == 1 or (paths and paths[0].count("/") < paths[1].count("/")):
+        [result] = yield from read_files(paths[:1])
         others = f"\n\nOthers of that name:\n\n{block(paths[1:], NAMED)}" if paths[1:] else ""
         return _beginning(paths[0], result) + others
-    missing = _MISSING in result.text or _NOT_A_FILE in result.text
-    why = f"There is no `{path}` here." if missing else failed(result, "read")
-    others = [each for each in paths if each != path]
-    return f"{why}\n\nThere are files of that name:\n\n{block(others, NAMED)}" if others else why
+    return f"{why}\n\nThere are files of that name:\n\n{block(paths, NAMED)}" if paths else why
 
 
 def _of_name(name: str) -> Generator[Sequence[Want], Sequence[ToolResult], Sequence[str]]:
     """The files of a name in any case, with or without a suffix; the nearest to the root first."""
     last = PurePosixPath(name).name
     any_case = "".join(f"[{sign.lower()}{sign.upper()}]" if sign.isalpha() else sign for sign in last)
-    files = (yield from find_files(any_case if "." in last else f"{{{any_case},{any_case}.*}}")).files
+    files = (yield from find_files(any_case if "." in last else f"{{{any_case},{any_case}.*}}")).lines
     inside = [path for path in files if f"/{path}".lower().endswith(f"/{name}".lower())]
     return sorted(inside or files, key=lambda path: (path.count("/"), path))
 
@@ -171,61 +152,45 @@ def _beginning(path: str, result: ToolResult) -> str:
     documents = (part for part in result.content if isinstance(part, Document))
     lines = file.lines or [line for document in documents for line in text_in(document).splitlines()]
     if not lines:
-        return f"`{path}`: {file.remarks}"
+        return f"`{path}`: {result.text.strip()}"
     part = "\n".join(lines[:LINES])[:CHARACTERS]
     cut = not file.complete or len(part) < len("\n".join(lines))
     note = f"\n\nThat is its beginning: {counted(part.count(chr(10)) + 1, 'line')}." if cut else ""
     return f"`{path}` contains:\n\n{block([part])}{note}"
 
 
-def _folder(path: str, text: str) -> str:
-    entries = [row for row in text.split("\n") if not row.startswith("[")]
-    return f"`{path}` contains:\n\n{block(entries, NAMED)}" if entries else f"There is nothing to see in `{path}`."
-
-
 def languages(asked: Question, found: re.Match[str]) -> Plan:
-    """The languages by number of files: the main one, the others, and other formats."""
+    """The languages by number of files, and other formats; whether one of them is the project's."""
     files = yield from find_files()
-    own = [path for path in files.files if is_own(path)]
-    foreign = Counter(match[0] for match in map(_FOREIGN.match, files.files) if match)
-    end = files.note
-    if foreign:
-        names = [f"`{folder}`" for folder, _ in foreign.most_common(FOLDERS)]
-        where = listed([*names, "others"] if len(foreign) > FOLDERS else names)
-        end = f" Not counted: {counted(foreign.total(), 'file')} of test data or by others, in {where}.{end}"
+    own = [*filter(is_own, files.lines)]
+    foreign = len(files.lines) - len(own)
+    own = [path for path in own if not fnmatch(f"/{path}", "*/queries/*.scm")]  # tree-sitter's, which look like Scheme
+    end = f" Not counted: {counted(foreign, 'file')} of test data or by others." if foreign else ""
+    end += _unseen(files)
     if not own:
         return f"There are no files here.{end}"
-    found_languages: Counter[Language] = Counter()
-    for path in own:
-        name = PurePosixPath(path)
-        language = _languages().get(name.name) or _languages().get(name.suffix.lower())
-        if language and not fnmatch(f"/{path}", "*/queries/*.scm"):  # tree-sitter queries, which look like Scheme
-            found_languages[language] += 1
-    counts = sorted(found_languages.items(), key=lambda each: (-each[1], each[0].name))
-    source = [(language.name, count) for language, count in counts if language.source]
-    other = listed([f"{language.name} ({count:,})" for language, count in counts if not language.source])
+    names = [_languages().get(path.name) or _languages().get(path.suffix.lower()) for path in map(PurePosixPath, own)]
+    counts = sorted(Counter(name for name in names if name).items(), key=lambda each: (-each[1], each[0]))
+    source = [(name, count) for name, count in counts if name not in _kinds()["other"]]
+    other = listed([f"{name} ({count:,})" for name, count in counts if name in _kinds()["other"]])
     if not source:
         return f"I find no source code here, only {other or 'nothing that I know'}.{end}"
-    total, most = sum(count for _, count in source), source[0][1]
-    main = [name for name, count in source if count == most]
-    others = listed([f"{name} ({count:,})" for name, count in source[len(main) :]])
-    share = (
-        f"{most:,} of its {total:,} source files" if len(source) > 1 else f"all of its {counted(total, 'source file')}"
-    )
-    answer = ""
-    if name := (found.groupdict().get("language") or "").lower():
-        answer = "Yes. " if name in map(str.lower, main) else "In part. " if name in others.lower() else "No. "
-    answer += f"This project is {'mainly ' if others else ''}written in {listed(main)}: {share}"
-    answer += f"{' each' if len(main) > 1 else ''}.{f' The others are {others}.' if others else ''}"
+    answer, name = "", (found.groupdict().get("language") or "").lower()
+    if name:
+        main = [each.lower() for each, count in source if count == source[0][1]]
+        answer = "Yes. " if name in main else "In part. " if name in (each.lower() for each, _ in source) else "No. "
+    total = counted(sum(count for _, count in source), "source file")
+    answer += f"This project has {total}: {listed([f'{name} ({count:,})' for name, count in source])}."
     return answer + (f" Besides, there is {other}." if other else "") + end
 
 
 @functools.cache
-def _languages() -> dict[str, Language]:
-    kinds = json.loads(Path(__file__).with_name("languages.json").read_text("utf-8"))
-    return {
-        key: Language(name, kind == "source")
-        for kind, languages in kinds.items()
-        for name, keys in languages.items()
-        for key in keys
-    }
+def _kinds() -> Mapping[str, Mapping[str, Sequence[str]]]:
+    """The languages of `source` and of `other` files, with their suffixes and file names."""
+    return json.loads(Path(__file__).with_name("languages.json").read_text("utf-8"))
+
+
+@functools.cache
+def _languages() -> Mapping[str, str]:
+    """The language of each suffix and file name."""
+    return {key: name for kind in _kinds().values() for name, keys in kind.items() for key in keys}

@@ -28,23 +28,19 @@ MOST_QUOTED: Final = 80
 """Characters of a question that are repeated when it is declined."""
 SELF: Final = "I'm Denizen's offline model: rules, not a language model"
 NO_SCHEMA: Final = f"{SELF}, so I can't answer in the form that is asked for."
-_SETUP: Final = (
-    "For all else set a key (ANTHROPIC_API_KEY, OPENAI_API_KEY, …) or start a local model server such as Ollama."
-)
-_ABILITIES: Final = (
-    "I can tell the languages, files, dependencies, licence and authors of this workspace, sum up its README, show a "
-    "file, find a text or where something is defined, who calls what, what changed and which tests there are, "
-    "and remember things; in `denizen code` also which functions are the longest and the most complex."
-)
-_EXAMPLES: Final = """\
+_HELP: Final = """\
+I understand questions like these:
+
 - What language is this project? · What is it about? · What is the licence? · Who wrote it?
 - List the files · What is the largest file? · What does README.md contain?
 - What are the dependencies?
-- Where is NAME defined? · Find the text "NAME" · Who calls NAME? · What does NAME call?
-- What are the longest functions? · What are the most complex functions? (in `denizen code`)
+- Where is NAME defined? · Find the text "NAME" · Who calls NAME?
+- In `denizen code` also: What does NAME call? · What are the longest functions? · Which are the most complex functions?
 - What changed recently?
 - Which tests are there? · How do I run the tests?
-- Remember that … · What do you remember?"""
+- Remember that … · What do you remember?
+
+For all else set a key (ANTHROPIC_API_KEY, OPENAI_API_KEY, …) or start a local model server such as Ollama."""
 
 
 class OfflineModel:
@@ -99,7 +95,7 @@ def greeting(asked: Question, found: re.Match[str]) -> str:
 
 def introduction(asked: Question, found: re.Match[str]) -> str:
     """What can be asked."""
-    return f"{SELF}. I understand questions like these:\n\n{_EXAMPLES}\n\n{_SETUP}"
+    return f"{SELF}. {_HELP}"
 
 
 def declined(asked: Question, found: re.Match[str] | None = None) -> str:
@@ -107,9 +103,9 @@ def declined(asked: Question, found: re.Match[str] | None = None) -> str:
     text = asked.plain(asked.text)
     text = text if len(text) <= MOST_QUOTED else f"{text[:MOST_QUOTED].rstrip()} …"
     if not re.search(r"\w", text):
-        return f"{SELF}, and there is nothing in that for me to look up. {_ABILITIES} {_SETUP}"
+        return f"{SELF}, and there is nothing in that for me to look up. {_HELP}"
     what = f"{text[0].lower()}{text[1:]}" if found else f"answer “{text}”"
-    return f"I can't {what}: I'm rules, not a language model. {_ABILITIES} {_SETUP}"
+    return f"I can't {what}: I'm rules, not a language model. {_HELP}"
 
 
 def remembered(asked: Question, found: re.Match[str]) -> Plan:

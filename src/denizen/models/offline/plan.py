@@ -6,7 +6,7 @@ Also what plans have in common: running tools, and reading their results.
 import re
 from collections.abc import Generator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from denizen.messages import ToolCall, ToolResult
 
@@ -16,13 +16,13 @@ PAGES = 16
 PAGE_LINES = 400
 """Lines that `view` shows at most."""
 
-_PAGE = 500
-_MORE = re.compile(r"^\[there is more; ", re.MULTILINE)
-_CUT = re.compile(r"[^\n]*\n\[cut: \d+ of \d+ characters[^\n]*\]\s*$")
+_PARTIAL: Final = re.compile(
+    r"^\[(?:there is more;|more is left out;|not all was searched|cut: \d+ of \d+ characters|.* start=\d+\]$)",
+    re.MULTILINE,
+)
+"""Remarks of tools, and of the engine, that a result isn't whole."""
+_CUT: Final = re.compile(r"[^\n]*\n\[cut: \d+ of \d+ characters[^\n]*\]\s*$")
 """The end of a result that the engine cut: a broken line, and its note."""
-_NUMBERED = re.compile(r"\d+\t(.*)", re.DOTALL)
-_GO_ON = re.compile(r"^\[.* start=(\d+)\]$", re.MULTILINE)
-_HIT = re.compile(r"(\d+):(.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,45 +92,33 @@ def block(rows: Sequence[str], most: int = 60) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
-    """Paths of files; `complete` is False if there are more."""
+class Rows:
+    """The lines of a result; `complete` is False if there are more."""
 
-    files: Sequence[str]
+    lines: list[str]
     complete: bool
 
-    @property
-    def note(self) -> str:
-        """What to add to the answer."""
-        return "" if self.complete else "\n\nI see only a part of the files; there are more."
+
+def rows_in(text: str) -> Rows:
+    """The lines of a result without the tool's remarks."""
+    lines = _CUT.sub("", text).split("\n")
+    return Rows([line for line in lines if line and not line.startswith("[")], not _PARTIAL.search(text))
 
 
-@dataclass(frozen=True, slots=True)
-class FileText:
-    """A file as `read` shows it: its lines, and its remarks; `complete` is False if there are more lines."""
-
-    lines: Sequence[str]
-    remarks: str
-    complete: bool
-
-    @property
-    def text(self) -> str:
-        """The lines as one text."""
-        return "\n".join(self.lines)
+def file_text(text: str) -> Rows:
+    """The lines of the file in a result of `read`, or of `view` with lines."""
+    return Rows(re.findall(r"^\d+\t(.*)$", text, re.MULTILINE), not _PARTIAL.search(text))
 
 
-def find_files(pattern: str = "*", path: str = ".") -> Generator[Sequence[Want], Sequence[ToolResult], Listing]:
-    """The files that `find` finds: each time as many pages as before, up to `PAGES`. Raises Trouble."""
-    pages = [(yield from run("find", pattern=pattern, path=path))]
-    while _MORE.search(pages[-1]) and len(pages) < PAGES:
-        starts = range(len(pages) * _PAGE + 1, 2 * len(pages) * _PAGE, _PAGE)
-        results = yield [Want("find", {"pattern": pattern, "path": path, "start": start}) for start in starts]
-        pages += [result.text for result in results if not result.is_error]
-        if any(result.is_error for result in results):
+def find_files(pattern: str = "*", path: str = ".") -> Generator[Sequence[Want], Sequence[ToolResult], Rows]:
+    """The files that `find` finds on its first `PAGES` pages. Raises Trouble."""
+    found: list[str] = []
+    for _ in range(PAGES):
+        page = rows_in((yield from run("find", pattern=pattern, path=path, start=len(found) + 1)))
+        found += page.lines
+        if page.complete or not page.lines:
             break
-    whole = [_CUT.sub("", page) for page in pages]
-    lines = [line for page in whole for line in page.split("\n")]
-    files = [line for line in lines if line and not line.startswith("[") and not line.endswith("/")]
-    return Listing(files, not _MORE.search(pages[-1]) and whole == pages)
+    return Rows([path for path in found if not path.endswith("/")], page.complete)
 
 
 def read_files(paths: Sequence[str]) -> Generator[Sequence[Want], Sequence[ToolResult], Sequence[ToolResult]]:
@@ -139,38 +127,3 @@ def read_files(paths: Sequence[str]) -> Generator[Sequence[Want], Sequence[ToolR
         return (yield [Want("read", {"path": path}) for path in paths])
     except Trouble:
         return (yield [Want("view", {"path": path, "lines": f"1-{PAGE_LINES}"}) for path in paths])
-
-
-def file_text(text: str) -> FileText:
-    """The file in a result of `read`, or of `view` with lines."""
-    lines = text.split("\n")
-    numbered = [match[1] for line in lines if (match := _NUMBERED.fullmatch(line))]
-    remarks = [line for line in lines if not _NUMBERED.fullmatch(line)]
-    return FileText(numbered, "\n".join(remarks), not _GO_ON.search(text) and not _CUT.search(text))
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """A line that `grep` found."""
-
-    path: str
-    number: int
-    line: str
-
-    def __str__(self) -> str:
-        return f"{self.path}:{self.number}: {self.line.strip()}"
-
-
-def hits_in(text: str) -> tuple[list[Hit], str]:
-    """The lines in a result of `grep`, which are below the name of their file, and its remarks."""
-    hits: list[Hit] = []
-    remarks: list[str] = []
-    path = ""
-    for row in text.split("\n"):
-        if match := _HIT.fullmatch(row):
-            hits.append(Hit(path, int(match[1]), match[2]))
-        elif row.startswith("["):
-            remarks.append(row)
-        else:
-            path = row
-    return hits, "\n".join(remarks)

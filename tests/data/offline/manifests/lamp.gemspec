@@ -1,4 +1,0 @@
-Gem::Specification.new do |s|
-  s.add_dependency "rack", ">= 3"
-  s.add_runtime_dependency("thor")
-end
