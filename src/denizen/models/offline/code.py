@@ -180,7 +180,7 @@ def _defining(name: str, path: str) -> Search:
     implementing = rf"\bimpl\b.*{_whole(owner)}"
     owners = yield from _grep("|".join((*_definitions(owner), implementing)), path, glob=_PROSE)
     for place in [each for each in owners.lines if each.path in {hit.path for hit in defining}][:OWNERS]:
-        inside |= {hit[:2] for hit in (yield from _body(place))}
+        inside |= {hit[:2] for hit in [place, *(yield from _body(place))]}
     return Hits([hit for hit in defining if hit[:2] in inside or named.search(hit.line)], hits.complete)
 
 
